@@ -20,7 +20,7 @@
 //! even long before the verdict, is consistent with the verdict.
 //! With `coll_hwbarr_reboot` an entry may be delayed until the previous return to idle is complete.
 //! Such an entry also counts:
-//! every member learns from the verdict whether the barrier is complete, and it is only if all have entered.
+//! the verdict shows every member whether the barrier is complete, which requires all entries.
 //! Barriers up to the verdict are complete; the next component performs those after it.
 //!
 //! A member polls in every MPI call that waits,

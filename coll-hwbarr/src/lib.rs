@@ -27,7 +27,7 @@
 //!   the members stop using the hardware together
 //!   (see `fallback_agreement`), with one warning that names the missing nodes or the failed port's node.
 //!   From then on the next component serves.
-//! * Disable, free, unwinding: the wire returns to idle. That of a real port does so too if the process just ends
+//! * Disable, free, unwinding: the wire returns to idle, on a real port also if the process just ends
 //!   (`barrier_driver::last_resort`).
 //!
 //! If the port has a eureka line (simulated boards have one), rounds of `MPIX_Eureka_...` on

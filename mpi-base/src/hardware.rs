@@ -2,7 +2,8 @@
 //!
 //! Kinds of resources are named as in hwloc (its documentation, "Terms and Definitions"),
 //! from the largest to the smallest.
-//! The files are in `/sys/devices/system/cpu/cpuN`; see the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`.
+//! The files are in `/sys/devices/system/cpu/cpuN`
+//! (the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`).
 
 use std::fs;
 use std::path::Path;

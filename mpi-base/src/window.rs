@@ -5,7 +5,7 @@
 //! consecutive shared requests are admitted together.
 //! A request that waits stores its member's local index in a slot, which the ticket selects,
 //! so that the rank that admits it can ring its doorbell.
-//! A lock of all members (`MPI_Win_lock_all`) draws no ticket: the member raises a flag in its line ([`Line`]) and
+//! `MPI_Win_lock_all` draws no ticket: the member raises a flag in its line ([`Line`]) and
 //! checks whether an
 //! exclusive lock is announced ([`Announced`]);
 //! an exclusive lock announces itself and then waits until no flag is raised.

@@ -1,16 +1,17 @@
-//! Mapping of another process's memory through the kernel module XPMEM, with the device `/dev/xpmem`.
+//! Mapping of another process's memory through the kernel module XPMEM (`/dev/xpmem`).
 //!
 //! A process exports its whole address space under a name.
 //! Any process of the same user that knows the name may map parts of it,
-//! and the mapping follows the owner's address space: each access reaches the memory that the owner has mapped at that time.
+//! and each access reaches the memory that the owner has mapped there at that time.
 //!
-//! Guarantee: a refusal is returned as an error, and no mapping remains when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
+//! Guarantee: a refusal is an error, and no mapping remains
+//! when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
 //!
 //! Properties of the kernel module that callers must consider:
 //! * A load or store faults (`SIGBUS`) at addresses where the owner has no writable
 //!   memory, and after the owner has ended.
 //!   With [`is_mappable`] an owner can check beforehand that a range is memory that never faults.
-//! * Mapped memory can be loaded and stored, but it cannot be passed to the kernel's copies between processes or
+//! * Mapped memory can be loaded and stored, but not be passed to the kernel's copies between processes or
 //!   to XPMEM.
 //! * A child of `fork` does not inherit the mapping.
 //!   Every page that was accessed is pinned until the mapping is detached.
@@ -72,7 +73,7 @@ impl std::fmt::Display for XpmemError {
 
 impl std::error::Error for XpmemError {}
 
-/// The name of a process's exported address space; other processes on this machine map it by this name.
+/// The name by which other processes on this machine map a process's address space.
 pub type Name = NonZeroU64;
 
 /// The open device, and the name of this process's address space.
@@ -83,7 +84,7 @@ pub struct Device {
 }
 
 /// Returns this process's device, which the first call opens.
-/// While the device is open, the kernel notifies the module of every range that this process unmaps.
+/// From then on the kernel notifies the module of every range that this process unmaps.
 pub fn device() -> Result<&'static Device, XpmemError> {
     static DEVICE: OnceLock<Result<Device, XpmemError>> = OnceLock::new();
     let opened = DEVICE.get_or_init(Device::open);
@@ -185,7 +186,7 @@ impl Device {
         self.name
     }
 
-    /// Requests permission to map memory of the process with this name, which may be the calling process.
+    /// Requests permission to map memory of the process with this name, which may be this one.
     pub fn permit(&'static self, name: Name) -> Result<Permit, XpmemError> {
         let mut get = command::Get {
             name: i64::try_from(name.get()).map_err(|_| XpmemError::Gone)?,
@@ -291,7 +292,7 @@ pub struct Attachment {
 }
 
 impl Attachment {
-    /// Returns the address in this process of the owner's `range`; `None` if the range is not mapped.
+    /// Returns the address in this process of the owner's `range`; `None` if it is not mapped.
     /// The address is valid for loads and stores until this value is dropped.
     pub fn at(&self, range: &Range<u64>) -> Option<*mut u8> {
         let inside = range.start <= range.end
@@ -315,7 +316,7 @@ impl Drop for Attachment {
     }
 }
 
-/// Returns true if the whole range of this process is memory that other processes can map and access without a
+/// Returns true if others can map this process's whole range and access it without a
 /// fault: private and writable memory, without a device behind it.
 ///
 /// Files and shared memory are not mappable:
@@ -328,7 +329,7 @@ pub fn is_mappable(range: Range<u64>) -> bool {
     covers(lines.map_while(Result::ok), range)
 }
 
-/// As [`is_mappable`], for the lines of a maps file (`/proc/PID/maps`), which are sorted by address.
+/// As [`is_mappable`], for the lines of `/proc/PID/maps`, which are sorted by address.
 fn covers(lines: impl Iterator<Item = String>, range: Range<u64>) -> bool {
     let mut next = range.start;
     for line in lines {

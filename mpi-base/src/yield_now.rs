@@ -1,6 +1,7 @@
-//! Yielding of the core by the system call `sched_yield(2)`, with an inlined instruction, and waits that use it.
+//! Yielding of the core by `sched_yield(2)`, as an inlined system call instruction.
 //!
-//! A core predicts return addresses with a return stack. The kernel overwrites this stack at each switch between processes,
+//! A core predicts return addresses with a return stack,
+//! which the kernel overwrites at each switch between processes,
 //! so that one process cannot mislead another's speculation (the kernel's documentation of Spectre, "RSB filling").
 //! After a context switch the core therefore mispredicts returns,
 //! one for each function call that encloses the yield.
@@ -67,7 +68,7 @@ impl Yielded {
         Yielded(micros * MICROSECOND)
     }
 
-    /// Returns a number of waits: if only one of that many waits yields in this way, the cost is 2 us per wait.
+    /// Returns the number of waits of which one may yield so that the mean cost is 2 us per wait.
     pub fn waits_until_next(self) -> u32 {
         const COST: u64 = 2 * MICROSECOND;
         u32::try_from(self.0 / COST).unwrap_or(u32::MAX)

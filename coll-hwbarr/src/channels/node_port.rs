@@ -18,7 +18,7 @@
 //! When all have entered, they request that the board drop the dead node.
 //! The board applies its own time limit to that node, and checks that
 //! all others wait and are the majority. The release that follows is the farewell's.
-//! A leader that survives alone is no majority. If its entry is not released, it withdraws it, so that all lines
+//! A single survivor is no majority. If its entry is not released, it withdraws the entry, so that all lines
 //! are idle, and frees the channel.
 
 use super::lines::{self, Lines, Simulated};

@@ -76,7 +76,7 @@ impl Sizes {
     /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
     /// If each core has its own level 2 cache, a sender uses a span of twice the size of that
-    /// cache cyclically. When a line is written again, it has moved from the receiver's level 2 to the shared
+    /// cache cyclically. A line that is written again has moved from the receiver's level 2 to the shared
     /// level 3 cache.
     /// The spans of all rings of the node together are at most as long as the level 3 cache.
     /// A ring that is shorter than its span gets the length of the span.

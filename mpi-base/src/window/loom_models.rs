@@ -195,7 +195,7 @@ fn an_exposure_of_two_ends_when_both_have_completed() {
     });
 }
 
-/// An epoch that does not wait for its post (`MPI_MODE_NOCHECK`) consumes it, so the next start waits for the next
+/// An epoch with `MPI_MODE_NOCHECK` consumes its post, so the next start waits for the next
 /// post.
 #[test]
 fn an_epoch_without_check_takes_its_post_with_it() {

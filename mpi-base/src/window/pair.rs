@@ -58,7 +58,7 @@ impl Awaited {
 ///
 /// SYNC POINT `window.arrival`: a waiting rank stores the count at which it must be woken:
 /// the number received plus the number missing.
-/// While the rank waits, further arrivals can only raise this count, so a stale value is never too large.
+/// Further arrivals can only raise this count, so a stale value is never too large.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Arrivals {

@@ -10,7 +10,8 @@
 //!
 //! For an update by atomic instructions, a process raises its flag ([`Updating`]), reads the mode,
 //! updates, and lowers the flag: two stores and a load.
-//! The store of the flag and the load of the mode need a fence between them. The member that changes the mode executes it for both sides
+//! The store of the flag and the load of the mode need a fence between them,
+//! which the member that changes the mode executes for both sides
 //! ([`crate::fence`]).
 //! The member that begins a change to stripes announces it in the mode.
 //! Each member that reads the announcement executes [`crate::fence::heavy`],
