@@ -35,7 +35,7 @@
 use mpi_core::plugin::guest::{Comm, Message};
 use std::time::{Duration, Instant};
 
-/// Time limit for the answer of a member in the barrier; it polls often, unless its machine is very busy.
+/// Time limit for the answer of a member in the barrier, which polls often.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
@@ -166,7 +166,7 @@ impl FallbackAgreement {
                 }
             }
             Role::Member { stop, verdict } => {
-                // The receive of "stop" was posted first, so it matches rank 0's first message, even if it was not tested.
+                // The receive of "stop" was posted first, so it matches rank 0's first message.
                 if let Some(message) = stop
                     && test(comm, message)?.is_some()
                 {

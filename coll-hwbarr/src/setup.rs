@@ -1,7 +1,7 @@
 //! Collective setup of the wires: all nodes open and test them, with software fences between the steps.
 //!
 //! After each step the nodes agree on its result (see `setup_group`).
-//! A node that has found a fault still enters every fence of the step, so no node waits indefinitely.
+//! A node with a fault still enters every fence of the step, so no node waits indefinitely.
 
 use crate::port::{self, Barrier, Fault, LevelChanges, Pair, Port, Wire};
 use crate::settings::Settings;

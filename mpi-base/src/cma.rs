@@ -120,7 +120,7 @@ fn copy(
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
     let mut local = local.into_iter();
-    // A value too large for an address of this process is no valid address of the other process either.
+    // A value too large for an address here is no valid address of the other process either.
     let word = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let mut remote = remote.into_iter().map(|region| {
         run_at(

@@ -205,7 +205,7 @@ impl Simulated {
         leads: bool,
     ) -> Result<Option<Lines>, String> {
         let nodes = nodes_of(files, world);
-        // Only ranks that drive lines evaluate the RTL. Errors are returned after the fence, which all ranks enter.
+        // Only leaders evaluate the RTL. Errors are returned after the fence, which all ranks enter.
         let rtl = source.filter(|_| leads);
         let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
         let rtl = rtl.transpose();

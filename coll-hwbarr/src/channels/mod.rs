@@ -17,7 +17,7 @@
 //!    If another communicator has taken it first, the leader tries the next channel;
 //!    if all are taken, the next component serves.
 //! 3. The channel is tested like a wire pair of version 1; then it performs the program's barriers.
-//! 4. When the communicator is freed, each leader enters a last barrier, the *farewell*, and does not wait:
+//! 4. When the communicator is freed, each leader enters a last barrier, the *farewell*, without a wait:
 //!    `MPI_Comm_free` does not synchronise,
 //!    but the release of that barrier proves that every node has left the channel.
 //!    A leader that sees the release frees the channel.

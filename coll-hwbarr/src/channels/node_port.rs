@@ -495,7 +495,7 @@ impl Lead {
         } in ended
         {
             self.in_use.set(self.in_use.get() & !(1 << channel));
-            // Dropping the barrier sets the line to idle first; if the port has failed, the channel stays taken.
+            // The drop sets the line to idle; if the port has failed, the channel stays taken.
             drop(barrier);
             // Every leader that sees the release tries; a later one finds the channel free, or taken by others.
             if programmer.members(channel) != Ok(0)

@@ -269,7 +269,7 @@ struct Channel {
 }
 
 impl Channel {
-    /// Returns the names, for messages, of the nodes that are not in the mask `arrived`, with their ranks.
+    /// Returns the names and ranks, for messages, of the nodes that are not in the mask `arrived`.
     fn names(&self, arrived: u64) -> Vec<String> {
         let nodes = (0..MOST_NODES).filter(|node| self.plan.members() & !arrived & 1 << node != 0);
         let name = |node| {

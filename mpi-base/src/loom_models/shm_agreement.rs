@@ -53,7 +53,7 @@ fn all_conclude_alike(the_dead_writes: bool) {
                 shared.1.store(3, Ordering::Release);
             })
         };
-        // A member that reads during the death reads the same words as a member that reads afterwards.
+        // A member that reads during the death and one that reads later read the same words.
         let meanwhile = conclude(&shared, 0);
         dies.join().unwrap();
         assert_eq!(meanwhile, conclude(&shared, 1));
