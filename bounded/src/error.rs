@@ -1,4 +1,4 @@
-//! Errors of child processes, with the output of the process.
+//! Errors of child processes, with the output that the process has written.
 
 use std::fmt;
 use std::process::ExitStatus;
@@ -25,11 +25,11 @@ pub enum ProcessError {
     TimedOut {
         /// The path or name of the program.
         program: String,
-        /// The elapsed time.
+        /// The time from the start of the program to the limit.
         after: Duration,
-        /// The standard output so far.
+        /// The standard output that the program had written.
         stdout: String,
-        /// The standard error so far.
+        /// The standard error that the program had written.
         stderr: String,
     },
     /// The program ended with a status other than 0.
@@ -79,7 +79,7 @@ impl fmt::Display for ProcessError {
 
 impl std::error::Error for ProcessError {}
 
-/// Returns the last 15 lines of an output with a heading, or nothing.
+/// Returns the last 15 lines of an output, after the heading `how`; nothing if the output is empty.
 fn quoted(how: &str, output: &str) -> String {
     let lines: Vec<&str> = output.trim_end().lines().collect();
     let last = &lines[lines.len().saturating_sub(15)..];

@@ -1,9 +1,9 @@
 //! Child processes with a time limit, which leave no process running.
 //!
 //! A program runs in its own process group, and writes its output to memory files.
-//! A pidfd reports the program's end, so the measured time is as precise as the scheduler.
-//! Every wait has a limit, after which the process group receives SIGTERM and then SIGKILL.
-//! This package serves `cargo xtask`, the tests and `mpi-bench`, which starts other launchers.
+//! A pidfd reports the program's end, so the measured time is as precise as the kernel's scheduling.
+//! Every wait has a time limit, after which the process group receives SIGTERM and then SIGKILL.
+//! Users of this package: `cargo xtask`, the tests, and `mpi-bench`, which starts other launchers.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 
-/// Exit status and output of a program.
+/// Exit status, output and running time of a program.
 #[derive(Debug)]
 pub struct Outcome {
     /// The exit code, or the signal that ended the program.
@@ -28,11 +28,11 @@ pub struct Outcome {
     pub stdout: String,
     /// The standard error of the program, with invalid UTF-8 replaced.
     pub stderr: String,
-    /// The time from start to end of the program, as reported by its pidfd.
+    /// The time from the start of the program to its end, which a pidfd reports.
     pub took: Duration,
 }
 
-/// Returns the command line, for error texts.
+/// Returns the command line as text, for error messages.
 pub fn spelled(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words
@@ -43,13 +43,13 @@ pub fn spelled(command: &Command) -> String {
 
 /// Copies a program that will be executed immediately.
 ///
-/// The copy is made by cp(1): another thread's child would inherit a writable descriptor.
-/// Until that child calls execve(2), the execution of the copy would fail with ETXTBSY.
+/// cp(1) makes the copy: a child of another thread could inherit a writable descriptor of it.
+/// Until that child called execve(2), executing the copy would fail with ETXTBSY.
 pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
     run(Command::new("cp").arg("--").args([from, to]))
 }
 
-/// Runs the command on this process's terminal. Returns an error unless the command succeeds.
+/// Runs the command with this process's input and output. Returns an error unless it succeeds.
 pub fn run(command: &mut Command) -> Result<(), ProcessError> {
     let program = spelled(command);
     let status = command.status().map_err(|reason| ProcessError::Start {
@@ -87,11 +87,11 @@ pub fn output(command: &mut Command, limit: Duration) -> Result<Outcome, Process
 /// The caller must keep the [`Child`](std::process::Child), as [`Running`] does.
 ///
 /// MPICH's `mpiexec.hydra` requires such an input.
-/// Hydra reads its input as soon as it has started its proxy.
-/// Hydra forwards even the end of file, over a socket pair.
-/// If a short job has ended before, as on a busy host, the proxy's end of the pair is closed.
-/// SIGPIPE then kills hydra before it has printed the job's output.
-/// An input that is never readable is never forwarded.
+/// Hydra reads its input as soon as it has started its proxy, and
+/// forwards even the end of the input to the proxy, through a socket pair.
+/// If a short job has already ended, as on a busy host, the proxy's end of the pair is closed,
+/// and SIGPIPE ends hydra before it has printed the job's output.
+/// With an input that is never readable, hydra forwards nothing.
 pub fn silence() -> Stdio {
     Stdio::piped()
 }
@@ -192,7 +192,7 @@ mod tests {
         let deaf = running.stdout_so_far();
         running.wait(Duration::ZERO).unwrap_err();
         let status = std::fs::read_to_string(format!("/proc/{}/stat", deaf.trim()));
-        // The process has ended, or is a zombie that init will reap.
+        // The process has ended: it does not exist, or it is a zombie that init will reap.
         assert!(
             status.as_ref().map_or(true, |s| s.contains(") Z")),
             "{deaf}: {status:?}"

@@ -1,4 +1,4 @@
-//! A running child process with its process group, from start to end of the group.
+//! A running child process and its process group, from the start to the end of the group.
 
 #![allow(unsafe_code)]
 
@@ -16,8 +16,8 @@ use rustix::process::{
 
 use crate::{Outcome, ProcessError, spelled};
 
-/// A program that runs in its own process group, with its output in memory files.
-/// With a pipe, an orphan process could keep the pipe open, and the reader would wait indefinitely.
+/// A program that runs in its own process group and writes its output to memory files.
+/// Pipes are not used: an orphan could keep a pipe open, and its reader would wait indefinitely.
 #[derive(Debug)]
 pub struct Running {
     program: String,
@@ -28,7 +28,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Starts the program. The standard input is the command's, or else this process's.
+    /// Starts the program. Its standard input is the command's, or else this process's.
     pub fn start(command: &mut Command) -> Result<Self, ProcessError> {
         let program = spelled(command);
         let failed = |reason| ProcessError::Output {
@@ -42,9 +42,9 @@ impl Running {
             .stderr(stderr_copy)
             .process_group(0);
         if is_main_thread() {
-            // A separate process group gets no signal from the terminal when this process ends.
-            // So the kernel sends a signal, at the end of the thread that started the program.
-            // Only the main thread lasts until this process ends.
+            // The terminal sends no signal to a separate process group when this process ends.
+            // So the kernel sends the program a signal at the end of the thread that started it;
+            // only the main thread exists until this process ends.
             // SAFETY: the closure runs between fork and exec, without allocation or locks.
             // The closure makes one async-signal-safe system call.
             unsafe {
@@ -67,29 +67,29 @@ impl Running {
         })
     }
 
-    /// Returns the process id, which is also the id of the process group.
+    /// Returns the program's process ID, which is also the ID of its process group.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Returns the standard output so far.
+    /// Returns the standard output that the program has written so far.
     pub fn stdout_so_far(&self) -> String {
         contents(&self.stdout)
     }
 
-    /// Returns the standard error so far.
+    /// Returns the standard error that the program has written so far.
     pub fn stderr_so_far(&self) -> String {
         contents(&self.stderr)
     }
 
-    /// Waits for the end of the program, with any status.
-    /// After `limit`, the process group is killed.
+    /// Waits until the program ends, with any status.
+    /// After `limit`, ends the process group and returns an error.
     pub fn wait(self, limit: Duration) -> Result<Outcome, ProcessError> {
         self.wait_while(|elapsed| elapsed < limit)
     }
 
-    /// Waits for the end of the program, with any status, while `patient` returns true.
-    /// `patient` is polled with the elapsed time. If it returns false, the process group is killed.
+    /// Waits until the program ends, with any status, while `patient` returns true.
+    /// It is called repeatedly with the elapsed time. If it returns false, the process group is ended.
     pub fn wait_while(
         mut self,
         mut patient: impl FnMut(Duration) -> bool,
@@ -121,7 +121,7 @@ impl Running {
         }
     }
 
-    /// Sends SIGTERM and then SIGKILL to the process group. Returns after the end of the group.
+    /// Sends SIGTERM and then SIGKILL to the process group. Returns when the group has ended.
     fn stop(&mut self) {
         if let Some(group) = pid_of(&self.child) {
             for signal in [Signal::TERM, Signal::KILL] {
@@ -135,12 +135,12 @@ impl Running {
         let _ = self.child.wait();
     }
 
-    /// Waits for the end of the process group, first of its leader.
+    /// Waits until the leader of the process group and then the other processes have ended.
     /// Returns true if the group ended in time.
     fn outlast(&mut self, group: Pid) -> bool {
         const LEADER: Duration = Duration::from_secs(2);
-        // Orphans end directly after their parent, or not at all.
-        // Some remain in the group as zombies, until the process that inherits them reaps them.
+        // Orphans in the group end directly after their parent, or not at all.
+        // Some remain as zombies until the process that inherits them reaps them.
         const ORPHANS: Duration = Duration::from_millis(200);
         let asked = Instant::now();
         let ended = wait_until(&mut self.child, || asked.elapsed() > LEADER);
@@ -158,14 +158,14 @@ impl Running {
     }
 }
 
-/// Time for which a program file may stay open for writing after its writer has closed it.
+/// Time for which a program file just written may still be open for writing in another process.
 const JUST_WRITTEN: Duration = Duration::from_secs(2);
 
-/// Starts a program, even if its file was just written.
+/// Starts a program, even if its file was written just before.
 ///
 /// Between fork and exec, a child of another thread has copies of all open descriptors.
 /// The kernel does not execute a file that is open for writing (`ETXTBSY`, execve(2)).
-/// So this function retries for a limited time.
+/// So this function repeats the attempt for a limited time.
 fn spawn(command: &mut Command) -> std::io::Result<Child> {
     let begin = Instant::now();
     loop {
@@ -182,7 +182,7 @@ fn spawn(command: &mut Command) -> std::io::Result<Child> {
 }
 
 impl Drop for Running {
-    /// Ends the program. So a test that fails between start and wait leaves no process running.
+    /// Ends the process group, so a test that fails before `wait` leaves no process running.
     fn drop(&mut self) {
         if matches!(self.child.try_wait(), Ok(None)) {
             self.stop();
@@ -194,16 +194,16 @@ fn is_main_thread() -> bool {
     rustix::thread::gettid() == rustix::process::getpid()
 }
 
-/// Creates an anonymous file with a second descriptor for the child.
+/// Creates an anonymous file (memfd), with a second descriptor for the child.
 fn memory_file() -> std::io::Result<(File, Stdio)> {
     let file = File::from(memfd_create("output", MemfdFlags::CLOEXEC)?);
     let copy = Stdio::from(file.try_clone()?);
     Ok((file, copy))
 }
 
-/// Returns the whole text of a file, which other processes may still be writing.
+/// Returns the whole contents of a file as text; other processes may still be writing to it.
 ///
-/// The writers share the file position, so the reads have explicit offsets.
+/// The writers share the file position with this process, so the reads have explicit offsets.
 fn contents(file: &File) -> String {
     use std::os::unix::fs::FileExt as _;
     let mut bytes = Vec::new();
@@ -214,7 +214,7 @@ fn contents(file: &File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Waits for the child until `give_up` returns true. `give_up` is called every 10 milliseconds.
+/// Waits until the child ends or `give_up` returns true. `give_up` is called every 10 milliseconds.
 fn wait_until(
     child: &mut Child,
     mut give_up: impl FnMut() -> bool,
@@ -237,7 +237,7 @@ fn wait_until(
                     tv_sec: 0,
                     tv_nsec: i64::from(ASK.subsec_nanos()),
                 };
-                // A signal only shortens the wait of this iteration.
+                // A signal only ends the wait of this iteration early.
                 let _ = poll(&mut [PollFd::new(ended, PollFlags::IN)], Some(&ask));
             }
             None => {

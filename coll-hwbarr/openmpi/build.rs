@@ -1,4 +1,5 @@
-//! Links the file with the C library only, and marks it as never unloaded: exit handlers and MPI may still call it after `dlclose`.
+//! Build script: links the component with the C library only, and marks it as never unloaded:
+//! exit handlers and MPI may still call it after `dlclose`.
 
 #[path = "../../mpi-abi/build/unwinder.rs"]
 mod unwinder;

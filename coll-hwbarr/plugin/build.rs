@@ -1,4 +1,4 @@
-//! Links the plugin with the C library only, like the library that loads it.
+//! Build script: links the plugin with the C library only, like the library that loads it.
 
 #[path = "../../mpi-abi/build/unwinder.rs"]
 mod unwinder;

@@ -1,4 +1,4 @@
-//! The user's choice of port as plain values: `settings` parses it, `port` and `channels` apply it.
+//! The user's choice of port as plain values: `settings` parses it; `port` and `channels` use it.
 
 #[cfg(test)]
 use crate::defect::Defect;
@@ -10,22 +10,22 @@ use std::path::PathBuf;
 pub enum Choice {
     Sim(SimFiles),
     Rtl(SimFiles, RtlSource),
-    /// The simulator's board in another process, possibly on another host.
+    /// A simulated board in another process, possibly on another host.
     ///
-    /// The number is the number of nodes in version 2, among which the ranks are divided; 0 means one node per host.
+    /// The number of nodes of version 2, among which the ranks are divided; 0: one node per host.
     Served(Address, u32),
-    /// A port of this machine, identified by its text.
+    /// A real port of this machine, identified by its name for the driver.
     Wired(String),
     #[cfg(test)]
     Broken(Defect, u32),
 }
 
-/// The source of the RTL to simulate.
+/// The source of the RTL that is simulated instead of the model.
 #[derive(Clone, Default)]
 pub struct RtlSource {
     /// The folder with the Verilog sources; `None` for the built-in design.
     pub folder: Option<PathBuf>,
-    /// The cache folder of the translation; `None` for the user's cache.
+    /// The cache folder for the translated RTL; `None` for the user's cache folder.
     pub cache: Option<PathBuf>,
 }
 
@@ -34,8 +34,8 @@ pub struct RtlSource {
 pub struct SimFiles {
     pub vcd: Option<WaveFiles>,
     pub report: Option<PathBuf>,
-    /// Number of events to record; 0 without a waveform.
+    /// Number of events to record for the waveform; 0 without a waveform.
     pub record: usize,
-    /// Number of nodes of a version 2 board; 0 means one node per rank.
+    /// Number of nodes of a version 2 board; 0: one node per rank.
     pub nodes: u32,
 }

@@ -1,4 +1,4 @@
-//! A fault of one node's wires for tests, parsed from the port parameter.
+//! A simulated fault of one node's wires, for tests; parsed from the port parameter.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
@@ -6,15 +6,15 @@ pub enum Defect {
     Cut,
     /// The wire from the barrier floats and follows the wire to it.
     Floating,
-    /// The wire from the barrier breaks after some changes of the wire to the barrier,
-    /// and keeps its level.
+    /// The wire from the barrier breaks after some changes of the wire to the barrier
+    /// and stays at its last level.
     Deaf,
-    /// The wire from the eureka line is stuck high.
+    /// The node's wire from the eureka line is stuck high.
     Line,
 }
 
 impl Defect {
-    /// Parses `cut:2`, `floating:3`, `deaf:1` or `line:0`.
+    /// Parses a defect and its number: `cut:2`, `floating:3`, `deaf:1` or `line:0`.
     pub fn parse(text: &str) -> Option<(Defect, u32)> {
         let (defect, node) = text.split_once(':')?;
         let defect = match defect {

@@ -1,16 +1,16 @@
-//! Rounds of the eureka line beside the hardware barrier (`MPIX_Eureka_...`).
+//! Rounds of the eureka line, which exists in addition to the hardware barrier (`MPIX_Eureka_...`).
 //!
-//! Every release of the barrier lowers the line.
-//! So one barrier opens a round and another barrier ends it.
+//! Every release of the hardware barrier lowers the line,
+//! so one barrier opens a round and another barrier ends it.
 //! Barriers that the
-//! program calls in between are in software at all members.
-//! The members agree by the outcome of the opening barrier:
-//! if they have left the hardware, the next component serves the round.
+//! program calls during a round are performed in software by all members.
+//! The result of the opening barrier is the same at all members:
+//! if they no longer use the hardware, the next component serves the round.
 //!
-//! A returning barrier (`coll_hwbarr_reboot`) has a second release, for which no node waits. It would
-//! lower the line in the middle of a round, so the next component serves rounds then.
+//! With `coll_hwbarr_reboot` a barrier has a second release, for which no node waits. It would
+//! lower the line during a round, so the next component then serves all rounds.
 //!
-//! The line's wires are opened at the first round:
+//! The line's wires are opened when the first round is opened:
 //! all nodes lower their wires, enter a fence, and check that the line is low. If a node
 //! finds it high, no member uses the line, and one warning names that node.
 
@@ -22,9 +22,9 @@ use mpi_core::plugin::guest::{Module as _, Served};
 use std::cell::Cell;
 
 impl Module {
-    /// Opens a round.
+    /// Opens a round; collective.
     pub fn open_round(&self) -> Result<Served, String> {
-        // The value is the same at all members: it depends on the kind of port and on earlier
+        // The value is equal at all members: it depends on the type of port and on earlier
         // agreements.
         let has_line = self
             .with_state(|state| state.port.has_line() && !matches!(state.line, LineEnd::Refused))?;
@@ -42,10 +42,10 @@ impl Module {
         Ok(Served::Here)
     }
 
-    /// Ends the round.
+    /// Ends the round; collective.
     pub fn end_round(&self) -> Result<(), String> {
         self.round.set(false);
-        // A port that fails here also fails in the next barrier, which reports the error.
+        // If the port fails here, it also fails in the next barrier, which reports the error.
         let _ = self.with_line(|line| line.rest());
         self.barrier().map(|_| ())
     }
@@ -61,7 +61,7 @@ impl Module {
         })?
     }
 
-    /// Opens the wires at all nodes. Returns false, at all nodes, if a node fails.
+    /// Opens the wires at all nodes; collective. Returns false at all nodes if one node fails.
     fn open_line(&self) -> Result<bool, String> {
         let setup_group = SetupGroup::of_all(self.comm());
         let wires = self.with_state(|state| state.port.line())?;

@@ -1,72 +1,75 @@
-//! The agreement by which all members leave the hardware together.
+//! The agreement of all members to stop using the hardware after the same barrier (fallback).
 //!
 //! The agreement starts when a member's barrier is not released in time or a port fails.
 //! All members must then agree on the barriers that the hardware has released:
-//! a released member must not wait in software for a member that was not released,
-//! and a release may arrive at the very moment at which a member gives up.
+//! a member whose barrier was released must not wait in software for a member whose barrier was not,
+//! and a release may arrive at the moment at which a member stops waiting for it.
 //!
 //! # The protocol
 //!
-//! 1. A member that gives up, because of a timeout or because its port failed, stops:
-//!    it does not enter the wire again, keeps the entries it has made, and sends rank 0 its total number of entries and a remark (such as its port's error).
-//! 2. Rank 0, when it gives up or receives such a message, stops too and sends "stop" to all others; each stops at its next poll and sends its number.
-//! 3. When rank 0 has the number of every member, it sends the minimum of the numbers to all members: the *verdict*.
+//! 1. A member whose barrier has timed out or whose port has failed stops:
+//!    it enters no further barrier, does not withdraw its entries,
+//!    and sends rank 0 its number of entries and a remark (such as its port's error).
+//! 2. Rank 0, when it stops or receives such a message, sends "stop" to all others;
+//!    each stops at its next poll and sends its number of entries.
+//! 3. When rank 0 has all numbers of entries, it sends the minimum to all members: the *verdict*.
 //!
-//! The verdict is exact: the hardware releases barrier n if and only if every node has entered n times,
-//! and a member's number does not change after it was sent.
-//! So no entry is withdrawn, and a release that a member sees meanwhile,
-//! even long before the verdict, agrees with the verdict.
-//! A returning barrier may delay an entry until the previous return is complete.
-//! The entry still counts:
-//! every member then learns of its completion from the verdict, and none before all have entered.
-//! Barriers up to the verdict are complete; the next component serves those after it.
+//! The verdict is exact: the hardware releases barrier n if and only if every node has entered n barriers,
+//! and a member's number of entries does not change after it was sent.
+//! So no entry is withdrawn, and a release that a member sees during the agreement,
+//! even long before the verdict, is consistent with the verdict.
+//! With `coll_hwbarr_reboot` an entry may be delayed until the previous return to idle is complete.
+//! Such an entry also counts:
+//! the verdict shows every member whether the barrier is complete, which requires all entries.
+//! Barriers up to the verdict are complete; the next component performs those after it.
 //!
 //! A member polls in every MPI call that waits,
-//! because a released member may wait for a member that was not released.
-//! Only a member that computes delays the other members, as in every barrier.
-//! A member counts as missing if it has entered less often than another member,
-//! or has not answered within [`PATIENCE`] after "stop".
-//! Ports that cannot name the missing nodes use this rule:
-//! rank 0 judges all members. The other members send no requests and judge only rank 0.
-//! All messages are tested and never waited for, so a nonblocking barrier can take part.
+//! because a member whose barrier was released may wait for a member whose barrier was not.
+//! Only a member that computes without calling MPI delays the other members, as in every barrier.
+//! A member counts as missing if it has entered fewer barriers than another member,
+//! or has not answered "stop" within [`PATIENCE`].
+//! This rule applies to ports that cannot report the missing nodes:
+//! rank 0 applies it to all members, and the other members only to rank 0, as they send no requests.
+//! Messages are only tested and never waited for, so a nonblocking barrier can also fall back.
 
 use mpi_core::plugin::guest::{Comm, Message};
 use std::time::{Duration, Instant};
 
-/// Time limit for the answer of a member that is in the barrier. It polls often, unless its machine is very busy.
+/// Time limit for the answer of a member in the barrier, which polls often.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 const WORD: usize = size_of::<u64>();
 
-/// Length of a member's message to rank 0: its number of entries, the kind of its report, and a zero-padded text.
+/// Length in bytes of a member's message to rank 0:
+/// its number of entries, the kind of its remark, and a zero-padded text.
 const STATEMENT: usize = 256;
 
-/// The remark that a member reports with its number.
+/// What a member reports to rank 0 together with its number of entries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remark {
     /// The member's port has failed with this error.
     Lost(String),
     /// The member has read from the hardware which nodes have not entered; the text names them.
     Missing(String),
-    /// The member has already warned the user.
+    /// The member has already warned the user about the fallback.
     Told,
 }
 
 pub struct FallbackAgreement {
     role: Role,
-    /// Time at which this member stopped, and at rank 0 also requested the numbers.
+    /// Time at which this member stopped and, at rank 0, sent "stop".
     stopped: Option<Instant>,
-    /// The members' remarks, including its own; only at rank 0.
+    /// The remarks of all members, including this one; only at rank 0.
     remarks: Vec<(u32, Remark)>,
 }
 
 enum Role {
-    /// The state of rank 0: the number of each other member, or the pending receive for it.
+    /// The state of rank 0: each other member's number of entries, or its pending receive.
     Root(Vec<Number>),
-    /// The state of another rank: the pending receives for "stop" and,
-    /// once this member has stopped, for the verdict.
+    /// The state of another rank: the pending receives of "stop" and,
+    /// after this member has stopped, of the verdict.
     Member {
-        /// The pending receive; `None` once a message from rank 0 has arrived.
+        /// The pending receive; `None` after a message from rank 0 has arrived.
         stop: Option<Message>,
         verdict: Option<Message>,
     },
@@ -77,19 +80,19 @@ enum Number {
     Known(u64),
 }
 
-/// The result of a poll.
+/// The result of a poll of the agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// No member has given up, and the hardware is in use.
+    /// No member has stopped; the hardware is in use.
     Nothing,
-    /// A member has given up, and this member does not enter the wire again.
+    /// A member has stopped, so this member must not enter the wire again.
     Stopped,
-    /// The hardware has released this number of barriers and will release no other.
+    /// The hardware has released this number of barriers and will release no others.
     Verdict(u64),
 }
 
 impl FallbackAgreement {
-    /// Posts the receives; every member must call this.
+    /// Creates this member's state and posts its receives; every member must call this.
     pub fn new(comm: &Comm) -> Result<FallbackAgreement, String> {
         let role = if comm.rank() == 0 {
             let numbers =
@@ -108,10 +111,10 @@ impl FallbackAgreement {
         })
     }
 
-    /// Polls the messages. `entered` is the number of this node's entries,
-    /// which must not change once a poll has returned any other result than [`Finding::Nothing`].
+    /// Polls the agreement's messages. `entered` is the number of barriers that this node has entered,
+    /// which must not change after a poll has returned any result except [`Finding::Nothing`].
     ///
-    /// `remark` is the remark that this member reports if it gives up.
+    /// `remark` is `Some` if this member stops now; it is then reported to rank 0.
     pub fn poll_once(
         &mut self,
         comm: &Comm,
@@ -163,7 +166,7 @@ impl FallbackAgreement {
                 }
             }
             Role::Member { stop, verdict } => {
-                // The receive for "stop" was posted first, so the first message from rank 0 matches it, even if it has not been tested.
+                // The receive of "stop" was posted first, so it matches rank 0's first message.
                 if let Some(message) = stop
                     && test(comm, message)?.is_some()
                 {
@@ -188,7 +191,7 @@ impl FallbackAgreement {
         &self.remarks
     }
 
-    /// Returns true if rank 0 has the number of every member that is in the barrier.
+    /// Returns true if rank 0 has the number of entries of every member that has answered in time.
     pub fn has_all_numbers(&self) -> bool {
         let Role::Root(numbers) = &self.role else {
             return false;
@@ -197,9 +200,9 @@ impl FallbackAgreement {
         all || self.stopped.is_some_and(|at| at.elapsed() >= PATIENCE)
     }
 
-    /// Returns the members that have not entered, as far as this member knows; `None` while it must wait for answers.
+    /// Returns the missing members, as far as this member knows; `None` while it must wait for answers.
     ///
-    /// `entered` is the number of this node's entries.
+    /// `entered` is the number of barriers that this node has entered.
     pub fn missing(&self, entered: u64) -> Option<Vec<u32>> {
         let waits = self.stopped?.elapsed() < PATIENCE;
         match &self.role {
@@ -212,7 +215,7 @@ impl FallbackAgreement {
                 if waits && all.contains(&None) {
                     return None;
                 }
-                // A member that arrived after "stop" has entered less often than those that waited for it.
+                // A member that came after "stop" has entered fewer barriers than those that waited for it.
                 let most = all.iter().flatten().copied().max();
                 let missing = (0..).zip(all).filter(|&(_, theirs)| theirs < most);
                 Some(missing.map(|(rank, _)| rank).collect())
@@ -229,7 +232,7 @@ fn send_all(comm: &Comm, word: u64) -> Result<(), String> {
     Ok(())
 }
 
-/// Encodes a member's number and remark as a message.
+/// Encodes a member's number of entries and its remark as a message.
 fn statement(entered: u64, remark: Option<&Remark>) -> [u8; STATEMENT] {
     let (kind, text) = match remark {
         None => (0, ""),
@@ -245,7 +248,7 @@ fn statement(entered: u64, remark: Option<&Remark>) -> [u8; STATEMENT] {
     bytes
 }
 
-/// Decodes a [`statement`], or returns `None` if it has not arrived.
+/// Returns the decoded [`statement`] of a member; `None` if it has not arrived.
 fn receive_statement(
     comm: &Comm,
     message: &Message,

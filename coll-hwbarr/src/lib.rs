@@ -5,52 +5,56 @@
 //!
 //! Version 1, the default, works as in the paper: it serves `MPI_Barrier`, `MPI_Ibarrier` and
 //! `MPI_Barrier_init` on `MPI_COMM_WORLD`
-//! with one rank per wire, and refuses every other communicator with a reason, so the next component serves it.
-//! Version 2 (`channels`) gives any intracommunicator one of five channels, as long as one is free.
+//! with one rank per wire. It refuses other communicators with a reason, and the next component serves them.
+//! Version 2 (`channels`) assigns one of five channels to any intracommunicator while one is free.
 //!
-//! The code is written once, against the tables of the plugin ABI:
-//! the library links [`TABLE`], and the plugin file exports it.
+//! The code is written one time, for the tables of the plugin ABI:
+//! Portcullis links [`TABLE`], and the plugin file exports it.
 //!
 //! # The life cycle of a module
 //!
-//! * Query: checks that the communicator is `MPI_COMM_WORLD`, that a port is configured, and that the port reaches every rank.
+//! * Query: checks that the communicator is `MPI_COMM_WORLD`, that a port is configured,
+//!   and that the port reaches every rank.
 //! * Enable: version 2 first agrees on a channel.
-//!   Then every node opens its wires around one software fence,
+//!   Then every node opens its wires, before and after one software fence,
 //!   all nodes agree that all have succeeded,
-//!   and a self-test runs in which one node is late.
-//!   Any failure refuses the communicator with a message that names the node; the driver leaves the wire idle.
-//!   If `MPI_COMM_WORLD` is refused, the library warns, or ends the job (`coll_hwbarr_required`).
-//! * Barrier: writes the opposite level, then polls and lets MPI progress between polls; a release wakes the sleeping ranks.
-//! * Failure: if a barrier is not released within `coll_hwbarr_timeout`, or a port fails, the members leave the hardware together
-//!   (see `fallback_agreement`), with one warning that names the missing nodes or the node with the failed port. The next component serves from then on.
-//! * Disable, free, unwinding: the wire returns to idle; the wire of a real port also does if the process ends without any of them
+//!   and a self-test is performed in which one node is late.
+//!   After any failure the component refuses, with a message that names the node; the wire stays idle.
+//!   For `MPI_COMM_WORLD`, the library also warns, or ends the job (`coll_hwbarr_required`).
+//! * Barrier: writes the opposite level, then polls and lets MPI progress between polls;
+//!   a release wakes the sleeping ranks.
+//! * Failure: if a barrier is not released within `coll_hwbarr_timeout`, or a port fails,
+//!   the members stop using the hardware together
+//!   (see `fallback_agreement`), with one warning that names the missing nodes or the failed port's node.
+//!   From then on the next component serves.
+//! * Disable, free, unwinding: the wire returns to idle, on a real port also if the process just ends
 //!   (`barrier_driver::last_resort`).
 //!
-//! If the port has a eureka line (the simulator's board has one, in memory and served), rounds of `MPIX_Eureka_...` on
+//! If the port has a eureka line (simulated boards have one), rounds of `MPIX_Eureka_...` on
 //! `MPI_COMM_WORLD` use it (see `eureka`).
 //!
 //! With `coll_hwbarr_reboot` each barrier changes the wires twice,
 //! to the other level and back to idle, so a node that reboots during a barrier releases no node.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | `settings` | parses the parameters |
-//! | `choice` | the choice of port |
-//! | `port` | the trait of a node's wires, and the kinds of ports |
-//! | `port::sim` | the simulator's live board in the node's shared memory |
-//! | `port::boards` | the simulator's cascaded boards, for jobs with more ranks than one board has wires |
-//! | `port::sim_files` | the simulator's waveform and report |
-//! | `port::rtl` | the Verilated RTL, which replaces that board's model |
-//! | `port::served` | the simulator's board in another process, over TCP, for ranks on several hosts |
+//! | `choice` | the user's choice of port |
+//! | `port` | the trait of a node's wires, and the types of ports |
+//! | `port::sim` | the simulated board in the node's shared memory |
+//! | `port::boards` | simulated cascaded boards, for jobs with more ranks than one board has wires |
+//! | `port::sim_files` | the simulator's files: waveform and report |
+//! | `port::rtl` | the Verilated RTL, which replaces the model of the simulated board |
+//! | `port::served` | a simulated board in another process, accessed by TCP, for ranks on several hosts |
 //! | `port::wired` | a real port of this machine |
 //! | `channels` | version 2: channels for communicators, several ranks per node |
 //! | `setup_group` | collective setup steps, with an agreement after each |
 //! | `setup` | opening and testing the wires |
-//! | `port::line` | a node's end of the eureka line |
+//! | `port::line` | a node's wires of the eureka line |
 //! | `eureka` | rounds of the eureka line |
-//! | `queue` | the started barriers, in order, and their states |
-//! | `fallback_agreement` | how the members leave the hardware together |
-//! | `sentence` | names of nodes in messages |
+//! | `queue` | the barriers that were started, in order, and their states |
+//! | `fallback_agreement` | the members' agreement to stop using the hardware |
+//! | `sentence` | lists of node names in messages |
 //! | `module` | the component as a module of the plugin ABI |
 
 #![deny(unsafe_code)]
@@ -79,7 +83,7 @@ use std::ffi::CStr;
 /// The component's table, which the library links.
 pub const TABLE: BuiltIn = BuiltIn::of::<HwBarr>();
 
-/// The component's type; its behaviour is in `module`.
+/// The component's type; its functions are in `module`.
 pub struct HwBarr;
 
 impl Guest for HwBarr {
@@ -89,7 +93,7 @@ impl Guest for HwBarr {
             Ok(version) => version,
             Err(_) => c"0",
         };
-    /// The priority is above those of all software components: a configured port is used.
+    /// The priority exceeds those of all software components, so a configured port is used.
     const PRIORITY: i32 = 100;
     const PARAMS: &'static [Param] = &settings::PARAMS;
     const ASKED_BY: Option<&'static CStr> = Some(settings::PORT);

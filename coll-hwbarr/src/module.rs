@@ -1,6 +1,6 @@
 //! The component on one communicator: [`Module`] of the plugin ABI.
 //!
-//! All state is in one cell. It is borrowed for one poll at a time and never while MPI progresses,
+//! All state is in one cell, which is borrowed for one poll at a time and never while MPI progresses,
 //! because progress polls the nonblocking barriers of the same module.
 
 use crate::channels::{self, NodePort};
@@ -21,9 +21,9 @@ pub struct Module {
     comm: Comm,
     settings: Settings,
     state: RefCell<Option<State>>,
-    /// This process's node port of version 2, shared by its communicators; the module of `MPI_COMM_WORLD` creates it.
+    /// This process's node port of version 2, for all its communicators; created for `MPI_COMM_WORLD`.
     node_port: RefCell<Option<Common<NodePort>>>,
-    /// Number of polls since the clock and the messages were last checked.
+    /// Number of polls since this module last read the clock and polled messages.
     polls: Cell<u32>,
     /// True while a round of the eureka line is open; a barrier on the wire would end the round.
     pub(crate) round: Cell<bool>,
@@ -36,25 +36,25 @@ pub(crate) struct State {
     pub(crate) line: LineEnd,
     pub(crate) port: Box<dyn Port>,
     nodes: u32,
-    /// The error of a failed port, which is not accessed afterwards.
+    /// The error of a failed port; the port is not accessed after it.
     lost: Option<String>,
-    /// The remark that this node reports when it gives up.
+    /// The remark that this node reports when it stops using the hardware.
     remark: Option<Remark>,
-    /// True if this node has warned the user that the hardware is left,
-    /// or knows that another node has.
+    /// True if this node has warned the user that the members stop using the hardware,
+    /// or knows that another node has warned.
     warned: bool,
-    /// The last reported counts of entered and released barriers;
+    /// The counts of entered and released barriers that were last reported to the host;
     /// `None` if this process shares the wire.
     reported_counts: Option<(u64, u64)>,
 }
 
-/// If rank 0 has not entered, only ranks 1 to `SPEAKERS` report that.
+/// If rank 0 is the missing member, only ranks 1 to `SPEAKERS` warn the user about it.
 const SPEAKERS: u32 = 3;
 
-/// Number of polls before a sleep in a wait; with oversubscribed cores, each poll yields the core.
+/// Number of polls before a wait sleeps; with oversubscribed cores, each poll yields the core.
 const POLLS_BEFORE_SLEEP: u32 = 16;
 
-/// Number of polls of the wire per check of the clock and the messages.
+/// Number of polls of the wire for each check of the clock and the messages.
 const CHECK_EVERY: u32 = 16;
 
 impl Module {
@@ -92,7 +92,7 @@ impl Module {
         }
     }
 
-    /// Returns true if each barrier changes the wires twice, to the other level and back to idle.
+    /// Returns true if each barrier changes the wires twice (`coll_hwbarr_reboot`).
     pub(crate) fn is_returning(&self) -> bool {
         self.settings.reboot.is_some()
     }
@@ -108,7 +108,7 @@ impl Module {
         Ok(act(state.as_mut().ok_or("the component is not enabled")?))
     }
 
-    /// Polls everything that advances the barriers, once.
+    /// Polls the wire one time and, less often, the clock and the messages of the agreement.
     fn poll_once(&self) -> Result<(), String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
@@ -122,7 +122,7 @@ impl Module {
         Ok(())
     }
 
-    /// Polls once and returns the state of barrier `ticket`.
+    /// Polls one time and returns the state of barrier `ticket`.
     fn over(&self, ticket: u64) -> Result<Poll<Completion>, String> {
         self.poll_once()?;
         let mut state = self.state.borrow_mut();
@@ -146,16 +146,17 @@ impl Module {
         let mut polls = 0_u32;
         loop {
             let mut over = Ok(Poll::Pending);
-            // If this loop sleeps by itself, `wait` polls once and returns: no port rings the doorbell on which a longer wait would sleep.
+            // If this loop sleeps in the kernel, `comm.wait` polls only one time:
+            // a port does not ring the doorbell on which a longer wait would sleep.
             let waited = self.comm.wait(sleep_limit.map(|_| Duration::ZERO), || {
-                // The condition may be evaluated again after it was true, so it keeps its result.
+                // The closure may be called again after it has returned true, so its result is kept.
                 if over == Ok(Poll::Pending) {
                     over = self.over(ticket);
                 }
                 over != Ok(Poll::Pending)
             });
             if waited.is_err() {
-                // The wait fails if a member is dead; the module then handles the death.
+                // The wait returns an error if a member is dead; `attend` then handles the death.
                 guest::Module::attend(self);
             }
             waited?;
@@ -169,11 +170,11 @@ impl Module {
         }
     }
 
-    /// Starts a barrier, unless the members have left the hardware.
+    /// Starts a barrier, unless the members have stopped using the hardware.
     fn begin(&self) -> Result<Started, String> {
         let mut state = self.state.borrow_mut();
         let state = state.as_mut().ok_or("the component is not enabled")?;
-        // A release would lower the eureka line in the middle of its round, which is open at all members.
+        // A release would lower the eureka line during its round, which is open at all members.
         if self.round.get() || state.queue.is_closed() {
             return Ok(Started::Next);
         }
@@ -205,8 +206,8 @@ fn suits_version_1(settings: &Settings, comm: &Comm) -> Result<(), String> {
 }
 
 impl State {
-    /// Advances the barriers. After the first failure of a port,
-    /// the members leave the hardware together.
+    /// Polls the wire, which may enter the next barrier. After the first failure of a port,
+    /// the members stop using the hardware together.
     fn drive(&mut self) {
         if self.lost.is_none() {
             let driven = self.queue.drive();
@@ -214,7 +215,7 @@ impl State {
         }
     }
 
-    /// Sleeps until the wire may have been released; a port error is handled as in [`drive`](Self::drive).
+    /// Sleeps until a possible release, at most `limit`; port errors are handled as in [`drive`](Self::drive).
     fn sleep(&mut self, limit: Duration) {
         if self.lost.is_none() {
             let slept = self.queue.sleep(limit);
@@ -222,15 +223,15 @@ impl State {
         }
     }
 
-    /// Records a failed access as the loss of the port.
-    /// If the whole hardware does not answer, the error of `check` is the better message.
+    /// Handles a failed access as the loss of the port.
+    /// If the whole board does not answer, the error of [`Port::check`] is reported instead.
     fn note_loss(&mut self, access: Result<(), String>) {
         if let Err(reason) = access {
             self.lost = Some(self.port.check().err().unwrap_or(reason));
         }
     }
 
-    /// Reports the counts of entered and released barriers if they have changed.
+    /// Reports the counts of entered and released barriers to the host if they have changed.
     fn report_counts(&mut self, comm: &Comm) {
         let now = (self.queue.entered(), self.queue.released());
         if let Some(reported_counts) = self
@@ -243,8 +244,8 @@ impl State {
         }
     }
 
-    /// After the death of a member no barrier is released.
-    /// Each surviving member leaves the hardware when it is notified of the death.
+    /// After the death of a member the hardware releases no barrier.
+    /// Each surviving member stops using the hardware when it is notified of the death.
     fn leave_after_death(&mut self, comm: &Comm) -> Result<(), String> {
         let dead = comm.failed_ranks();
         if dead.is_empty() || self.queue.is_closed() {
@@ -268,7 +269,7 @@ impl State {
         Err(format!("the hardware barrier {why}"))
     }
 
-    /// Gives up after the timeout or a port failure, and follows another member that has given up.
+    /// Stops using the hardware after a timeout, a port failure, or the stop of another member.
     fn check_agreement(&mut self, comm: &Comm, timeout: Option<Duration>) -> Result<(), String> {
         self.leave_after_death(comm)?;
         if self.queue.is_closed() {
@@ -306,7 +307,7 @@ impl State {
         ));
     }
 
-    /// Returns the remark with which this node gives up:
+    /// Returns the remark with which this node stops using the hardware:
     /// its port's error, or the missing nodes as read from the hardware.
     fn own_remark(&mut self, comm: &Comm, waited: Option<Duration>) -> Option<Remark> {
         if self.lost.is_none() {
@@ -327,7 +328,7 @@ impl State {
         Some(Remark::Told)
     }
 
-    /// Returns the reason why the members leave the hardware,
+    /// Returns the reason why the members stop using the hardware,
     /// if this node knows it and must warn the user.
     fn why(
         &mut self,
@@ -351,7 +352,7 @@ impl State {
                 Remark::Told => {}
             }
         }
-        // Rank 0 receives the remark and warns the user.
+        // Rank 0 receives the remark of this member and warns the user.
         if self.remark.is_some() {
             return None;
         }
@@ -366,15 +367,15 @@ impl State {
         ))
     }
 
-    /// Returns the nodes that have not entered, if this node knows them and must warn the user.
+    /// Returns the missing nodes, if this node knows them and must warn the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
-            // The port cannot read them, but the messages of the agreement name them.
+            // The port cannot read the missing nodes, but the messages of the agreement name them.
             Ok(None) => (comm.rank() <= SPEAKERS)
                 .then(|| self.agreement.missing(entered))
                 .flatten(),
-            // The hardware itself has failed, which this member reports when it gives up.
+            // The hardware itself has failed; this member reports that as its remark.
             Err(reason) => {
                 self.lost.get_or_insert(reason);
                 None
@@ -387,8 +388,8 @@ impl guest::Module for Module {
     fn enable(&self) -> Result<(), String> {
         let agreement = FallbackAgreement::new(&self.comm)?;
         let Ready { wire, port, nodes } = self.bring_up()?;
-        // If several ranks share the wire, or several communicators exist,
-        // counts would describe only a part.
+        // If several ranks share the wire, or several communicators use wires,
+        // the counts would describe only a part of the barriers.
         let reported_counts = (self.comm.is_world() && nodes == self.comm.size()).then_some((0, 0));
         if reported_counts.is_some() {
             self.comm.tell_wire(self.comm.rank(), 0, 0);
@@ -448,11 +449,11 @@ impl guest::Module for Module {
     }
 
     fn attend(&self) {
-        // A poll of this module on the stack has borrowed the state and does this work.
+        // If the state is borrowed, a poll of this module is already running and does this work.
         if let Ok(mut state) = self.state.try_borrow_mut()
             && let Some(state) = state.as_mut()
         {
-            // The next barrier fails with the same error.
+            // An error is ignored here, because the next barrier fails with the same error.
             let _ = state.check_agreement(&self.comm, self.settings.timeout);
         }
     }

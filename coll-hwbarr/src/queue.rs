@@ -1,7 +1,8 @@
-//! The queue of started barriers; at most one at a time is on the wire.
+//! The queue of started barriers, of which at most one at a time is on the wire.
 //!
-//! A started barrier has a ticket, a number that counts from 1; all members start the barriers in the same order.
-//! Barrier n enters the wire after the release of barrier n-1, so the hardware's n-th release belongs to ticket n at every member.
+//! Each started barrier has a ticket, its number from 1; all members start barriers in the same order.
+//! Barrier n enters the wire after the release of barrier n-1,
+//! so the n-th release of the hardware belongs to ticket n at every member.
 //!
 //! Invariant: `released <= entered <= started` and `entered - released <= 1`.
 
@@ -10,22 +11,22 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 
 pub struct Queue {
-    /// The wire; `None` once the hardware has been left. Dropping it makes the wire idle.
+    /// The wire, which is idle when dropped; `None` after the members have stopped using the hardware.
     wire: Option<Box<dyn Barrier>>,
     started: u64,
     entered: u64,
     released: u64,
-    /// True if no further barrier enters the wire.
+    /// True if no further barrier may enter the wire.
     stopped: bool,
-    /// Time at which the present barrier entered the wire.
+    /// Time at which the current barrier entered the wire.
     since: Instant,
 }
 
-/// The way in which a barrier ended.
+/// The result of a barrier that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Completion {
     Released,
-    /// The hardware will never release this barrier.
+    /// The hardware will never release this barrier; it is performed in software.
     Abandoned,
 }
 
@@ -47,7 +48,7 @@ impl Queue {
         self.started
     }
 
-    /// Polls the wire, and enters the next barrier after the release of the previous one.
+    /// Polls the wire, and enters the next barrier if the previous one was released.
     pub fn drive(&mut self) -> Result<(), String> {
         let Some(wire) = &mut self.wire else {
             return Ok(());
@@ -62,21 +63,21 @@ impl Queue {
             if self.stopped || self.entered == self.started {
                 return Ok(());
             }
-            // The barrier counts as entered even if the port fails:
-            // the level may have reached the wire and released the other nodes.
+            // The barrier counts as entered even if the port reports an error:
+            // the new level may have reached the wire and released the other nodes.
             self.entered += 1;
             self.since = Instant::now();
             wire.enter()?;
         }
     }
 
-    /// Returns true if the release wakes this process while it sleeps in the kernel.
+    /// Returns true if a release can wake this process while it sleeps in the kernel.
     pub fn wakes_sleepers(&mut self) -> bool {
         let wire = self.wire.as_mut();
         wire.is_some_and(|wire| wire.wakes_sleepers())
     }
 
-    /// Sleeps in the kernel until the barrier on the wire may have been released, for at most `limit`.
+    /// Sleeps in the kernel until a possible release of the barrier on the wire, at most `limit`.
     pub fn sleep(&mut self, limit: Duration) -> Result<(), String> {
         if self.released < self.entered
             && let Some(wire) = &mut self.wire
@@ -97,43 +98,43 @@ impl Queue {
         }
     }
 
-    /// Returns the number of this node's entries.
+    /// Returns the number of barriers that this node has entered on the wire.
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// Returns the number of barriers that the wire has released here.
+    /// Returns the number of barriers whose release this node has seen.
     pub fn released(&self) -> u64 {
         self.released
     }
 
-    /// Returns how long the barrier on the wire has waited for its release.
+    /// Returns the time since the barrier on the wire entered; `None` if no barrier is on the wire.
     pub fn waiting(&self) -> Option<Duration> {
         (self.released < self.entered).then(|| self.since.elapsed())
     }
 
-    /// Stops further entries; the barrier on the wire may still be released.
+    /// Prevents further entries; the barrier on the wire may still be released.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Leaves the hardware, which has released `released` barriers and will release no other.
+    /// Stops using the hardware, which has released `released` barriers and will release no others.
     pub fn leave(&mut self, released: u64) {
         drop(self.leave_with_wire(released));
     }
 
-    /// As [`leave`](Self::leave), but returns the wire without making it idle.
+    /// As [`leave`](Self::leave), but returns the wire without setting it to idle.
     pub fn leave_with_wire(&mut self, released: u64) -> Option<Box<dyn Barrier>> {
         self.released = released.min(self.entered);
         self.close()
     }
 
-    /// Takes the wire out of use; dropping the result makes it idle.
+    /// Removes and returns the wire; dropping the result sets the wire to idle.
     pub fn close(&mut self) -> Option<Box<dyn Barrier>> {
         self.wire.take()
     }
 
-    /// Returns true if the hardware has been left.
+    /// Returns true if the members have stopped using the hardware.
     pub fn is_closed(&self) -> bool {
         self.wire.is_none()
     }

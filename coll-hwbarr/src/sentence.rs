@@ -1,12 +1,12 @@
-//! Node names in messages to the user.
+//! Lists of node names in messages to the user.
 
-/// Returns the end of a timeout message, which names the `missing` nodes of the barrier's `nodes`
+/// Returns the end of a timeout message, with the nodes `missing` of a barrier with `nodes`
 /// nodes.
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),
-        // This node has entered; if now all nodes are missing,
-        // the barrier has just released all of them.
+        // This node has entered the barrier. If all nodes are now missing from it,
+        // the barrier was released after the timeout and before the nodes were read.
         all if all.len() == nodes => "and did so at this very moment".into(),
         [one] => format!("node {one} has not entered"),
         all => format!("nodes {} have not entered", listed(all)),

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub const PORT: &CStr = c"port";
-/// The parameter's name; the library reads it and supports it for every component.
+/// The name of a parameter that the library reads and supports for every component.
 const REQUIRED: &CStr = c"required";
 const VERSION: &CStr = c"version";
 const TIMEOUT: &CStr = c"timeout";
@@ -76,26 +76,26 @@ pub static PARAMS: [Param; 13] = [
     param(RTL_CACHE, c"", c"string", c"The folder where translated RTL is kept; if empty, portcullis/rtl in the user's folder for caches"),
 ];
 
-/// The parsed parameters.
+/// The component's settings, parsed from its parameters.
 pub struct Settings {
     pub port: Choice,
     pub version: Version,
     pub timeout: Option<Duration>,
-    /// Maximum duration of a sleep until the port's interrupt; `None` disables sleeping.
+    /// Maximum duration of a sleep that the port's interrupt can end; `None` disables such sleeps.
     pub sleep: Option<Duration>,
     pub late_nodes: usize,
-    /// The level of a rebooting node's wire; `Some` if barriers must tolerate a reboot.
+    /// The level of a rebooting node's wire (`coll_hwbarr_reboot`); `None` if reboots are not tolerated.
     pub reboot: Option<PinState>,
-    /// Number of boards at which the ranks' wires end.
+    /// Number of leaf boards to which the ranks' wires are connected.
     pub boards: u32,
 }
 
-/// The version of the barrier.
+/// The version of the hardware barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
-    /// One barrier, one wire pair per rank.
+    /// Version 1: one barrier with one wire pair per rank.
     Toggle,
-    /// Channels with members, one port per node.
+    /// Version 2: several barriers (channels) with their own members, and one port per node.
     Channels,
 }
 
@@ -161,7 +161,7 @@ impl Choice {
 }
 
 impl RtlSource {
-    /// Parses the text after `rtl`: empty, or a colon and a folder.
+    /// Parses the rest of the port parameter after `rtl`: empty, or a colon and a folder.
     fn read(comm: &Comm, text: &str) -> RtlSource {
         RtlSource {
             folder: path(text.trim_start_matches(':').to_owned()),
@@ -196,7 +196,7 @@ impl SimFiles {
     }
 }
 
-/// Returns the message about a parameter whose value does not name a writable file.
+/// Returns the error message for a parameter whose value is not the name of a writable file.
 fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
     let is = format!(
         "coll_hwbarr_{} is \"{}\"",
@@ -217,7 +217,7 @@ fn no_file(name: &CStr, value: &Path, why: &WaveError) -> String {
     }
 }
 
-/// Returns the value of a parameter; bytes that are not UTF-8 are kept.
+/// Returns a parameter's value as text; bytes that are not UTF-8 are encoded ([`mpi_base::text`]).
 pub fn text_of(comm: &Comm, name: &CStr) -> String {
     text::from_bytes(&comm.param_bytes(name))
 }

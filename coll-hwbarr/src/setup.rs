@@ -1,7 +1,7 @@
-//! Opening and testing of the wires by all nodes together, with software fences between the steps.
+//! Collective setup of the wires: all nodes open and test them, with software fences between the steps.
 //!
-//! After each step the nodes agree on its outcome (see `setup_group`).
-//! A node that found a fault still enters every fence of the step, so no node hangs in a fence.
+//! After each step the nodes agree on its result (see `setup_group`).
+//! A node with a fault still enters every fence of the step, so no node waits indefinitely.
 
 use crate::port::{self, Barrier, Fault, LevelChanges, Pair, Port, Wire};
 use crate::settings::Settings;
@@ -13,12 +13,12 @@ use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::time::Duration;
 
-/// Time for which the self-test watches that an incomplete barrier does not release.
+/// Time for which the self-test checks that an incomplete barrier is not released.
 const HOLD: Duration = Duration::from_micros(100);
 /// Time limit for a release in the self-test; far more than a busy machine needs.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// A node that is ready for the program's barriers.
+/// A node whose wires are open and tested, ready for the program's barriers.
 pub struct Ready {
     pub wire: Box<dyn Barrier>,
     pub port: Box<dyn Port>,
@@ -51,7 +51,8 @@ pub fn bring_up(comm: &Comm, settings: &Settings) -> Result<Ready, String> {
     })
 }
 
-/// Tests the open wires of the group's members and returns them as a barrier; `names[i]` is the node number of member i.
+/// Tests the open wires of the group's members and returns this member's barrier;
+/// `names[i]` is the node number of member i.
 pub fn prove(
     comm: &Comm,
     setup_group: &SetupGroup,
@@ -67,13 +68,13 @@ pub fn prove(
         hold: HOLD,
         limit: settings.timeout.map_or(LIMIT, |timeout| timeout.min(LIMIT)),
     };
-    // The late ranks start with the last rank, because the first rank tends to be late anyway.
+    // The late ranks are the highest ones, because the first rank tends to be late anyway.
     let ranks = setup_group.ranks().iter().rev().take(settings.late_nodes);
     let late: Vec<_> = ranks.map(|rank| *rank as usize).collect();
     let mut backoff = Backoff::new();
     let mut rest = || {
         comm.progress();
-        // In a simulation the nodes usually outnumber the cores, so a waiting node pauses.
+        // In a simulation nodes usually outnumber cores, so a waiting node yields its core.
         backoff.pause();
     };
     let tested = wire.self_test(test, &late, &mut || setup_group.fence(), &mut rest);
@@ -85,8 +86,8 @@ pub fn prove(
     Ok((setup_group.agree(returning)?, LevelChanges::Twice))
 }
 
-/// Checks at the first member that all nodes have read the same idle level and use the same
-/// `coll_hwbarr_reboot`. The other members learn the result in `agree`.
+/// Checks at the first member that all nodes have read the same idle level and have the same
+/// `coll_hwbarr_reboot`. The other members receive the result in `agree`.
 fn same_level(
     setup_group: &SetupGroup,
     mine: PinState,

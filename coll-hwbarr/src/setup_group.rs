@@ -1,10 +1,10 @@
-//! A group of ranks that performs a collective setup step by software messages,
-//! through its first member.
+//! A group of ranks that performs collective setup steps by software messages,
+//! all to and from the group's first member.
 //!
-//! After each step every member sends its outcome to the first member and receives the common
-//! outcome.
+//! After each step every member sends its own result to the first member and receives the group's
+//! result.
 //! So all members continue, or all refuse with the same message.
-//! A fault at a member itself has precedence
+//! If several members report faults, a fault at a member itself has precedence
 //! over the timeout of a member that only waited.
 
 use crate::port::Fault;
@@ -12,9 +12,9 @@ use mpi_core::plugin::guest::Comm;
 
 pub struct SetupGroup {
     comm: Comm,
-    /// The members' ranks in the communicator, ascending; the same list at every member.
+    /// The members' ranks in the communicator, ascending; equal at every member.
     ranks: Vec<u32>,
-    /// The node number of this member in messages to the user.
+    /// The number of this member's node in messages to the user.
     node: u32,
 }
 
@@ -28,7 +28,7 @@ impl SetupGroup {
         }
     }
 
-    /// Returns the group of `ranks`; this rank is one of them and leads `node`.
+    /// Returns the group of `ranks`, which contains this rank; this rank leads node `node`.
     pub fn of(comm: &Comm, ranks: Vec<u32>, node: u32) -> SetupGroup {
         SetupGroup {
             comm: comm.clone(),
@@ -45,7 +45,7 @@ impl SetupGroup {
         self.ranks.first() == Some(&self.comm.rank())
     }
 
-    /// Gathers `mine` at the first member, in the order of the ranks; returns an empty vector at the others.
+    /// Gathers `mine` at the first member, in rank order; returns an empty vector at the others.
     pub fn gather<const N: usize>(&self, mine: [u8; N]) -> Result<Vec<[u8; N]>, String> {
         let (first, others) = self.split();
         if !self.is_first() {
@@ -61,7 +61,7 @@ impl SetupGroup {
         Ok(all)
     }
 
-    /// Broadcasts `word` from the first member.
+    /// Sends `word` from the first member to all other members.
     pub fn broadcast(&self, word: &mut [u8]) -> Result<(), String> {
         let (first, others) = self.split();
         if !self.is_first() {
@@ -81,7 +81,7 @@ impl SetupGroup {
         self.broadcast(&mut [0])
     }
 
-    /// Returns `mine` if the step succeeded at every member, else the error of the member that locates the fault best.
+    /// Returns `mine` if all members succeeded; otherwise the error that locates the fault best.
     pub fn agree<T>(&self, mine: Result<T, Fault>) -> Result<T, String> {
         let own = Verdict::of(self.node, mine.as_ref().err());
         let all = self.gather(own.0)?;
@@ -109,8 +109,8 @@ impl SetupGroup {
     }
 }
 
-/// The outcome of a step at one node, as a message: first how well the fault is located (0:
-/// no fault), then a zero-padded sentence.
+/// A node's result of a step, as a message: first how well the fault is located (0:
+/// no fault), then the zero-padded text of the error.
 struct Verdict([u8; 512]);
 
 impl Verdict {

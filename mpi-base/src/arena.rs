@@ -1,4 +1,4 @@
-//! A first-fit allocator of offsets in one process's private area of a segment.
+//! A first-fit allocator of offsets in one process's area of a shared segment.
 //!
 //! An arena belongs to one process, so it is plain data without locks.
 //! It computes offsets and never accesses the memory itself.
@@ -21,7 +21,7 @@ pub struct Arena {
 }
 
 impl Arena {
-    /// Creates an arena of `len` free bytes at offset 0; `len` is rounded down to the grain.
+    /// Creates an arena of `len` free bytes, rounded down to a multiple of [`GRAIN`].
     pub fn new(len: usize) -> Arena {
         Arena {
             free: BTreeMap::from([(0, len / GRAIN * GRAIN)]),
@@ -34,7 +34,7 @@ impl Arena {
         self.take_beyond(0, len, align)
     }
 
-    /// Allocates as [`Arena::take`], but `align` applies to `base` + offset;
+    /// Allocates as [`Arena::take`], but aligns `base` + offset instead of the offset;
     /// `base` is a multiple of [`GRAIN`].
     pub fn take_beyond(&mut self, base: usize, len: usize, align: usize) -> Option<usize> {
         let len = len.max(1).checked_next_multiple_of(GRAIN)?;

@@ -1,6 +1,6 @@
-//! The crate's only source of atomics.
+//! Atomic types and fences of this crate; under `--cfg loom`, those of the loom model checker.
 //!
-//! All code of this crate that shares data with other threads or processes takes its atomics from
+//! All code of this crate that shares data with other threads or processes imports its atomics from
 //! this module,
 //! so that under `--cfg loom` the same ring, doorbell and bitmap run in the loom model checker.
 #![allow(unsafe_code)]
@@ -13,13 +13,13 @@ pub use std::sync::atomic::{
 #[cfg(loom)]
 pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
-/// [`std::sync::atomic::fence`] with the same ordering at a lower cost.
+/// Does the same as [`std::sync::atomic::fence`] with this ordering, at a lower cost.
 ///
 /// The compiler translates a sequentially consistent fence for x86-64 to `mfence`,
 /// which also waits for memory operations that the language's fences do not cover.
-/// A locked instruction also orders all loads and stores of ordinary memory
+/// A locked instruction also orders all loads and stores of ordinary (write-back) memory
 /// (Intel SDM volume 3, 9.2.3.9; AMD APM volume 2, 7.4.2):
-/// after a store on an EPYC it takes 2.8 ns, and `mfence` 21 ns.
+/// after a store on an EPYC, a locked instruction takes 2.8 ns and `mfence` 21 ns.
 #[cfg(not(loom))]
 #[inline(always)]
 pub fn fence(order: Ordering) {
@@ -90,8 +90,8 @@ pub fn prefetch_for_write(address: *const u8) {
 
 /// Waits until the preceding stores have reached the nearest cache.
 ///
-/// The function affects only the timing, and is used only on processors on which that was measured.
-/// Code that needs an ordering uses an atomic.
+/// The wait changes only the timing; it is used only where a measurement has shown a gain.
+/// It orders nothing in the language's memory model: code that needs an ordering uses an atomic.
 #[inline(always)]
 pub fn settle_writes() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]
@@ -101,7 +101,7 @@ pub fn settle_writes() {
     }
 }
 
-/// Waits until the preceding loads are complete; the function affects only the timing.
+/// Waits until the preceding loads are complete; changes only the timing and orders nothing.
 #[inline(always)]
 pub fn settle_reads() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]

@@ -1,8 +1,8 @@
-//! A bitmap in which many threads set bits and one thread takes them.
+//! A bitmap in which many threads set bits and one thread reads and clears them.
 //!
-//! SYNC POINT `bitmap.word`: a marker sets its bit by `fetch_or` (Release),
-//! which the taker reads by `swap` (Acquire).
-//! A marker whose bit is already set does not write.
+//! SYNC POINT `bitmap.word`: the thread that sets a bit (marker) uses `fetch_or` (Release);
+//! the thread that clears the bits (taker) uses `swap` (Acquire).
+//! A marker that finds its bit set writes nothing.
 //! No event is lost if the marker publishes its event and executes a sequentially consistent fence
 //! before it reads the bit,
 //! and the taker executes a fence between its swap and its poll for events.
@@ -11,9 +11,9 @@
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 
-/// The number of words of a bitmap.
+/// Number of 64-bit words of a bitmap.
 pub const WORDS: usize = 16;
-/// The number of processes that a bitmap distinguishes.
+/// Number of bits, and thus the maximum number of processes.
 pub const BITS: usize = WORDS * 64;
 
 /// One bit for each process of the node.
@@ -35,7 +35,7 @@ impl Bitmap {
         }
     }
 
-    /// Sets bit `i`. Between publishing its event and this call, the caller must execute its fence.
+    /// Sets bit `i`. The caller has executed its fence between publishing the event and this call.
     #[inline]
     pub fn mark(&self, i: usize) {
         let (word, bit) = (&self.words[i / 64], 1u64 << (i % 64));

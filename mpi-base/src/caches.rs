@@ -1,26 +1,27 @@
-//! The caches of the cores that ranks run on: their sizes, and whether cores share level 2.
+//! The caches of the cores that ranks run on: their sizes, and whether cores share a level 2 cache.
 //!
-//! Source: `/sys/devices/system/cpu/cpuN/cache`, see the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`.
-//! A virtual machine reports whatever its host has configured,
+//! They are read from `/sys/devices/system/cpu/cpuN/cache`
+//! (the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`).
+//! A virtual machine reports the cache sizes that its host has configured, which may be wrong,
 //! so decisions based on these values are later checked by measurement
 //! (`mpi-core/transport/src/btl/sm/span.rs`).
 
 use std::fs;
 use std::path::Path;
 
-/// The caches of a node's cores.
+/// The caches of the node's cores, as far as buffer sizes depend on them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// The size of a core's level 2 cache in bytes.
+    /// Size of the level 2 cache of one core in bytes.
     pub level_2: usize,
     /// True if no two cores share a level 2 cache.
     pub level_2_is_private: bool,
-    /// The size of the level 3 cache in bytes; `None` without a level 3.
+    /// Size of one level 3 cache in bytes; `None` if there is no level 3 cache.
     pub level_3: Option<usize>,
 }
 
 impl Caches {
-    /// Returns the caches for a node of `nlocal` ranks, from the processors that this process may use;
+    /// Returns the caches for a node with `nlocal` ranks, from the processors that this process may use;
     /// `None` if ranks share processors, or if the kernel does not report caches.
     pub fn for_ranks(nlocal: u32) -> Option<Caches> {
         let processors = crate::cpu::processors()?;
@@ -30,8 +31,8 @@ impl Caches {
         Caches::of(&processors, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// Returns the caches of the first and the last of these processors,
-    /// which differ on a machine with two kinds of cores. Of two sizes, the smaller one is used.
+    /// Returns the caches of the first and the last processor of the list.
+    /// On a machine with two types of cores these differ, and the smaller size is used.
     pub fn of(processors: &[usize], sys: &Path) -> Option<Caches> {
         let first = Caches::of_processor(*processors.first()?, sys)?;
         let last = Caches::of_processor(*processors.last()?, sys)?;
@@ -48,8 +49,8 @@ impl Caches {
             .or_else(|| read(&of_cpu.join("topology/thread_siblings_list")))?;
         let mut level_2 = None;
         let mut level_3 = None;
-        // The kernel numbers caches starting with the nearest;
-        // the first two are usually those of level 1.
+        // The kernel numbers a processor's caches from the nearest one;
+        // numbers 0 and 1 are usually the level 1 caches for data and instructions.
         for index in 0..MOST_CACHES {
             let folder = of_cpu.join(format!("cache/index{index}"));
             let Some(level) = read(&folder.join("level")) else {
@@ -73,7 +74,7 @@ impl Caches {
     }
 }
 
-/// Maximum number of caches per processor.
+/// Maximum number of caches per processor that are read.
 const MOST_CACHES: usize = 16;
 
 fn read(file: &Path) -> Option<String> {
@@ -90,8 +91,8 @@ fn bytes(text: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Creates the description of a machine: for each processor its core, and its caches as (level,
-    /// kind, size, sharers).
+    /// Creates a copy of the sysfs folder for a test. Each processor has its core and its caches,
+    /// and each cache its level, type, size and the processors that share it.
     fn machine(name: &str, processors: &[(&str, &[[&str; 4]])]) -> tempfile::TempDir {
         let sys = tempfile::Builder::new().prefix(name).tempdir().unwrap();
         for (cpu, (core, caches)) in processors.iter().enumerate() {

@@ -1,68 +1,69 @@
-//! Cells: slots in shared memory in which the members of a small group publish short data in each
-//! operation.
+//! Cells: fixed places in shared memory in which the members of a small group publish short data
+//! in each operation.
 //!
 //! The cells of one length form a [`Ring`].
-//! Each member has `depth` cells of a ring and uses them in turn.
-//! Operations are numbered from 1, equally on all members.
+//! Each member has `depth` cells in a ring and uses them cyclically, one for each operation.
+//! Operations are numbered from 1; an operation has the same number on all members.
 //! There may be several rings: deep rings of short cells and shallow rings of long cells.
-//! All members choose an operation's ring from data that all of them have, so they compute the same
+//! All members choose an operation's ring from the same data, so they compute the same
 //! [`CellAddress`].
-//! A cell is a contiguous run of words. Its first word has the number of the operation whose data
-//! follow, and is written last.
+//! A cell is a contiguous range of words. Its first word has the number of the operation whose data
+//! follow, and is written after the data.
 //! If the writer publishes the length of the data ([`Cells::publish_of`], [`Cells::length`]),
 //! the first word also has the length.
-//! A message of at most seven words is therefore one cache line, written once by its writer and read once by each reader.
+//! A message of at most seven words (56 bytes) is therefore one cache line,
+//! written once by its writer and read once by each reader.
 //!
-//! Deep rings grow: the depth of a ring at operation k depends only on k (`rings`).
-//! In the first round after a ring has grown, d below is the depth before the growth.
+//! Deep rings grow: the depth of a ring at operation k is a function of k only (`rings`).
+//! In the first cycle after a ring has grown, d below is the depth before the growth.
 //!
 //! Protocol of operation k in a ring of depth d:
-//! 1. a member that publishes data writes its cell k mod d, and then the number ([`Cells::show`]);
+//! 1. A member that publishes data writes its cell k mod d, then the number ([`Cells::show`]);
 //!    before that it checks that all members have finished operation k - d,
 //!    which used the cell before ([`Cells::has_room`]);
-//! 2. a member that needs the data waits for the number and reads the cell ([`Cells::seen`],
+//! 2. A member that needs the data waits for the number and reads the cell ([`Cells::seen`],
 //!    [`Cells::read`]);
-//! 3. a member that has finished publishes the number up to which it has finished all operations,
+//! 3. Each member stores the number up to which it has finished all operations
 //!    in its own cache line ([`Cells::finish`]).
 //!
-//! Besides the members' cells, each operation has one more cell, for a result that one member computes for all.
-//! A count of arrivals in front of the result's cell selects that member ([`Cells::arrive`]):
-//! it is the last member to arrive. It resets the count before any member continues.
+//! Each operation also has one result cell, for a result that one member computes for all members.
+//! A counter of arrivals in front of the result cell selects that member ([`Cells::arrive`]):
+//! the last member to arrive. It resets the counter before any member continues.
 //! The result may be longer than the members' data, so its cell may be in another ring.
-//! The operation has space if both rings have space.
+//! The operation has space if both rings have space ([`Cells::has_room`]).
 //!
 //! If an operation needs the previous operation's result, a member need not wait for it:
-//! the member fills its cell with its own contribution and offers the cell ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) combines in place and publishes the cell
-//! for its owner. Offers are in the line of the member's word of finished operations,
-//! after the 64 bytes that are fetched with that word:
-//! they are polled in every operation and rarely written.
+//! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
+//! The member that claims the offer ([`Cells::claim`]) combines its data with it and publishes the cell
+//! for the owner. Offers are in the line of the owner's number of finished operations,
+//! but not in the same 64-byte cache line:
+//! the number is polled in every operation, and offers are written rarely.
 //!
-//! SYNC POINT `cells.shown`: the number is stored (Release) after the data,
+//! SYNC POINT `cells.shown`: the operation number is stored (Release) after the data,
 //! and loaded (Acquire) before them.
-//! SYNC POINT `cells.counted`: the count is stored (Release) after the work that it counts,
+//! SYNC POINT `cells.counted`: the count ([`Cells::count_to`]) is stored (Release) after the work,
 //! and loaded (Acquire) by a member that waits for that work.
-//! SYNC POINT `cells.finished`: a member's word is stored (Release) after all of its reads,
+//! SYNC POINT `cells.finished`: a member's finished number is stored (Release) after its reads,
 //! and loaded (Acquire) before a cell is reused.
 //! SYNC POINT `cells.offered`: an offer is stored (Release) after the cell is filled, and claimed
 //! (Acquire) before the cell is modified.
 //! A member that offers executes a fence and then polls again for the data that it waits for.
 //! A member that may claim executes a fence between publishing its data and polling for offers.
-//! So at least one of the two sees the other's store, and if both do,
-//! only one of them gets the claim.
-//! SYNC POINT `cells.arrivals`: each arrival (AcqRel) follows the member's publish. The member that
-//! completes the count, or loads the complete count, sees the data of all members.
+//! So at least one of the two sees the other's store. If both see it,
+//! the claim still succeeds for only one of them.
+//! SYNC POINT `cells.arrivals`: a member arrives (AcqRel) after publishing its data. The member that
+//! completes the counter, or loads the complete counter, sees the data of all members.
 //!
 //! The cells of one operation are contiguous,
 //! so a member that reads all of them accesses few pages:
 //! after a context switch, the first access to each page is expensive.
 //!
-//! A line that another core has read costs a round trip before it can be written,
-//! so a member that has published its data prefetches the line of its next number at once
-//! ([`Prefetch::next`]), while no member polls that line.
-//! A waiting member polls the line of the number,
-//! so each pause of the writer within that line costs a round trip, too:
-//! for longer data, that line is written last, with the number ([`lay`]).
+//! Writing a line that another core has read costs a round trip between the cores,
+//! so a member that has published its data immediately prefetches the line of its next number
+//! ([`Prefetch::next`]); no member polls that line yet.
+//! A waiting member polls the line of the operation number,
+//! so each pause of the writer within that line costs another round trip:
+//! of longer data, the part in that line is written last, together with the number ([`lay`]).
 
 mod data;
 mod prefetch;
@@ -81,7 +82,7 @@ pub use rings::{
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
-/// Distance in bytes between data of different members:
+/// Distance in bytes between words or cells that different members write:
 /// two cache lines, because processors fetch lines in pairs.
 pub const LINE: usize = 128;
 
@@ -90,16 +91,16 @@ const WORD: usize = size_of::<u64>();
 /// Size of a cache line in bytes, the unit of transfer between cores.
 const FETCHED: usize = 64;
 
-/// Number of bytes of data in the same cache line as the number.
+/// Number of data bytes in the same cache line as the operation number.
 const FIRST: usize = FETCHED - WORD;
 
-/// Number of bits of the word that have the data length (the low ones). The other 47 bits are an
-/// operation counter that takes months to overflow.
+/// Number of low bits of a cell's first word that have the data length. The other 47 bits are the
+/// operation number, which takes months to overflow.
 const LENGTH_BITS: u32 = 17;
 
-/// Maximum of the encoded length. The encoding is length + 1,
+/// Maximum of the encoded length. The encoding is the length in bytes + 1,
 /// or 0 if the writer publishes no length;
-/// longer data have this maximum.
+/// a longer length is encoded as this maximum.
 const LONGEST_TOLD: u64 = (1 << LENGTH_BITS) - 1;
 
 /// Maximum length that [`Cells::published`] returns.
@@ -110,16 +111,16 @@ fn told(bytes: usize) -> u64 {
     (bytes as u64 + 1).min(LONGEST_TOLD)
 }
 
-/// Maximum number of consecutive operations in which a member may have an offer at the same time.
+/// Maximum number of consecutive operations in which a member may have unclaimed offers.
 pub const OFFERS: u64 = 4;
 
-/// Number of words in a line.
+/// Number of words in a [`LINE`].
 const STEP: usize = LINE / WORD;
 
 /// One member's view of the cells in `M`, whose words are initially zero.
 pub struct Cells<M> {
-    /// The shared words: a line for the number of waiters, a line for each member's word,
-    /// and the rings.
+    /// The shared words: a line for the waiters, a line for each member's finished number,
+    /// and the rings of cells.
     words: M,
     me: u32,
     members: u32,
@@ -133,7 +134,7 @@ pub struct Cells<M> {
 
 impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// Creates the view of member `me`, in memory of at least [`words`] words;
-    /// `None` if the numbers are not valid.
+    /// `None` if `me`, `members` or a ring is not valid.
     pub fn new(memory: M, me: u32, members: u32, rings: &[Ring]) -> Option<Cells<M>> {
         let fits = me < members
             && rings.iter().all(Ring::is_possible)
@@ -153,8 +154,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.members
     }
 
-    /// Returns the counter of members that wait until others have finished.
-    /// It is not part of the protocol above, and this module does not access it.
+    /// Returns the shared counter of members that wait until others have finished.
+    /// It is not part of the protocol above: callers change it, and this module does not.
     pub fn waiters(&self) -> &AtomicU64 {
         &self.words[0]
     }
@@ -163,7 +164,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[(1 + member as usize) * STEP]
     }
 
-    /// Returns the index of the word that counts arrivals,
+    /// Returns the index of the word that counts an operation's arrivals,
     /// between the members' cells and the result's cell.
     #[inline(always)]
     fn arrivals_at(&self, address: CellAddress<'_>) -> usize {
@@ -175,7 +176,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[self.arrivals_at(address)]
     }
 
-    /// Returns the index of the first word of a cell of an operation, and the cell's length in words.
+    /// Returns the index of the first word of an operation's cell, and the cell's length in words.
     #[inline(always)]
     fn cell(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> (usize, usize) {
         match cell.into() {
@@ -196,14 +197,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         &self.words[self.cell(cell, address).0]
     }
 
-    /// Returns the words of the cell's data.
     #[inline(always)]
     fn data(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> &[AtomicU64] {
         let (start, len) = self.cell(cell, address);
         &self.words[start + 1..start + len]
     }
 
-    /// Returns true if no member can still be reading the previous contents of an operation's cells.
+    /// Returns true if an operation's cells may be written: no member still reads their old contents.
     #[inline(always)]
     pub fn has_room(&self, address: CellAddress<'_>) -> bool {
         let depth = address.depth();
@@ -223,8 +223,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.safe.set(self.safe.get().max(number));
     }
 
-    /// Polls the words of all members; returns the number up to which the slowest member has
-    /// finished.
+    /// Loads the finished numbers of all members; returns the smallest, up to which all have
+    /// finished all operations.
     #[cold]
     fn look_round(&self) -> u64 {
         // SYNC POINT cells.finished
@@ -234,14 +234,14 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         slowest
     }
 
-    /// Returns true if a member has finished this operation and all earlier ones.
+    /// Returns true if `member` has finished this operation and all earlier ones.
     #[inline(always)]
     pub fn has_finished(&self, member: u32, number: u64) -> bool {
         // SYNC POINT cells.finished
         self.word_of(member).load(Ordering::Acquire) >= number
     }
 
-    /// Writes and publishes data in a cell of an operation.
+    /// Writes data to a cell of an operation and publishes the cell.
     /// The caller is the cell's writer and has checked that the operation has space.
     #[inline(always)]
     pub fn show(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>, data: &[u8]) {
@@ -249,7 +249,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.publish(cell, address);
     }
 
-    /// Writes data from byte `at` on into a cell of an operation that has space.
+    /// Writes data to a cell from byte `at` on, without publishing. The operation must have space.
     #[inline(always)]
     pub fn fill(
         &self,
@@ -273,13 +273,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::change(self.data(cell, address), bytes.start, bytes.len(), with)
     }
 
-    /// Publishes the contents of a cell of an operation.
+    /// Publishes a cell of an operation, whose data have been written.
     #[inline(always)]
     pub fn publish(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) {
         self.publish_word(cell, address, 0);
     }
 
-    /// As [`Cells::publish`], with the length of the data in bytes.
+    /// As [`Cells::publish`], but also publishes the length of the data in bytes.
     #[inline(always)]
     pub fn publish_of(
         &self,
@@ -297,7 +297,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.flag(cell, address).store(word, Ordering::Release);
     }
 
-    /// Compares the published length of seen data with `expected`.
+    /// Compares the published length of data that were seen ([`Cells::seen`]) with `expected`.
     /// `Err` has the published length, or `None` if the writer published no length.
     #[inline(always)]
     pub fn length(
@@ -313,7 +313,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         }
     }
 
-    /// Returns the published length of seen data:
+    /// Returns the published length of data that were seen ([`Cells::seen`]), in bytes:
     /// at most [`LONGEST_PUBLISHED`], and 0 if the writer published no length.
     #[inline(always)]
     pub fn published(&self, cell: impl Into<CellOf> + Copy, address: CellAddress<'_>) -> usize {
@@ -321,7 +321,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         (flag as usize).saturating_sub(1)
     }
 
-    /// Sets this member's count in an operation, which replaces the data.
+    /// Stores this member's count in its cell, as the first word of the data.
     /// The caller writes 0 before it publishes the cell, and afterwards only increasing counts.
     #[inline(always)]
     pub fn count_to(&self, address: CellAddress<'_>, count: u64) {
@@ -337,7 +337,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.seen(cell, address).then(count)
     }
 
-    /// Returns the prefetches of this member.
+    /// Returns the methods of this member that prefetch cache lines.
     #[inline(always)]
     pub fn prefetch(&self) -> Prefetch<'_, M> {
         Prefetch(self)
@@ -349,7 +349,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.watch(cell, address)()
     }
 
-    /// Returns [`Cells::seen`] as a closure for polling.
+    /// Returns a closure that evaluates [`Cells::seen`], for polling loops.
     #[inline(always)]
     pub fn watch(&self, cell: impl Into<CellOf>, address: CellAddress<'_>) -> impl Fn() -> bool {
         let flag = self.flag(cell, address);
@@ -358,7 +358,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         move || flag.load(Ordering::Acquire) >= number
     }
 
-    /// Reads the data from byte `at` on; [`Cells::watch`] has returned true for this operation.
+    /// Reads the data from byte `at` on. [`Cells::watch`] must have returned true.
     #[inline(always)]
     pub fn read(
         &self,
@@ -370,7 +370,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::read(self.data(cell, address), at, out);
     }
 
-    /// Calls `with` on part of the data in place; [`Cells::watch`] has returned true for this operation.
+    /// Calls `with` on a range of the data in place. [`Cells::watch`] must have returned true.
     #[inline(always)]
     pub fn inspect<T>(
         &self,
@@ -382,8 +382,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::show(self.data(cell, address), bytes.start, bytes.len(), with)
     }
 
-    /// Copies data that member `from` has published to byte `to` of the result.
-    /// The member that will publish the result calls this.
+    /// Copies bytes that member `from` has published to the result cell, from its byte `to` on.
+    /// Only the member that will publish the result may call this.
     pub fn pass_on(&self, address: CellAddress<'_>, from: u32, bytes: Range<usize>, to: usize) {
         self.inspect(from, address, bytes, |data| {
             self.fill(CellOf::Result, address, to, data)
@@ -391,7 +391,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Counts this member's arrival at an operation, after it has published its data.
-    /// Returns true for the last member to arrive.
+    /// Returns true on the last member to arrive.
     #[inline(always)]
     pub fn arrive(&self, address: CellAddress<'_>) -> bool {
         // SYNC POINT cells.arrivals
@@ -406,23 +406,21 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.arrivals(address).load(Ordering::Acquire) == u64::from(self.members)
     }
 
-    /// Resets the arrivals of an operation; only the member that continued because all had arrived
-    /// calls this.
-    /// The result or the finished number that this member publishes next orders the reset for
-    /// other members.
+    /// Resets an operation's arrivals. The caller is the member that continued because all arrived.
+    /// Other members see the reset before the result or finished number that it publishes next.
     #[inline(always)]
     pub fn forget_arrivals(&self, address: CellAddress<'_>) {
         self.arrivals(address).store(0, Ordering::Relaxed);
     }
 
-    /// Returns the word of a member's offer for an operation.
+    /// Returns the word of `member` in which it offers its cell of operation `number`.
     #[inline(always)]
     fn offer_of(&self, member: u32, number: u64) -> &AtomicU64 {
         let behind = FETCHED / WORD + (number % OFFERS) as usize;
         &self.words[(1 + member as usize) * STEP + behind]
     }
 
-    /// Offers this member's filled cell of an operation, and executes a fence,
+    /// Offers this member's filled cell of an operation to other members, and executes a fence,
     /// which orders later reads after the offer.
     pub fn offer(&self, address: CellAddress<'_>) {
         // SYNC POINT cells.offered
@@ -431,8 +429,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         fence(Ordering::SeqCst);
     }
 
-    /// Claims a member's offer; returns true if there was an unclaimed offer.
-    /// The claiming member completes and publishes the cell.
+    /// Claims a member's offer; returns true if the offer existed and was not yet claimed.
+    /// The claiming member then completes and publishes the cell.
     #[inline(always)]
     pub fn claim(&self, member: u32, address: CellAddress<'_>) -> bool {
         let offer = self.offer_of(member, address.number);
@@ -443,7 +441,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
                 .is_ok()
     }
 
-    /// Publishes that this member has finished an operation.
+    /// Publishes that this member has finished operation `number`.
     #[inline(always)]
     pub fn finish(&self, number: u64) {
         if number == self.finished.get() + 1 && self.beyond.get() == 0 {
@@ -461,13 +459,13 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
             .store(self.finished.get(), Ordering::Release);
     }
 
-    /// As [`Cells::finish`], if earlier operations are still in progress or later ones have
-    /// finished.
+    /// As [`Cells::finish`], for an operation that finishes out of order:
+    /// earlier operations are still in progress, or later ones have finished.
     ///
-    /// The function ends with a fence: an operation that ended with a fence may become visible
-    /// only now, after an earlier operation without a fence has ended.
+    /// The function ends with a fence. This finish may become visible only when an earlier one,
+    /// which ends without a fence of its own, has finished.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`],
-    /// so one word has enough bits for all operations after an unfinished one.
+    /// so one word has a bit for each operation after an unfinished one.
     #[cold]
     fn finish_out_of_turn(&self, number: u64) {
         let finished = self.finished.get();

@@ -1,4 +1,4 @@
-//! The node's clock: CLOCK_MONOTONIC in nanoseconds, which all processes of a node share.
+//! The node's clock: CLOCK_MONOTONIC in nanoseconds, the same for all processes of the node.
 
 /// Returns the time since the node was booted, in nanoseconds.
 #[inline]

@@ -1,10 +1,10 @@
 //! Single copy to and from another process's memory (cross memory attach, `process_vm_readv(2)`).
 //!
-//! User, container, seccomp profile and ptrace scope determine whether the system allows this,
-//! so the library probes it:
+//! User, container, seccomp profile and ptrace scope determine whether the kernel permits this,
+//! so the library probes them:
 //! each process publishes the address of a random word in its own memory, and a peer that reads the
-//! expected value there may use this path.
-//! The probe also shows that the process number denotes the same process on both sides.
+//! expected value there may use single copies.
+//! The probe also shows that the published process ID denotes the same process on both sides.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -13,10 +13,10 @@ use std::ops::Range;
 /// The reason why a copy between processes failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CmaError {
-    /// The system refuses, usually with `EPERM` (another user, a container's seccomp profile,
+    /// The kernel refuses, usually with `EPERM` (another user, a container's seccomp profile,
     /// Yama's ptrace scope). A retry does not help, and the data must take another path.
     Forbidden,
-    /// No process has this number any longer (`ESRCH`), or the number cannot be a process number.
+    /// No process has this ID any longer (`ESRCH`), or the number cannot be a process ID.
     Gone,
     /// A part of the remote range is not mapped or not accessible (`EFAULT`),
     /// or the regions are shorter than the local runs; some bytes may have been copied.
@@ -37,8 +37,8 @@ impl std::fmt::Display for CmaError {
 
 impl std::error::Error for CmaError {}
 
-/// A contiguous range of a process's memory;
-/// the library only passes it to the system, which checks it.
+/// A contiguous range of another process's memory;
+/// this process only passes it to the kernel, which checks it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Region {
     /// The address of the first byte in that process; it is never dereferenced in this process.
@@ -66,7 +66,7 @@ pub fn write(pid: u32, remote: u64, local: &[u8]) -> Result<(), CmaError> {
     write_all([region], [local], pid)
 }
 
-/// Reads the regions of process `pid` into the runs of `local`, one after the other.
+/// Reads the regions of process `pid`, one after the other, into the runs of `local`.
 /// The regions must be at least as long in total as the runs.
 pub fn read_all<'a>(
     remote: impl IntoIterator<Item = Region>,
@@ -104,7 +104,6 @@ pub fn write_all<'a>(
     })
 }
 
-/// Returns one run as the `iovec` of the system call.
 fn run_at(address: *const u8, len: usize) -> libc::iovec {
     libc::iovec {
         iov_base: address.cast_mut().cast(),
@@ -112,7 +111,7 @@ fn run_at(address: *const u8, len: usize) -> libc::iovec {
     }
 }
 
-/// Calls `step` until all bytes of `local` have been copied.
+/// Calls `step`, a system call for a part of the runs, until all bytes of `local` have been copied.
 fn copy(
     pid: u32,
     local: impl IntoIterator<Item = libc::iovec>,
@@ -121,7 +120,7 @@ fn copy(
 ) -> Result<(), CmaError> {
     let pid = libc::pid_t::try_from(pid).map_err(|_| CmaError::Gone)?;
     let mut local = local.into_iter();
-    // A value that is no address in this process is no address in the other process either.
+    // A value too large for an address here is no valid address of the other process either.
     let word = |value: u64| usize::try_from(value).unwrap_or(usize::MAX);
     let mut remote = remote.into_iter().map(|region| {
         run_at(
@@ -154,10 +153,10 @@ fn copy(
     }
 }
 
-/// The next runs of a list: at most the number that one system call accepts.
+/// A list's next runs that are not complete, at most the number that one system call accepts.
 struct Window {
     runs: [libc::iovec; WINDOW],
-    /// The range of runs that are not complete.
+    /// The range of `runs` that are not complete.
     todo: Range<usize>,
 }
 
@@ -197,7 +196,7 @@ impl Window {
         &self.runs[self.todo.clone()]
     }
 
-    /// Marks the next `n` bytes as copied.
+    /// Removes the next `n` bytes from the window, because they have been copied.
     fn pass(&mut self, mut n: usize) {
         for run in &mut self.runs[self.todo.clone()] {
             let done = n.min(run.iov_len);
@@ -219,24 +218,24 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
 }
 
 /// The processes that may access this process's memory although the Yama module restricts access to
-/// parents (`ptrace_scope` 1).
+/// ancestors (`ptrace_scope` 1).
 ///
-/// Yama has one exception per process, which is a process with all of its descendants (prctl(2),
+/// Yama permits one exception per process: another process with all of its descendants (prctl(2),
 /// `PR_SET_PTRACER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracers {
-    /// Only the parents of this process may access its memory.
+    /// No exception: only ancestors of this process may access its memory.
     None,
-    /// This process and its descendants: the launcher of a job and thus all ranks of the job.
+    /// The process with this ID and its descendants: the launcher and thus all ranks of its job.
     StartedBy(u32),
     /// All processes of the same user.
     Any,
 }
 
-/// Sets or removes the exception of this process; does nothing if the system does not restrict access.
+/// Sets or removes this process's exception; no effect if the kernel does not restrict access.
 ///
-/// Best effort: [`probe`] shows whether it helped.
-/// If the launcher is in another process namespace, all processes are allowed.
+/// Errors are ignored: [`probe`] shows whether access is possible.
+/// If the launcher is in another PID namespace, all processes of the same user are allowed.
 pub fn allow(tracers: Tracers) {
     let restricted = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope")
         .is_ok_and(|scope| scope.trim() == "1");
@@ -264,8 +263,8 @@ mod tests {
         let word = Box::new(0x1234_5678_9abc_def0_u64);
         let at = std::ptr::from_ref(&*word) as u64;
         if !probe(me, at, *word) {
-            // A container may forbid the call, which `probe` has just shown;
-            // the remaining test is then skipped.
+            // A container may forbid the call, as `probe` has just shown;
+            // the rest of the test is then skipped.
             return;
         }
         assert!(!probe(me, at, 0));

@@ -1,20 +1,20 @@
-//! The number of cores that this process may keep busy: the minimum of its affinity mask and its cgroup's quota.
+//! The number of cores that this process may keep busy, by its affinity mask and cgroup quota.
 //!
 //! The waiting policy compares this number with the number of local ranks:
 //! if the ranks fit, a waiting rank may spin; if the node is oversubscribed, it must yield.
-//! The standard library reads both cgroup versions; half a core counts as one.
-//! A rank that is bound to a part of the cores shares them with some of the local ranks,
-//! but cannot find out with how many.
-//! Portcullis's mpirun passes the number ([`SHARERS`]); under other launchers ranks exchange their
+//! The standard library reads both cgroup versions and rounds down to whole cores, at least one.
+//! A rank that is bound to a subset of the cores shares them with some of the local ranks,
+//! but cannot determine their number by itself.
+//! Portcullis's mpirun passes this number ([`SHARERS`]); under other launchers ranks exchange their
 //! affinity masks.
 
-/// Environment variable of a bound rank: the number of ranks of its node, including itself, that may run on its cores.
+/// Environment variable of a bound rank: the number of its node's ranks on its cores, with itself.
 ///
 /// Portcullis's mpirun sets the variable if the ranks of the node fit on the cores that mpirun
 /// itself may use.
 pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
-/// Returns the system's ID of the calling thread.
+/// Returns the kernel's ID of the calling thread.
 pub fn this_thread() -> u32 {
     rustix::thread::gettid()
         .as_raw_nonzero()
@@ -22,14 +22,14 @@ pub fn this_thread() -> u32 {
         .unsigned_abs()
 }
 
-/// The number of cores that this process may use, and its limits.
+/// The number of cores that this process may use, and the limits that determine it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cores {
-    /// The number of cores that may be kept busy at once; at least one.
+    /// The number of cores that this process may keep busy at the same time; at least one.
     pub usable: usize,
     /// Number of cores in the affinity mask; `None` if the mask could not be read.
     pub affinity: Option<usize>,
-    /// The number of local ranks that may run on these cores, if known.
+    /// The number of local ranks, including this one, on these cores; `None` if unknown.
     pub sharers: Option<usize>,
 }
 
@@ -51,7 +51,7 @@ impl Cores {
         }
     }
 
-    /// Sets `sharers`, the number of ranks found to run on these cores, unless the launcher has set it already.
+    /// Sets `sharers`, the number of ranks on these cores, unless the launcher has set it.
     pub fn found(self, sharers: Option<usize>) -> Cores {
         Cores {
             sharers: self.sharers.or(sharers),
@@ -65,7 +65,7 @@ impl Cores {
             .map_or(local_ranks, |sharers| sharers.clamp(1, local_ranks.max(1)))
     }
 
-    /// Returns true if a cgroup quota, not the affinity mask, is the limit.
+    /// Returns true if the limit is a cgroup quota and not the affinity mask.
     pub fn limited_by_quota(&self) -> bool {
         self.affinity.is_some_and(|affinity| self.usable < affinity)
     }
@@ -78,7 +78,8 @@ pub fn processors() -> Option<Vec<usize>> {
     Some(all.filter(|&cpu| set.is_set(cpu)).collect())
 }
 
-/// Counts the processes of `all` whose masks intersect `cpus`, the mask of a bound process; unknown masks count as intersecting.
+/// Counts the processes of `all` whose masks intersect `cpus`, the mask of a bound process.
+/// Unknown masks count as intersecting.
 pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usize]>>) -> usize {
     let meets = |other: &Option<&[usize]>| {
         other.is_none_or(|other| other.iter().any(|cpu| cpus.contains(cpu)))
@@ -95,7 +96,7 @@ pub fn usable_unbound() -> Option<usize> {
     let mask = sched_getaffinity(None).ok()?;
     let mut all = CpuSet::new();
     (0..CpuSet::MAX_CPU).for_each(|cpu| all.set(cpu));
-    // The system ignores processors in the mask that do not exist or are not allowed.
+    // The kernel ignores processors in the mask that do not exist or are not allowed.
     sched_setaffinity(None, &all).ok()?;
     let usable = std::thread::available_parallelism();
     sched_setaffinity(None, &mask).ok()?;
@@ -152,7 +153,7 @@ mod tests {
         };
         assert_eq!(bound(None).shared_by(60), 60);
         assert_eq!(bound(Some(1)).shared_by(60), 1);
-        // Values out of range are clamped.
+        // Values outside of the valid range are clamped.
         assert_eq!(bound(Some(0)).shared_by(60), 1);
         assert_eq!(bound(Some(99)).shared_by(60), 60);
         assert_eq!(bound(None).found(Some(2)).shared_by(60), 2);

@@ -1,4 +1,4 @@
-//! The debug page: the message queues of a process in a fixed layout, which debuggers read from outside without types.
+//! The debug page: a process's message queues in a fixed layout, readable without type information.
 //!
 //! The page is an array of 64-bit words in the process's own memory.
 //! The process rewrites it before it sleeps in a long wait, at most once per [`PERIOD_NS`].
@@ -12,19 +12,20 @@
 //! | words | content |
 //! |---|---|
 //! | 0, 1 | [`MAGIC`], [`VERSION`] |
-//! | 2 | number of changes; odd while the page is written |
-//! | 3 | time of the last change: nanoseconds of the node's monotonic clock |
+//! | 2 | number of changes of the page; odd while the page is written |
+//! | 3 | time of the last change: ns of the node's monotonic clock |
 //! | 4 | this process's rank in the job |
-//! | 5, 6, 7 | communicators: number, index of the first word, words of each |
-//! | 8, 9, 10 | operations and unexpected messages: likewise |
-//! | 11, 12 | members of communicators: number of words, first word |
-//! | 13 | 1 if some entries did not fit |
+//! | 5, 6, 7 | table of communicators: number of entries, index of the first word, words per entry |
+//! | 8, 9, 10 | table of operations and unexpected messages: the same three numbers |
+//! | 11, 12 | list of communicators' members: number of words, index of the first word |
+//! | 13 | 1 if the page had no space for some entries |
 //!
-//! A communicator: its number, this process's rank in it, its size,
+//! Entry of a communicator: its number, this process's rank in it, its size,
 //! the index of its first member or [`NONE`], and its name in 8 words.
-//! An operation: the index of its communicator, a [`Kind`], the peer's rank in the communicator and in the job or [`NONE`], the tag, 1 if any tag
+//! Entry of an operation: the index of its communicator, a [`Kind`],
+//! the peer's rank in the communicator and in the job or [`NONE`], the tag, 1 if any tag
 //! is accepted, bytes, and 1 if it has matched.
-//! A member: the rank in the job; members are in the order of their ranks in the communicator.
+//! Entry of a member: its rank in the job; in the order of the communicator's ranks.
 
 use crate::atomic::{AtomicU64, Ordering, fence};
 
@@ -34,13 +35,13 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"PCQUEUES");
 /// The version of the layout that this file describes.
 pub const VERSION: u64 = 1;
 
-/// The value that represents a rank or an index that does not exist.
+/// The value of a rank or an index that does not exist.
 pub const NONE: u64 = u64::MAX;
 
 /// Minimum time between two changes of the page, in nanoseconds.
 pub const PERIOD_NS: u64 = 100_000_000;
 
-/// Number of words in the head of a page.
+/// Number of words in the page's head, which the table above describes.
 pub const HEAD: usize = 16;
 /// Number of words of a communicator's entry.
 pub const COMM: usize = 16;
@@ -56,7 +57,7 @@ const FIRST_OPERATION: usize = FIRST_COMM + COMMS * COMM;
 const FIRST_MEMBER: usize = FIRST_OPERATION + OPERATIONS * OPERATION;
 const WORDS: usize = FIRST_MEMBER + MEMBERS;
 
-/// The kind of an operation, with the numbers of the debuggers' interface.
+/// The kind of an operation; the values are those of the debuggers' message queue interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub enum Kind {
@@ -102,7 +103,7 @@ pub struct Operation {
     pub has_matched: bool,
 }
 
-/// The debug page of a process.
+/// The debug page of this process.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct DebugPage {
@@ -116,7 +117,7 @@ impl Default for DebugPage {
 }
 
 impl DebugPage {
-    /// Returns a page that has never been written.
+    /// Returns a page that has not been written yet.
     pub const fn new() -> DebugPage {
         DebugPage {
             words: [const { AtomicU64::new(0) }; WORDS],
@@ -219,7 +220,7 @@ impl DebugPage {
     }
 }
 
-/// The contents of a debug page, as a debugger has read them.
+/// The decoded contents of a debug page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Queues {
     /// The communicators of the process.
@@ -231,7 +232,7 @@ pub struct Queues {
 /// The reason why a page cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageError {
-    /// The process has not waited for long yet, or the memory is not a debug page.
+    /// The process has had no long wait yet, or the memory is not a debug page.
     NeverWritten,
     /// The page has another version of the layout.
     Version(u64),
@@ -264,8 +265,8 @@ impl std::fmt::Display for PageError {
 impl std::error::Error for PageError {}
 
 impl Queues {
-    /// Decodes a page. The closure `read` returns a range of the page's words,
-    /// from the index of the first word and their number.
+    /// Decodes a page. The closure `read` returns some of the page's words;
+    /// its arguments are the index of the first word and the number of words.
     pub fn read(read: impl Fn(usize, usize) -> Option<Vec<u64>>) -> Result<Queues, PageError> {
         let read = |first: usize, count: usize| read(first, count).ok_or(PageError::Unreadable);
         let head = read(0, HEAD)?;

@@ -1,12 +1,12 @@
-//! A doorbell for a process that sleeps in `poll` because it also waits for descriptors.
+//! A doorbell for a process that sleeps in `poll`, because it also waits for file descriptors.
 //!
-//! No call waits for a futex and for sockets, so such a process sleeps in `poll` and is woken by a
+//! No system call waits for a futex and for sockets, so such a process sleeps in `poll`,
 //! datagram.
-//! A number identifies its socket (`crate::ring_socket`); the doorbell stores that number in shared
+//! A number identifies the process's socket (`crate::ring_socket`); it is in the doorbell's shared
 //! memory.
 //!
 //! The protocol is that of [`crate::doorbell`]. A lost datagram, as after a change of the network
-//! namespace, costs one [`NAP`](crate::doorbell::NAP).
+//! namespace, delays the wake-up by at most one [`NAP`](crate::doorbell::NAP).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +18,7 @@ use rustix::net::{RecvFlags, recv};
 use crate::doorbell::Doorbell;
 use crate::ring_socket::listen;
 
-/// The datagram socket by which one process is woken.
+/// The datagram socket whose datagrams wake one process.
 #[derive(Debug)]
 pub struct DescriptorDoorbell {
     socket: OwnedFd,
@@ -32,7 +32,7 @@ impl DescriptorDoorbell {
         Ok(DescriptorDoorbell { socket, tag })
     }
 
-    /// Sleeps until a doorbell is rung or a descriptor is readable;
+    /// Sleeps until one of the doorbells is rung, a descriptor is readable, or `limit` has passed;
     /// otherwise as [`Doorbell::sleep`].
     ///
     /// A process that shares memory with processes of other jobs has more than one doorbell.
@@ -50,12 +50,12 @@ impl DescriptorDoorbell {
             }
         };
         self.sleep_on(doorbells, limit, &mut sleep);
-        // The datagrams carry no data and are discarded: the caller polls its sources.
+        // The datagrams carry no data and are discarded: the caller polls its event sources.
         let mut byte = [0];
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
     }
 
-    /// Marks every doorbell as sleeping; then `sleep` polls for events and sleeps.
+    /// Marks every doorbell as sleeping; then calls `sleep`, which polls for events and sleeps.
     fn sleep_on(&self, doorbells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
         match doorbells {
             [] => sleep(limit),
@@ -75,7 +75,7 @@ impl DescriptorDoorbell {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
-        // After a signal or a timeout the caller polls again, as after a ring of the doorbell.
+        // After a signal or a timeout the caller polls, as after a ring of the doorbell.
         let _ = poll(&mut all, Some(&limit));
     }
 }
@@ -134,7 +134,7 @@ mod tests {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         rustix::io::write(&writer, b"x").unwrap();
         ring(descriptor.tag);
-        // Without the descriptor each sleep would last up to the doorbell's nap.
+        // Without the readable descriptor, each sleep would last up to [`NAP`](crate::doorbell::NAP).
         let begin = Instant::now();
         for _ in 0..1000 {
             descriptor.sleep(&[&doorbell], NAP, &[reader.as_fd()], || false);

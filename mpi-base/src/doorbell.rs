@@ -1,8 +1,8 @@
-//! The doorbell: one futex word per process, on which the process sleeps and is woken.
+//! The doorbell: one futex word per process (the owner), on which it sleeps until it is woken.
 //!
 //! Only the owner sets [`SLEEPING`] and [`MARK`], and [`GONE`] when it leaves. Any thread may clear
 //! `SLEEPING`, and the thread that clears it calls `futex_wake`.
-//! A sender that reads zero, which is the value while the owner is awake, does nothing.
+//! A sender that reads zero does nothing: the owner is awake.
 //!
 //! The protocol is Dekker's, one fence on each side ([`FENCE`] selects the kind of fence):
 //!
@@ -15,14 +15,14 @@
 //! ```
 //!
 //! SYNC POINT `doorbell.sleep`: one of the two fences comes first,
-//! so either the sleeper's second poll sees the news or the sender sees `SLEEPING`.
-//! The futex is a shared one, because several processes map the word.
-//! An owner that also waits for descriptors sleeps in `poll`. It sets [`POLLING`] in addition to
+//! so either the sleeper's second poll sees the news, or the sender sees `SLEEPING`.
+//! The futex is process-shared, because several processes map the word.
+//! An owner that also waits for file descriptors sleeps in `poll`. It sets [`POLLING`] in addition to
 //! `SLEEPING` and is woken through a socket ([`crate::descriptor_doorbell`]).
 //! SYNC POINT `doorbell.socket`: the owner stores its socket's number before it sets `POLLING`
 //! (Release);
 //! the thread that clears `POLLING` (Acquire) loads the number.
-//! A sleep ends after at most [`NAP`]; only services without a doorbell rely on that.
+//! A sleep ends after at most [`NAP`]; only event sources without a doorbell rely on this limit.
 #![allow(unsafe_code)]
 
 use std::time::Duration;
@@ -32,7 +32,7 @@ use crate::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 /// The owner sleeps, or will sleep after one more poll.
 pub const SLEEPING: u32 = 1;
 /// Set in addition to [`SLEEPING`]: the owner sleeps in `poll`,
-/// because it also waits for descriptors.
+/// because it also waits for file descriptors.
 pub const POLLING: u32 = 2;
 /// The owner requests that senders also set their bits in its bitmap `news` (see [`crate::inbox`]).
 pub const MARK: u32 = 4;
@@ -42,21 +42,21 @@ pub const GONE: u32 = 8;
 
 /// Senders must execute their own fence before they read the word.
 ///
-/// An owner that rarely sleeps leaves this flag unset and executes the senders' fences remotely
-/// when it sleeps ([`crate::fence`]).
+/// An owner that rarely sleeps clears this flag and executes the senders' fences remotely
+/// (`membarrier`, [`crate::fence`]) before it sleeps.
 /// An owner sets the flag if it often sleeps because its core is oversubscribed,
-/// or if its system lacks that call.
+/// or if its kernel lacks `membarrier`.
 pub const FENCE: u32 = 16;
 
-/// Maximum duration of a sleep without a ring.
+/// Maximum duration of a sleep that no ring ends.
 pub const NAP: Duration = Duration::from_millis(10);
 
-/// One process's doorbell.
+/// The doorbell of one process, in shared memory.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Doorbell {
     word: AtomicU32,
-    /// The number in the name of the owner's wake-up socket, valid while the owner is [`POLLING`];
+    /// The number in the name of the owner's wake-up socket, valid while the word has [`POLLING`];
     /// only the owner writes it.
     socket: AtomicU64,
 }
@@ -74,16 +74,16 @@ impl Doorbell {
         }
     }
 
-    /// Returns the owner's requests to senders:
-    /// any of [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`], or zero.
+    /// Returns the owner's requests to senders, or 0 if there are none:
+    /// the flags [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
     ///
-    /// A sender calls this after its fence.
+    /// A sender calls this after its own fence.
     #[inline(always)]
     pub fn wishes(&self) -> u32 {
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Requests that senders set their bits from now on (owner only).
+    /// Requests that senders set their bits in the bitmap `news` from now on (owner only).
     ///
     /// The owner must poll every source once more after the call.
     pub fn ask_for_marks(&self) {
@@ -94,14 +94,14 @@ impl Doorbell {
     /// Requests that senders execute their own fences from now on (owner only).
     pub fn ask_for_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::Relaxed);
-        // After this, a sender that has not seen the request has at least completed its earlier
+        // After this fence, a sender that has not seen the request has at least completed its earlier
         // stores.
         crate::fence::heavy();
         fence(Ordering::SeqCst);
     }
 
     /// Executes the owner's fence. Either every sender's next read of the word sees the owner's
-    /// earlier stores, or the owner sees the stores that the sender made before its last read.
+    /// earlier stores, or the owner sees the stores that precede the sender's last read.
     fn order(&self, word: u32) {
         if word & FENCE == 0 && !crate::fence::heavy() {
             self.word.fetch_or(FENCE, Ordering::Relaxed);
@@ -109,13 +109,13 @@ impl Doorbell {
         fence(Ordering::SeqCst);
     }
 
-    /// Marks that the owner has left. The owner calls this,
+    /// Stores that the owner has left. The caller is the owner,
     /// or the process that detected the owner's death.
     pub fn leave(&self) {
         self.word.fetch_or(GONE, Ordering::Relaxed);
     }
 
-    /// Wakes the owner if it sleeps; the caller has published its news and executed its fence.
+    /// Wakes the owner if it sleeps. The caller has published its news and executed its fence.
     #[cold]
     pub fn wake(&self) {
         // SYNC POINT doorbell.socket
@@ -129,7 +129,7 @@ impl Doorbell {
         }
     }
 
-    /// Executes a fence and wakes the owner if it sleeps, so that the owner polls.
+    /// Executes a fence and then wakes the owner if it sleeps, so that the owner polls its sources.
     #[inline]
     pub fn ring(&self) {
         // SYNC POINT doorbell.sleep
@@ -153,8 +153,8 @@ impl Doorbell {
         self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
     }
 
-    /// As [`Doorbell::sleep`], but sleeps in `poll`:
-    /// `sleep` returns when a datagram arrives at `socket` or when its time is over (owner only).
+    /// As [`Doorbell::sleep`], but the closure `sleep` sleeps in `poll`:
+    /// it returns when a datagram arrives at `socket` or its time is over (owner only).
     pub fn sleep_polling(
         &self,
         socket: u64,
@@ -174,8 +174,8 @@ impl Doorbell {
             .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
     }
 
-    /// Returns true if the socket was rung since the last call of this function,
-    /// as `poll` would detect.
+    /// Returns true if a datagram was sent to the socket since the last call of this function;
+    /// replaces `poll` under loom.
     #[cfg(loom)]
     pub fn take_rung(&self, socket: u64) -> bool {
         self.socket.swap(socket, Ordering::Acquire) == socket + socket::RUNG
@@ -210,8 +210,8 @@ mod futex {
     }
 }
 
-/// A sleep has no timeout under loom, so with a lost wake-up the model does not end,
-/// which loom reports.
+/// The futex under loom: a sleep has no timeout, so with a lost wake-up the model does not end,
+/// which loom reports as a deadlock.
 #[cfg(loom)]
 mod futex {
     use std::time::Duration;
@@ -236,7 +236,7 @@ mod socket {
     }
 }
 
-/// Under loom the socket's number records a ring, as a socket queues a datagram.
+/// The socket under loom: a ring adds `RUNG` to the socket's number, as a socket queues a datagram.
 #[cfg(loom)]
 mod socket {
     use crate::atomic::{AtomicU64, Ordering};

@@ -1,9 +1,10 @@
-//! The process environment: the only module through which the library and the launcher read it.
+//! Environment variables: the only module through which the library and the launcher read them.
 //!
-//! A program with more rights than its user ([`is_raised`]) must not let that user choose files, directories, programs, libraries or
-//! parameters. The user controls every variable, so [`var`] and [`all`] return none in such a program.
-//! [`of_launch`] returns all variables in any program, so that the caller finds the launcher,
-//! which passes numbers and descriptors.
+//! A program with more rights than its user ([`is_raised`], such as setuid) must not let the user
+//! choose files, directories, programs, libraries or
+//! parameters. The user controls every variable, so in such a program [`var`] and [`all`] return none.
+//! [`of_launch`] returns all variables in any program, so that the caller can detect its launcher,
+//! which passes numbers and descriptors in variables.
 //! `xtask/tests/tidy.rs` rejects code that reads the environment without this module.
 
 use crate::privilege::is_raised;
@@ -24,7 +25,7 @@ pub fn all() -> Vec<(OsString, OsString)> {
     guarded(is_raised(), || Some(std::env::vars_os().collect())).unwrap_or_default()
 }
 
-/// Returns all variables in any program, to find out how the launcher has started the program.
+/// Returns all variables in any program, to detect the launcher that has started the program.
 ///
 /// The caller reads only numbers, descriptors and job names from these variables.
 /// A variable that names a file or code is read with [`var`].
@@ -37,10 +38,10 @@ pub fn is_set(name: impl AsRef<OsStr>) -> bool {
     std::env::var_os(name).is_some()
 }
 
-/// Returns all variables in any program, for a process that this process starts.
+/// Returns all variables in any program, for the environment of a child process.
 ///
-/// The kernel also marks a program that a process with raised rights executes,
-/// so that program ignores the variables, too.
+/// If this process has more rights than its user, the kernel marks its children likewise,
+/// so the child ignores the variables, too.
 pub fn for_children() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os()
 }

@@ -1,12 +1,13 @@
-//! Passing a file descriptor to other processes of the same user.
+//! Transfer of a file descriptor to other processes of the same user, through an abstract socket.
 //!
-//! The module serves launchers whose ranks do not inherit descriptors:
-//! the first process of a node creates the segment,
-//! listens on an abstract socket (a name without a file, which disappears with the process) and sends the descriptor to each process that connects.
-//! A process that takes the descriptor must run as the same user (`SO_PEERCRED`) and send half of
-//! a random key, which the launcher has distributed.
+//! Launchers need this transfer if their ranks do not inherit descriptors:
+//! the first process of a node (the giver) creates the segment,
+//! listens on an abstract socket (a name without a file, which disappears with the process),
+//! and sends the descriptor to each process that connects.
+//! A process that receives the descriptor (taker) runs as the same user (`SO_PEERCRED`) and sends half of
+//! a random key that the launcher has distributed.
 //! The giver sends the other half first, so that the taker detects an impostor under that name.
-//! Every step has a deadline.
+//! Every wait has a deadline.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -24,18 +25,18 @@ use rustix::net::{
 /// The reason why a descriptor was not passed.
 #[derive(Debug)]
 pub enum PassError {
-    /// The system refused an operation.
+    /// The kernel refused an operation.
     System {
         /// The operation, as the subject of "… failed": "listening on an abstract socket".
         doing: &'static str,
-        /// The error that the system reported.
+        /// The error that the kernel reported.
         error: io::Error,
     },
     /// Only `served` of `takers` processes connected before the deadline.
     TooFewCame {
-        /// The number of processes that have the descriptor.
+        /// The number of processes that have received the descriptor.
         served: usize,
-        /// The number of processes expected.
+        /// The number of processes that were expected.
         takers: usize,
     },
     /// No process passed a descriptor under this name before the deadline.
@@ -76,7 +77,7 @@ pub struct Key([u8; 32]);
 const HALF: usize = 16;
 
 impl Key {
-    /// Returns a fresh random key.
+    /// Returns a new random key.
     pub fn random() -> Result<Key, PassError> {
         let mut bytes = [0; 32];
         std::fs::File::open("/dev/urandom")
@@ -85,22 +86,22 @@ impl Key {
         Ok(Key(bytes))
     }
 
-    /// Returns the key with these bytes.
+    /// Returns the key that consists of these bytes.
     pub fn from_bytes(bytes: [u8; 32]) -> Key {
         Key(bytes)
     }
 
-    /// Returns the bytes of the secret, for code that computes with them.
+    /// Returns the bytes of the key, for code that derives other values from them.
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Returns the key in hexadecimal, for a launcher's key-value space.
+    /// Returns the key in hexadecimal digits, for a launcher's key-value store.
     pub fn to_hex(&self) -> String {
         self.0.iter().map(|b| format!("{b:02x}")).collect()
     }
 
-    /// Parses the result of [`Key::to_hex`].
+    /// Parses a key from the hexadecimal digits of [`Key::to_hex`].
     pub fn from_hex(text: &str) -> Option<Key> {
         let mut bytes = [0; 32];
         if text.len() != 64 || !text.is_ascii() {
@@ -126,14 +127,14 @@ impl std::fmt::Debug for Key {
 /// Timeout of one read or write, so that a stalled peer cannot use up the common deadline.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The process that listens and sends the descriptor.
+/// The process that listens on the abstract socket and sends the descriptor.
 #[derive(Debug)]
 pub struct Giver {
     listener: UnixListener,
 }
 
 impl Giver {
-    /// Listens on the abstract name; takers may connect from now on.
+    /// Listens on the abstract socket `name`; takers can connect when the call has returned.
     pub fn bind(name: &str) -> Result<Giver, PassError> {
         let address = SocketAddr::from_abstract_name(name)
             .map_err(system("making an abstract socket name"))?;
@@ -145,7 +146,7 @@ impl Giver {
         Ok(Giver { listener })
     }
 
-    /// Sends `fd` to `takers` processes that know the key.
+    /// Sends `fd` to `takers` processes that know the key; fails after the deadline.
     pub fn give(
         self,
         fd: BorrowedFd<'_>,
@@ -183,11 +184,11 @@ fn give_one(
     stream.write_all(ours)?;
     expect(stream, theirs)?;
     send(stream.as_fd(), &[1], fd)?;
-    // The taker acknowledges, so a taker that died before is not counted.
+    // The taker sends a byte as acknowledgement; a taker that died before is not counted.
     expect(stream, &[1])
 }
 
-/// Receives the descriptor that is offered under `name`, retrying until the deadline.
+/// Receives the descriptor that a giver sends under `name`; retries until the deadline.
 pub fn take(name: &str, key: &Key, deadline: Instant) -> Result<OwnedFd, PassError> {
     let address =
         SocketAddr::from_abstract_name(name).map_err(system("making an abstract socket name"))?;
@@ -224,7 +225,7 @@ fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<O
     Ok(fd)
 }
 
-/// Sends a descriptor with a few bytes, which fit into the socket's buffer.
+/// Sends a descriptor together with bytes, which must fit into the socket's buffer.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
@@ -241,7 +242,7 @@ pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Res
     Ok(())
 }
 
-/// Receives bytes and, if there is one, the descriptor sent with them; returns the number of bytes.
+/// Receives bytes and the descriptor sent with them, if any; also returns the number of bytes.
 pub fn receive(socket: BorrowedFd<'_>, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);

@@ -1,15 +1,17 @@
-//! An asymmetric fence: the frequent side costs nothing, and the rare side executes both fences.
+//! An asymmetric fence: the frequent side executes no instruction, the rare side both fences.
 //!
-//! A sender publishes a message and then reads whether the receiver sleeps; a receiver announces that it sleeps and then polls for messages.
+//! A sender publishes a message and then reads whether the receiver sleeps;
+//! a receiver announces that it sleeps and then polls for messages.
 //! Each side needs a fence between its two steps, or both may miss each other (Dekker).
 //! Sending is frequent and sleeping is rare, so the sender executes only [`light`],
 //! a compiler fence,
-//! and the receiver executes [`heavy`], which makes every running thread of every registered process execute a full fence: `membarrier(2)`,
+//! and the receiver executes [`heavy`], by which every running thread of every registered process
+//! executes a full fence: `membarrier(2)`,
 //! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16 and later.
 //!
 //! Guarantee: a `light` in a process where [`register`] returned `true` and a `heavy` that returned `true` are ordered
 //! as if both were `fence(SeqCst)`.
-//! Where the system forbids or lacks this call, both return `false`, and their callers use ordinary
+//! If the kernel forbids or lacks this call, both return `false`, and callers use ordinary
 //! fences.
 
 #[cfg(not(loom))]
@@ -20,7 +22,7 @@ mod asymmetric {
     use rustix::thread::{MembarrierCommand, membarrier};
 
     /// Registers for `membarrier`, so that other processes can execute a full fence on this process;
-    /// returns true if the system supports this.
+    /// returns true if the kernel supports this.
     pub fn register() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
         *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok())
@@ -33,13 +35,13 @@ mod asymmetric {
     }
 
     /// Executes the fence of the rare side: a full fence in every registered process.
-    /// Returns false if the system refuses.
+    /// Returns false if the kernel refuses; the caller then executes an ordinary fence.
     pub fn heavy() -> bool {
         membarrier(MembarrierCommand::GlobalExpedited).is_ok()
     }
 }
 
-/// The model checker has no remote fences, so both sides execute their own fences.
+/// The functions under loom, which has no remote fences: both sides execute their own fences.
 #[cfg(loom)]
 mod asymmetric {
     use crate::atomic::{Ordering, fence};
@@ -70,7 +72,7 @@ mod tests {
     #[test]
     fn one_of_the_two_sides_sees_the_other() {
         if !register() {
-            // The system lacks the call, so the library does not use it.
+            // The kernel lacks the call, so the library does not use it.
             assert!(!register());
             return;
         }

@@ -1,4 +1,4 @@
-//! Fuzzing entry points of the parsers of files and of environment variables.
+//! Fuzzing entry points for this crate's parsers of files, debug pages and environment variables.
 //!
 //! An entry accepts any bytes. It panics if the decoder panics,
 //! or if the decoder accepts bytes that its encoder does not write.
@@ -21,7 +21,7 @@ pub const ENTRIES: &[Entry] = &[
     ("plugin_manifest", plugin_manifest),
 ];
 
-/// Decodes the debug page of another process: any words, and a page with its first words replaced.
+/// Decodes bytes as a debug page: first as arbitrary words, then as a page that begins with them.
 pub fn debug_page(bytes: &[u8]) {
     let words: Vec<u64> = bytes
         .chunks(8)
@@ -34,8 +34,8 @@ pub fn debug_page(bytes: &[u8]) {
         Some(words.get(first..first.checked_add(count)?)?.to_vec())
     };
     let _ = Queues::read(|first, count| part(&words, first, count));
-    // The tables follow the head. The bytes give their lengths and positions,
-    // which are small enough for most tables to be inside the page.
+    // A page whose tables follow the head. The bytes determine the tables' lengths and positions,
+    // with values small enough for most tables to be inside the page.
     let mut page = vec![0; 512];
     page[..2].copy_from_slice(&[MAGIC, VERSION]);
     let small = |at: usize| bytes.get(at).copied().map_or(0, u64::from);
@@ -68,7 +68,7 @@ pub fn debug_page(bytes: &[u8]) {
     }
 }
 
-/// Parses a file of parameters: each line sets a parameter, is a comment, or causes a complaint.
+/// Parses a parameter file: each line sets a parameter, is a comment, or causes a warning.
 pub fn parameter_file(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     let mut params = Params::default();
@@ -77,16 +77,16 @@ pub fn parameter_file(bytes: &[u8]) {
     assert!(params.settings().count() + params.complaints().len() <= lines);
 }
 
-/// Parses a parameter's text as a list of components and as ranges of processors;
-/// bytes that are not UTF-8 are kept.
+/// Parses a parameter's value as a list of components and as ranges of processors;
+/// bytes that are not UTF-8 stay unchanged.
 pub fn parameter_text(bytes: &[u8]) {
     let text = text::from_bytes(bytes);
     assert_eq!(text::to_os(&text).as_encoded_bytes(), bytes);
     let _ = (Selection::parse(&text), ranges::read(&text, 1 << 16));
 }
 
-/// Parses a plugin's file: ELF header, segments, notes and manifest.
-/// The bytes also replace a part of a file that has a manifest.
+/// Parses a plugin file: ELF header, segments, notes and manifest.
+/// The bytes are parsed as a whole file and as a replacement for a part of a valid file.
 pub fn plugin_manifest(bytes: &[u8]) {
     let interface = Interface {
         major: 2,
@@ -108,7 +108,7 @@ pub fn plugin_manifest(bytes: &[u8]) {
     }
 }
 
-/// Returns the smallest shared object with this note:
+/// Returns the smallest ELF shared object with this note:
 /// file header, one segment header, and the note.
 fn small_plugin(note: &[u8]) -> Vec<u8> {
     const HEADERS: u64 = 64 + 56;
@@ -126,8 +126,8 @@ fn small_plugin(note: &[u8]) -> Vec<u8> {
     // The fields are ET_DYN, the machine, and the version.
     halves(&mut file, &[3, machine]);
     file.extend(1u32.to_ne_bytes());
-    // The fields are the entry point, the offset of the segment headers,
-    // and that of the sections (none).
+    // The fields are the entry point, the offset of the segment headers
+    // and the offset of the section headers (0: none).
     [0, 64, 0]
         .iter()
         .for_each(|word: &u64| file.extend(word.to_ne_bytes()));

@@ -1,8 +1,9 @@
 //! The hardware resources that this process is confined to, from its affinity mask and the kernel's topology files.
 //!
-//! Kinds are named as in hwloc (its documentation, "Terms and Definitions"),
+//! Kinds of resources are named as in hwloc (its documentation, "Terms and Definitions"),
 //! from the largest to the smallest.
-//! Source: `/sys/devices/system/cpu/cpuN`, see the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`.
+//! The files are in `/sys/devices/system/cpu/cpuN`
+//! (the kernel's `Documentation/ABI/stable/sysfs-devices-system-cpu`).
 
 use std::fs;
 use std::path::Path;
@@ -10,13 +11,13 @@ use std::path::Path;
 /// A kind of hardware resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// All processors that one system runs; every process is confined to it.
+    /// All processors of one operating system; every process is confined to it.
     Machine,
-    /// The processors of one socket; file `physical_package_id` in `topology/`.
+    /// The processors of one socket; read from the file `topology/physical_package_id`.
     Package,
-    /// The processors that are local to one memory node; the directory `nodeN` of each processor.
+    /// The processors that are local to one memory node; read from the processor's directory `nodeN`.
     NumaNode,
-    /// A core with all its hardware threads; file `core_id`,
+    /// A core with all its hardware threads; read from the file `topology/core_id`,
     /// which the kernel numbers within a package.
     Core,
     /// A hardware thread, or a core without hardware threads; the kernel calls it a CPU.
@@ -33,7 +34,7 @@ impl Kind {
         Kind::ProcessingUnit,
     ];
 
-    /// Returns the name of the kind in MPI programs (MPI 5.0, section 9.1.2).
+    /// Returns the URI of the kind for MPI programs (MPI 5.0, section 9.1.2).
     pub fn uri(self) -> &'static str {
         match self {
             Kind::Machine => "hwloc://Machine",
@@ -45,26 +46,25 @@ impl Kind {
     }
 }
 
-/// The encoding of a kind without an instance.
+/// The encoding of "not confined to one instance".
 const NOWHERE: u32 = u32::MAX;
 
-/// The resources that a process is confined to.
+/// For each kind of resource, the instance to which a process is confined, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Confinement {
-    /// The one instance that all allowed processors belong to, indexed by [`Kind`];
-    /// numbers are unique on this machine.
+    /// The only instance with all allowed processors, indexed by [`Kind`]; `None` if there are several.
+    /// Instance numbers are unique within a kind on this machine.
     instances: [Option<u32>; Kind::ALL.len()],
 }
 
 impl Confinement {
-    /// The confinement of a process that may run anywhere on its machine.
+    /// The confinement of a process that may run on all processors of its machine.
     pub const FREE: Confinement = Confinement {
         instances: [Some(0), None, None, None, None],
     };
 
-    /// Returns this process's confinement, which is [`Confinement::FREE`] if it may use all online
-    /// processors:
-    /// then the topology files need not be read.
+    /// Returns this process's confinement. If the process may use all online processors,
+    /// returns [`Confinement::FREE`] without reading the topology files.
     pub fn at_start() -> Confinement {
         let sys = Path::new("/sys/devices/system/cpu");
         let allowed = crate::cpu::processors().unwrap_or_default();
@@ -75,14 +75,14 @@ impl Confinement {
         }
     }
 
-    /// Returns the present confinement of the calling thread.
+    /// Returns the current confinement of the calling thread.
     pub fn of_this_process() -> Confinement {
         let allowed = crate::cpu::processors().unwrap_or_default();
         Confinement::of(&allowed, Path::new("/sys/devices/system/cpu"))
     }
 
-    /// Returns the confinement to these processors;
-    /// resources that the kernel does not report confine no process.
+    /// Returns the confinement to these processors, for one directory of topology files;
+    /// a kind that the kernel does not report confines no process.
     fn of(processors: &[usize], sys: &Path) -> Confinement {
         let each: Vec<_> = processors
             .iter()
@@ -109,7 +109,7 @@ impl Confinement {
         }
     }
 
-    /// Returns the one instance of a kind to which the process is confined;
+    /// Returns the only instance of a kind to which the process is confined, if any;
     /// the number is unique within its kind on this machine.
     pub fn instance(&self, kind: Kind) -> Option<u32> {
         self.instances[kind as usize]
@@ -131,7 +131,7 @@ pub fn instance(cpu: usize, kind: Kind, sys: &Path) -> Option<u32> {
             let name = entry.ok()?.file_name();
             name.to_str()?.strip_prefix("node")?.parse().ok()
         }),
-        // The kernel numbers cores within their package, so the package is part of the number.
+        // The kernel numbers cores within a package, so the number includes the package's.
         Kind::Core => Some(number("physical_package_id")? << 16 | number("core_id")?),
         Kind::ProcessingUnit => u32::try_from(cpu).ok(),
     }
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// Creates two packages of two cores with two threads each, and a memory node for each package.
+    /// Creates topology files: two packages of two cores with two threads, a memory node each.
     fn machine(name: &str) -> PathBuf {
         let sys = std::env::temp_dir().join(format!("hardware-{name}-{}", std::process::id()));
         for cpu in 0..8 {

@@ -1,14 +1,15 @@
 //! A process's inbox: its doorbell, and bitmaps of the peers that have ever sent,
 //! of those that wait for ring space, and of those that have sent new messages.
 //!
-//! Each process of a node has one inbox; the process itself is the *owner*, all others are *senders*, identified by their rank on the node.
+//! Each process of a node has one inbox. The process itself is the *owner*;
+//! all others are *senders*, identified by their rank on the node.
 //!
 //! * `doorbell`: see [`crate::doorbell`].
 //!   The doorbell's word has its own cache line:
-//!   every sender reads the word after every message, and should find it in its own cache.
-//! * `calls` counts the rare requests, so in each round the owner reads one word instead of two
+//!   every sender reads the word after every message, and finds it in its own cache.
+//! * `calls` counts the senders' requests, which are rare: the owner polls one word instead of two
 //!   bitmaps.
-//!   A sender sets its bit in `senders` (once,
+//!   A sender sets its bit in `senders` (one time,
 //!   when its ring to the owner exists) or in `wants_space` (it found no space and must be rung
 //!   when there is space), and then adds one to `calls`.
 //! * `news` has the peers that have sent. It is used only while the owner requests it with
@@ -23,7 +24,7 @@ use crate::bitmap::Bitmap;
 use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
 use crate::fence::light;
 
-/// The owner's requests to its senders, and the senders' requests to the owner.
+/// A process's inbox in shared memory: its requests to senders, and their requests to it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
@@ -44,7 +45,7 @@ struct Line<T>(T);
 unsafe impl crate::mem::Shared for Inbox {}
 
 impl Inbox {
-    /// Returns an empty inbox outside of shared memory;
+    /// Returns an empty inbox in private memory;
     /// zeroed shared memory is also an empty inbox.
     pub fn new() -> Inbox {
         Inbox {
@@ -62,7 +63,7 @@ impl Inbox {
     }
 
     /// Notifies the owner that `me` has published a message.
-    /// This executes the sender's only fence, and usually one load.
+    /// The call executes the sender's only fence, and usually one load.
     ///
     /// Returns false if the owner has left.
     #[inline(always)]
@@ -88,7 +89,7 @@ impl Inbox {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
-        // An owner that goes to sleep between the caller's load of the word and this load must see
+        // If the owner goes to sleep between the caller's load of the word and this one, it must see
         // the bit.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
@@ -102,7 +103,7 @@ impl Inbox {
         wishes & GONE == 0
     }
 
-    /// Announces `me` as a sender, once, before its first message's [`Inbox::notify`].
+    /// Sets the bit of `me` as a sender; called once, before the first message's [`Inbox::notify`].
     pub fn announce(&self, me: usize) {
         self.senders.mark(me);
         // SYNC POINT inbox.calls
@@ -112,8 +113,8 @@ impl Inbox {
     /// Requests that the owner ring `me` when it has freed space.
     /// The caller then calls [`Inbox::notify`] and polls for space once more.
     ///
-    /// If the owner takes an earlier bit of `me` at the same time, it rings `me` afterwards.
-    /// So no request is lost, although the bit is not set again.
+    /// If the owner is just taking an earlier bit of `me`, it rings `me` afterwards.
+    /// So no request is lost, although this call does not set the bit again.
     pub fn want_space(&self, me: usize) {
         self.wants_space.mark(me);
         // SYNC POINT inbox.calls
@@ -128,7 +129,7 @@ impl Inbox {
         self.calls.0.load(Ordering::Acquire)
     }
 
-    /// Returns word `w` of the bitmap of all peers that have ever sent.
+    /// Returns word `w` of the bitmap of all peers that have ever announced themselves.
     pub fn senders(&self, w: usize) -> u64 {
         self.senders.peek(w)
     }

@@ -1,4 +1,4 @@
-//! The directory where the library that contains this code is installed, so that an installation can be moved.
+//! The directory in which the library with this code is installed; an installation can be moved.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, OsStr};
@@ -13,7 +13,7 @@ pub const QUEUES: &str = "libportcullis-queues.so";
 
 /// Returns `PREFIX` of `PREFIX/lib/libmpi_abi.so`:
 /// the parent of the directory of the file with this code.
-/// Returns `None` if the loader does not know the file.
+/// Returns `None` if the dynamic loader does not know the file.
 pub fn prefix() -> Option<PathBuf> {
     let mut found = libc::Dl_info {
         dli_fname: std::ptr::null(),

@@ -1,15 +1,15 @@
-//! Zeroed pages of an arena's free memory that are kept for the next block.
+//! Zeroed pages of an arena's free memory, kept for the next block instead of returned to the kernel.
 //!
-//! A page that is returned to the system costs a page fault in each process that accesses it again,
-//! and the system zeroes it again.
+//! A page that is returned to the kernel costs a page fault in each process that accesses it again,
+//! and the kernel zeroes it again.
 //! A loop that creates and frees the same communicator,
-//! window or file would pay that in every round.
-//! So a limited number of pages is kept.
+//! window or file would have these costs in every iteration.
+//! So a limited number of bytes is kept.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Ranges of kept memory, identified by their offsets.
+/// Ranges of kept pages, as offsets in the arena's memory.
 #[derive(Debug)]
 pub struct KeptPages {
     /// Maps the start of each range to its end; no two ranges overlap.
@@ -19,7 +19,7 @@ pub struct KeptPages {
 }
 
 impl KeptPages {
-    /// Returns an empty set that keeps at most `most` bytes.
+    /// Returns an empty set that will keep at most `most` bytes.
     pub fn new(most: usize) -> KeptPages {
         KeptPages {
             ranges: BTreeMap::new(),
@@ -28,17 +28,17 @@ impl KeptPages {
         }
     }
 
-    /// Returns the number of bytes that may still be kept.
+    /// Returns the number of bytes that can still be added.
     pub fn room(&self) -> usize {
         self.most - self.bytes
     }
 
-    /// The number of bytes that are kept.
+    /// Returns the number of bytes that are kept.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Adds ranges, none of which is already kept; returns false and adds none if there is not enough room for all.
+    /// Adds ranges, none of which is already kept; returns false and adds none if they do not all fit.
     pub fn keep(&mut self, ranges: &[Range<usize>]) -> bool {
         let more: usize = ranges.iter().map(ExactSizeIterator::len).sum();
         if more > self.room() {
@@ -50,7 +50,7 @@ impl KeptPages {
         true
     }
 
-    /// Removes the kept pages inside a range, because the range has been allocated.
+    /// Removes the kept pages within a range that has been allocated.
     pub fn take(&mut self, taken: Range<usize>) {
         while let Some((&start, &end)) = self.ranges.range(..taken.end).next_back()
             && end > taken.start

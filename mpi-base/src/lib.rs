@@ -1,4 +1,4 @@
-//! Foundations of the MPI engine: shared memory, atomics, rings, doorbells, parameters
+//! Foundations of the MPI engine: shared memory, atomics, rings, doorbells, parameters.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

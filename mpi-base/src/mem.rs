@@ -1,10 +1,10 @@
-//! Nameless memory shared by processes.
+//! Anonymous memory shared by processes (memfd), and the types that may be stored in it.
 //!
 //! A [`Segment`] is a shared mapping of a memfd.
 //! A memfd has no name in any file system, is not limited by the size of `/dev/shm`,
-//! and disappears with its last descriptor and mapping,
-//! so it leaves nothing behind, however a process ends.
-//! It is sparse: a page uses memory only after its first access, so a layout can reserve addresses generously.
+//! and is freed with its last descriptor and mapping,
+//! so nothing remains, however a process ends.
+//! It is sparse: a page uses memory only after its first access, so layouts may have unused parts.
 //!
 //! Other processes read and write a segment's contents at any time.
 //! Safe code therefore accesses it only as types that are [`Shared`], which consist of atomics.
@@ -22,13 +22,13 @@ use rustix::mm::{Advice, MapFlags, ProtFlags};
 
 use crate::atomic::{AtomicU32, AtomicU64};
 
-/// The page size on every machine this library runs on.
+/// The page size in bytes on every machine that this library supports.
 pub const PAGE: usize = 4096;
 
 /// Populates all pages of `len` bytes at `start` in one system call,
 /// which costs less than a page fault per page.
 ///
-/// The contents do not change. If the system refuses, pages are populated on access.
+/// The contents do not change. If the kernel refuses, pages are populated on their first access.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
@@ -38,10 +38,10 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
     let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateWrite) };
 }
 
-/// Maps the pages of `len` bytes at `start` that have memory, and allocates memory for the others.
+/// Maps those pages of `len` bytes at `start` that have memory, and allocates the others.
 ///
-/// One page fault maps all present pages around it, so this costs much less than the later accesses
-/// would. If the system refuses, pages are mapped on access.
+/// One call maps all pages, so it costs much less than the page faults of later accesses.
+/// If the kernel refuses, pages are mapped on their first access.
 #[cfg(not(any(loom, miri)))]
 pub(crate) fn map_present(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
@@ -67,12 +67,12 @@ unsafe impl<T: Shared, const N: usize> Shared for [T; N] {}
 unsafe impl<T: Shared> Shared for [T] {}
 
 /// Returns the maximum length of a file of this process (`ulimit -f`) in bytes;
-/// `None` without a limit.
+/// `None` if the length is not limited.
 pub fn file_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
-/// Returns an error if a file of `len` bytes exceeds the limit.
+/// Returns an error if a file of `len` bytes exceeds the limit of [`file_limit`].
 ///
 /// The kernel sends SIGXFSZ for a longer file,
 /// which ends a process without a message (setrlimit(2)),
@@ -84,9 +84,9 @@ pub fn fits_file_limit(len: u64) -> Result<(), Errno> {
     }
 }
 
-/// Creates a nameless, sparse, zero-filled memory file of `len` bytes, closed on `exec`.
+/// Creates a sparse, zero-filled memory file (memfd) of `len` bytes, closed on `exec`.
 ///
-/// The label appears only in `/proc/PID/maps`.
+/// The label appears only in `/proc/PID/maps`, for human readers.
 pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
     fits_file_limit(len)?;
     let fd = memfd_create(label, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
@@ -97,7 +97,7 @@ pub fn memfd(label: &str, len: u64) -> Result<OwnedFd, Errno> {
     Ok(fd)
 }
 
-/// A shared mapping of part of a memfd; unmapped on drop.
+/// A shared mapping of part of a memfd; unmapped when dropped.
 #[derive(Debug)]
 pub struct Segment {
     base: NonNull<u8>,
@@ -105,16 +105,16 @@ pub struct Segment {
 }
 
 // SAFETY: a segment is an address range that stays mapped until drop. Its contents are accessed as
-// atomics (`Shared`), or by unsafe code with its own argument.
+// atomics (`Shared`), or by unsafe code with a safety argument of its own.
 unsafe impl Send for Segment {}
-// SAFETY: the contents are accessed as atomics or by unsafe code with its own argument,
+// SAFETY: the contents are accessed as atomics or by such unsafe code (see `Send`),
 // and no method changes the segment's own fields.
 unsafe impl Sync for Segment {}
 
 impl Segment {
     /// Maps the first `len` bytes of `fd` for reading and writing, without reserving memory for them.
     pub fn map(fd: impl AsFd, len: usize) -> Result<Segment, Errno> {
-        // An access past the end of the file would raise SIGBUS;
+        // Access to a page past the end of the file would raise SIGBUS;
         // this check returns an error instead.
         let size = rustix::fs::fstat(&fd)?.st_size;
         if len == 0 || u64::try_from(size).unwrap_or(0) < len as u64 {
@@ -140,18 +140,18 @@ impl Segment {
         self.len
     }
 
-    /// Returns false, because an empty range cannot be mapped.
+    /// Always returns false, because an empty range cannot be mapped.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Maps the last page of this segment and the next `more` bytes of the file;
-    /// `None` if the system refuses.
+    /// `None` if the kernel refuses.
     pub(crate) fn extended(&self, more: usize) -> Option<Segment> {
         let last = self.range(self.len.checked_sub(PAGE)?, PAGE)?;
         let len = PAGE.checked_add(more)?;
-        // SAFETY: with an old length of 0 the old mapping stays,
-        // and the same shared file is mapped once more (mremap(2)) at addresses that the system
+        // SAFETY: with an old length of 0, mremap(2) keeps the old mapping
+        // and maps the same shared file one more time, at addresses that the kernel
         // chooses.
         let base = unsafe {
             rustix::mm::mremap(
@@ -165,7 +165,7 @@ impl Segment {
         Some(Segment { base, len })
     }
 
-    /// Returns the address of `len` bytes at `offset`; `None` if they are not inside the segment.
+    /// Returns the address of `len` bytes at `offset`; `None` outside of the segment.
     pub fn range(&self, offset: usize, len: usize) -> Option<NonNull<u8>> {
         let end = offset.checked_add(len)?;
         if end > self.len {
@@ -175,13 +175,13 @@ impl Segment {
         Some(unsafe { self.base.add(offset) })
     }
 
-    /// Returns the `T` at `offset`; `None` if it is not inside the segment or not aligned.
+    /// Returns the `T` at `offset`; `None` if the value is not within the segment or not aligned.
     pub fn at<T: Shared>(&self, offset: usize) -> Option<&T> {
         self.slice(offset, 1).map(|s| &s[0])
     }
 
     /// Returns the `count` values of `T` from `offset` on;
-    /// `None` if they are not inside the segment or not aligned.
+    /// `None` if the values are not within the segment or not aligned.
     pub fn slice<T: Shared>(&self, offset: usize, count: usize) -> Option<&[T]> {
         let p = self.range(offset, size_of::<T>().checked_mul(count)?)?;
         let p = p.cast::<T>();
@@ -193,8 +193,8 @@ impl Segment {
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr(), count) })
     }
 
-    /// Returns the runs of pages that have memory, as offsets, in a range of whole pages.
-    /// Returns `None` if the system does not report them.
+    /// Returns the ranges of pages that have memory, as offsets, within a range of whole pages.
+    /// Returns `None` if the kernel does not report such pages.
     pub fn resident(&self, range: Range<usize>) -> Option<Vec<Range<usize>>> {
         let start = self.range(range.start, range.len())?;
         let mut pages = vec![0_u8; range.len() / PAGE];
@@ -222,7 +222,7 @@ impl Segment {
         Some(runs)
     }
 
-    /// Returns the memory of all whole pages in the range to the system; later they read as zero.
+    /// Returns the memory of all whole pages in the range to the kernel; they then read as zero.
     ///
     /// # Safety
     /// No process may use the range until it is allocated again.
@@ -246,7 +246,7 @@ impl Segment {
     }
 }
 
-/// A `T` or a slice of `T` in a segment, with a reference that keeps the segment mapped.
+/// A reference to a `T` or a slice of `T` in a segment, which keeps the segment mapped.
 #[derive(Debug)]
 pub struct Held<T: ?Sized> {
     at: NonNull<T>,
@@ -259,7 +259,7 @@ unsafe impl<T: Shared + ?Sized> Send for Held<T> {}
 unsafe impl<T: Shared + ?Sized> Sync for Held<T> {}
 
 impl<T: Shared> Held<T> {
-    /// Returns the `T` at `offset` of `segment`; `None` if it is not inside or not aligned.
+    /// Returns the `T` at `offset` of `segment`; `None` if it is outside or not aligned.
     pub fn new(segment: &Arc<Segment>, offset: usize) -> Option<Held<T>> {
         Some(Held {
             at: NonNull::from(segment.at::<T>(offset)?),
@@ -270,7 +270,7 @@ impl<T: Shared> Held<T> {
 
 impl<T: Shared> Held<[T]> {
     /// Returns the `count` values of `T` from `offset` of `segment` on;
-    /// `None` if they are not inside or not aligned.
+    /// `None` if the values are not within the segment or not aligned.
     pub fn slice(segment: &Arc<Segment>, offset: usize, count: usize) -> Option<Held<[T]>> {
         Some(Held {
             at: NonNull::from(segment.slice::<T>(offset, count)?),

@@ -1,17 +1,17 @@
-//! Moves a thread to another core without binding it, and limits the rate of these moves.
+//! Moving a thread to another core without binding it, and a limit to the rate of such moves.
 //!
-//! The affinity mask is narrowed only while the system moves the thread, and is then restored.
-//! A move costs tens of microseconds. If a move did not help,
-//! the pause before the next one doubles.
+//! The affinity mask is narrowed only while the kernel moves the thread, and is then restored.
+//! A move costs tens of microseconds. If the thread soon needs another move,
+//! the pause before the next move doubles.
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// Minimum pause between two moves of a thread; `LONGEST` is the maximum.
+/// Minimum pause after a move of a thread. The next constant is the maximum pause.
 const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 
-/// The moves of a thread: the earliest time of the next move, and the present pause.
+/// The state of a thread's moves: the earliest time of the next move, and the current pause.
 #[derive(Clone, Copy, Debug)]
 pub struct Moves {
     not_before: Option<Instant>,
@@ -25,14 +25,14 @@ impl Moves {
         pause: PAUSE,
     };
 
-    /// Returns true if the thread may move at time `now`.
+    /// Returns true if the pause after the thread's last move has passed at time `now`.
     pub fn may(&self, now: Instant) -> bool {
         self.not_before.is_none_or(|time| time <= now)
     }
 
     /// Records a move at time `now`.
     pub fn count(&mut self, now: Instant) {
-        // If the thread had stayed on its core for long, the pause is reset to the minimum.
+        // If `LONGEST` has passed since the end of the last pause, the pause is reset to the minimum.
         // Otherwise the last move did not help, and the pause doubles.
         let calm = |time: Instant| now.duration_since(time) > LONGEST;
         self.pause = match self.not_before {
@@ -43,8 +43,8 @@ impl Moves {
     }
 }
 
-/// Moves this thread to another core of its mask, which the system chooses.
-/// Does nothing if no other core is allowed or the system refuses.
+/// Moves this thread to another core of its mask; the kernel chooses the core.
+/// Does nothing if no other core is allowed or the kernel refuses.
 #[cold]
 pub fn aside() {
     through(|mask| {
@@ -54,7 +54,7 @@ pub fn aside() {
     });
 }
 
-/// Moves this thread to `core`; returns true if its mask and the system allow it.
+/// Moves this thread to `core`; returns false if its mask or the kernel forbids it.
 #[cold]
 pub fn to(core: usize) -> bool {
     through(|mask| {
@@ -66,7 +66,8 @@ pub fn to(core: usize) -> bool {
     })
 }
 
-/// Narrows the mask temporarily to `part` of it; returns true if the system allowed it.
+/// Sets the thread's mask to the subset `part` of it, then restores the mask.
+/// Returns true if the kernel accepted the subset.
 fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     let Ok(mask) = sched_getaffinity(None) else {
         return false;
@@ -75,8 +76,8 @@ fn through(part: impl FnOnce(&CpuSet) -> CpuSet) -> bool {
     if narrow.count() == 0 || sched_setaffinity(None, &narrow).is_err() {
         return false;
     }
-    // The system has accepted this mask before.
-    // If it refuses now, the thread keeps the narrower mask, which is also valid.
+    // The kernel has accepted this mask before.
+    // If the kernel refuses it now, the thread keeps the subset, which is also a valid mask.
     let _ = sched_setaffinity(None, &mask);
     true
 }
@@ -91,8 +92,8 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let (mut one, core) = (CpuSet::new(), sched_getcpu());
             one.set(core);
-            // The system may have moved the thread out of the mask between the two calls;
-            // this moves it back.
+            // The kernel may have moved the thread to another core between the two calls;
+            // this call moves the thread back.
             sched_setaffinity(None, &one).unwrap();
             test(core);
             assert_eq!(sched_getaffinity(None).unwrap(), one);
@@ -100,7 +101,7 @@ mod tests {
         thread.join().unwrap();
     }
 
-    /// Number of attempts: the system may move a thread back at once, but not every time.
+    /// Number of attempts: the kernel may move a thread back immediately, but not every time.
     const TRIES: usize = 100;
 
     #[test]

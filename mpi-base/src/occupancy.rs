@@ -3,19 +3,19 @@
 //! The occupancy determines how ranks wait for each other,
 //! and which protocols and buffers they use.
 
-/// The occupancy of the cores of a node; the discriminants are the values in messages.
+/// The occupancy of the cores of a node; the discriminants are the values sent in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Occupancy {
     /// Each rank has its own core, so a rank that others wait for is running.
     Dedicated = 1,
-    /// There are more ranks than cores: a rank that others wait for usually needs the core of the
-    /// waiter.
+    /// There are more ranks than cores: a waiting rank often occupies the core of the rank that it
+    /// waits for.
     Oversubscribed = 2,
 }
 
 impl Occupancy {
-    /// Returns the occupancy of `cores` cores that `ranks` ranks may use.
+    /// Returns the occupancy if `ranks` ranks run on `cores` cores.
     pub fn of(cores: usize, ranks: usize) -> Occupancy {
         match ranks <= cores {
             true => Occupancy::Dedicated,

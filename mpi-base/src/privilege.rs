@@ -1,4 +1,4 @@
-//! Detection of set-user-ID and similar programs, which have more rights than their user.
+//! Detection of programs with more rights than their user, such as set-user-ID programs.
 #![allow(unsafe_code)]
 
 /// Returns true if the kernel started this program with more rights than its user has: set-user-ID,

@@ -1,4 +1,4 @@
-//! The identifier of a process.
+//! The identifier of a process within a job.
 
-/// A process of the job by its rank in the job (`MPI_COMM_WORLD` of one launch).
+/// A process's rank in the job: its rank in `MPI_COMM_WORLD` of the launch.
 pub type ProcId = u32;

@@ -1,8 +1,8 @@
-//! Annotations of atomic locks for race detectors: helgrind and drd of valgrind, and ThreadSanitizer.
+//! Annotations of atomic locks for race detectors: valgrind's helgrind and drd, and ThreadSanitizer.
 //!
-//! A lock made of atomic operations orders the threads that take it, but a detector that knows only
+//! Such a lock orders the threads that acquire it, but a detector that knows only
 //! pthread locks reports a race on data that the lock protects.
-//! So the lock's owner calls [`acquired`] after taking the lock,
+//! So the lock's implementation calls [`acquired`] after acquiring the lock,
 //! and [`releasing`] before releasing it.
 //! The detector then knows that all accesses before a release happen before all accesses after the
 //! next acquisition. Without a detector each call is one relaxed load.
@@ -12,19 +12,18 @@
 use std::ffi::{CStr, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicU8, Ordering::Relaxed};
 
-/// The detector that [`find`] has found, as a number.
 static DETECTOR: AtomicU8 = AtomicU8::new(NONE);
 const NONE: u8 = 0;
 const VALGRIND: u8 = 1;
 const SANITIZER: u8 = 2;
 
-/// The functions `__tsan_acquire` and `__tsan_release` of the sanitizer's runtime in the program.
+/// `__tsan_acquire` and `__tsan_release` of ThreadSanitizer's runtime; null without it.
 static ACQUIRE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static RELEASE: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Finds the running detector; called once, before a second thread starts.
-/// helgrind does not recognise all atomic accesses
-/// to the words of the lock itself, so helgrind is told not to track these words.
+/// Detects a running detector; the process calls this one time, before its second thread starts.
+/// helgrind does not recognise all atomic accesses to the words of the lock itself,
+/// so this call excludes these words from its race detection.
 pub fn find<T>(lock: &T) {
     let symbol = |name: &CStr| {
         // SAFETY: the name is zero-terminated, and the default handle needs no library to be open.
@@ -37,14 +36,14 @@ pub fn find<T>(lock: &T) {
         DETECTOR.store(SANITIZER, Relaxed);
     } else if crate::valgrind::is_running() {
         DETECTOR.store(VALGRIND, Relaxed);
-        // helgrind.h: `_VG_USERREQ__HG_ARANGE_MAKE_UNTRACKED`.
+        // The client request `_VG_USERREQ__HG_ARANGE_MAKE_UNTRACKED` of helgrind.h.
         const MAKE_UNTRACKED: u64 = 0x4847_0127;
         let at = std::ptr::from_ref(lock).addr() as u64;
         crate::valgrind::request([MAKE_UNTRACKED, at, size_of::<T>() as u64, 0, 0, 0]);
     }
 }
 
-/// Annotates that the caller has taken the lock at `lock`.
+/// Annotates that the caller has acquired the lock at address `lock`.
 #[inline]
 pub fn acquired<T>(lock: &T) {
     if DETECTOR.load(Relaxed) != NONE {
@@ -52,7 +51,7 @@ pub fn acquired<T>(lock: &T) {
     }
 }
 
-/// Annotates that the caller is about to release the lock at `lock`.
+/// Annotates that the caller is about to release the lock at address `lock`.
 #[inline]
 pub fn releasing<T>(lock: &T) {
     if DETECTOR.load(Relaxed) != NONE {
@@ -63,7 +62,8 @@ pub fn releasing<T>(lock: &T) {
 #[cold]
 fn tell(lock: *const c_void, has_it: bool) {
     if DETECTOR.load(Relaxed) == VALGRIND {
-        // helgrind.h: `_VG_USERREQ__HG_USERSO_RECV_POST` and `_VG_USERREQ__HG_USERSO_SEND_PRE`; other tools ignore them.
+        // `_VG_USERREQ__HG_USERSO_RECV_POST` and `_VG_USERREQ__HG_USERSO_SEND_PRE` of helgrind.h;
+        // other tools ignore these client requests.
         const RECV_POST: u64 = 0x4847_0122;
         const SEND_PRE: u64 = 0x4847_0121;
         let code = if has_it { RECV_POST } else { SEND_PRE };

@@ -1,8 +1,8 @@
-//! SplitMix64, a small generator of random numbers that gives the same numbers for the same seed
-//! on every rank (G. Steele, D. Lea, C. Flood,
+//! SplitMix64, a small random number generator with the same numbers for the same seed on all ranks
+//! (G. Steele, D. Lea, C. Flood,
 //! "Fast splittable pseudorandom number generators", OOPSLA 2014).
 
-/// A SplitMix64 generator. Its initial state is the seed; each seed gives a different sequence.
+/// A SplitMix64 generator. Its initial state is the seed; different seeds give different sequences.
 #[derive(Clone, Debug)]
 pub struct SplitMix64(pub u64);
 
@@ -21,7 +21,7 @@ impl SplitMix64 {
         self.next_u64() % end
     }
 
-    /// Returns a number in [0, 1).
+    /// Returns a floating-point number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -31,7 +31,7 @@ impl SplitMix64 {
 mod tests {
     use super::*;
 
-    /// The generator must return the numbers of the authors' program for this seed.
+    /// The generator must return the numbers that the authors' program returns for this seed.
     #[test]
     fn the_numbers_are_those_of_the_paper() {
         let mut random = SplitMix64(1_234_567);

@@ -1,4 +1,4 @@
-//! Formatting and parsing of number lists as the kernel writes them: `0-3,8`.
+//! Formatting and parsing of lists of numbers in the kernel's syntax, such as `0-3,8`.
 
 /// Formats ascending numbers as a list of ranges.
 pub fn write(numbers: &[usize]) -> String {
@@ -13,8 +13,8 @@ pub fn write(numbers: &[usize]) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// Parses an ascending list of ranges; `None` if the text is malformed or a number is `end` or
-/// larger.
+/// Parses an ascending list of ranges; `None` if the text is malformed or a number is not less than
+/// `end`.
 pub fn read(text: &str, end: usize) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for range in text.split(',') {

@@ -1,7 +1,7 @@
 //! Datagram sockets that wake processes sleeping in `poll`.
 //!
-//! A socket has an abstract name that consists of a random number.
-//! Processes exchange only the number, there is no file, and the name disappears with the process.
+//! A socket has an abstract name, which contains a random number.
+//! Processes exchange only the number. There is no file, and the name disappears with the process.
 //! A process that guesses the name can wake the owner, which then polls without a result and sleeps
 //! again.
 
@@ -29,7 +29,7 @@ fn address(tag: u64) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Binds a socket to a new name; returns the socket and the number in its name.
+/// Binds a socket to a new abstract name; returns the socket and the number in the name.
 pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
     let random = Key::random().map_err(io::Error::other)?;
     let mut tag = [0; 8];
@@ -40,7 +40,7 @@ pub(crate) fn listen() -> io::Result<(OwnedFd, u64)> {
     Ok((socket, tag))
 }
 
-/// Sends a datagram to the socket with number `tag`. Errors are ignored:
+/// Sends a datagram to the socket whose name contains the number `tag`. Errors are ignored:
 /// a process that has ended, or that has many unread datagrams, needs no further one.
 pub(crate) fn ring(tag: u64) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;

@@ -1,21 +1,21 @@
-//! Moves a thread off an oversubscribed core when another core may be free.
+//! Yields of a waiting thread, which leaves an oversubscribed core if another may be free.
 //!
-//! In the first milliseconds of a job the system often places two ranks on one core;
-//! each rank then waits for the other's time slices.
+//! In the first milliseconds of a job the kernel often places two ranks on one core;
+//! each rank then waits for the other rank's time slices.
 //! Binding every rank to a core, as some launchers do, prevents that.
 //! But two jobs on one machine are then bound to the same cores,
-//! and all threads of a rank to one core.
-//! So a waiter whose yields return late several times in a row moves once to another core of its
+//! and all threads of a rank are bound to one core.
+//! So if several successive yields return late, the thread moves to another core of its
 //! mask, and then restores the mask.
-//! If a yield returns only after a time slice, another process computes on this core.
-//! If a core is idle, the system itself moves one of the two processes.
+//! If a yield returns only after a whole time slice, another process computes on this core.
+//! If another core is idle, the kernel itself moves one of the two processes.
 //! If no core is idle, the thread would move to another rank's core,
 //! and two ranks on one core need a context switch per message.
 //! A rank that shares its core with a foreign process runs at full speed half of the time.
-//! Therefore such a waiter does not move, and does not yield its core for a while.
+//! Therefore such a thread does not move, and does not yield its core for some time.
 //!
-//! If a move has not helped, the pause before the next attempt doubles: if every core has two such
-//! threads, moving is useless ([ADR 12]).
+//! If late yields continue after a move, the pause before the next doubles: if every core has two such
+//! threads, no move helps ([ADR 12]).
 //!
 //! Each thread has its own state.
 //!
@@ -26,18 +26,18 @@ use crate::yield_now::yield_now;
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Minimum duration of a yield that lets another process run:
+/// Minimum duration of a late yield, during which another thread ran:
 /// two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4 us.
 const SHARED: Duration = Duration::from_nanos(1500);
 
-/// The number of late yields in a row that causes a move; these yields take about 50 us.
+/// The number of successive late yields that causes a move; these yields take about 50 us.
 const IN_A_ROW: u32 = 8;
 
 /// Minimum duration of a yield to a process that computes, which uses its whole time slice.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// The time for which a thread does not yield to such a process again. The time doubles, up to
-/// `LONGEST_KEEP`, while each next yield is also that long,
+/// The time for which a thread does not yield again to such a process. It doubles, up to
+/// `LONGEST_KEEP`, while each next yield lasts as long as [`HOGGED`],
 /// so that these yields take less than a hundredth of the thread's time.
 const KEEP: Duration = Duration::from_millis(20);
 const LONGEST_KEEP: Duration = Duration::from_millis(640);
@@ -48,7 +48,7 @@ struct Crowd {
     late: u32,
     moves: Moves,
     keep_until: Option<Instant>,
-    /// The duration for which the thread will keep its core next time.
+    /// The time for which the thread will not yield after the next yield of at least [`HOGGED`].
     keep: Duration,
 }
 
@@ -60,7 +60,7 @@ impl Crowd {
         keep: KEEP,
     };
 
-    /// Returns true if a yield at time `now` would give the core to a process that computes.
+    /// Returns true if the thread must not yield at `now`, because a process that computes would run.
     fn keeps(&self, now: Instant) -> bool {
         self.keep_until.is_some_and(|time| now < time)
     }
@@ -92,7 +92,7 @@ thread_local! {
     static CROWD: Cell<Crowd> = const { Cell::new(Crowd::NEW) };
 }
 
-/// Yields the core once, at time `now`, and moves the thread after too many late yields in a row.
+/// Yields the core at time `now`, and moves the thread after too many successive late yields.
 pub fn yield_core(now: Instant) {
     let mut crowd = CROWD.get();
     if crowd.keeps(now) {
@@ -115,7 +115,8 @@ mod tests {
     const LATE: Duration = SHARED;
     const QUICK: Duration = Duration::from_nanos(300);
 
-    /// Returns the moves of a thread that yields every 10 us; the yields last for the given times.
+    /// Simulates a thread that yields every 10 us, with these durations of yields.
+    /// Returns the indices of the yields that cause a move.
     fn moves(crowd: &mut Crowd, mut now: Instant, yields: &[(usize, Duration)]) -> Vec<usize> {
         let took = yields.iter().flat_map(|&(n, took)| vec![took; n]);
         let mut moved = Vec::new();
@@ -140,7 +141,7 @@ mod tests {
     fn a_thread_that_finds_no_room_tries_more_and_more_rarely() {
         let mut crowd = Crowd::NEW;
         let moved = moves(&mut crowd, Instant::now(), &[(1600, LATE)]);
-        // The pauses between moves are 1, 2, 4 and 8 ms, in steps of 10 us.
+        // The pauses between moves are 1, 2, 4 and 8 ms; the yields are 10 us apart.
         assert_eq!(moved, [8, 108, 308, 708, 1508]);
         let later = Instant::now() + 3 * LONGEST;
         let again = moves(&mut crowd, later, &[(1, QUICK), (208, LATE)]);
@@ -155,7 +156,7 @@ mod tests {
         let now = start + 50 * Duration::from_micros(10);
         assert!(crowd.keeps(now) && crowd.keeps(now + KEEP / 2));
         assert!(!crowd.keeps(now + LONGEST_KEEP));
-        // A single yield of this length does not reset the count of late yields.
+        // A single yield that lasts a time slice does not reset the count of late yields.
         let mixed = [(4, LATE), (1, 2 * HOGGED), (4, LATE)];
         assert_eq!(moves(&mut Crowd { ..Crowd::NEW }, start, &mixed), [9]);
         assert!(!Crowd::NEW.keeps(start));
@@ -171,7 +172,7 @@ mod tests {
         let times: Vec<_> = (0..7).map(|_| kept(2 * HOGGED).unwrap()).collect();
         let millis: Vec<_> = times.iter().map(Duration::as_millis).collect();
         assert_eq!(millis, [20, 40, 80, 160, 320, 640, 640]);
-        // The load has ended.
+        // The process that computes has ended.
         kept(QUICK);
         assert_eq!(kept(2 * HOGGED), Some(KEEP));
     }

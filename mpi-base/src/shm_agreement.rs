@@ -1,22 +1,23 @@
-//! Agreement in shared memory: the processes of one node reach the same decision although some of them may die.
+//! Agreement in shared memory: the members (processes of one node) reach the same decision
+//! although some of them may die.
 //!
-//! In each round every member writes its own slot once, and reads the slots of the other members.
-//! Memory outlives the process that wrote it. So if every member knows for certain which others have died,
-//! no messages are needed. A round is *settled* for a member when every other member has either
-//! written, or is dead and has not written.
+//! In each round every member writes its own slot exactly once, and reads the other slots.
+//! Memory outlives the process that wrote it. So if every member knows for certain which others are dead,
+//! no messages are needed. A round is *settled* for a member when every other member has
+//! written its slot, or has died without writing it.
 //!
 //! Guarantee: all members for which a round is settled read the same values.
-//! Reason: a slot is written once, and a member counts as dead only if it is dead,
-//! so its slot does not change after that.
+//! Reason: a slot is written one time, and a member is treated as dead only if it is dead,
+//! so the slot of a dead member does not change any more.
 //!
 //! Two sets of slots serve the rounds alternately.
 //! No member overwrites a slot that another member has yet to read:
 //! a round is settled only after all living members have written,
 //! and they write only after the previous round is settled for them.
 //!
-//! A member that has decided may publish the decision, so that the others read one line instead of all slots.
-//! All members that publish write the same value. No member publishes too late:
-//! until it has returned, no later round with the same set can begin.
+//! A member that has decided may publish the decision: the others then read one line, not all slots.
+//! All members that publish write the same value. A decision cannot be published too late:
+//! no later round with the same set begins before the publishing member has returned.
 //!
 //! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words, and loaded
 //! (Acquire) before them.
@@ -28,14 +29,14 @@ use std::ops::Deref;
 /// The number of rounds whose slots exist at the same time.
 const SETS: u64 = 2;
 
-/// Number of words in front of a slot's data:
-/// the round's mark, and a flag that the member has left.
+/// Number of words in front of a slot's data: the round's mark,
+/// and the flag of a member that has left.
 const HEAD: usize = 2;
 
 const WORD: usize = size_of::<u64>();
 
-/// Returns the length of one slot in words:
-/// a whole number of lines, so that each line has one writer.
+/// Returns the length in words of one slot with `says` data words:
+/// a whole number of cache lines, so that each line has one writer.
 fn slot(says: usize) -> usize {
     (HEAD + says).next_multiple_of(LINE / WORD)
 }
@@ -55,7 +56,7 @@ pub struct ShmAgreement<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
-    /// Creates the view; `None` if `memory` is shorter than [`words`] or if there is no member
+    /// Creates the view of member `me`; `None` if `memory` is shorter than [`words`] or without member
     /// `me`.
     pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<ShmAgreement<M>> {
         let fits = memory.len() >= words(members, says) && me < members;
@@ -79,7 +80,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         &self.memory[at..at + len]
     }
 
-    /// Writes this member's slot of a round, which is done once; missing words are zero.
+    /// Writes this member's slot of a round, exactly one time per round; missing words are zero.
     #[inline]
     pub fn write(&self, round: u64, words: &[u64]) {
         let slot = self.slot(self.me, round);
@@ -97,25 +98,25 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         self.slot(member, round)[0].load(Ordering::Acquire) == round + 1
     }
 
-    /// Returns the first member from `from` on that is alive and has not written.
+    /// Returns the first member from `from` on that is alive and has not written its slot.
     /// If the round is settled, returns the number of members.
     #[inline]
     pub fn settled(&self, round: u64, from: u32, mut is_dead: impl FnMut(u32) -> bool) -> u32 {
         let mut next = from;
-        // A dead member ends the wait for its slot, which is read only afterwards.
+        // A slot of a dead member is read only after its death was detected.
         while next < self.members && (self.has_written(next, round) || is_dead(next)) {
             next += 1;
         }
         next
     }
 
-    /// Returns a data word of a member that has written.
+    /// Returns data word `at` of a member that has written its slot.
     #[inline]
     pub fn word(&self, member: u32, round: u64, at: usize) -> u64 {
         self.slot(member, round)[HEAD + at].load(Ordering::Relaxed)
     }
 
-    /// Returns the line of the published decision: the round's mark and a word.
+    /// Returns the cache line of the published decision: the round's mark and the decision.
     #[inline]
     fn conclusion(&self, round: u64) -> &[AtomicU64] {
         let behind = self.members as usize * SETS as usize * slot(self.says);
@@ -123,7 +124,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         &self.memory[at..at + LINE / WORD]
     }
 
-    /// Publishes a decision for the other members.
+    /// Publishes the decision of a round for the other members.
     #[inline]
     pub fn conclude(&self, round: u64, word: u64) {
         let line = self.conclusion(round);
@@ -141,13 +142,13 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
         is_there.then(|| line[1].load(Ordering::Relaxed))
     }
 
-    /// Declares that this member no longer reads the slots.
+    /// Publishes that this member no longer reads the slots.
     pub fn leave(&self) {
         // SYNC POINT slot.left: after this member's last read.
         self.slot(self.me, 0)[1].store(1, Ordering::Release);
     }
 
-    /// Returns true if a member has left.
+    /// Returns true if a member has called [`ShmAgreement::leave`].
     pub fn has_left(&self, member: u32) -> bool {
         // SYNC POINT slot.left
         self.slot(member, 0)[1].load(Ordering::Acquire) != 0

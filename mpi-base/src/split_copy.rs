@@ -1,9 +1,9 @@
-//! Cooperative copying: the owner takes pieces of the work from the front and one helper takes
-//! pieces from the back, until they meet.
+//! Split copies: the owner of a copy takes pieces of it from the front and one helper takes
+//! pieces from the back, until no piece is left.
 //!
-//! Neither side waits for the other: a helper that never starts costs nothing,
+//! Neither side waits for the other: a helper that never begins causes no delay,
 //! and a late helper finds no pieces.
-//! Each side has its own end of the work, so the pieces of repeated work stay in the same core's
+//! Each side has its own end of the copy, so repeated copies of the same memory use the same core's
 //! cache.
 //!
 //! ```text
@@ -13,19 +13,19 @@
 //!
 //! Ownership: only the owner offers, and only when all pieces of the slot's previous offer have
 //! been taken.
-//! Each offer has a new number, so a helper of an earlier offer changes nothing.
+//! Each offer has a new number, so a helper that still uses an earlier number takes no piece.
 //!
-//! SYNC POINT `pieces.taken`: the helper takes a piece by a compare-and-swap (Release);
-//! the owner loads the word (Acquire) when no piece is left,
-//! so the owner also sees what the helper stored before it took the piece,
-//! in particular its mark in [`Helping`].
-//! SYNC POINT `pieces.done`: the helper clears that mark (Release);
-//! an owner that waits for the helper loads the mark (Acquire).
+//! SYNC POINT `pieces.taken`: the helper takes a piece by compare-and-swap (Release);
+//! the owner loads the word (Acquire) when no piece is left.
+//! So the owner also sees the helper's stores before the compare-and-swap,
+//! in particular its word in [`Helping`].
+//! SYNC POINT `pieces.done`: the helper clears that word (Release);
+//! an owner that waits for the helper loads the word (Acquire).
 #![allow(unsafe_code)]
 
 use crate::atomic::{AtomicU64, Ordering};
 
-/// The pieces of one offer; zeroed memory is an exhausted offer.
+/// The pieces of one offer that have not been taken; zeroed memory is an exhausted offer.
 #[derive(Debug)]
 #[repr(align(64))]
 pub struct Pieces(AtomicU64);
@@ -46,9 +46,9 @@ impl Pieces {
         Pieces(AtomicU64::new(0))
     }
 
-    /// Offers `pieces` pieces under a number that this slot has not had before (owner only).
+    /// Offers `pieces` pieces with a number that this slot has not had before (owner only).
     ///
-    /// Returns false, and offers nothing, if the previous offer has pieces left.
+    /// Returns false and offers nothing if pieces of the previous offer are left.
     pub fn offer(&self, number: u32, pieces: u16) -> bool {
         let exhausted = !is_open(self.0.load(Ordering::Relaxed));
         if exhausted {
@@ -58,26 +58,26 @@ impl Pieces {
         exhausted
     }
 
-    /// Returns true if pieces of offer `number` are left.
+    /// Returns true if `number` is the current offer and pieces of it are left.
     pub fn is_open(&self, number: u32) -> bool {
         let word = self.0.load(Ordering::Relaxed);
         number_of(word) == number && is_open(word)
     }
 
-    /// Takes the first remaining piece of offer `number` if its index is less than `most` (owner
-    /// only).
+    /// Takes the first remaining piece of offer `number` if its index is less than `most`;
+    /// `None` otherwise (owner only).
     pub fn take_front(&self, number: u32, most: u16) -> Option<u16> {
         self.take(number, |word, front, _| {
             (front < most).then_some((word + (1 << 16), front))
         })
     }
 
-    /// Takes the last remaining piece of offer `number`.
+    /// Takes the last remaining piece of offer `number`; `None` if no piece is left (helper).
     pub fn take_back(&self, number: u32) -> Option<u16> {
         self.take(number, |word, _, back| Some((word - 1, back - 1)))
     }
 
-    /// Takes the piece that `choose` selects: it returns the next word and the piece, or `None`.
+    /// Takes the piece that `choose` selects: it returns the word's new value and the piece, or `None`.
     fn take(
         &self,
         number: u32,
@@ -101,12 +101,12 @@ impl Pieces {
     }
 }
 
-/// The open offers of one owner; each offer number has a slot.
+/// The slots of one owner's offers; the offer number selects the slot.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub struct Offers([Pieces; OFFERS]);
 
-/// The maximum number of open offers of one owner.
+/// The maximum number of open offers of one owner, and the number of slots.
 pub const OFFERS: usize = 8;
 
 #[cfg(not(loom))]
@@ -114,16 +114,16 @@ pub const OFFERS: usize = 8;
 unsafe impl crate::mem::Shared for Offers {}
 
 impl Offers {
-    /// Returns the slot of offer `number`.
+    /// Returns the pieces in the slot of offer `number`.
     pub fn at(&self, number: u32) -> &Pieces {
         &self.0[number as usize % OFFERS]
     }
 }
 
-/// The offer that this process is helping with, for an owner that wants to reuse its memory.
+/// The offer in which this process helps; read by an owner that wants to reuse the memory.
 ///
-/// Only the helper writes this, before it takes the first piece and after it has completed the
-/// last one.
+/// Only the helper writes this word, before it takes the first piece and after it has copied the
+/// last piece that it has taken.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct Helping(AtomicU64);
@@ -144,21 +144,21 @@ impl Helping {
         Helping(AtomicU64::new(0))
     }
 
-    /// Marks that this process may work on pieces of offer `number` of rank `owner` from now on.
+    /// Stores that this process may copy pieces of offer `number` of rank `owner` from now on.
     pub fn begin(&self, owner: u32, number: u32) {
         // The compare-and-swap that takes a piece publishes this store, SYNC POINT pieces.taken.
         self.0
             .store(Helping::mark(owner, number), Ordering::Relaxed);
     }
 
-    /// Marks that all pieces that the helper has taken are complete.
+    /// Stores that the helper has copied all pieces that it has taken.
     pub fn end(&self) {
         // SYNC POINT pieces.done
         self.0.store(0, Ordering::Release);
     }
 
-    /// Returns true if the helper may still work on pieces of offer `number` of rank `owner`.
-    /// The offer must have no pieces left to take.
+    /// Returns true if the helper may still copy pieces of offer `number` of rank `owner`.
+    /// The caller has found that no piece of the offer is left to take.
     pub fn is_with(&self, owner: u32, number: u32) -> bool {
         // SYNC POINT pieces.done
         self.0.load(Ordering::Acquire) == Helping::mark(owner, number)

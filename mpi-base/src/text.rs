@@ -1,15 +1,15 @@
 //! Lossless conversion between bytes and text.
-//! MPI treats a program's strings as bytes in any encoding and must return what was set (sections
-//! 7.8 and 10.1).
+//! MPI treats a program's strings as bytes in any encoding, and must return the same bytes (sections
+//! 7.8 and 10.1 of MPI 5.0).
 //!
 //! Internally such a string is a `String`, so that it can be part of a message.
-//! A byte that is not part of UTF-8 becomes a private-use character, from `ESCAPES` on,
-//! and is converted back to that byte on output.
-//! The bytes of these characters themselves are also escaped,
-//! because otherwise two strings could become equal.
+//! A byte that is not part of valid UTF-8 becomes a private-use character, `ESCAPES` + the byte,
+//! and is converted back to the same byte on output.
+//! The bytes of these private-use characters in a program's string are also escaped,
+//! because otherwise two different strings could become equal.
 //!
-//! Such a `String` must not be passed to the system:
-//! [`to_os`] or [`to_path`] converts the name of a file or program.
+//! Such a `String` must not be passed to the operating system directly:
+//! [`to_os`] or [`to_path`] converts the name of a file or program first.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -28,7 +28,7 @@ fn escaped(c: char) -> Option<u8> {
     u8::try_from(offset).ok()
 }
 
-/// Converts a program's bytes to text.
+/// Converts a program's bytes to text; the bytes need not be UTF-8.
 pub fn from_bytes(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
@@ -46,7 +46,7 @@ pub fn from_bytes(bytes: &[u8]) -> String {
     text
 }
 
-/// Converts text from [`from_bytes`] back to its bytes.
+/// Converts text from [`from_bytes`] back to the original bytes.
 pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     if !text.chars().any(|c| escaped(c).is_some()) {
         return Cow::Borrowed(text.as_bytes());
@@ -61,12 +61,12 @@ pub fn to_bytes(text: &str) -> Cow<'_, [u8]> {
     Cow::Owned(bytes)
 }
 
-/// Converts a name from the system to text.
+/// Converts a name from the operating system to text.
 pub fn from_os(name: impl AsRef<OsStr>) -> String {
     from_bytes(name.as_ref().as_bytes())
 }
 
-/// Converts text from [`from_os`] back to the name for the system.
+/// Converts text from [`from_os`] back to the operating system's name.
 pub fn to_os(text: &str) -> OsString {
     OsString::from_vec(to_bytes(text).into_owned())
 }

@@ -1,9 +1,9 @@
 //! Detection of valgrind, and its client requests.
-//! Valgrind observes this process's accesses, but not those of other processes to its memory.
+//! Valgrind observes this process's accesses, but not those of other processes to the same memory.
 //!
-//! A tool that tracks every byte takes memory that another process has filled for uninitialised.
+//! A tool that tracks every byte considers memory written by another process as uninitialised.
 //! So under valgrind no peer writes into this process (`process_vm_writev(2)`);
-//! memory that this process copies itself is tracked correctly.
+//! valgrind tracks memory correctly if this process writes it.
 
 #![allow(unsafe_code)]
 
@@ -15,14 +15,14 @@ pub fn is_running() -> bool {
     *RUNNING.get_or_init(|| request_running() != 0)
 }
 
-/// `VG_USERREQ__RUNNING_ON_VALGRIND` of valgrind.h: the nesting depth of valgrinds, 0 without valgrind.
+/// `VG_USERREQ__RUNNING_ON_VALGRIND` of valgrind.h: the nesting depth, 0 without valgrind.
 #[cfg(target_arch = "x86_64")]
 fn request_running() -> u64 {
     const RUNNING_ON_VALGRIND: u64 = 0x1001;
     request([RUNNING_ON_VALGRIND, 0, 0, 0, 0, 0])
 }
 
-/// Issues a client request with five arguments; returns 0 if no tool handles it.
+/// Issues a client request: its code and five arguments. Returns 0 if no tool handles it.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn request(request: [u64; 6]) -> u64 {
     let mut answer: u64 = 0;
@@ -45,13 +45,13 @@ pub(crate) fn request(request: [u64; 6]) -> u64 {
     answer
 }
 
-/// Returns 0: client requests are not implemented for this processor.
+/// Always returns 0: client requests are not implemented for this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn request(_: [u64; 6]) -> u64 {
     0
 }
 
-/// Detects valgrind by the library that it adds to `LD_PRELOAD`.
+/// Detects valgrind by the library that valgrind adds to `LD_PRELOAD`; returns 1 or 0.
 #[cfg(not(target_arch = "x86_64"))]
 fn request_running() -> u64 {
     let preloaded = crate::environment::text("LD_PRELOAD").unwrap_or_default();

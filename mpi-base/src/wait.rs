@@ -1,27 +1,27 @@
 //! The waiting policy: a process polls, then yields, then sleeps on its doorbell.
 //!
-//! A [`WaitPolicy`] determines the steps of a wait and their lengths.
-//! It is computed once from the numbers of cores and of ranks on them.
+//! A [`WaitPolicy`] determines the duration of each of these stages.
+//! It is computed one time, from the numbers of cores and of ranks on them.
 //! Measured for a barrier of sixty ranks on two cores:
-//! 440 ms with pure spinning, 3 ms with a long spin before yielding.
-//! On oversubscribed cores the awaited rank usually needs this core,
-//! so each poll without a result is followed by a yield:
-//! ten more polls before each yield slowed a ring of messages by a tenth.
+//! 440 ms if ranks only spin, 3 ms if they spin for long before yielding.
+//! On oversubscribed cores the awaited rank usually needs the waiter's core,
+//! so each poll without a result is followed by a yield.
+//! Ten more polls before each yield slowed a ring of messages by a tenth.
 //! With one core per rank a wake-up costs about 40 us, so a waiter first spins for about that time.
 //!
 //! On a core shared with a process that computes, a yield costs a time slice of 3 to 4 ms,
-//! because the scheduler gives that process the rest of the yielder's slice.
+//! because the scheduler gives that process the rest of the waiter's slice.
 //! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
-//! So a waiter whose yield was long sleeps without another yield ([`Waiter::has_met_load`]),
-//! and the next waits of the process start with the policy [`WaitPolicy::without_yields`].
-//! A yield is long if it took more than one turn of each rank that may share the core
+//! So a waiter whose yield was long sleeps and does not yield again ([`Waiter::has_met_load`]),
+//! and the next waits of the process have the policy [`WaitPolicy::without_yields`].
+//! A yield is long if it took more than one message's time for each rank that may share the core
 //! ([`WaitPolicy::for_ranks`]). Then one of these ranks computes,
-//! and a message from another core waits for the same time.
+//! and a message from another core has to wait for that rank, too.
 //!
-//! A yield that returns at once has found the core idle.
+//! A yield that returns immediately has found no other thread that needs the core.
 //! A sleep on an idle core costs the core's wake-up, 30 to 50 us on a virtual machine.
-//! So such yields count for less ([`AT_ONCE`]),
-//! and a waiter on an idle core polls for about the time of a wake-up.
+//! So such yields count as a fraction of a yield ([`AT_ONCE`]),
+//! and a waiter on an idle core polls for about the time of a wake-up before it sleeps.
 
 use std::time::{Duration, Instant};
 
@@ -30,18 +30,18 @@ use crate::doorbell::{Doorbell, NAP};
 use crate::occupancy::Occupancy;
 use crate::yield_now::{Yielded, timed_yield};
 
-/// The number or the duration of each step of a wait.
+/// The number of repetitions or the duration of each stage of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// Number of polls without a pause.
+    /// Number of polls in the first stage, without a pause between them.
     pub spins: u32,
-    /// Duration of polling with a pause between two polls.
+    /// Duration of the stage in which a pause (spin-loop hint) separates two polls.
     pub pauses: Duration,
-    /// Number of polls that each follow a yield of the core to another thread.
+    /// Number of polls that are each preceded by a yield of the core to another thread.
     pub yields: u32,
     /// The value of `yields` for a thread of a process that has more waiting threads than cores.
     pub yields_to_threads: u32,
-    /// After a yield that is longer than this, the waiter sleeps.
+    /// A yield that is longer than this ends the stage of yields; the waiter then sleeps.
     pub long: Yielded,
     /// Maximum duration of one sleep.
     pub nap: Duration,
@@ -70,12 +70,12 @@ impl WaitPolicy {
         yields_to_threads: 12,
         long: Yielded::LONG,
         nap: NAP,
-        // A polling rank may have its own work: with 4,
-        // random accesses of hpcc had a third of their rate with 16.
+        // A program that polls may have work to do: with 4 instead of 16,
+        // the rate of hpcc's random accesses was a third.
         looks: 16,
     };
 
-    /// Returns the policy for ranks on cores of this occupancy.
+    /// Returns the policy for ranks on cores with this occupancy.
     pub fn of(occupancy: Occupancy) -> WaitPolicy {
         match occupancy {
             Occupancy::Dedicated => WaitPolicy::DEDICATED,
@@ -83,8 +83,8 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the policy for a process that shares its core with a process that computes:
-    /// sleeps replace yields.
+    /// Returns the policy for a rank whose core is shared with a process that computes:
+    /// the waiter sleeps instead of yielding.
     pub const fn without_yields(self) -> WaitPolicy {
         WaitPolicy {
             yields: 0,
@@ -93,13 +93,13 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the policy for `ranks` ranks that share a core.
+    /// Returns the policy for `ranks` ranks that share a core; it determines which yields are long.
     ///
-    /// A yield in which each of them handles a short message is not long;
-    /// a yield in which one of them computes is long.
+    /// A yield during which each of them handles a short message is not long;
+    /// a yield during which one of them computes is long.
     pub fn for_ranks(self, ranks: usize) -> WaitPolicy {
-        /// The time of a rank that handles messages, and the minimum time that counts as computing,
-        /// in microseconds.
+        /// `SHARE`: the time in microseconds in which a rank handles a message.
+        /// `COMPUTATION`: the time beyond all shares from which on one of the ranks computes.
         const SHARE: u64 = 10;
         const COMPUTATION: u64 = 25;
         let round = Yielded::micros(COMPUTATION + SHARE * ranks as u64);
@@ -109,7 +109,7 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the first stage of a wait.
+    /// Returns the first stage of a wait with this policy.
     #[inline]
     fn first(&self) -> Stage {
         match self.spins {
@@ -119,7 +119,7 @@ impl WaitPolicy {
     }
 }
 
-/// One wait, performed step by step.
+/// One wait. The caller polls, and calls [`Waiter::pause`] after each poll without a result.
 ///
 /// ```text
 /// let mut waiter = Waiter::new(policy);
@@ -131,15 +131,15 @@ impl WaitPolicy {
 pub struct Waiter {
     policy: WaitPolicy,
     stage: Stage,
-    /// The duration of the long yield of this wait; `None` if there was none.
+    /// The long yield of this wait; `None` if the wait had no long yield.
     met_load: Option<Yielded>,
 }
 
-/// Number of yields that return at once and together count as one yield that lets another thread
-/// run.
+/// Number of yields that find the core idle and that together count as one yield to another
+/// thread.
 pub const AT_ONCE: u32 = 8;
 
-/// The stage of a wait; the policy determines the length of each stage.
+/// The stage of a wait; the policy determines the duration of each stage.
 #[derive(Debug)]
 enum Stage {
     Spin {
@@ -149,7 +149,7 @@ enum Stage {
         until: Instant,
         count: u32,
     },
-    /// The stage of yields of the core.
+    /// The stage in which the waiter yields the core between two polls.
     Yield {
         left: u32,
     },
@@ -167,11 +167,11 @@ impl Stage {
     }
 }
 
-/// Number of pauses after which the clock is read.
+/// Number of pauses between two readings of the clock.
 const LOOK: u32 = 16;
 
 impl Waiter {
-    /// Begins a wait; each wait has its own waiter.
+    /// Returns the waiter of a wait that begins now; each wait has its own waiter.
     pub fn new(policy: WaitPolicy) -> Waiter {
         Waiter {
             policy,
@@ -180,14 +180,14 @@ impl Waiter {
         }
     }
 
-    /// Returns the duration of this wait's long yield,
-    /// which gave the core to a process that computes.
+    /// Returns this wait's long yield, if there was one:
+    /// the yield gave the core to a process that computes.
     #[inline]
     pub fn has_met_load(&self) -> Option<Yielded> {
         self.met_load
     }
 
-    /// Records a long yield, after which this wait no longer yields.
+    /// Records a long yield, after which this wait yields no more.
     #[cold]
     fn meet_load(&mut self, took: Yielded) {
         self.met_load = Some(took);
@@ -195,7 +195,7 @@ impl Waiter {
         self.stage = Stage::Yield { left: 0 };
     }
 
-    /// Returns true if this wait may still yield to other threads of its process.
+    /// Returns true if a step of this wait may be a yield to other threads of its process.
     #[inline]
     pub fn may_yield_to_threads(&self) -> bool {
         match self.stage {
@@ -205,14 +205,14 @@ impl Waiter {
         }
     }
 
-    /// Records a yield to other threads of the process, which replaces a step of this wait.
+    /// Records a yield to other threads of the process, which counts as one step of this wait.
     pub fn has_yielded_to_threads(&mut self, took: Yielded) {
         if matches!(self.stage, Stage::Spin { .. } | Stage::Pause { .. }) {
             self.stage = Stage::yields(self.policy.yields_to_threads);
         }
         self.spend(took);
-        // A thread of the same process that sends many messages occupies the core for longer than
-        // a waiting rank.
+        // Only `LONG` counts here: a thread of this process that sends many messages may run longer than
+        // a rank that only waits.
         if took > Yielded::LONG {
             self.meet_load(took);
         }
@@ -226,7 +226,7 @@ impl Waiter {
         }
     }
 
-    /// Reduces the number of remaining yields by a yield of duration `took`.
+    /// Subtracts a yield of duration `took` from the remaining yields of this stage.
     #[inline(always)]
     fn spend(&mut self, took: Yielded) {
         let cost = match took < Yielded::IDLE {
@@ -238,19 +238,19 @@ impl Waiter {
         }
     }
 
-    /// Restarts the stages of the wait, because a message has arrived.
+    /// Restarts the stages of the wait; the caller has received a message.
     #[inline]
     pub fn reset(&mut self) {
         self.stage = self.policy.first();
     }
 
-    /// Returns true if the polling stages have ended, so the next step may sleep.
+    /// Returns true if the polling stages have ended, so that the next [`Waiter::pause`] may sleep.
     #[inline]
     pub fn is_tired(&self) -> bool {
         matches!(self.stage, Stage::Sleep { .. })
     }
 
-    /// Returns true once whenever the wait changes from polling to sleeping.
+    /// Returns true in the first call after the change from polling to sleeping, else false.
     #[cold]
     pub fn begins_to_sleep(&mut self) -> bool {
         match &mut self.stage {
@@ -259,22 +259,22 @@ impl Waiter {
         }
     }
 
-    /// Performs one step of the wait; `news` must poll every source that rings `doorbell`,
-    /// and runs directly before a sleep.
+    /// Performs one step: a pause, a yield or a sleep. Directly before a sleep it calls `news`,
+    /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
         self.pause_or(|nap| doorbell.sleep(nap, news));
     }
 
-    /// Performs one step of the wait; after the polling stages,
-    /// calls `sleep` with its maximum duration.
+    /// Performs one step of the wait. When the polling stages have ended, a step
+    /// calls `sleep` with the maximum duration of the sleep.
     #[inline]
     pub fn pause_or(&mut self, sleep: impl FnOnce(Duration)) {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
-                // The function is inlined: after a yield, the returns of the enclosing calls are
-                // mispredicted (`yield_now`).
+                // `timed_yield` is inlined: after a yield, the returns of all enclosing calls are mispredicted
+                // (module `yield_now`).
                 let took = timed_yield();
                 self.count_yield(took);
             }
@@ -303,9 +303,9 @@ impl Waiter {
                     if now >= *until {
                         self.stage = Stage::yields(self.policy.yields);
                     } else {
-                        // If the rank has its own core, this costs a short system call.
-                        // If the system has placed two ranks on one core, this saves a time slice,
-                        // and one of them moves.
+                        // If the rank has its own core, the yield is only a short system call.
+                        // If the kernel has placed two ranks on one core, the yield saves a time slice,
+                        // and moves one of the ranks.
                         yield_core(now);
                     }
                 }
@@ -319,7 +319,7 @@ impl Waiter {
 #[cfg(not(loom))]
 use crate::shared_core::yield_core;
 
-/// Does nothing: loom models have no cores to move between.
+/// Does nothing under loom, where threads have no cores.
 #[cfg(loom)]
 fn yield_core(_: Instant) {
     crate::yield_now::yield_now();
@@ -330,8 +330,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Returns the number of steps that a waiter takes before it first calls `news`,
-    /// when it would sleep.
+    /// Returns the number of steps before the first step that calls `news`,
+    /// because it would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
         let doorbell = Doorbell::new();
         let asked = Cell::new(false);
@@ -357,10 +357,10 @@ mod tests {
     fn a_waiter_passes_every_stage_and_starts_over_when_reset() {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         let first = steps_before_sleep(&mut waiter);
-        // Every poll except the one that ends the stage is followed by a yield,
-        // and the last one by a sleep.
-        // Yields on an idle core count for less; next to a process that computes,
-        // one yield may be the last.
+        // A yield follows each poll of this stage but the last one, which a sleep follows.
+        // The number of yields depends on the core:
+        // more yields fit on an idle core, and next to a process that computes
+        // the first yield may be the last one.
         let yields = WaitPolicy::OVERSUBSCRIBED.yields;
         let steps = 2..=AT_ONCE * yields + 2;
         assert!(steps.contains(&first), "{first} steps");
@@ -381,7 +381,7 @@ mod tests {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         waiter.meet_load(Yielded::LONG);
         assert_eq!(waiter.has_met_load(), Some(Yielded::LONG));
-        // One more poll ends the stage, and the next step sleeps.
+        // The next poll ends the stage, and the step after it sleeps.
         assert_eq!(steps_before_sleep(&mut waiter), 2);
         waiter.reset();
         assert_eq!(steps_before_sleep(&mut waiter), 2);
@@ -389,7 +389,7 @@ mod tests {
         assert_eq!(steps_before_sleep(&mut Waiter::new(beside_load)), 2);
     }
 
-    /// Returns the number of yields of this duration after which the wait may sleep.
+    /// Returns the number of yields of duration `took` after which the wait may sleep.
     fn yields_of(took: Yielded) -> u32 {
         let mut waiter = Waiter::new(WaitPolicy::DEDICATED);
         let mut yields = 0;

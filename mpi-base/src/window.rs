@@ -1,27 +1,29 @@
-//! Shared-memory synchronisation of RMA windows among members on one node, without messages.
+//! Synchronisation of RMA windows in shared memory, for the members on one node, without messages.
 //!
-//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter and enter in ticket order;
-//! consecutive shared requests enter together.
-//! A request that has to wait stores its member's local index in a slot, indexed by ticket,
+//! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter
+//! and are admitted in ticket order;
+//! consecutive shared requests are admitted together.
+//! A request that waits stores its member's local index in a slot, which the ticket selects,
 //! so that the rank that admits it can ring its doorbell.
-//! A lock of all members draws no ticket: the member raises a flag in its own line ([`Line`]) and
+//! `MPI_Win_lock_all` draws no ticket: the member raises a flag in its line ([`Line`]) and
 //! checks whether an
-//! exclusive lock is announced ([`Announced`]); an exclusive lock announces itself and then waits until no flag is raised.
-//! If one is announced, the member lowers the flag and draws shared tickets like other requests.
+//! exclusive lock is announced ([`Announced`]);
+//! an exclusive lock announces itself and then waits until no flag is raised.
+//! If one is announced, the member lowers the flag and draws shared tickets instead.
 //!
 //! **Post, start, complete, wait.** Each ordered pair (writer,
-//! reader) has two counters that only increase, in a [`Line`] that only the writer writes.
+//! reader) has two counters that only increase, in a [`Line`] that the writer alone writes.
 //! The reader compares them with the values that it expects ([`Awaited`]),
-//! so an early post or completion is kept and never lost.
+//! so a post or completion that arrives early is counted and never lost.
 //!
-//! **Updates.** Accumulates on one member's memory use atomic instructions or the locks of stripes
+//! **Updates.** Accumulates on one member's memory use either atomic instructions or stripe locks
 //! ([`Stripe`]), depending on the memory's mode ([`UpdateMode`]).
 //!
-//! SYNC POINT `window.ticket`: a rank that admits others stores first and then polls for tickets;
-//! a rank that draws a ticket then polls whether it may enter.
-//! SYNC POINT `window.all`: a rank that raises a flag then polls for announcements;
-//! a rank that announces then polls the flags.
-//! Both are sequentially consistent: at least one of the two ranks sees the other's store.
+//! SYNC POINT `window.ticket`: a rank that admits others stores, and then polls for drawn tickets;
+//! a rank that draws a ticket then polls whether the ticket is admitted.
+//! SYNC POINT `window.all`: a rank that raises a flag then polls for announced exclusive locks;
+//! a rank that announces an exclusive lock then polls the flags.
+//! All are sequentially consistent: at least one of the two ranks sees the other's store.
 
 #![allow(unsafe_code)]
 
@@ -46,7 +48,7 @@ pub enum Mode {
     Exclusive,
 }
 
-/// A ticket: a position in the queue of one lock.
+/// A ticket: the position of a request in the queue of one lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     number: u32,
@@ -69,12 +71,12 @@ impl Ticket {
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Lock {
-    /// The number of the next ticket.
+    /// The number of the next ticket to be drawn.
     next: AtomicU32,
-    /// The exclusive holder's index on the node plus one; used only in reports.
+    /// The exclusive holder's local index plus one; used only in diagnostic messages.
     holder: AtomicU32,
     /// The numbers of the tickets that may enter now:
-    /// the shared one in the low half, the exclusive one in the high half.
+    /// for shared requests in the low half, for exclusive requests in the high half.
     turn: AtomicU64,
 }
 
@@ -82,7 +84,7 @@ pub struct Lock {
 // SAFETY: the fields are atomics, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for Lock {}
 
-/// Adds to the two halves of a turn separately; each half wraps around.
+/// Adds `shared` and `exclusive` to the two halves of a turn; each half wraps around separately.
 fn advanced(turn: u64, shared: u32, exclusive: u32) -> u64 {
     let (low, high) = (turn as u32, (turn >> 32) as u32);
     u64::from(low.wrapping_add(shared)) | u64::from(high.wrapping_add(exclusive)) << 32
@@ -109,7 +111,7 @@ impl Lock {
         self.next.load(Ordering::SeqCst)
     }
 
-    /// Returns true if the ticket may enter now.
+    /// Returns true if the ticket is admitted: the rank may enter the lock.
     #[inline]
     pub fn admits(&self, ticket: Ticket) -> bool {
         let turn = self.turn.load(Ordering::SeqCst);
@@ -120,8 +122,8 @@ impl Lock {
         number == ticket.number
     }
 
-    /// Enters with an admitted ticket.
-    /// Returns true if the owners of the [`Lock::waiting`] tickets may have to be woken.
+    /// Enters the lock with an admitted ticket; `place` is the caller's local index.
+    /// Returns true if ranks that wait with the [`Lock::waiting`] tickets may have to be woken.
     #[inline]
     pub fn enter(&self, ticket: Ticket, place: u32) -> bool {
         match ticket.mode {
@@ -129,12 +131,12 @@ impl Lock {
                 self.holder.store(place + 1, Ordering::Relaxed);
                 false
             }
-            // The next request may enter at once if it is shared.
+            // The next ticket is admitted too if its request is shared.
             Mode::Shared => self.advance(1, 0),
         }
     }
 
-    /// Leaves the lock; the result is that of [`Lock::enter`].
+    /// Leaves the lock; the result has the same meaning as in [`Lock::enter`].
     #[inline]
     pub fn leave(&self, mode: Mode) -> bool {
         match mode {
@@ -165,21 +167,21 @@ impl Lock {
         }
     }
 
-    /// Returns the numbers of the shared and of the exclusive ticket that may enter now;
-    /// they may not be drawn yet.
+    /// Returns the tickets that may enter now, for a shared and for an exclusive request;
+    /// these tickets may not have been drawn yet.
     pub fn waiting(&self) -> [u32; 2] {
         let turn = self.turn.load(Ordering::SeqCst);
         [turn as u32, (turn >> 32) as u32]
     }
 
-    /// Returns the exclusive holder's index on the node; the holder may already have left.
+    /// Returns the local index of the exclusive holder, which may already have left.
     pub fn holder(&self) -> Option<u32> {
         self.holder.load(Ordering::Relaxed).checked_sub(1)
     }
 }
 
-/// loom has a total order of sequentially consistent fences, but not of accesses;
-/// processors and the language have both.
+/// A fence under loom, which orders sequentially consistent fences totally, but not accesses;
+/// processors and the memory model of the language order both.
 #[inline(always)]
 fn settle() {
     #[cfg(loom)]
@@ -197,12 +199,12 @@ pub struct Announced(AtomicU32);
 unsafe impl crate::mem::Shared for Announced {}
 
 impl Announced {
-    /// Returns a count without announced locks.
+    /// Returns a count of zero.
     pub fn new() -> Announced {
         Announced::default()
     }
 
-    /// Announces an exclusive lock; the caller must poll all flags before it enters.
+    /// Announces an exclusive lock; afterwards the caller must poll all flags before it enters.
     #[inline]
     pub fn announce(&self) {
         // SYNC POINT window.all
@@ -216,7 +218,7 @@ impl Announced {
         self.0.fetch_sub(1, Ordering::Release);
     }
 
-    /// Returns true if an exclusive lock is announced.
+    /// Returns true if at least one exclusive lock is announced.
     #[inline]
     pub fn any(&self) -> bool {
         self.0.load(Ordering::SeqCst) != 0
@@ -230,7 +232,7 @@ impl Announced {
 pub struct Line {
     posted: AtomicU32,
     completed: AtomicU32,
-    /// Set while the writer has locked all members; used only in the line from a member to itself.
+    /// Set while the writer holds a lock of all members; only in the line from a member to itself.
     all: AtomicU32,
 }
 
@@ -239,7 +241,7 @@ pub struct Line {
 unsafe impl crate::mem::Shared for Line {}
 
 impl Line {
-    /// Returns a line with nothing published.
+    /// Returns a line without posts, completions or a flag.
     pub fn new() -> Line {
         Line::default()
     }
@@ -251,8 +253,8 @@ impl Line {
         self.posted.store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// Returns the writer's number of posts; the writer's stores before them are visible
-    /// afterwards.
+    /// Returns the writer's number of posts; the writer's stores before these posts are then visible
+    /// to the reader.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.posted.load(Ordering::Acquire)
@@ -267,7 +269,7 @@ impl Line {
     }
 
     /// Returns the writer's number of completions;
-    /// the writer's accesses before them are visible afterwards.
+    /// the writer's accesses before these completions are then visible to the reader.
     #[inline]
     pub fn completed(&self) -> u32 {
         self.completed.load(Ordering::Acquire)
@@ -288,7 +290,7 @@ impl Line {
     }
 
     /// Lowers the flag of a lock of all members (writer only).
-    /// Returns true if the rank that has announced an exclusive lock must be woken.
+    /// Returns true if a rank that has announced an exclusive lock must be woken.
     #[inline]
     pub fn release_all(&self, announced: &Announced) -> bool {
         self.all.store(0, Ordering::Release);
@@ -303,15 +305,15 @@ impl Line {
     }
 }
 
-/// A lock that is held briefly, for one update of memory that no single instruction can make.
+/// A stripe: a lock of some elements, held briefly for an update that no single instruction makes.
 ///
-/// Zeroed memory is a free lock.
+/// Zeroed memory is a free stripe.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Stripe {
-    /// The holder's index on the node plus one; 0 if the lock is free.
+    /// The holder's local index plus one; 0 if the lock is free.
     holder: AtomicU32,
-    /// The number of consecutive short updates; only holders write it.
+    /// The number of consecutive short updates under this lock; only holders write it.
     shorts: AtomicU32,
 }
 
@@ -320,15 +322,15 @@ pub struct Stripe {
 unsafe impl crate::mem::Shared for Stripe {}
 
 impl Stripe {
-    /// Returns a free lock.
+    /// Returns a free stripe.
     pub fn new() -> Stripe {
         Stripe::default()
     }
 
-    /// Runs `update` under the lock, for the process with index `me` on the node.
-    /// Between series of failed attempts it yields, because the holder may need the core.
-    /// If `has_ended` returns true for the holder, the caller takes the lock over;
-    /// a partial update of the ended process remains.
+    /// Runs `update` under the lock, for the process with local index `me`.
+    /// After a series of failed attempts the caller yields, because the holder may need the core.
+    /// If `has_ended` returns true for the holder, the caller acquires the lock;
+    /// a partial update of the ended process is not undone.
     #[inline]
     pub fn with<R>(
         &self,
@@ -369,7 +371,7 @@ impl Stripe {
 }
 
 impl Stripe {
-    /// Counts a short update, or resets the number of consecutive short updates (holder only).
+    /// Counts a short update, or resets the count of consecutive short updates (holder only).
     #[inline]
     pub fn note(&self, is_short: bool) {
         let row = match is_short {
@@ -379,14 +381,14 @@ impl Stripe {
         self.shorts.store(row, Ordering::Relaxed);
     }
 
-    /// Returns the number of consecutive short updates.
+    /// Returns the count of consecutive short updates.
     #[inline]
     pub fn shorts(&self) -> u32 {
         self.shorts.load(Ordering::Relaxed)
     }
 }
 
-/// A guard that releases a stripe on drop, also if an update panics.
+/// A guard that releases a stripe when dropped, also if an update panics.
 struct Held<'a>(&'a Stripe);
 
 impl Drop for Held<'_> {

@@ -1,22 +1,23 @@
-//! Mapping another process's memory through the kernel module XPMEM, the device `/dev/xpmem`.
+//! Mapping of another process's memory through the kernel module XPMEM (`/dev/xpmem`).
 //!
 //! A process exports its whole address space under a name.
 //! Any process of the same user that knows the name may map parts of it,
-//! and the mapping follows the owner's address space: an address denotes what the owner has mapped there at the time of the access.
+//! and each access reaches the memory that the owner has mapped there at that time.
 //!
-//! Guarantee: a refusal is an error, and nothing remains when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
+//! Guarantee: a refusal is an error, and no mapping remains
+//! when a [`Permit`] and its [`Attachment`]s are dropped or the process ends.
 //!
-//! What the caller must know about the kernel module:
-//! * A load or store faults (`SIGBUS`) at addresses where the owner has no memory that it can
-//!   write, and after the owner has ended.
-//!   With [`is_mappable`] an owner checks beforehand that its range is memory that never faults.
-//! * Mapped memory can be loaded and stored, but neither the system's copies between processes nor
-//!   XPMEM accept it.
+//! Properties of the kernel module that callers must consider:
+//! * A load or store faults (`SIGBUS`) at addresses where the owner has no writable
+//!   memory, and after the owner has ended.
+//!   With [`is_mappable`] an owner can check beforehand that a range is memory that never faults.
+//! * Mapped memory can be loaded and stored, but not be passed to the kernel's copies between processes or
+//!   to XPMEM.
 //! * A child of `fork` does not inherit the mapping.
-//!   Every page that was accessed stays in memory until the mapping is detached.
-//! * The kernel has one state per process, not per descriptor:
+//!   Every page that was accessed is pinned until the mapping is detached.
+//! * The module has one state per process, not per descriptor:
 //!   when a process closes one descriptor of the device, all of its mappings disappear.
-//!   So a process opens the device once and never closes it.
+//!   So a process opens the device one time and never closes it.
 
 #![allow(unsafe_code)]
 
@@ -37,15 +38,15 @@ const PATH: &str = "/dev/xpmem";
 pub enum XpmemError {
     /// The device does not exist.
     Absent,
-    /// This user or this container may not open the device.
+    /// This user or this container has no permission to open the device.
     Forbidden,
-    /// The module is too old: its names have fewer than 64 bits.
+    /// The module is too old: its names of address spaces have fewer than 64 bits.
     Old,
     /// The process that exported the memory has ended, or belongs to another user.
     Gone,
     /// The address space does not contain this range.
     BadRange,
-    /// The system reported another error, with this number.
+    /// The kernel reported another error, with this `errno`.
     Refused(i32),
 }
 
@@ -72,10 +73,10 @@ impl std::fmt::Display for XpmemError {
 
 impl std::error::Error for XpmemError {}
 
-/// The name of a process's exported address space, for other processes on this machine.
+/// The name by which other processes on this machine map a process's address space.
 pub type Name = NonZeroU64;
 
-/// The open device, with the name of this process's address space.
+/// The open device, and the name of this process's address space.
 #[derive(Debug)]
 pub struct Device {
     file: File,
@@ -90,7 +91,7 @@ pub fn device() -> Result<&'static Device, XpmemError> {
     opened.as_ref().map_err(|why| *why)
 }
 
-/// The commands and their arguments, from `xpmem.h`.
+/// The commands of the device and their argument types, from `xpmem.h`.
 mod command {
     use std::ffi::c_int;
 
@@ -101,7 +102,7 @@ mod command {
     pub const ATTACH: u32 = 5;
     pub const DETACH: u32 = 6;
 
-    /// The only type of permission: an octal mode, as of a file.
+    /// The only type of permission: an octal mode like that of a file.
     pub const PERMIT_MODE: c_int = 1;
     pub const READ_WRITE: c_int = 2;
 
@@ -144,7 +145,7 @@ mod command {
     }
 }
 
-/// The version of the first modules with 64-bit names:
+/// The version of the first module with 64-bit names (2.0):
 /// the major number, shifted left by the 16 bits of the minor number.
 const OLDEST: c_int = 2 << 16;
 
@@ -154,7 +155,7 @@ impl Device {
         let file = file.map_err(|why| match why.kind() {
             ErrorKind::NotFound => XpmemError::Absent,
             ErrorKind::PermissionDenied => XpmemError::Forbidden,
-            // These errors occur if the device file exists but the module is not loaded.
+            // These errors mean that the device file exists but the module is not loaded.
             _ if matches!(why.raw_os_error(), Some(libc::ENXIO | libc::ENODEV)) => {
                 XpmemError::Absent
             }
@@ -185,7 +186,7 @@ impl Device {
         self.name
     }
 
-    /// Requests permission to map memory of the process with this name, which may be this process.
+    /// Requests permission to map memory of the process with this name, which may be this one.
     pub fn permit(&'static self, name: Name) -> Result<Permit, XpmemError> {
         let mut get = command::Get {
             name: i64::try_from(name.get()).map_err(|_| XpmemError::Gone)?,
@@ -204,7 +205,7 @@ impl Device {
 }
 
 /// # Safety
-/// `argument` is of the command's argument type, and the effect of the command is sound.
+/// `argument` points to the command's argument type, and the effect of the command is sound.
 unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int, XpmemError> {
     // All commands have the code `_IO('x', n)`, independent of their arguments.
     let request = libc::_IO(u32::from(b'x'), command);
@@ -221,7 +222,7 @@ unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int,
 }
 
 /// The permission to map memory of one process.
-/// It is released when it and everything mapped with it have been dropped.
+/// It is released when the permit and everything mapped with it have been dropped.
 #[derive(Clone, Debug)]
 pub struct Permit(Rc<Leave>);
 
@@ -244,7 +245,7 @@ impl Drop for Leave {
 }
 
 impl Permit {
-    /// Maps the pages that contain `range` of the other process; accesses no memory.
+    /// Maps the pages that contain `range` of the other process, without accessing them.
     pub fn attach(&self, range: Range<u64>) -> Result<Attachment, XpmemError> {
         let page = PAGE as u64;
         let pages = |range: Range<u64>| {
@@ -281,11 +282,11 @@ impl Permit {
     }
 }
 
-/// Pages of another process that are mapped into this process until this value is dropped.
+/// Pages of another process that stay mapped into this process until this value is dropped.
 #[derive(Debug)]
 pub struct Attachment {
     start: usize,
-    /// The addresses of the pages in the owner's address space.
+    /// The pages' addresses in the owner's address space.
     pages: Range<u64>,
     permit: Rc<Leave>,
 }
@@ -315,9 +316,8 @@ impl Drop for Attachment {
     }
 }
 
-/// Returns true if the whole range of this process is memory that others can map and use without a
-/// fault:
-/// private and writable, without a device behind it.
+/// Returns true if others can map this process's whole range and access it without a
+/// fault: private and writable memory, without a device behind it.
 ///
 /// Files and shared memory are not mappable:
 /// a load of a missing page would end the process that executes the load.
@@ -329,7 +329,7 @@ pub fn is_mappable(range: Range<u64>) -> bool {
     covers(lines.map_while(Result::ok), range)
 }
 
-/// As [`is_mappable`], from the lines of a maps file, which are sorted by address.
+/// As [`is_mappable`], for the lines of `/proc/PID/maps`, which are sorted by address.
 fn covers(lines: impl Iterator<Item = String>, range: Range<u64>) -> bool {
     let mut next = range.start;
     for line in lines {
@@ -380,8 +380,8 @@ mod tests {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// Returns the device, locked for one test at a time.
-    /// Otherwise prints the reason and returns `None`.
+    /// Returns the device, locked so that one test at a time uses it.
+    /// Without the device, prints the reason and returns `None`.
     fn here() -> Option<(&'static Device, MutexGuard<'static, ()>)> {
         static ONE: Mutex<()> = Mutex::new(());
         match device() {

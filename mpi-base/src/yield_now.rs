@@ -1,16 +1,17 @@
 //! Yielding of the core by `sched_yield(2)`, as an inlined system call instruction.
 //!
-//! A core predicts return addresses from a return stack, which the kernel overwrites at each switch between processes,
+//! A core predicts return addresses with a return stack,
+//! which the kernel overwrites at each switch between processes,
 //! so that one process cannot mislead another's speculation (the kernel's documentation of Spectre, "RSB filling").
-//! After a context switch each return is therefore mispredicted,
-//! one for each call around the yield.
+//! After a context switch the core therefore mispredicts returns,
+//! one for each function call that encloses the yield.
 //! On oversubscribed cores every message and every collective completes after a context switch.
-//! So the yield is an instruction here, compiled into the waiting loop:
+//! So the system call instruction is compiled directly into the waiting loop:
 //! a barrier of 16 ranks on two cores takes a fifteenth less time than with the C library's
 //! function.
 #![allow(unsafe_code)]
 
-/// Yields the core once; returns when this thread is scheduled again.
+/// Yields the core one time; returns when this thread is scheduled again.
 #[inline(always)]
 pub fn yield_now() {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", not(loom)))]
@@ -21,7 +22,7 @@ pub fn yield_now() {
         // SAFETY: this system call has no arguments, touches no memory of the process and cannot fail (sched_yield(2)).
         // The instruction overwrites rax, rcx and r11 (AMD64 ABI, section A.2.1).
         // The assembly is not declared `nomem`, so the compiler keeps no memory in registers that
-        // others may have written meanwhile.
+        // other processes may have written during the yield.
         unsafe {
             std::arch::asm!(
                 "syscall",
@@ -38,10 +39,10 @@ pub fn yield_now() {
     loom::thread::yield_now();
 }
 
-/// The duration of a yield, in ticks of the time stamp counter.
+/// The duration of a yield, in ticks of the time stamp counter (TSC).
 ///
-/// The counter runs at 2 to 5 GHz. A rate of 3 GHz is assumed,
-/// so the times of this type are right within a factor of 1.7.
+/// The counter's rate is 2 to 5 GHz. A rate of 3 GHz is assumed,
+/// so the times of this type are correct within a factor of 1.7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Yielded(u64);
 
@@ -53,31 +54,31 @@ const MICROSECOND: u64 = 3_000;
 const MICROSECOND: u64 = 1_000;
 
 impl Yielded {
-    /// Duration above which a yield has run another process that computes:
-    /// the scheduler gave it the rest of this thread's time slice, 3 to 4 ms,
+    /// The duration above which another process has computed during a yield:
+    /// the scheduler gave that process the rest of this thread's time slice, 3 to 4 ms,
     /// while a switch to a waiting rank and back takes microseconds.
     pub const LONG: Yielded = Yielded::micros(500);
 
-    /// Duration below which a yield has run no other thread:
+    /// The duration below which no other thread ran during a yield:
     /// two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4 us.
     pub const IDLE: Yielded = Yielded(MICROSECOND * 3 / 4);
 
-    /// Returns the duration of a yield that took this number of microseconds.
+    /// Returns the duration of a yield of `micros` microseconds.
     pub const fn micros(micros: u64) -> Yielded {
         Yielded(micros * MICROSECOND)
     }
 
-    /// Returns the number of waits over which the cost of another such yield is 2 us per wait.
+    /// Returns the number of waits of which one may yield so that the mean cost is 2 us per wait.
     pub fn waits_until_next(self) -> u32 {
         const COST: u64 = 2 * MICROSECOND;
         u32::try_from(self.0 / COST).unwrap_or(u32::MAX)
     }
 }
 
-/// Yields the core once; returns the time for which other threads ran on it.
+/// Yields the core one time; returns the time during which other threads ran on the core.
 ///
 /// The function reads the time stamp counter twice in addition to [`yield_now`]:
-/// this takes about 10 ns, while the clock would take 50 ns.
+/// this takes about 10 ns; reading the clock would take 50 ns.
 #[inline(always)]
 #[must_use]
 pub fn timed_yield() -> Yielded {
@@ -86,14 +87,14 @@ pub fn timed_yield() -> Yielded {
     Yielded(stamp().wrapping_sub(before))
 }
 
-/// A wait for another process or thread without a doorbell: yields and, once a yield has been
-/// [`Yielded::LONG`], sleeps between polls.
+/// The steps of a wait for another process or thread without a doorbell: each step yields the core.
+/// After a yield longer than [`Yielded::LONG`], a step sleeps instead.
 #[derive(Debug, Default)]
 pub struct Backoff {
     beside_load: bool,
 }
 
-/// Duration of the sleep between two polls next to a process that computes.
+/// Duration of a sleep between two polls, on a core that a computing process shares.
 #[cfg(not(loom))]
 const NAP: std::time::Duration = std::time::Duration::from_micros(50);
 
@@ -103,7 +104,7 @@ impl Backoff {
         Backoff { beside_load: false }
     }
 
-    /// Waits between two polls: yields, or sleeps next to a process that computes.
+    /// Performs one step between two polls: yields, or sleeps if a process computes on this core.
     pub fn pause(&mut self) {
         if self.beside_load {
             nap();
@@ -118,13 +119,13 @@ fn nap() {
     std::thread::sleep(NAP);
 }
 
-/// Does nothing: loom models have no clock.
+/// Does nothing under loom, which has no clock.
 #[cfg(loom)]
 fn nap() {
     yield_now();
 }
 
-/// Reads the time stamp counter.
+/// Returns the value of the time stamp counter.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn stamp() -> u64 {
@@ -134,7 +135,7 @@ fn stamp() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Returns the nanoseconds of the monotonic clock.
+/// Returns the nanoseconds of the monotonic clock, on processors without this counter.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn stamp() -> u64 {
@@ -160,8 +161,8 @@ mod tests {
         assert!(backoff.beside_load);
     }
 
-    /// Two threads on one core alternate thousands of times within one time slice;
-    /// with a yield that keeps the core this would take an hour.
+    /// Two threads on one core yield to each other thousands of times within one time slice;
+    /// with a yield that does not release the core, this would take an hour.
     #[test]
     fn a_yield_lets_another_thread_run() {
         const TURNS: u32 = 20_000;
@@ -170,7 +171,7 @@ mod tests {
         let play = |mine: u32| {
             let mut one = rustix::thread::CpuSet::new();
             one.set(core);
-            // If the system does not allow the binding, the threads run on two cores.
+            // If the kernel does not allow the binding, the threads run on two cores.
             let _ = rustix::thread::sched_setaffinity(None, &one);
             for round in 0..TURNS {
                 while turn.load(Ordering::Acquire) != 2 * round + mine {

@@ -17,15 +17,15 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn atomics_come_through_their_one_door() {
     // `atomic.rs` itself and the state page are exempt:
-    // the page has relaxed stores of one writer that no model needs to check.
+    // only one process stores to a page, relaxed, so no model needs to check it.
     // The addresses of a race detector's functions are exempt:
-    // they are statics that are written once.
+    // they are statics that are written only one time.
     // Tests may coordinate their threads in any way.
     let allowed = ["atomic.rs", "race_detectors.rs", "tests.rs"];
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let state_page = src.join("state");
     // The counts in statics are exempt, because loom's atomics cannot be statics;
-    // a lock guards what is counted.
+    // a lock protects what is counted.
     let accelerators = src.join("accelerator");
     let mut found = Vec::new();
     sources(&src, &mut found);

@@ -1,15 +1,15 @@
-//! Escaping of untrusted text for terminals.
+//! Escaping of untrusted text before it is printed on a terminal.
 //!
 //! A terminal executes control characters: they can set its title, hide lines and forge others.
-//! Arguments, host names, environment variables and all other names may contain such characters.
-//! Another user may have chosen these names.
+//! Arguments, host names, environment variables and other names may contain control characters,
+//! and another user may have chosen them.
 //!
 //! * [`name`] escapes untrusted text within a sentence.
-//!   A newline becomes `\n`, and starts no new line.
-//! * [`text`] escapes a whole sentence or table, without its newlines and tabs.
+//!   A newline becomes `\n`, so it starts no new line on the terminal.
+//! * [`text`] escapes whole sentences or tables, except their newlines and tabs.
 //! * [`eprintln!`] prints one sentence on one line.
 //!   [`to_stderr`] and [`to_stdout`] print several lines.
-//!   All messages of this project to a terminal are printed by these functions.
+//!   The project prints all messages to terminals with these functions.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,7 +23,7 @@ use std::io::{self, Write as _};
 #[derive(Clone, Copy, Debug)]
 pub struct Name<'a>(&'a OsStr);
 
-/// Escapes a name, an argument, a path or a value that comes from outside this program.
+/// Marks a name, an argument, a path or a value from outside this program to be escaped.
 pub fn name<T: AsRef<OsStr> + ?Sized>(text: &T) -> Name<'_> {
     Name(text.as_ref())
 }
@@ -36,7 +36,7 @@ impl fmt::Display for Name<'_> {
 
 /// Escapes whole sentences: all control characters except newlines, tabs and CSV line ends.
 pub fn text(text: &str) -> Cow<'_, str> {
-    /// RFC 4180, section 2.
+    /// The end of a CSV line (RFC 4180, section 2).
     const CSV_END: &str = "\r\n";
     let is_escaped = |c: char| is_special(c) && !is_layout(c);
     if !text.split(CSV_END).any(|part| part.contains(is_escaped)) {
@@ -62,7 +62,7 @@ pub fn json(text: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         match is_escaped(c) {
-            // All escaped characters are below U+10000.
+            // All characters that are escaped are below U+10000, so one JSON escape suffices.
             true => out += &format!("\\u{:04x}", u32::from(c)),
             false => out.push(c),
         }
@@ -70,9 +70,9 @@ pub fn json(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Prints sentences on standard error by one write, since other processes may print concurrently.
+/// Prints sentences on standard error by one write: other processes may print at the same time.
 ///
-/// A closed standard error is ignored: no process reads it.
+/// If standard error is closed, the error is ignored, because no process would read the text.
 pub fn to_stderr(sentences: &str) {
     let _ = io::stderr().write_all(text(sentences).as_bytes());
 }
@@ -82,7 +82,7 @@ pub fn to_stdout(answer: &str) -> io::Result<()> {
     io::stdout().write_all(text(answer).as_bytes())
 }
 
-/// Prints like the standard library's `eprintln!`, with control characters and newlines escaped.
+/// Prints like the standard library's `eprintln!`, but escapes control characters and newlines.
 /// The text is one write. If standard error is closed, the macro does not panic.
 #[macro_export]
 macro_rules! eprintln {
@@ -92,13 +92,13 @@ macro_rules! eprintln {
     }};
 }
 
-/// Returns true for the characters that format tables.
+/// Returns true for the characters that arrange lines and tables: newline and tab.
 fn is_layout(c: char) -> bool {
     matches!(c, '\n' | '\t')
 }
 
 /// Returns true for control characters, which terminals execute, also those above 0x7f.
-/// Returns true for characters that change the display order of later text (Unicode, UAX #9).
+/// Also returns true for characters that change the display order of later text (Unicode, UAX #9).
 fn is_special(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

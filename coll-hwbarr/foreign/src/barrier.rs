@@ -1,12 +1,12 @@
-//! The life cycle of the component in this process:
-//! the first barrier sets it up, all barriers use it, and `MPI_Finalize` closes it.
+//! Hardware barriers of a process that uses another MPI library:
+//! the first barrier sets up the component, all barriers use it, and `MPI_Finalize` closes it.
 //!
-//! One lock protects all state. Several communicators with the world's processes share the wires.
-//! A process that calls MPI from one thread is in one barrier at a time,
-//! and all processes are in the same one; otherwise their barriers would deadlock without hardware,
+//! One lock protects all state: several communicators with the world's processes share the wires.
+//! If every process calls MPI from one thread, all processes are in the same barrier at a time:
+//! otherwise their barriers would deadlock without hardware,
 //! too.
-//! If several threads of the program may call MPI at a time, the component serves only the world,
-//! on which the standard allows only one barrier at a time.
+//! If several threads may call MPI concurrently, the component serves only `MPI_COMM_WORLD`,
+//! on which the MPI standard allows only one barrier at a time.
 #![allow(unsafe_code)]
 
 use crate::foreign_comm::{self, ForeignComm};
@@ -17,7 +17,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::{null_mut, slice_from_raw_parts, without_provenance_mut};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, TryLockError};
 
-/// The way in which a barrier was performed.
+/// The result of a barrier: performed by the hardware, or not performed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
     /// The hardware has performed the barrier; it is complete.
@@ -27,15 +27,15 @@ pub enum Passed {
 }
 
 enum State {
-    /// No barrier has been called yet.
+    /// No barrier has been called in this process yet.
     Fresh,
-    /// The members have exchanged setup messages;
-    /// the component serves, or all members use software.
+    /// The members have agreed on the component (`module` is `Some`)
+    /// or on software barriers (`None`).
     Met {
         foreign_comm: Box<ForeignComm>,
         module: Option<Module>,
     },
-    /// The exchange of setup messages failed.
+    /// The exchange of setup messages failed; all barriers use software.
     Failed,
 }
 
@@ -44,15 +44,15 @@ struct Module {
     this: *mut c_void,
 }
 
-/// The process-wide state, protected by `WHOLE`.
+/// The process-wide state, protected by the lock `WHOLE`.
 struct Whole {
     state: State,
-    /// Number of calls of [`attend`] by the library's progress engine.
+    /// Number of calls of [`attend`] by the progress engine of the MPI library.
     asked: u32,
 }
 
-// SAFETY: the pointers are to process memory that belongs to no thread.
-// The component requires one thread at a time, which the lock ensures.
+// SAFETY: the pointers refer to process memory that belongs to no thread.
+// The component allows only one thread at a time, which the lock ensures.
 unsafe impl Send for Whole {}
 
 static WHOLE: Mutex<Whole> = Mutex::new(Whole {
@@ -60,20 +60,20 @@ static WHOLE: Mutex<Whole> = Mutex::new(Whole {
     asked: 0,
 });
 
-/// Number of calls by the progress engine per poll of the component,
-/// because the engine calls often.
+/// Number of calls of [`attend`] for each poll of the component;
+/// the progress engine calls very often.
 const SELDOM: u32 = 64;
 
 fn whole() -> MutexGuard<'static, Whole> {
     WHOLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns true if the user has configured a port; needs no communication.
+/// Returns true if the user has configured a port for the hardware; needs no communication.
 pub fn is_wanted() -> bool {
     foreign_comm::set("port").is_some_and(|port| !port.is_empty() && port != "none")
 }
 
-/// Returns the component's priority, as configured by the user.
+/// Returns the component's priority: the user's setting or the default.
 pub fn priority() -> i32 {
     // SAFETY: `TABLE` points to the component's static table.
     let default = unsafe { (*coll_hwbarr::TABLE.as_ptr()).priority };
@@ -109,7 +109,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
 }
 
 /// Performs the library's own barrier on the duplicate of the world.
-/// Returns `None`, at every member, if the duplicate does not exist.
+/// Returns `None` if the duplicate does not exist; the result is the same at every member.
 pub fn software() -> Option<Result<(), String>> {
     match &whole().state {
         State::Met { foreign_comm, .. } => Some(foreign_comm.fence()),
@@ -120,13 +120,13 @@ pub fn software() -> Option<Result<(), String>> {
 /// Returns true if a communicator has the world's processes in the world's order,
 /// so that its barriers can use the world's wires. The result is the same at every member.
 ///
-/// The result is computed once per communicator and cached as an attribute of the communicator.
+/// The result is computed one time per communicator and cached as its attribute.
 pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
     static KEYVAL: OnceLock<Option<c_int>> = OnceLock::new();
     if comm == library.constants.comm_world {
         return true;
     }
-    // A communicator other than the world exists only after MPI has started, so the keyval can be created.
+    // Other communicators exist only after MPI has started, so the keyval can be created.
     let Some(keyval) = *KEYVAL.get_or_init(|| keyval(library, deleted).ok()) else {
         return false;
     };
@@ -149,7 +149,7 @@ pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
     alike
 }
 
-/// Sets up the duplicate of the world, and agrees on the component or on software.
+/// Duplicates the world, and agrees with the other members on using the component or software.
 fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>), String> {
     // SAFETY: `TABLE` points to the component's static table.
     let component = unsafe { abi::read(coll_hwbarr::TABLE.as_ptr()) };
@@ -175,8 +175,8 @@ fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>
     Ok((foreign_comm, Some(module)))
 }
 
-/// Returns true if no member has a reason against `what`;
-/// otherwise the first member with a reason warns the user.
+/// Returns true if no member reports a reason against `what`;
+/// otherwise the first member that reports one warns the user.
 ///
 /// If the user requires the hardware, a reason becomes an error at every member.
 fn agree(foreign_comm: &ForeignComm, what: &str, reason: Option<&String>) -> Result<bool, String> {
@@ -284,7 +284,6 @@ fn keyval(library: &Library, deleted: Deleted) -> Result<c_int, String> {
     done(code, "MPI_Comm_create_keyval").map(|()| keyval)
 }
 
-/// Returns true if several threads may call MPI at a time.
 fn is_threaded(library: &Library) -> bool {
     let mut level: c_int = 0;
     // SAFETY: the out pointer is a live local of the type that `MPI_Query_thread` writes.
@@ -309,8 +308,8 @@ unsafe extern "C" fn deleted(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void
     0
 }
 
-/// The delete callback at the start of `MPI_Finalize`:
-/// the wire returns to idle, files are written, and later barriers are in software.
+/// The attribute's delete callback, called at the start of `MPI_Finalize`:
+/// the wire returns to idle, the component writes its files, and later barriers use software.
 unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
     let Ok(library) = crate::library::library() else {
         return 0;
@@ -335,10 +334,10 @@ unsafe extern "C" fn end(_: Handle, _: c_int, _: *mut c_void, _: *mut c_void) ->
     0
 }
 
-/// The progress callback of Open MPI's engine,
-/// which answers the setup and agreement messages of other members.
+/// The callback of Open MPI's progress engine, which lets the component
+/// answer the setup and agreement messages of other members.
 unsafe extern "C" fn attend() -> c_int {
-    // During a barrier the component polls by itself, so nothing is done here.
+    // If the lock is taken, a barrier is in progress, during which the component polls by itself.
     let mut whole = match WHOLE.try_lock() {
         Ok(whole) => whole,
         Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => return 0,

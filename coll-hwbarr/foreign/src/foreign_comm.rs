@@ -1,5 +1,5 @@
-//! The communicator that the component uses:
-//! a duplicate of the world, and the state for the services.
+//! The communicator that the component uses on another MPI library:
+//! a duplicate of the world, and the data behind the component's services.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, address, done, place};
@@ -14,15 +14,15 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-/// The tag of blocking messages.
+/// The tag of the component's blocking messages.
 const TAG: c_int = 1;
 
-/// Prefixes of a parameter's environment variable: those of Open MPI's launcher and of Portcullis.
+/// Prefixes of the environment variables of parameters: of Open MPI's launcher and of Portcullis.
 const PREFIXES: [&str; 2] = ["OMPI_MCA_coll_hwbarr_", "PORTCULLIS_MCA_coll_hwbarr_"];
 
-/// Number of polls of the wire for each poll of MPI.
+/// Number of polls of the wire for each call of MPI's progress.
 const LOOKS: u32 = 8;
-/// Number of polls before the process yields its processor, unless processes outnumber processors.
+/// Number of polls of the wire before each poll yields the processor; 0 if the node is oversubscribed.
 const PATIENCE: u32 = 4096;
 
 pub struct ForeignComm {
@@ -30,13 +30,13 @@ pub struct ForeignComm {
     comm: Handle,
     rank: u32,
     size: u32,
-    /// The members on this node, ascending; the next field is their communicator.
+    /// The ranks of the members on this node, ascending; the next field is their communicator.
     neighbours: Vec<u32>,
     node: Handle,
     windows: RefCell<Vec<Handle>>,
     pub messages: Messages,
     params: BTreeMap<CString, CString>,
-    /// The pointer that the component has stored in this communicator.
+    /// The pointer that the component stores in this communicator.
     pub common: Cell<*mut c_void>,
     /// True if the node is oversubscribed: it has more members than processors.
     crowded: bool,
@@ -91,7 +91,7 @@ impl ForeignComm {
         self.params.get(name).map(CString::as_c_str)
     }
 
-    /// Returns true if the user wants informational messages.
+    /// Returns true if the user has enabled informational messages.
     pub fn is_verbose(&self) -> bool {
         set("verbose").is_some_and(|value| value != "0")
     }
@@ -136,14 +136,14 @@ impl ForeignComm {
         )
     }
 
-    /// Gathers `mine` at every member, in the order of ranks.
+    /// Gathers the byte `mine` of every member at every member, in the order of ranks.
     pub fn gather(&self, mine: u8) -> Result<Vec<u8>, String> {
         let mut all = vec![0u8; self.size as usize];
         allgather(self.library, self.comm, &[mine], &mut all)?;
         Ok(all)
     }
 
-    /// Lets MPI poll once.
+    /// Calls MPI so that the library polls for messages one time.
     pub fn progress(&self) {
         if let Some(engine) = &self.library.engine {
             // SAFETY: Open MPI allows this call in a thread that is inside an MPI call.
@@ -162,7 +162,7 @@ impl ForeignComm {
         };
     }
 
-    /// Waits until `ready` returns true, for at most `limit`. Returns true if `ready` did.
+    /// Polls until `ready` returns true or `limit` has passed; returns true in the first case.
     pub fn wait(&self, limit: Option<Duration>, ready: &mut dyn FnMut() -> bool) -> bool {
         let begin = limit.map(|limit| (Instant::now(), limit));
         let mut looks: u32 = 0;
@@ -186,7 +186,7 @@ impl ForeignComm {
         }
     }
 
-    /// Allocates zeroed memory that the members of this node share; every member must call this.
+    /// Allocates zeroed memory for all members on this node; every member must call this.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
         let functions = &self.library.functions;
         let first = self.neighbours.first() == Some(&self.rank);
@@ -219,7 +219,7 @@ impl ForeignComm {
                 "the MPI library gives {size} bytes of shared memory instead of {whole}"
             ));
         }
-        // The window has the same offset in a page in every process,
+        // The window has the same offset within a page in every process,
         // so all processes round up by the same amount.
         let at = at.map_addr(|at| at.next_multiple_of(align));
         if first {
@@ -231,7 +231,7 @@ impl ForeignComm {
         Ok(at)
     }
 
-    /// Frees the shared memory, which no member uses any more; every member must call this.
+    /// Frees the shared memory, which no member may use any more; every member must call this.
     pub fn give_back(&self) {
         for mut window in self.windows.take() {
             // SAFETY: a window that `shared_memory` created; `take` removes it, so it is freed once.
@@ -240,7 +240,7 @@ impl ForeignComm {
     }
 }
 
-/// Returns the members that share memory, as a communicator and as ranks of `comm`.
+/// Returns the members on this node, as a communicator and as ranks of `comm`.
 fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32>), String> {
     let mut node = place();
     // SAFETY: `node` is a live, zeroed local to which the library writes a handle.
@@ -266,7 +266,7 @@ fn node(library: &Library, comm: Handle, rank: c_int) -> Result<(Handle, Vec<u32
     Ok((node, ranks))
 }
 
-/// Gathers `mine` of every member into `all`, whose length must be `mine.len()` times the number of
+/// Gathers the bytes `mine` of every member into `all`, whose length is `mine.len()` times the number of
 /// members.
 fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Result<(), String> {
     let (count, byte) = (length(mine.len())?, library.constants.byte);
@@ -285,7 +285,7 @@ fn allgather(library: &Library, comm: Handle, mine: &[u8], all: &mut [u8]) -> Re
     done(code, "MPI_Allgather")
 }
 
-/// Returns the value of a parameter that is set in the environment.
+/// Returns the value of a parameter of the component that is set in the environment.
 pub fn set(name: &str) -> Option<OsString> {
     let mut values = PREFIXES
         .iter()

@@ -1,28 +1,29 @@
 //! The hardware barrier in processes that use another MPI library.
 //!
-//! The component is the unchanged component of Portcullis ([`coll_hwbarr::TABLE`]).
-//! It uses the services of the plugin
+//! It uses the same component as Portcullis ([`coll_hwbarr::TABLE`]).
+//! The component calls the services of the plugin
 //! ABI, which this crate implements with functions that every MPI library exports.
-//! So the self-test, the agreement of all members on
-//! leaving the hardware, every port and the simulator's files are the same on Open MPI and MPICH.
+//! So the self-test, the members' agreement on
+//! stopping the hardware, all ports and the simulator's files are the same on Open MPI and MPICH.
 //!
 //! # Protocol
 //!
 //! * Every member calls [`barrier::pass`] for each barrier of `MPI_COMM_WORLD`,
 //!   or of a communicator of the same
-//!   processes in the same order. The first call sets up, in software,
+//!   processes in the same order. In the first call, the members set up
 //!   a duplicate of the world for the component's messages, and then
-//!   the component, on which all members agree. If a member refuses, all use software barriers.
-//! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component: `MPI_Finalize` deletes it first, while MPI still works.
+//!   agree on using the component. If a member refuses, all use software barriers.
+//! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component:
+//!   `MPI_Finalize` calls it first, while MPI still works.
 //!
-//! | module | what it is |
+//! | module | content |
 //! |---|---|
 //! | `library` | the MPI library of this process, found among the loaded files |
 //! | `foreign_comm` | the implementation of the component's communicator |
 //! | `messages` | nonblocking messages of the component |
 //! | `services` | the C table of services |
 //! | `barrier` | the life cycle of the component in this process |
-//! | `wire` | the observer of this process's wire |
+//! | `wire` | the callback that observes this process's wire |
 #![deny(unsafe_code)]
 
 pub mod barrier;

@@ -1,9 +1,9 @@
 //! The MPI library of this process, found among the files that the loader has already loaded.
-//! This crate links to no MPI library and opens none.
+//! This crate is linked with no MPI library and loads none.
 //!
-//! Functions are called by their profiling names, so these calls reach neither a profiler nor a preloaded library.
-//! A handle is an integer or an address; as an argument it is one register in every ABI.
-//! A variable is zeroed before a function stores a handle in it, because some libraries store only
+//! Functions are called by their profiling names (`PMPI_`), past profilers and preloaded libraries.
+//! A handle is an integer or a pointer; as an argument it is one register in every ABI.
+//! A variable is zeroed before MPI stores a handle in it, because some libraries store only
 //! four of its eight bytes.
 #![allow(unsafe_code)]
 
@@ -14,10 +14,11 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 
-/// A handle of any ABI: an integer or an address.
+/// A handle of any ABI: an integer or a pointer.
 pub type Handle = usize;
 
-/// A callback that copies an attribute: communicator, keyval, state, value, pointer to the copy, pointer to the flag "copied".
+/// A callback that copies an attribute. Arguments: communicator, keyval, extra state, value,
+/// pointer to the copied value, pointer to the flag "copied".
 pub type Copied = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -27,7 +28,7 @@ pub type Copied = unsafe extern "C" fn(
     *mut c_int,
 ) -> c_int;
 
-/// A callback that deletes an attribute: communicator, keyval, value, state.
+/// A callback that deletes an attribute. Arguments: communicator, keyval, value, extra state.
 pub type Deleted = unsafe extern "C" fn(Handle, c_int, *mut c_void, *mut c_void) -> c_int;
 
 /// The ABI of an MPI library.
@@ -41,7 +42,7 @@ pub enum Family {
     OpenMpi,
 }
 
-/// The file names under which MPI libraries are loaded.
+/// The file names under which MPI libraries are loaded, with their ABIs.
 const FILES: &[(&CStr, Family)] = &[
     (c"libmpi.so.40", Family::OpenMpi),
     (c"libmpi.so.12", Family::Mpich),
@@ -51,7 +52,7 @@ const FILES: &[(&CStr, Family)] = &[
 
 const STANDARD: &CStr = c"libmpi_abi.so.1";
 
-/// The library's values of MPI constants.
+/// The values of MPI constants in this library.
 #[derive(Clone, Copy, Debug)]
 pub struct Constants {
     pub comm_world: Handle,
@@ -70,7 +71,7 @@ pub struct Constants {
 
 macro_rules! functions {
     ($($name:ident = $symbol:literal ($($argument:ty),*);)*) => {
-        /// The library's functions.
+        /// The MPI functions of this library.
         pub struct Functions {
             $(pub $name: unsafe extern "C" fn($($argument),*) -> c_int,)*
         }
@@ -112,7 +113,7 @@ functions! {
     get_library_version = c"PMPI_Get_library_version" (*mut c_char, *mut c_int);
 }
 
-/// Open MPI's progress engine: `progress` polls once and calls the registered functions.
+/// Open MPI's progress engine: `progress` polls one time and calls the registered functions.
 pub struct Engine {
     pub progress: unsafe extern "C" fn(),
     pub register: unsafe extern "C" fn(unsafe extern "C" fn() -> c_int) -> c_int,
@@ -126,7 +127,7 @@ pub struct Library {
     pub functions: Functions,
     /// The progress engine, if the library exports one.
     pub engine: Option<Engine>,
-    /// The loader's handle of the library's file.
+    /// The dynamic loader's handle of the library's file.
     file: *mut c_void,
 }
 
@@ -138,16 +139,18 @@ unsafe impl Sync for Library {}
 
 static FOUND: OnceLock<Result<Library, String>> = OnceLock::new();
 
-/// Returns the library of this process: the first of `FILES` that is loaded. The search runs once.
+/// Returns the library of this process, the first of `FILES` that is loaded; searched one time.
 pub fn library() -> Result<&'static Library, &'static str> {
     answer(FOUND.get_or_init(|| find(FILES.iter())))
 }
 
-/// Returns the library that the program calls. The search runs once, before [`library`].
+/// Returns the library that the program calls; searched one time, before [`library`].
 ///
-/// A process may have two: a library of the standard ABI that runs on Open MPI (`mpirun --on`), or a library with Open MPI's ABI that
-/// runs on Portcullis. The program calls the library whose functions the loader finds first.
-/// If the program has opened that library with local scope, `PORTCULLIS_ON` shows that it is the library of the standard ABI.
+/// A process may contain two MPI libraries: one of the standard ABI that runs on Open MPI
+/// (`mpirun --on`), or one with Open MPI's ABI that
+/// runs on Portcullis. The program calls the library that the dynamic loader finds first.
+/// If the program has opened its library with local scope, the variable `PORTCULLIS_ON` indicates
+/// that it is the one of the standard ABI.
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();
@@ -165,7 +168,7 @@ pub fn of_program() -> Result<&'static Library, &'static str> {
 /// Environment variable with the name of the library on which a standard-ABI library runs.
 const ON: &str = "PORTCULLIS_ON";
 
-/// Returns the name of the file in which the loader finds MPI's functions first.
+/// Returns the name of the file in which the dynamic loader finds MPI's functions first.
 fn first_found() -> Option<CString> {
     // SAFETY: looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Comm_rank".as_ptr()) };
@@ -233,10 +236,10 @@ fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
     Ok(found)
 }
 
-/// Returns the address of an Open MPI object, which is its handle.
+/// Returns the address of an Open MPI object; the address is the object's handle.
 ///
 /// A program that is not position independent has its own copy of the object (copy relocation),
-/// which the library also uses. The loader finds this copy first.
+/// which the library also uses. The dynamic loader finds this copy first.
 fn object(file: *mut c_void, name: &CStr) -> Result<Handle, String> {
     // SAFETY: looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
@@ -313,7 +316,8 @@ fn engine(file: *mut c_void) -> Option<Engine> {
 }
 
 impl Library {
-    /// Returns a handle as the library passed it; the upper half of the register is cleared if handles are 32-bit integers.
+    /// Returns a handle that the library has passed in a register:
+    /// clears the upper half if handles are 32-bit integers.
     pub fn handle(&self, register: Handle) -> Handle {
         match self.family {
             Family::Mpich => register & 0xffff_ffff,
@@ -321,7 +325,7 @@ impl Library {
         }
     }
 
-    /// Returns the address of an object that serves as a handle, as programs see it.
+    /// Returns the address of an object whose address is a handle, as programs see it.
     pub fn object(&self, name: &CStr) -> Result<Handle, String> {
         object(self.file, name)
     }
@@ -336,7 +340,8 @@ impl Library {
         file_of(self.functions.comm_rank as *mut c_void)
     }
 
-    /// Reports an error of a barrier through the communicator's error handler. Returns the error code, if the handler returns.
+    /// Reports a barrier's error through the communicator's error handler;
+    /// returns the error code if the handler returns.
     pub fn fail(&self, comm: Handle, reason: &str) -> c_int {
         printable::eprintln!("portcullis: hwbarr: {reason}");
         // SAFETY: `comm` is the communicator that the program passed.
@@ -356,17 +361,17 @@ impl Library {
     }
 }
 
-/// Returns a zeroed variable in which the library can store a handle.
+/// Returns a zeroed variable in which an MPI function can store a handle.
 pub fn place() -> Handle {
     0
 }
 
-/// Returns a null variable in which the library can store an address.
+/// Returns a null variable in which an MPI function can store an address.
 pub fn address() -> *mut c_void {
     null_mut()
 }
 
-/// Converts a return code to a `Result`; the error names the function.
+/// Converts the return code of an MPI function to a `Result`; the error names the function.
 pub fn done(code: c_int, what: &str) -> Result<(), String> {
     match code {
         0 => Ok(()),

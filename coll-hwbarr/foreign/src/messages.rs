@@ -1,8 +1,8 @@
-//! Nonblocking messages of the component, which are tested and never waited for.
+//! Nonblocking messages of the component: they are tested, and no call waits for one.
 //!
-//! A receive is not posted: its test probes for the message, and receives it if it has arrived.
-//! So nothing must be
-//! cancelled at the end. After a probe without a result, no test probes again during [`QUIET`].
+//! A receive is not posted: each test probes for the message, and receives it if it has arrived.
+//! So no receive must be
+//! cancelled at the end. After a probe that finds no message, none is made for [`QUIET`].
 //! Messages between two ranks arrive in order, so the oldest receive from a sender is tested first.
 #![allow(unsafe_code)]
 
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::time::{Duration, Instant};
 
-/// The tag of these messages; blocking messages have another tag.
+/// The tag of the nonblocking messages; blocking messages have another tag.
 const TAG: c_int = 2;
 
-/// Duration for which a probe without a result counts for all receives.
+/// Duration for which a probe that finds no message is valid for all receives.
 const QUIET: Duration = Duration::from_micros(20);
 
 pub struct Messages {
@@ -23,7 +23,7 @@ pub struct Messages {
     comm: Handle,
     under_way: RefCell<BTreeMap<u64, Message>>,
     next: Cell<u64>,
-    /// Time of the last probe without a result.
+    /// Time of the last probe that found no message.
     quiet: Cell<Option<Instant>>,
 }
 
@@ -32,7 +32,7 @@ enum Message {
         source: u32,
         bytes: usize,
     },
-    /// A send, whose data the library reads until the request is complete.
+    /// A send; the library may read the data until the request is complete.
     Send {
         request: Handle,
         data: Box<[u8]>,
@@ -80,8 +80,8 @@ impl Messages {
         number
     }
 
-    /// Returns true if a message is complete, and then forgets the message.
-    /// Received data are in `to`.
+    /// Returns true if message `number` is complete; the message then no longer exists here.
+    /// A received message's data are copied to `to`.
     pub fn test(&self, number: u64, to: &mut [u8]) -> Result<bool, String> {
         let through = match self.poll_message(number)? {
             PollResult::Sent(through) => through,
@@ -154,7 +154,7 @@ impl Messages {
         })
     }
 
-    /// Returns true if no message from any rank has arrived, now or within [`QUIET`].
+    /// Returns true if a probe, now or less than [`QUIET`] ago, has found no message of any rank.
     fn is_quiet(&self) -> Result<bool, String> {
         if self.quiet.get().is_some_and(|at| at.elapsed() < QUIET) {
             return Ok(true);
@@ -183,7 +183,7 @@ impl Messages {
 
 impl Drop for Messages {
     fn drop(&mut self) {
-        // The library may still read the data of a message whose send was never found complete.
+        // Data of sends that may be incomplete are leaked, because the library may still read them.
         for message in std::mem::take(self.under_way.get_mut()).into_values() {
             if let Message::Send { data, .. } = message {
                 Box::leak(data);
@@ -193,9 +193,9 @@ impl Drop for Messages {
 }
 
 enum PollResult {
-    /// A sent message; true if its send is complete.
+    /// The message is a send; true if it is complete.
     Sent(bool),
-    /// The receive must wait for an older receive from the same rank.
+    /// The message is a receive, and an older receive from the same rank must complete first.
     Wait,
     Receive {
         source: u32,
@@ -203,12 +203,12 @@ enum PollResult {
     },
 }
 
-/// Converts a length to MPI's `int`.
+/// Converts a length to MPI's type `int`.
 pub fn length(bytes: usize) -> Result<c_int, String> {
     c_int::try_from(bytes).map_err(|_| format!("a message of {bytes} bytes is too long"))
 }
 
-/// Converts a rank to MPI's `int`.
+/// Converts a rank to MPI's type `int`.
 pub fn rank(rank: u32) -> Result<c_int, String> {
     c_int::try_from(rank).map_err(|_| format!("there is no rank {rank}"))
 }

@@ -1,4 +1,4 @@
-//! The services of a [`ForeignComm`] for the component, and their host table.
+//! The services of a [`ForeignComm`] that the component calls, and their host table.
 #![allow(unsafe_code)]
 
 use crate::foreign_comm::ForeignComm;
@@ -8,7 +8,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::time::Duration;
 
-/// The host table of these services.
+/// The host table of these services, in the plugin ABI.
 pub static HOST: Host = table::<ForeignComm>();
 
 impl Services for ForeignComm {
@@ -34,7 +34,7 @@ impl Services for ForeignComm {
         self.neighbours().iter().copied()
     }
 
-    /// Returns no rank: the MPI library ends the job when a rank dies.
+    /// Returns an empty list: the MPI library ends the job when a rank dies.
     fn failed_ranks(&self) -> Vec<u32> {
         Vec::new()
     }
@@ -77,7 +77,7 @@ impl Services for ForeignComm {
         Ok(ForeignComm::wait(self, limit, ready))
     }
 
-    /// Does nothing: a waiting rank here polls or yields and never sleeps.
+    /// Does nothing: a rank that waits here polls or yields and never sleeps.
     fn ring(&self, _: u32) {}
 
     fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
@@ -98,16 +98,16 @@ impl Services for ForeignComm {
         &self.common
     }
 
-    /// Drops the reason: the component calls no function that reports a reason this way.
+    /// Ignores the reason: the component never reports a reason through this service.
     fn fail(&self, _: &CStr) {}
 
-    /// Passes the counts to reports and traces, if they are enabled.
+    /// Passes the counts to the observer of the wire, for reports and traces.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64) {
         crate::wire::changes(wire, entered, released);
     }
 
-    /// Fails, because there is no next component;
-    /// the caller of the module calls the library's own barrier.
+    /// Returns an error, because the host has no next component;
+    /// the caller of the module then calls the library's own barrier.
     unsafe fn call_next(_: *mut Call) -> Result<(), String> {
         Err("no other component is known here".into())
     }

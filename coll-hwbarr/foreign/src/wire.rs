@@ -3,8 +3,8 @@
 
 use std::sync::OnceLock;
 
-/// The observer's callback; its arguments are the wire's number and the counts of entered and
-/// released barriers.
+/// The observer's callback. Arguments: the wire's number and the numbers of barriers entered and
+/// released.
 pub type Told = fn(u32, u64, u64);
 
 static TOLD: OnceLock<Told> = OnceLock::new();
@@ -14,7 +14,7 @@ pub fn notify(told: Told) {
     let _ = TOLD.set(told);
 }
 
-/// Notifies the observer that the wire was driven or has changed.
+/// Calls the observer after the wire was driven or has changed.
 pub(crate) fn changes(wire: u32, entered: u64, released: u64) {
     if let Some(told) = TOLD.get() {
         told(wire, entered, released);

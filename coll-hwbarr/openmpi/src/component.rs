@@ -8,13 +8,13 @@ use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// `OMPI_SUCCESS`, `OMPI_ERROR`, `OMPI_ERR_NOT_AVAILABLE`.
+/// The result codes `OMPI_SUCCESS`, `OMPI_ERROR` and `OMPI_ERR_NOT_AVAILABLE`.
 const SUCCESS: c_int = 0;
 const ERROR: c_int = -1;
 const NOT_AVAILABLE: c_int = -16;
 
-/// The symbol by which Open MPI finds the component.
-// SAFETY: the name is Open MPI's for the component hwbarr of the framework coll, and no other symbol has it.
+/// The symbol with which Open MPI finds the component.
+// SAFETY: Open MPI requires this name for the component hwbarr of the framework coll, and no other symbol has it.
 #[unsafe(no_mangle)]
 #[allow(non_upper_case_globals)]
 pub static mca_coll_hwbarr_component: Writable = Writable(UnsafeCell::new(Component {
@@ -31,7 +31,7 @@ pub static mca_coll_hwbarr_component: Writable = Writable(UnsafeCell::new(Compon
     register: None,
     flags: 0,
     reserved: [0; 28],
-    // "Checkpoint enabled": the component has no state for a checkpoint.
+    // Open MPI's flag "checkpoint enabled": the component has no state that a checkpoint must save.
     metadata: 2,
     reserved_too: [0; 32],
     init_query: Some(init_query),
@@ -45,7 +45,7 @@ pub struct Writable(UnsafeCell<Component>);
 // SAFETY: this crate does not read the static; Open MPI accesses it from one thread, in `MPI_Init`.
 unsafe impl Sync for Writable {}
 
-/// Checks whether a port is configured and whether this library has the layouts that this crate knows.
+/// Returns success if a port is configured and this library has the layouts of `layout`.
 unsafe extern "C" fn init_query(_: bool, _: bool) -> c_int {
     if !barrier::is_wanted() {
         return NOT_AVAILABLE;
@@ -81,7 +81,7 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     Ok((library, class))
 }
 
-/// Returns a module for the world. The result is the same at every member,
+/// Returns a module for the world, and none for others. The result is the same at every member,
 /// because all members have the same parameters.
 unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -> *mut Module {
     match suited() {
@@ -100,16 +100,16 @@ unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -
     }
 }
 
-/// Creates a module as Open MPI's `OBJ_NEW` does; Open MPI frees it when its reference count is 0.
+/// Creates a module like Open MPI's `OBJ_NEW`; Open MPI frees it when its reference count is 0.
 ///
 /// # Safety
-/// `class` is the library's class of modules.
+/// `class` is the class of modules in the library.
 unsafe fn module(library: &Library, class: *mut Class) -> *mut Module {
     let Ok(initialize) = library.symbol(c"opal_class_initialize") else {
         return null_mut();
     };
     // SAFETY: Open MPI declares this signature.
-    // The function runs before the first object of a class and has no effect in later calls.
+    // It must run before the first object of a class is created; later calls have no effect.
     unsafe {
         let initialize: unsafe extern "C" fn(*mut Class) =
             std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut Class)>(initialize);

@@ -1,4 +1,4 @@
-//! Open MPI 4.1's structures in the layout of a release build (`opal/mca/mca.h`, `ompi/mca/coll/coll.h`).
+//! Open MPI 4.1's structures, in the layout of a release build (`opal/mca/mca.h`, `ompi/mca/coll/coll.h`).
 
 use std::ffi::{c_char, c_int, c_void};
 
@@ -13,23 +13,25 @@ pub struct Class {
     depth: c_int,
     constructors: *mut c_void,
     destructors: *mut c_void,
-    /// Size of an object.
+    /// Size in bytes of an object of this class.
     pub size: usize,
 }
 
-/// `ompi_communicator_t`; opaque here.
+/// `ompi_communicator_t`; this crate does not access its fields.
 #[repr(C)]
 pub struct Communicator {
     _private: [u8; 0],
 }
 
-/// Size of `mca_coll_base_module_2_3_0_t`.
+/// Size in bytes of `mca_coll_base_module_2_3_0_t`.
 pub const MODULE_SIZE: usize = 584;
 
-/// Number of functions between `enable` and the barrier: allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw.
+/// Number of function pointers between `enable` and the barrier:
+/// allgather, allgatherv, allreduce, alltoall, alltoallv, alltoallw.
 const BEFORE: usize = 6;
 
-/// `mca_coll_base_module_2_3_0_t`: an object's header, then functions; null means "not served by this component".
+/// `mca_coll_base_module_2_3_0_t`: an object's header, then function pointers;
+/// null means "not served by this component".
 #[repr(C)]
 pub struct Module {
     pub class: *mut Class,
@@ -43,7 +45,8 @@ pub struct Module {
 const _: () = assert!(size_of::<Module>() == MODULE_SIZE);
 const _: () = assert!(std::mem::offset_of!(Module, barrier) == 72);
 
-/// `mca_coll_base_component_2_0_0_t`: `mca_base_component_2_1_0_t`, its data, and two functions of the framework.
+/// `mca_coll_base_component_2_0_0_t`: `mca_base_component_2_1_0_t`, its data,
+/// and two function pointers of the framework.
 #[repr(C)]
 pub struct Component {
     pub mca: [c_int; 3],
@@ -68,7 +71,7 @@ pub struct Component {
 const _: () = assert!(size_of::<Component>() == 280);
 const _: () = assert!(std::mem::offset_of!(Component, init_query) == 264);
 
-/// Returns a zero-padded name.
+/// Returns a name as an array of bytes, padded with zeros.
 pub const fn text<const N: usize>(name: &str) -> [u8; N] {
     let (mut all, name) = ([0; N], name.as_bytes());
     let mut i = 0;

@@ -2,20 +2,24 @@
 //! `MPI_COMM_WORLD`. Neither Open MPI nor the program is recompiled, and no header of Open MPI is used.
 //!
 //! T. Hoefler, J. Squyres, T. Mehlan, F. Mietke, W. Rehm, "Implementing a Hardware-based Barrier in Open MPI",
-//! Chemnitzer Informatik-Berichte, 2005: this is their experiment.
+//! Chemnitzer Informatik-Berichte, 2005: this crate repeats their experiment.
 //!
 //! # Protocol
 //!
-//! * Open MPI finds the file in a folder of components, looks up `layout::Component` by name, and compares the versions in its header.
-//! * It calls `comm_query` for each communicator. For the world, if `coll_hwbarr_port` is set, the result is a module with one
-//!   function, the barrier. Open MPI's own components provide all other functions and serve all other communicators.
-//! * The first barrier sets up the hardware (see `coll_hwbarr_foreign`), which is impossible inside `MPI_Init`.
-//!   If it is refused or left, the barrier is Open MPI's own, on a duplicate of the world.
+//! * Open MPI finds the file in a folder of components, looks up the symbol of `layout::Component`,
+//!   and compares the versions in its header.
+//! * Open MPI calls `comm_query` for each communicator.
+//!   For the world, if `coll_hwbarr_port` is set, the result is a module with one
+//!   function, the barrier. Open MPI's own components provide everything else.
+//! * The first barrier sets up the hardware (see `coll_hwbarr_foreign`); `MPI_Init` cannot.
+//!   If the members do not use the hardware, or stop using it,
+//!   the barrier is Open MPI's own, on a duplicate of the world.
 //!
 //! # The version check
 //!
-//! The layouts are those of release builds of 4.1. The component serves only if the library's version begins with "Open MPI v4.1." and its modules have
-//! the size of that layout. In any other library it prints one line, and Open MPI continues without it.
+//! The layouts are those of release builds of Open MPI 4.1. The component serves only
+//! if the library's version begins with "Open MPI v4.1." and its modules have
+//! the size of that layout. Otherwise it prints one line, and Open MPI continues without it.
 #![deny(unsafe_code)]
 
 mod component;

@@ -1,4 +1,4 @@
-//! The plugin file: the shared object of this crate serves a library without the built-in component.
+//! Test of the plugin file: a library without the built-in component uses this crate's shared object.
 
 use mpi_base::param::{Params, Source};
 use mpi_core::coll::suite::barrier::{self, Form};
@@ -6,7 +6,7 @@ use mpi_core::engine::testing::Job;
 use mpi_core::plugin::{Catalogue, Origin};
 use std::path::{Path, PathBuf};
 
-/// Returns the shared object, which cargo puts beside the test executables.
+/// Returns the path of the shared object, which cargo places beside the test executables.
 fn made_by_cargo() -> PathBuf {
     let test = std::env::current_exe().expect("this test has a path");
     test.with_file_name("libcoll_hwbarr_plugin.so")

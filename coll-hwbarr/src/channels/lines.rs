@@ -1,4 +1,4 @@
-//! The lines of a node, and how they are opened: simulator, port of this machine, or served board.
+//! The lines of a node on the board, and their opening: simulator, port of this machine, or served board.
 
 use crate::choice::{Choice, RtlSource, SimFiles};
 use crate::port::served::answer_limit;
@@ -17,22 +17,22 @@ use serde::Serialize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The part of a port's text that the lowest rank of the host replaces.
+/// A placeholder in the port's text, replaced by the lowest rank of the host.
 const LEADER: &str = "{leader}";
 
-/// The opened lines of a node, at its leader.
+/// The opened lines of a node; only the node's leader has them.
 pub struct Lines {
     pub channels: BoxedChannels,
-    /// The node's number, if it is known without a request to the board.
+    /// The node's number on the board, if it is known without a request to the board.
     pub node: Option<u32>,
-    /// Returns the wires to idle even if the process ends abnormally.
+    /// A process that returns the wires to idle even if this process ends abnormally.
     pub watch: Option<Watch>,
     pub simulated: Option<Simulated>,
-    /// The connection to a served board, shared with the channels.
+    /// The connection to a served board; the channels use it too.
     pub remote: Option<Arc<ChannelLines>>,
 }
 
-/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, with the leader first; needs no
+/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, the leader first; needs no
 /// communication.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
@@ -67,7 +67,6 @@ pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     }
 }
 
-/// Returns the number of nodes of a simulated board.
 fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     match files.nodes {
         0 => world.size(),
@@ -75,7 +74,7 @@ fn nodes_of(files: &SimFiles, world: &Comm) -> u32 {
     }
 }
 
-/// Returns the node of a rank, if the ranks are divided among `nodes` nodes in order.
+/// Returns the node of a rank if consecutive ranks are divided among `nodes` nodes.
 fn node_of(rank: u32, nodes: u32, world: &Comm) -> u32 {
     (u64::from(rank) * u64::from(nodes) / u64::from(world.size())) as u32
 }
@@ -100,7 +99,7 @@ pub fn attach(settings: &Settings, world: &Comm, leads: bool) -> Result<Option<L
             }))
         }
         Choice::Served(server, _) => {
-            // Nodes are numbered in the order of their leaders, which takes a collective call.
+            // Nodes are numbered in the order of their leaders, which a collective call determines.
             let node = number_of(world, leads)?;
             let limit = answer_limit(settings.timeout);
             leads.then(|| at_server(server, node, limit)).transpose()
@@ -121,7 +120,7 @@ fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     Ok(before.map(|leads| u32::from(*leads)).sum())
 }
 
-/// Connects to a node of a served board.
+/// Connects to a served board as one of its nodes.
 fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, String> {
     let lines = ChannelLines::connect(server, node as usize, limit).map_err(|e| e.to_string())?;
     let lines = Arc::new(lines);
@@ -136,8 +135,8 @@ fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, Stri
     })
 }
 
-/// The lines of a served board. They fail if the connection fails;
-/// their name has the server's address.
+/// The lines of a served board. An access fails if the connection has failed;
+/// the name of the lines contains the server's address.
 struct Remote(Arc<ChannelLines>);
 
 impl ports::Lines for Remote {
@@ -150,36 +149,36 @@ impl ports::Lines for Remote {
     }
 }
 
-/// The record that the nodes of a simulated board share, besides the lines.
+/// The record that all nodes of a simulated board share in memory, in addition to the lines.
 #[repr(C)]
 struct SharedRecord {
-    /// Number of nodes that have closed.
+    /// Number of nodes that have closed their lines.
     closed: AtomicU32,
-    /// Number of times that a communicator got a channel.
+    /// Number of times that a communicator has acquired a channel.
     taken: AtomicU64,
-    /// Barriers that programs passed over channels, each counted once.
+    /// Number of barriers that programs executed on channels; each barrier is counted one time.
     barriers: AtomicU64,
-    /// Clock edges evaluated by the leaders' copies of the RTL.
+    /// Number of clock edges evaluated by the leaders' copies of the RTL.
     rtl_edges: AtomicU64,
 }
 
-/// Offset of the board, which requires a multiple of 128.
+/// Offset of the board in the shared memory, in bytes; a board requires a multiple of 128.
 const BOARD: usize = 128;
 const _: () = assert!(size_of::<SharedRecord>() <= BOARD);
 
-/// A node of the simulator's board in the memory shared by the ranks of `MPI_COMM_WORLD`.
+/// A node of the simulated board in memory that the ranks of `MPI_COMM_WORLD` share.
 pub struct Simulated {
     lent: Lent,
     shared_record: &'static SharedRecord,
     board: ChannelBoard<'static>,
-    /// The RTL behind the lines, if it replaces the model.
+    /// The RTL that computes the lines, if it replaces the model.
     rtl: Option<&'static ChannelRtl>,
     nodes: u32,
     files: SimFiles,
     world: Comm,
 }
 
-/// The lines of a simulated node; they are taken away before the memory is unmapped.
+/// The lines of a simulated node; `disable` removes them before the memory is unmapped.
 #[derive(Clone)]
 struct Lent(Arc<Mutex<Option<NodeLines<'static>>>>);
 
@@ -196,8 +195,8 @@ impl ports::Lines for Lent {
 }
 
 impl Simulated {
-    /// Creates or finds the board; every rank of `MPI_COMM_WORLD` must call this.
-    /// Leaders get their node's lines.
+    /// Creates the board or finds it; every rank of `MPI_COMM_WORLD` must call this.
+    /// Only leaders receive their node's lines.
     #[allow(unsafe_code)]
     fn attach(
         world: &Comm,
@@ -206,7 +205,7 @@ impl Simulated {
         leads: bool,
     ) -> Result<Option<Lines>, String> {
         let nodes = nodes_of(files, world);
-        // Only a rank that drives lines computes edges. An error is returned after the fence, which all ranks must reach.
+        // Only leaders evaluate the RTL. Errors are returned after the fence, which all ranks enter.
         let rtl = source.filter(|_| leads);
         let rtl = rtl.map(|source| rtl::load_channels(source, nodes as usize));
         let rtl = rtl.transpose();
@@ -218,7 +217,7 @@ impl Simulated {
             // SAFETY: `shared_memory` returned zeroed, aligned memory,
             // and every rank uses the bytes behind the shared record only as this board.
             // They stay mapped until the module of `MPI_COMM_WORLD` is freed.
-            // Before that, the module's `disable` takes the lines away from all remaining holders.
+            // Before that, the module's `disable` removes the lines from all holders that remain.
             unsafe { ChannelBoard::<'static>::init(place, len, nodes as usize, files.record) }
                 .map(|_| ())
                 .map_err(|e| e.to_string())
@@ -231,8 +230,8 @@ impl Simulated {
         if !leads {
             return Ok(None);
         }
-        // SAFETY: rank 0 has initialised a board here before the fence, and all ranks use the memory as a board only. It stays mapped until
-        // the module of `MPI_COMM_WORLD` is freed, whose disable takes the lines away.
+        // SAFETY: rank 0 has initialised a board here before the fence, and all ranks use the memory only as a board. It stays mapped until
+        // the module of `MPI_COMM_WORLD` is freed, whose `disable` removes the lines.
         let mut board =
             unsafe { ChannelBoard::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
         if let Some(rtl) = rtl {
@@ -262,17 +261,17 @@ impl Simulated {
         }))
     }
 
-    /// Counts a communicator that got a channel.
+    /// Counts that a communicator has acquired a channel.
     pub fn note_taken(&self) {
         self.shared_record.taken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts a barrier of a communicator; only one of its members calls this.
+    /// Counts a barrier on a channel; only one member of the communicator calls this.
     pub fn note_barrier(&self) {
         self.shared_record.barriers.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns the number of nodes whose leader is dead, as far as this process knows.
+    /// Returns the number of nodes whose leader has died, as far as this process knows.
     fn gone(&self) -> u32 {
         let world = &self.world;
         let node = |rank| node_of(rank, self.nodes, world);
@@ -281,7 +280,7 @@ impl Simulated {
         u32::try_from(dead.iter().filter(|rank| leads(rank)).count()).unwrap_or(0)
     }
 
-    /// Drops the lines; the last living node also writes the report.
+    /// Closes the lines; the last living node to close also writes the report.
     pub fn close(self) -> Result<(), String> {
         let machine = self.board.machine();
         let lines = self
@@ -295,7 +294,7 @@ impl Simulated {
         self.shared_record
             .rtl_edges
             .fetch_add(edges, Ordering::Relaxed);
-        // SYNC POINT shared_record.closed: the last node to close reads what all others wrote before they closed.
+        // SYNC POINT shared_record.closed: the last node to close reads what all others stored before.
         if self.shared_record.closed.fetch_add(1, Ordering::AcqRel) + 1 + self.gone() != self.nodes
         {
             return Ok(());
@@ -330,26 +329,26 @@ impl Simulated {
     }
 }
 
-/// The report of version 2, which `coll_hwbarr_sim_report` names.
+/// The report of a simulated board of version 2, in the file `coll_hwbarr_sim_report`.
 #[derive(Serialize)]
 struct Report {
     version: u32,
     nodes: u32,
-    /// The machine of the board: the model or the RTL.
+    /// What computed the board's outputs: the model or the RTL.
     machine: &'static str,
-    /// Clock edges that the RTL has evaluated.
+    /// Number of clock edges that the RTL has evaluated.
     rtl_edges: u64,
-    /// Barriers that the program passed over channels.
+    /// Number of barriers that the program executed on channels.
     barriers: u64,
-    /// Number of times that a communicator got a channel.
+    /// Number of times that a communicator acquired a channel.
     channels_taken: u64,
     channels: Vec<ChannelReport>,
 }
 
 #[derive(Serialize)]
 struct ChannelReport {
-    /// All releases: barriers of programs, self-tests and farewells.
+    /// Number of all releases: barriers of programs, self-tests and last barriers (farewells).
     releases: u64,
-    /// Members of the channel at the end, one bit per node; 0 if the channel was given back.
+    /// Members of the channel at the end, one bit per node; 0 if the channel was freed.
     members: u64,
 }

@@ -1,16 +1,17 @@
 //! The shared-memory barrier among the ranks of a node;
-//! their leader enters the wire for all of them.
+//! their leader drives the wire of the hardware barrier for all of them.
 //!
 //! # The protocol
 //!
-//! Each rank counts its arrivals in its own slot. The leader enters the wire when all ranks of its node have arrived as often as itself.
-//! After the release by the wire the leader stores the number of barriers in its own slot,
-//! which the other ranks read.
+//! Each rank counts its arrivals in its own slot. The leader enters the hardware barrier
+//! when all ranks of its node have arrived as often as itself.
+//! After the hardware's release the leader stores the number of released barriers in its own slot,
+//! and the other ranks poll that number.
 //! An arrival wakes the leader, and a release wakes the members on this host, which may sleep.
 //!
 //! # Writers
 //!
-//! A slot's `arrived` is written by its rank, and `released` by its rank if that is a leader;
+//! A slot's `arrived` is written only by its rank, and `released` only by the leader in its own slot;
 //! all ranks of the node read both.
 #![allow(unsafe_code)]
 
@@ -19,7 +20,7 @@ use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::task::Poll;
 
-/// One rank's counters; two cache lines, because the prefetcher fetches lines in pairs.
+/// One rank's counters. A slot has two cache lines, because the prefetcher fetches lines in pairs.
 #[repr(C, align(128))]
 struct Slot {
     arrived: AtomicU64,
@@ -36,7 +37,7 @@ impl ArrivalSlots {
         let slots = comm.size() as usize;
         let SharedMemory { at, .. } =
             comm.shared_memory(slots * size_of::<Slot>(), align_of::<Slot>())?;
-        // SAFETY: `shared_memory` returned zeroed memory of this size and alignment, which all ranks use as slots only.
+        // SAFETY: `shared_memory` returned zeroed memory of this size and alignment, which all ranks use only as slots.
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         Ok(ArrivalSlots(unsafe {
             std::slice::from_raw_parts(at.as_ptr().cast(), slots)
@@ -47,7 +48,6 @@ impl ArrivalSlots {
         self.0.get(rank as usize)
     }
 
-    /// Returns the number of arrivals of a rank.
     fn arrived(&self, rank: u32) -> u64 {
         // SYNC POINT node_barrier.arrived: everything that a rank stored before it arrived is
         // visible to the released ranks.
@@ -56,7 +56,7 @@ impl ArrivalSlots {
     }
 }
 
-/// A rank's end of the barrier.
+/// A rank's handle of the node's barrier.
 pub struct NodeBarrier {
     comm: Comm,
     /// `None` if this rank is the only rank of its node.
@@ -64,20 +64,20 @@ pub struct NodeBarrier {
     leader: u32,
     /// The ranks of this node.
     node_mates: Vec<u32>,
-    /// The other members on this host.
+    /// The other members of the communicator on this host.
     neighbours: Vec<u32>,
-    /// The leader's wire; `None` at other ranks.
+    /// The wire of the hardware barrier, at the leader; `None` at other ranks.
     wire: Option<Box<dyn Barrier>>,
-    /// Number of this rank's entries; `on_wire` is the number of its node's entries to the wire.
+    /// Number of barriers that this rank has entered; `on_wire`: that its node has entered on the wire.
     entered: u64,
     on_wire: u64,
     released: u64,
 }
 
 impl NodeBarrier {
-    /// Creates this rank's end; `node_mates` are the ranks of this node.
-    /// The leader passes `wire`, and every rank passes `arrival_slots` if the node has several
-    /// ranks.
+    /// Creates a rank's handle; `node_mates` are the ranks of its node.
+    /// The leader passes `wire`. If the node has several ranks, every rank passes
+    /// `arrival_slots`.
     pub fn new(
         comm: &Comm,
         node_mates: Vec<u32>,
@@ -100,8 +100,8 @@ impl NodeBarrier {
         }
     }
 
-    /// Returns the ranks of one node, `node_mates`,
-    /// that have arrived less often than another rank of the node.
+    /// Returns those ranks of the node `node_mates`
+    /// that have arrived less often than another rank of the same node.
     pub fn late(arrival_slots: ArrivalSlots, node_mates: &[u32]) -> Vec<u32> {
         let most = node_mates
             .iter()
@@ -133,8 +133,8 @@ impl NodeBarrier {
             return Ok(());
         }
         if self.on_wire < self.entered {
-            // The barrier counts as entered even if the port fails:
-            // the level may have reached the wire.
+            // The barrier counts as entered even if the port reports an error:
+            // the new level may have reached the wire.
             self.on_wire = self.entered;
             wire.enter()?;
         }

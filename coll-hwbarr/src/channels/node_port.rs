@@ -1,23 +1,25 @@
-//! This process's port of the board, shared by all its communicators: its node's number and, at a leader, the node's lines.
+//! This process's port of the board, for all its communicators: its node's number and, at a leader, the lines.
 //!
 //! # Initialisation of a leader
 //!
-//! All leaders make their lines idle and enter a fence. Then each leader in turn
+//! All leaders set their lines to idle and enter a fence. Then each leader, one after the other,
 //!
-//! 1. reads the board's identity,
-//! 2. finds its own number. The board refuses to take a channel for nodes that do not include the asking one,
-//!    so a binary search over the nodes finds it, without a change to channels that others have,
-//! 3. releases the channels of which its node is a member: it holds the claim on the port, so the process that took them is dead,
-//!    or it is channel 0, whose members are all nodes after power-on.
+//! 1. reads the board's identification,
+//! 2. determines its node's number. The board refuses to take a channel for nodes without the requesting one,
+//!    so a binary search finds the number without a change of channels that are taken,
+//! 3. frees the channels of which its node is a member. It holds the claim on the port,
+//!    so the process that took such a channel is dead,
+//!    or the channel is number 0, whose members are all nodes after power-on.
 //!
 //! # After the death of a leader
 //!
-//! Each surviving leader enters the channel's barrier, unless it is already in this barrier,
+//! Each surviving leader enters the channel's barrier, unless it has already entered it,
 //! and does not wait, as in a farewell (the last barrier of a channel).
-//! When all have entered, they ask the board to drop the dead node. The board applies its own time limit to that node and checks that
-//! all others wait and are the majority. The release that follows acts as the farewell, after which the channel is given back.
-//! A leader that survives alone is no majority: if its entry does not release the barrier, it withdraws the entry, so that all lines
-//! are idle, and gives the channel back.
+//! When all have entered, they request that the board drop the dead node.
+//! The board applies its own time limit to that node, and checks that
+//! all others wait and are the majority. The release that follows is the farewell's.
+//! A single survivor is no majority. If its entry is not released, it withdraws the entry, so that all lines
+//! are idle, and frees the channel.
 
 use super::lines::{self, Lines, Simulated};
 use crate::port::{Barrier, Fault, Wire};
@@ -36,11 +38,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// Maximum time that the end of a job waits for the farewells of other nodes.
-/// They arrive as soon as those nodes are scheduled, unless a node has died.
+/// Maximum time for which the end of a job waits for other nodes to enter farewells.
+/// They enter as soon as their processes are scheduled, unless a node has died.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Upper limit of a node's back-off before it sends the board another request.
+/// Upper limit of a node's back-off before it repeats a request to the board.
 const BACK_OFF_MAX: Duration = Duration::from_secs(1);
 
 type BoardError = ProgramError<WireError>;
@@ -53,20 +55,20 @@ pub struct NodePort {
 
 struct Lead {
     channels: Vec<BoxedChannel>,
-    /// The programmer, borrowed for one request, or while a channel is opened,
-    /// during which MPI progresses.
+    /// The line for requests to the board, borrowed for one request, or while a channel is opened,
+    /// during which MPI makes progress.
     programmer: RefCell<BoxedProgrammer>,
-    /// The channels that are open at this node,
-    /// or that were left without the farewell that returns them.
+    /// The channels, one bit each, that are open at this node,
+    /// or that this node has stopped using without a farewell, which would free them.
     in_use: Cell<u8>,
-    /// Channels that this node has left, but whose reply to the request to free them was lost.
+    /// Channels, one bit each, that this node has requested to free, but whose reply was lost.
     unanswered: Cell<u8>,
-    /// The farewells of freed channels that had not been released at the last poll.
+    /// The farewells of channels of freed communicators that were not released at the last poll.
     departing: RefCell<Vec<Farewell>>,
     resting: Resting,
     _watch: Option<Watch>,
     simulated: RefCell<Option<Simulated>>,
-    /// The connection to a served board.
+    /// The connection to a served board, if the board is served.
     remote: Option<Arc<ChannelLines>>,
 }
 
@@ -79,20 +81,20 @@ struct Farewell {
     barrier: Option<Box<dyn Barrier>>,
     /// Time at which this node entered the farewell.
     since: Instant,
-    /// Mask of the dead nodes, which will not enter the farewell.
+    /// Mask of the nodes that are dead and will not enter the farewell.
     dead_nodes: u64,
-    /// True if the board has accepted the time limit.
+    /// True if the board has accepted the time limit for the dead nodes.
     limited: bool,
-    /// True if the survivors are not the majority, so the board keeps the channel for the next job.
+    /// True if the survivors are no majority: the channel stays taken until the next job frees it.
     kept: bool,
 }
 
-/// Number of clock edges that a barrier of the surviving leaders may take before the board regards a dead one as late: 1 ms.
+/// Number of clock edges (1 ms) after which the board treats a dead node in a barrier as late.
 const LATE_EDGES: u32 = 25_175;
 
 /// The reason why a channel could not be opened.
 pub enum OpenFailure {
-    /// Another communicator has taken the channel meanwhile.
+    /// Another communicator has taken the channel since it was chosen.
     Taken,
     Fault(Fault),
 }
@@ -143,7 +145,7 @@ impl NodePort {
         self.lead.is_some()
     }
 
-    /// Returns the channels that this node cannot take, one bit each.
+    /// Returns the channels that this node cannot take, as a mask.
     pub fn in_use(&self) -> u8 {
         let Some(lead) = &self.lead else { return 0 };
         lead.poll_farewells();
@@ -175,7 +177,8 @@ impl NodePort {
         u8::try_from(channels).unwrap_or(0)
     }
 
-    /// Opens a channel for `members`; the leader with `programs` takes it. Collective over the leaders, with two calls of `fence`.
+    /// Opens a channel for `members`; the leader with `programs` takes it.
+    /// All leaders must call this; it calls `fence` twice.
     pub fn open(
         &self,
         channel: u8,
@@ -208,7 +211,8 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
-            // Two communicators may choose one free channel. The first takes it and tests it, and its levels reach the lines of the second's nodes.
+            // Two communicators may choose the same free channel. The first takes and tests it,
+            // and the levels reach the lines of the second one's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>
             {
@@ -218,38 +222,38 @@ impl NodePort {
         }
     }
 
-    /// Releases a channel that failed its test; all lines are idle. If the board refuses, the next job does it.
+    /// Frees a channel after a failed test; all lines are idle. If the board refuses, the next job frees it.
     pub fn give_back(&self, channel: u8) {
         let _ = self.ask(|programmer| programmer.give_back(channel));
     }
 
-    /// Forgets a channel that was not taken in the end.
+    /// Removes a channel from the mask of channels in use, because it was not taken.
     pub fn forget(&self, channel: u8) {
         if let Some(lead) = &self.lead {
             lead.in_use.set(lead.in_use.get() & !(1 << channel));
         }
     }
 
-    /// Returns the nodes that have entered a channel's barrier, as reported by the board.
+    /// Returns the nodes that have entered a channel's barrier, as a mask that the board reports.
     pub fn arrived(&self, channel: u8) -> Result<u64, String> {
         self.ask(|programmer| programmer.arrived(channel))
             .map_err(|fault| fault.reason())
     }
 
-    /// Checks that the board answers, if that is possible without its serial lines.
+    /// Checks that a served board answers; other boards are not checked.
     pub fn check(&self) -> Result<(), String> {
         let remote = self.lead.as_ref().and_then(|lead| lead.remote.as_ref());
         remote.map_or(Ok(()), |remote| remote.check().map_err(|e| e.to_string()))
     }
 
-    /// Sets the limit within which a served board that no longer answers is detected.
+    /// Sets the time within which the loss of the connection to a served board is detected.
     pub fn detect_loss_within(&self, limit: Duration) {
         if let Some(remote) = self.lead.as_ref().and_then(|lead| lead.remote.as_ref()) {
             remote.detect_loss_within(limit);
         }
     }
 
-    /// Calls `note` at a leader of a simulated board that is still open.
+    /// Calls `note` if this process is a leader and the board is simulated and still open.
     pub fn count(&self, note: impl Fn(&Simulated)) {
         if let Some(lead) = &self.lead
             && let Some(simulated) = &*lead.simulated.borrow()
@@ -258,10 +262,10 @@ impl NodePort {
         }
     }
 
-    /// Enters the farewell of a channel and polls the pending farewells.
+    /// Enters the farewell of a channel and polls all pending farewells.
     pub fn depart(&self, channel: u8, mut barrier: Box<dyn Barrier>) {
         let Some(lead) = &self.lead else { return };
-        // If the port fails here, the channel stays taken, and the next job releases it.
+        // If the port fails here, the channel stays taken, and the next job frees it.
         if barrier.enter().is_ok() {
             lead.departing.borrow_mut().push(Farewell {
                 channel,
@@ -275,11 +279,11 @@ impl NodePort {
         lead.poll_farewells();
     }
 
-    /// Enters the farewell of a channel whose members `dead_nodes` are dead.
+    /// Enters the farewell of a channel with the dead members `dead_nodes`.
     pub fn depart_without(&self, channel: u8, mut barrier: Box<dyn Barrier>, dead_nodes: u64) {
         let Some(lead) = &self.lead else { return };
         let entered = match barrier.poll() {
-            // This node is in the barrier, which the dead nodes will not enter.
+            // This node has already entered the barrier, which the dead nodes will not enter.
             Ok(Poll::Pending) => true,
             Ok(Poll::Ready(())) => barrier.enter().is_ok(),
             Err(_) => false,
@@ -297,7 +301,7 @@ impl NodePort {
         lead.poll_farewells();
     }
 
-    /// At the end of the job: waits up to 5 s for the farewells of others, then leaves the board.
+    /// At the end of the job: waits up to 5 s for farewells of other nodes, then closes the lines.
     pub fn close(&self) -> Result<(), String> {
         let Some(lead) = &self.lead else {
             return Ok(());
@@ -310,7 +314,7 @@ impl NodePort {
                 .then(|| lead.has_given_back(self.node))
             {
                 Some(true) => break,
-                // The board's answer was lost because several nodes sent at once: back off in proportion to the node's number.
+                // The reply was lost because several nodes sent at once: wait in proportion to the node's number.
                 Some(false) => {
                     std::thread::sleep((since_poll.elapsed() * self.node).min(BACK_OFF_MAX));
                 }
@@ -340,7 +344,7 @@ impl NodePort {
     }
 }
 
-/// Returns true if a channel has members that are not in `members`.
+/// Returns true if a channel has members that are not in the mask `members`.
 fn is_held_by_others(programmer: &mut BoxedProgrammer, channel: u8, members: u64) -> bool {
     let found = programmer.members(channel);
     found.is_ok_and(|found| found != 0 && found != members)
@@ -351,7 +355,7 @@ fn no_lines(what: &str) -> String {
 }
 
 impl Farewell {
-    /// Requests that the board drop the dead nodes once it regards them as late;
+    /// Requests that the board drop the dead nodes when they are late by the time limit;
     /// a refused request is repeated at the next poll.
     fn drop_dead_members(&mut self, programmer: &mut BoxedProgrammer) {
         if !self.is_waiting() {
@@ -361,7 +365,7 @@ impl Farewell {
             if let Ok(members) = programmer.members(self.channel)
                 && (members & !self.dead_nodes).count_ones() == 1
             {
-                // The entry would have released the barrier if the dead nodes had arrived.
+                // This entry would have released the barrier if the dead nodes had entered.
                 self.barrier = None;
                 return;
             }
@@ -374,23 +378,25 @@ impl Farewell {
                 status: Status::Minority,
                 ..
             }) => self.kept = true,
-            // Some nodes are not in the barrier yet, or another node is sending to the board.
+            // Some nodes have not entered the barrier yet, or another node is sending to the board.
             Err(_) => {}
         }
     }
 }
 
-/// How long a leader that survives alone repeats its request for the channel: until a served board has noticed the death.
+/// Time for which a leader that survives alone repeats its request to free the channel:
+/// a served board needs it to detect the death.
 const ALONE: Duration = Duration::from_secs(1);
 
 impl Farewell {
-    /// Returns true while the barrier has not been released.
+    /// Returns true if the farewell has a barrier that has not been released.
     fn is_waiting(&mut self) -> bool {
         let polled = self.barrier.as_mut().map(|barrier| barrier.poll());
         matches!(polled, Some(Ok(Poll::Pending)))
     }
 
-    /// Returns true if the farewell has ended: the barrier has been released or has failed, or a channel that is left alone is free.
+    /// Returns true if the farewell has ended: its barrier was released or has failed,
+    /// or the only survivor has freed the channel.
     fn has_ended(&mut self, programmer: &mut BoxedProgrammer) -> bool {
         if self.barrier.is_some() {
             return !self.is_waiting();
@@ -400,19 +406,19 @@ impl Farewell {
             Ok(_) => programmer.give_back(self.channel).is_ok(),
             Err(_) => false,
         };
-        // Some dead nodes may have arrived and others not;
-        // the next job then gives the channel back.
+        // If only some of the dead nodes had entered, the request is never granted;
+        // the next job then frees the channel.
         self.kept = !freed && self.since.elapsed() >= ALONE;
         freed
     }
 }
 
 impl Lead {
-    /// Reads the board's identity and this node's number, and releases the channels of dead jobs.
+    /// Reads the board's identification and this node's number, and frees the channels of dead jobs.
     fn open(lines: Lines) -> Result<(Lead, u32), String> {
         let remote = lines.remote.clone();
         Self::identify(lines).map_err(|reason| {
-            // If a served board does not answer, the connection's error explains more than the line's.
+            // If a served board does not answer, the connection's error is more specific.
             let unanswered = remote.and_then(|remote| remote.check().err());
             unanswered.map_or(reason, |unanswered| unanswered.to_string())
         })
@@ -443,7 +449,7 @@ impl Lead {
         for channel in 0..identity.channels {
             let members = programmer.members(channel).map_err(|e| e.to_string())?;
             if members >> node & 1 == 1 {
-                // If lines of other nodes are not idle, the channel stays taken, and another one is used.
+                // If lines of other nodes are not idle, this channel stays taken, and another is used.
                 let _ = programmer.give_back(channel);
             }
         }
@@ -465,7 +471,7 @@ impl Lead {
         Ok((lead, node))
     }
 
-    /// Releases the channels that every node has left. Returns true if no farewell is pending.
+    /// Frees the channels that every node has left. Returns true if no farewell is pending.
     fn poll_farewells(&self) -> bool {
         let (Ok(mut departing), Ok(mut programmer)) = (
             self.departing.try_borrow_mut(),
@@ -482,16 +488,16 @@ impl Lead {
         let ended: Vec<Farewell> = departing
             .extract_if(.., |farewell| farewell.has_ended(&mut programmer))
             .collect();
-        // A channel that the board keeps for its dead members stays in use; its farewell is no longer awaited.
+        // A channel that stays taken because of dead members remains in use; its farewell is removed.
         departing.retain(|farewell| !farewell.kept);
         for Farewell {
             channel, barrier, ..
         } in ended
         {
             self.in_use.set(self.in_use.get() & !(1 << channel));
-            // The line is idle before the channel is given back; a port that has failed keeps its channel.
+            // The drop sets the line to idle; if the port has failed, the channel stays taken.
             drop(barrier);
-            // Every leader that sees the release tries; a later one finds the channel free, or taken again.
+            // Every leader that sees the release tries; a later one finds the channel free, or taken by others.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)
@@ -502,10 +508,10 @@ impl Lead {
         departing.is_empty()
     }
 
-    /// At the end of the job: retries to give back the channels for which the board's answer was lost.
-    /// Returns true if `node` is a member of none of them any more.
+    /// At the end of the job: repeats the requests to free channels whose reply was lost.
+    /// Returns true if `node` is no longer a member of any of them.
     ///
-    /// Not earlier, because a new communicator with the same members may have taken such a channel.
+    /// An earlier repetition could free a channel that a new communicator has taken.
     fn has_given_back(&self, node: u32) -> bool {
         let Ok(mut programmer) = self.programmer.try_borrow_mut() else {
             return false;
@@ -522,7 +528,7 @@ impl Lead {
     }
 }
 
-/// Finds the number of the node with these lines, by binary search.
+/// Determines the number of the node with these lines, by binary search.
 fn own_number(programmer: &mut BoxedProgrammer, nodes: u32) -> Result<u32, BoardError> {
     let mut candidates = u64::MAX >> (64 - nodes.clamp(1, 64));
     while candidates.count_ones() > 1 {
@@ -535,7 +541,7 @@ fn own_number(programmer: &mut BoxedProgrammer, nodes: u32) -> Result<u32, Board
     Ok(candidates.trailing_zeros())
 }
 
-/// Returns the lower half of the bits that are set.
+/// Returns the lower half of the set bits of `mask`.
 fn lower_half(mask: u64) -> u64 {
     (0..64)
         .filter(|bit| mask >> bit & 1 == 1)
@@ -543,10 +549,10 @@ fn lower_half(mask: u64) -> u64 {
         .fold(0, |half, bit| half | 1 << bit)
 }
 
-/// Returns true if this node is one of `nodes`.
+/// Returns true if this node is in the mask `nodes`; found out by a request to take a channel.
 ///
-/// The board checks membership first, and refuses all other requests unless the channel is free.
-/// If the request takes the channel, the channel is given back.
+/// The board checks membership first, and then refuses the request unless the channel is free.
+/// If the request takes the channel, this function frees it.
 fn is_among(programmer: &mut BoxedProgrammer, nodes: u64) -> Result<bool, BoardError> {
     let members = programmer.members(0)?;
     match programmer.take(0, nodes) {

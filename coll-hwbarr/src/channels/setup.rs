@@ -1,4 +1,4 @@
-//! Choice of the participating nodes and of a channel for a communicator.
+//! Setup of a communicator's channel: the choice of the participating nodes and of a free channel.
 
 use super::lines;
 use super::node_barrier::{ArrivalSlots, NodeBarrier};
@@ -14,7 +14,7 @@ use mpi_core::plugin::guest::{Comm, Common};
 /// an attempt fails if another communicator has taken the chosen channel first.
 const TRIES: u32 = 16;
 
-/// Checks without communication whether this communicator may get a channel.
+/// Checks without communication whether this communicator may use a channel.
 /// Returns the node port if it already exists.
 pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>>, String> {
     if comm.size() < 2 {
@@ -33,13 +33,13 @@ pub fn suits(settings: &Settings, comm: &Comm) -> Result<Option<Common<NodePort>
 struct Plan {
     /// The node of each rank.
     nodes: Vec<u8>,
-    /// The ranks that drive lines.
+    /// The ranks that drive lines, one per node.
     leaders: Vec<u32>,
-    /// Mask of the channels that some node cannot take.
+    /// Mask of the channels that at least one of the nodes cannot take.
     in_use: u8,
 }
 
-/// Sets up the channel; every rank of the communicator must call this.
+/// Sets up a channel for a communicator; every rank of the communicator must call this.
 /// `MPI_COMM_WORLD` creates the node port.
 pub fn bring_up(
     comm: &Comm,
@@ -64,7 +64,7 @@ pub fn bring_up(
         true => set_up_leaders(comm, &plan, &node_port, settings).map(Some),
         false => Ok(None),
     };
-    // The leaders have agreed among themselves; the other ranks receive the result here.
+    // The leaders have agreed among themselves; this call sends the result to the other ranks.
     let led = all.agree(led.map_err(Fault::Named))?;
     if let Some(timeout) = settings.timeout {
         node_port.detect_loss_within(timeout);
@@ -119,12 +119,10 @@ impl Plan {
         })
     }
 
-    /// Returns true if a node has several ranks.
     fn is_oversubscribed(&self) -> bool {
         self.nodes.len() > self.leaders.len()
     }
 
-    /// Returns the nodes, one bit each.
     fn members(&self) -> u64 {
         self.nodes.iter().fold(0, |mask, node| mask | 1 << node)
     }
@@ -145,8 +143,8 @@ impl Plan {
     }
 }
 
-/// Checks whether a channel can serve the ranks.
-/// Each entry of `places` has a rank's node, its leader flag, and its channels in use.
+/// Checks whether a channel can serve the ranks of a communicator.
+/// Each element of `places` has a rank's node, its leader flag (1), and the mask of its channels in use.
 fn check_plan(places: &[[u8; 3]]) -> Result<(), String> {
     let led = |node: u8| places.iter().any(|place| place[0] == node && place[1] != 0);
     if let Some(rank) = places.iter().position(|place| !led(place[0])) {
@@ -161,7 +159,7 @@ fn check_plan(places: &[[u8; 3]]) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds and takes a channel; every leader must call this.
+/// Chooses and takes a channel; every leader must call this.
 fn set_up_leaders(
     comm: &Comm,
     plan: &Plan,
@@ -187,8 +185,8 @@ fn set_up_leaders(
             Ok((channel, barrier))
         }
         Err(reason) => {
-            // All lines are idle, so the channel can be given back;
-            // if the board refuses, the next job gives it back.
+            // All lines are idle, so the channel can be freed;
+            // if the board refuses, the next job frees it.
             setup_group.fence()?;
             if setup_group.is_first() {
                 node_port.give_back(channel);
@@ -225,7 +223,7 @@ fn take_channel(
         if lost == [0] {
             let opened = opened.map_err(|failure| match failure {
                 OpenFailure::Fault(fault) => fault,
-                // Not reached: the first leader has broadcast that no leader lost the channel.
+                // Unreachable: the first leader has broadcast that no leader found the channel taken.
                 OpenFailure::Taken => Fault::Here(format!("channel {channel} is taken")),
             });
             return Ok((channel, setup_group.agree(opened)));
@@ -238,7 +236,7 @@ fn take_channel(
     ))
 }
 
-/// A callback of tests on a rank's thread, between the choice of a channel and the attempt to take
+/// A callback of tests, called on a rank's thread between choosing a channel and the attempt to take
 /// it.
 #[cfg(test)]
 pub(crate) mod chosen {
@@ -250,7 +248,7 @@ pub(crate) mod chosen {
         static CALL: RefCell<Option<Call>> = const { RefCell::new(None) };
     }
 
-    /// Sets the callback that this thread runs for each channel that its leader has chosen.
+    /// Sets this thread's callback, which receives each channel that the thread's leader has chosen.
     pub fn set(call: impl FnMut(u8) + 'static) {
         CALL.with_borrow_mut(|set| *set = Some(Box::new(call)));
     }
@@ -260,10 +258,10 @@ pub(crate) mod chosen {
     }
 }
 
-/// A communicator's channel.
+/// A communicator's channel with the data of this rank.
 struct Channel {
     rank: u32,
-    /// The number of the channel; `Some` at a leader.
+    /// The number of the channel; `None` at ranks that are not leaders.
     channel: Option<u8>,
     arrival_slots: Option<ArrivalSlots>,
     plan: Plan,
@@ -271,12 +269,12 @@ struct Channel {
 }
 
 impl Channel {
-    /// Returns the names of the communicator's nodes that are not in `arrived`, with their ranks, for messages to the user.
+    /// Returns the names and ranks, for messages, of the nodes that are not in the mask `arrived`.
     fn names(&self, arrived: u64) -> Vec<String> {
         let nodes = (0..MOST_NODES).filter(|node| self.plan.members() & !arrived & 1 << node != 0);
         let name = |node| {
             let mut ranks = self.plan.ranks_of(node);
-            // A leader knows more about its own node than the board does.
+            // A leader knows which ranks of its own node are late; the board does not.
             if node == self.node_port.node()
                 && let Some(arrival_slots) = self.arrival_slots
             {
@@ -301,7 +299,7 @@ impl Port for Channel {
     fn read_back(&self) -> Option<ReadBack> {
         let node = self.node_port.node();
         let Some(channel) = self.channel else {
-            // Only the leader can query the board, unless the leader itself is late.
+            // Only the leader can query the board. If it is late itself, its node's slots show the late ranks.
             let late = NodeBarrier::late(self.arrival_slots?, &self.plan.ranks_of(node));
             let sentence = match late.contains(&self.plan.leader_of(node)) {
                 true => sentence(&self.names(!(1 << node)), self.plan.leaders.len()),
@@ -327,7 +325,7 @@ impl Port for Channel {
     }
 
     fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, dead: &[u32]) {
-        // A node is lost when its leader dies.
+        // A node cannot continue when its leader has died.
         let leaders = self.plan.leaders.iter().filter(|rank| dead.contains(rank));
         let gone = leaders.fold(0, |gone, rank| gone | 1 << self.plan.node_of(*rank));
         if let (Some(channel), Some(wire)) = (self.channel, barrier.and_then(Barrier::into_wire)) {
@@ -335,7 +333,8 @@ impl Port for Channel {
         }
     }
 
-    /// Counts each barrier as it completes: a communicator that is never freed is not closed before the report is written.
+    /// Counts each barrier when it completes: a communicator may never be freed,
+    /// and its module is then not closed before the report is written.
     fn mark(&mut self, mark: Mark) {
         if matches!(mark, Mark::Leave) && self.plan.leaders.first() == Some(&self.rank) {
             self.node_port.count(|simulated| simulated.note_barrier());

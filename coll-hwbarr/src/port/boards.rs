@@ -1,7 +1,8 @@
-//! The port of the simulator's cascaded boards, in the memory that the ranks of a node share.
+//! The port of simulated cascaded boards, in memory that the ranks of a node share.
 //!
-//! Memory: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]). Rank 0 initialises them, and the
-//! others attach after a fence. Each field has the same writers as in [`sim`](super::sim).
+//! Memory layout: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]).
+//! Rank 0 initialises them, and the
+//! others attach after a fence. Each field is written by the same ranks as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;
@@ -15,18 +16,18 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::ptr::NonNull;
 
-/// The record that the nodes share, besides the wires.
+/// The record that the nodes share in addition to the wires.
 #[repr(C)]
 struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Nonzero once a node has warned the user.
+    /// Nonzero after a node has warned the user.
     warned: AtomicU32,
-    /// Number of releases before the program's first barrier.
+    /// Number of releases of the board before the program's first barrier.
     before: AtomicU64,
 }
 
-/// Offset of the words of the nodes in the shared record.
+/// Offset of the nodes' words in the shared memory, in bytes.
 const COUNTS: usize = 64;
 const ALIGN: usize = 128;
 const _: () =
@@ -36,23 +37,23 @@ pub struct SimBoards {
     comm: Comm,
     files: SimFiles,
     shared_record: &'static SharedRecord,
-    /// One word per node; see [`EndedNodes`].
+    /// One word per node in the encoding of [`EndedNodes`].
     barriers: &'static [AtomicU64],
     boards: Boards<'static>,
-    /// The way in which the program's barriers change the wires.
+    /// Whether a barrier of the program changes the wires one time or twice.
     level_changes: LevelChanges,
-    /// Records the start and end of this node's barriers; `None` without a record.
+    /// Records the start and end of this node's barriers for the waveform; `None` without a waveform.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
 
-/// Returns the tree for `ranks` ranks on at most `boards` leaf boards, none of which is empty.
+/// Returns the tree for `ranks` ranks on at most `boards` leaf boards, each with a rank or more.
 fn tree(ranks: usize, boards: usize) -> Tree {
     let share = ranks.div_ceil(boards);
     Tree::new(ranks, ranks.div_ceil(share))
 }
 
 impl SimBoards {
-    /// Creates or attaches to the boards; collective over the nodes, with one fence.
+    /// Creates the boards, or attaches to rank 0's; collective over the nodes, with one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, boards: u32) -> Result<SimBoards, String> {
         let nodes = comm.size() as usize;
         let tree = tree(nodes, boards as usize);
@@ -62,7 +63,7 @@ impl SimBoards {
         // SAFETY: `shared_memory` returned at least `start` bytes, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(start) }, len - start);
         let made = if comm.rank() == 0 {
-            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the counts as these boards only.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use the bytes after the counts only as these boards.
             // It stays mapped until the last rank frees its module, and modules own all borrows of it.
             unsafe { Boards::<'static>::init(place, len, &tree, files.record) }
                 .map(|_| ())
@@ -72,7 +73,7 @@ impl SimBoards {
         };
         comm.fence()?;
         made?;
-        // SAFETY: rank 0 has initialised the boards before the fence, and all ranks use this memory as these boards only.
+        // SAFETY: rank 0 has initialised the boards before the fence, and all ranks use this memory only as these boards.
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let boards = unsafe { Boards::<'static>::attach(place, len, &tree, files.record) }
             .map_err(|e| e.to_string())?;
@@ -100,7 +101,7 @@ impl SimBoards {
         }
     }
 
-    /// Writes the output files; only the last node to close calls this.
+    /// Writes the waveform and the report; only the last node to close calls this.
     fn write(&self) -> Result<(), String> {
         let report = || {
             let before = self.shared_record.before.load(Ordering::Relaxed);
@@ -149,8 +150,8 @@ impl Port for SimBoards {
     fn ready(&mut self, level_changes: LevelChanges) {
         self.level_changes = level_changes;
         if self.comm.rank() == 0 {
-            // Rank 0 enters the program's first barrier only after this load,
-            // so no such barrier can be released before.
+            // Rank 0 enters the program's first barrier only after it has read this count,
+            // so the count includes no release of the program's barriers.
             self.shared_record
                 .before
                 .store(self.boards.releases(), Ordering::Relaxed);
@@ -180,7 +181,7 @@ impl Port for SimBoards {
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, barriers: u64) -> Result<(), String> {
         drop(barrier);
         self.marks = None;
-        // A node may have died after the last barrier, so deaths are recorded here.
+        // A node may have died after the last barrier, so deaths are recorded again.
         self.ended_nodes().record_dead(&self.comm.failed_ranks());
         if self.ended_nodes().close(self.comm.rank(), barriers) {
             self.write()?;

@@ -1,4 +1,4 @@
-//! The simulator's wires with a fault at one node, for tests.
+//! A simulated port with a faulty wire at one node, for tests.
 
 use super::line::{EurekaPins, LineWires};
 use super::sim::Sim;
@@ -12,13 +12,13 @@ use mpi_core::plugin::guest::Comm;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Number of level changes, more than the self-test makes.
+/// Number of level changes before the fault occurs; the self-test makes fewer.
 const HEARD: u32 = 20;
 
 pub struct Broken {
     sim: Sim,
     defect: Option<Defect>,
-    /// True if the fault is in the eureka line, so the port must have one.
+    /// True if the fault is in the eureka line; the port must then have one.
     has_line: bool,
 }
 
@@ -77,7 +77,7 @@ impl Port for Broken {
     }
 }
 
-/// A wire from the eureka line that may be stuck high.
+/// A wire from the eureka line, which is stuck high at the faulty node.
 struct Told<I> {
     input: I,
     is_stuck: bool,
@@ -101,7 +101,7 @@ struct Output<O> {
     out: O,
     cut: bool,
     follows: Option<Rc<Cell<bool>>>,
-    /// Number of times that the level was set; `Some` if the fault depends on it.
+    /// Number of times that the output's level was set; `Some` if the fault depends on it.
     changes: Option<Rc<Cell<u32>>>,
 }
 
@@ -109,7 +109,7 @@ struct Input<I> {
     input: I,
     follows: Option<Rc<Cell<bool>>>,
     changes: Option<Rc<Cell<u32>>>,
-    /// The last level read before the wire broke.
+    /// The last level that was read before the wire broke.
     heard: bool,
 }
 

@@ -1,17 +1,17 @@
-//! The record, in memory that the ranks share, of the nodes of a simulated board that have ended.
+//! The record of which nodes of a simulated board have ended, in memory that the ranks share.
 //!
-//! A node ends once: either it closes and stores the number of its barriers,
+//! A node ends one time: either it closes and stores the number of its barriers,
 //! or a survivor records its death.
-//! The last node that closes writes the files. If no survivor records a death, no node is the last.
+//! The last node that closes writes the files. If a death is not recorded, no node is the last.
 
 use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Flag of a node that has closed; the other bits are the number of its barriers.
+/// Flag in the word of a node that has closed; the other bits are the number of its barriers.
 const CLOSED: u64 = 1 << 63;
-/// Flag of a node that is dead.
+/// Flag in the word of a node that has died.
 const DEAD: u64 = 1 << 62;
 
-/// One word per node, which is zero while the node is active, and the number of ended nodes.
+/// The nodes' words, each zero while its node is active, and the number of ended nodes.
 #[derive(Clone, Copy)]
 pub struct EndedNodes<'m> {
     pub nodes: &'m [AtomicU64],
@@ -19,15 +19,15 @@ pub struct EndedNodes<'m> {
 }
 
 impl EndedNodes<'_> {
-    /// Records the deaths of these nodes; every survivor may call this.
+    /// Records that these nodes have died; every surviving node may call this.
     pub fn record_dead(self, dead: &[u32]) {
         for node in dead {
             self.end(*node, DEAD);
         }
     }
 
-    /// Records that this node has closed after `barriers` barriers.
-    /// Returns true if it is the last node.
+    /// Records that node `node` has closed after `barriers` barriers.
+    /// Returns true if all nodes have now ended.
     pub fn close(self, node: u32, barriers: u64) -> bool {
         self.end(node, CLOSED | barriers & !DEAD)
     }
@@ -51,7 +51,7 @@ impl EndedNodes<'_> {
             return false;
         };
         let first = place.compare_exchange(0, word, Ordering::Relaxed, Ordering::Relaxed);
-        // SYNC POINT ended_nodes.ended: the last node sees everything that the others stored
+        // SYNC POINT ended_nodes.ended: the last node sees everything that the other nodes stored
         // before they ended.
         first.is_ok() && self.ended.fetch_add(1, Ordering::AcqRel) + 1 == self.nodes.len() as u32
     }
@@ -74,7 +74,6 @@ mod tests {
         assert!(all.close(1, 8));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);
         assert_eq!(all.dead(), [2, 3]);
-        // A node that has ended cannot end again.
         assert!(!all.close(3, 9));
         assert!(!all.close(1, 9));
         assert_eq!(all.barriers(), [7, 8, 0, 0]);

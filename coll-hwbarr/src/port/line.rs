@@ -1,13 +1,13 @@
-//! A node's end of the eureka line, without its pin types: see `barrier_driver::Eureka`.
+//! A node's connection to the eureka line: `barrier_driver::Eureka` without its pin types.
 
 use super::Fence;
 use barrier_driver::{Eureka, Found};
 use embedded_hal::digital::{InputPin, OutputPin};
 use std::task::Poll;
 
-/// A node's open end of the eureka line.
+/// A node's open connection to the eureka line.
 pub trait Line {
-    /// Raises the line and waits until it is high. Returns true if this node was the first of the round.
+    /// Raises the line and waits until it is high. Returns true if this node was the round's first.
     fn raise(&mut self) -> Result<bool, String>;
 
     /// Returns true if a node has raised the line.
@@ -17,19 +17,19 @@ pub trait Line {
     fn rest(&mut self) -> Result<(), String>;
 }
 
-/// The state of a node's end of the line.
+/// The state of a node's connection to the line.
 #[derive(Default)]
 pub enum LineEnd {
     #[default]
     Unopened,
     Open(Box<dyn Line>),
-    /// The members do not use the line.
+    /// The members do not use the line, because it could not be opened at all nodes.
     Refused,
 }
 
-/// The wires of an end of the line that is not open yet.
+/// A node's wires of the line, which are not open yet.
 pub trait LineWires {
-    /// Opens this end of the line; calls `fence` once.
+    /// Opens the wires at this node; calls `fence` one time.
     fn open(self: Box<Self>, fence: Fence) -> Result<Box<dyn Line>, String>;
 }
 
@@ -40,7 +40,8 @@ pub struct EurekaPins<O, I> {
     pub first: I,
 }
 
-/// Number of polls of the line after this node's wire has risen; a port access takes longer than the line's few clock edges.
+/// Number of polls in which the line must rise after this node's wire;
+/// one port access takes longer than the line's few clock edges.
 const POLLS: usize = 1000;
 
 impl<O, I> LineWires for EurekaPins<O, I>

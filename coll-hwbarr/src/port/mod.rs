@@ -1,8 +1,7 @@
-//! The ports that drive a node's wires, and the trait for the wires and the other data of the
-//! hardware.
+//! The ports that drive a node's wires, and the traits of barriers, wires and ports.
 //!
-//! A port's wires are embedded-hal pins under the one driver of crate `barrier-driver`. [`Wire`] and [`Barrier`] are that driver
-//! without its pin types, so a module works with any configured port.
+//! A port's wires are embedded-hal pins under the driver `barrier-driver`. [`Wire`] and [`Barrier`] are its interface
+//! without its pin types, so a module works with every port.
 
 pub mod boards;
 #[cfg(test)]
@@ -27,34 +26,34 @@ use std::time::Duration;
 /// Maximum number of nodes of a board.
 pub const MOST_NODES: u32 = 64;
 
-/// A node's end of the barrier, as the program's barriers use it.
+/// A node's handle of the hardware barrier, as the program's barriers use it.
 pub trait Barrier {
     /// Announces this node's arrival at the barrier.
     fn enter(&mut self) -> Result<(), String>;
 
-    /// Returns ready once the barrier has released this node.
+    /// Returns ready when the barrier has released this node.
     fn poll(&mut self) -> Result<Poll<()>, String>;
 
-    /// Returns true if the release wakes this process while it sleeps in the kernel.
+    /// Returns true if a release can wake this process while it sleeps in the kernel.
     fn wakes_sleepers(&mut self) -> bool {
         false
     }
 
-    /// As [`poll`](Self::poll), but sleeps in the kernel until a possible release, for at most `limit`.
+    /// As [`poll`](Self::poll), but first sleeps in the kernel until a possible release, at most `limit`.
     fn poll_asleep(&mut self, _limit: Duration) -> Result<Poll<()>, String> {
         self.poll()
     }
 
-    /// Returns the wire behind this barrier, at the member that drives one.
+    /// Returns the wire below this barrier, or `None` at a member that drives no wire.
     fn into_wire(self: Box<Self>) -> Option<Box<dyn Barrier>>;
 }
 
-/// An open wire pair, to be tested before programs use it as a barrier.
+/// An open wire pair, which is tested before programs use it as a barrier.
 pub trait Wire: Barrier {
     /// Returns the level of the wire while the node is in no barrier.
     fn idle_level(&self) -> PinState;
 
-    /// Runs the self-test; every node passes the same `late` nodes and takes part in every fence.
+    /// Runs the self-test; every node passes the same nodes `late` and enters every fence.
     fn self_test(
         &mut self,
         test: SelfTest,
@@ -63,8 +62,8 @@ pub trait Wire: Barrier {
         progress: &mut dyn FnMut(),
     ) -> Result<(), Fault>;
 
-    /// Makes each barrier a returning one, so that a node whose wire goes to `rest` in a reboot releases no node;
-    /// every node calls.
+    /// Makes each barrier a returning one: a rebooting node, whose wire has the level `rest`, releases no node;
+    /// every node must call this.
     fn returning(
         self: Box<Self>,
         rest: PinState,
@@ -73,19 +72,19 @@ pub trait Wire: Barrier {
     ) -> Result<Box<dyn Barrier>, Fault>;
 }
 
-/// A fault that a node found during setup, classified by how well its location is known.
+/// A fault that a node found during setup, classified by what is known about its location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// The fault is at this node.
     Here(String),
-    /// The fault is at an unknown node: this node only timed out.
+    /// The fault is at an unknown node: this node only reached a time limit.
     Somewhere(String),
     /// The fault is at the nodes that the message names, as determined from the data of all nodes.
     Named(String),
 }
 
 impl Fault {
-    /// Returns the message.
+    /// Returns the message about the fault.
     pub fn reason(self) -> String {
         match self {
             Fault::Here(reason) | Fault::Somewhere(reason) | Fault::Named(reason) => reason,
@@ -174,18 +173,18 @@ where
     }
 }
 
-/// The fence that the driver's `open` calls to synchronise with the other nodes.
+/// The fence that the driver's `open` calls, with which it synchronises with the other nodes.
 pub type Fence<'a> = &'a mut dyn FnMut() -> Result<(), String>;
 
 /// A node's port of version 1: one wire pair.
 pub trait Pair: Port {
-    /// Makes this node's wires idle; calls `fence` once.
+    /// Sets this node's wires to idle and opens them; calls `fence` one time.
     fn open(&mut self, fence: Fence) -> Result<Box<dyn Wire>, String>;
 }
 
-/// A node's port, while a communicator uses it.
+/// A node's port while a communicator uses it.
 pub trait Port {
-    /// Called after all nodes have opened and tested their wires; later barriers are the program's.
+    /// Called after all nodes have opened and tested their wires, before the program's barriers.
     fn ready(&mut self, _way: LevelChanges) {}
 
     /// Checks that the hardware answers, if the port can request that; the error is the reason.
@@ -198,47 +197,47 @@ pub trait Port {
         Ok(None)
     }
 
-    /// Returns the nodes that have not entered,
-    /// read from the hardware and from the ranks of this node.
-    /// Returns `None` if the port cannot read them.
+    /// Returns the nodes that have not entered, according to
+    /// the hardware and to the ranks of this node.
+    /// Returns `None` if the port cannot read the nodes.
     fn read_back(&self) -> Option<ReadBack> {
         None
     }
 
-    /// Returns true once, at one of the nodes that share this port's memory;
+    /// Returns true one time, at one of the nodes that share this port's memory;
     /// that node warns the user.
     fn may_warn(&self) -> bool {
         true
     }
 
-    /// Returns true if the board has a eureka line; the same at every node.
+    /// Returns true if the board has a eureka line; the result is equal at every node.
     fn has_line(&self) -> bool {
         false
     }
 
-    /// Returns this node's wires of the eureka line; called at most once.
+    /// Returns this node's wires of the eureka line; called at most one time.
     fn line(&mut self) -> Result<Box<dyn LineWires>, String> {
         Err("this port has no eureka line".into())
     }
 
-    /// Records that the program has entered or left a barrier.
+    /// Records that the program has entered a barrier or that a barrier was released.
     fn mark(&mut self, _mark: Mark) {}
 
-    /// Called when members are dead and the survivors leave; `barrier` is the barrier of this node.
+    /// Called when the survivors of a death stop using the hardware; `barrier` is this node's.
     fn lose(&mut self, barrier: Option<Box<dyn Barrier>>, _dead: &[u32]) {
         drop(barrier);
     }
 
-    /// Closes the port after the last barrier. `barriers` is the number of barriers passed;
-    /// `barrier` is the barrier that passed them, or `None` if the members have left the hardware.
+    /// Closes the port after the last barrier. `barriers` is the number of completed barriers;
+    /// `barrier` has performed them; `None` if the members have stopped using the hardware.
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
         drop(barrier);
         Ok(())
     }
 }
 
-/// Returns the nodes less than `nodes` whose bit in `arrived`, the mask of entered nodes,
-/// is not set.
+/// Returns those of the nodes 0 to `nodes` - 1 whose bit is not set
+/// in `arrived`, the mask of the nodes that have entered.
 pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
     (0..nodes).filter(|node| arrived >> node & 1 == 0).collect()
 }
@@ -246,22 +245,22 @@ pub fn missing_of(arrived: u64, nodes: u32) -> Vec<u32> {
 /// The result of [`Port::read_back`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadBack {
-    /// The sentence about the nodes, such as "node 3 (rank 3) has not entered".
+    /// The part of a message about the nodes, such as "node 3 (rank 3) has not entered".
     pub sentence: String,
     /// True if this member must warn the user, because rank 0 has not entered.
     pub speaks: bool,
 }
 
-/// The way in which barriers change the wires.
+/// Whether a barrier changes the wires one time or twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelChanges {
-    /// Each barrier changes the wires once.
+    /// Each barrier changes the wires one time.
     Once,
-    /// Each barrier changes the wires twice, starting at the idle level.
+    /// Each barrier changes the wires twice: from the idle level and back to it.
     Twice,
 }
 
-/// The event for [`Port::mark`].
+/// The events that [`Port::mark`] records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     Enter,
@@ -278,7 +277,7 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
             "{server} serves one board, and coll_hwbarr_boards is {boards}; coll_hwbarr_port sim has cascaded boards"
         )),
         Choice::Sim(_) | Choice::Rtl(..) => sim::suits(comm),
-        // Whether this rank reaches the server is known only after the connection.
+        // Only the attempt to connect shows whether this rank can reach the server.
         Choice::Served(..) => Ok(()),
         Choice::Wired(text) => wired::suits(text, comm),
         #[cfg(test)]
@@ -286,7 +285,7 @@ pub fn suits(choice: &Choice, boards: u32, comm: &Comm) -> Result<(), String> {
     }
 }
 
-/// Attaches the chosen port at this node; every node must call this.
+/// Attaches to the chosen port at this node; every node must call this.
 ///
 /// `timeout` is the time limit for the release of a barrier.
 pub fn attach(

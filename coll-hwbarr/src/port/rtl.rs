@@ -1,8 +1,9 @@
-//! The port of the RTL, which replaces the model: each rank loads the same Verilated barrier and steps the flip-flops of the simulator's board with it.
+//! The Verilated RTL, which replaces the model of the simulated board:
+//! each rank loads the same translation and updates the board's flip-flops with it.
 //!
-//! So no process hosts the RTL, and nothing is lost when a rank dies: the flip-flops are in shared memory,
-//! and the translation is a file in a cache, which the first rank creates while the others wait.
-//! Only that step needs Verilator. If there is neither Verilator nor a translation, the component refuses with the name of the package.
+//! So the RTL needs no process, and nothing is lost when a rank dies: the flip-flops are in shared memory,
+//! and the translation is a file in a cache. The first rank creates it while the others wait.
+//! Only this step needs Verilator. Without both, the component refuses and names the package to install.
 
 use crate::choice::RtlSource;
 use hdl::cache::Cache;
@@ -10,7 +11,7 @@ use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
 use mpi_base::privilege;
 use std::path::Path;
 
-/// Loads the RTL for `nodes` nodes.
+/// Loads the RTL of version 1 for `nodes` nodes.
 pub fn load(source: &RtlSource, nodes: usize) -> Result<&'static Rtl, String> {
     refuse_raised()?;
     let design = chosen(source, Design::toggle_barrier, Design::of_folder)?;
@@ -25,7 +26,8 @@ pub fn load_channels(source: &RtlSource, nodes: usize) -> Result<&'static Channe
     kept(ChannelRtl::build(design, nodes, &cache(source)?))
 }
 
-/// Refuses a set-user-ID program: the environment selects Verilator, the compiler and the folder from which their results are loaded.
+/// Returns an error in a set-user-ID program: the environment selects Verilator, the compiler
+/// and the folder from which their results are loaded.
 fn refuse_raised() -> Result<(), String> {
     match privilege::is_raised() {
         true => Err(
@@ -46,7 +48,7 @@ fn cache(source: &RtlSource) -> Result<Cache, String> {
     }
 }
 
-/// Returns the built-in design, or the one in the user's folder.
+/// Returns the built-in design, or the design in the user's folder.
 fn chosen<D>(
     source: &RtlSource,
     own: impl FnOnce() -> D,
@@ -58,7 +60,7 @@ fn chosen<D>(
     }
 }
 
-/// Leaks the loaded code: the board in the job's memory refers to it until the process ends.
+/// Leaks the loaded code, to which the board in the job's memory refers until the process ends.
 fn kept<T>(built: Result<T, CosimError>) -> Result<&'static T, String> {
     let built = built.map_err(|e| e.to_string())?;
     Ok(Box::leak(Box::new(built)))

@@ -1,8 +1,9 @@
-//! The port of the simulator's board over TCP: rank n is node n, on any host ([`barrier_board::served`]).
+//! The port of a simulated board in another process, over TCP ([`barrier_board::served`]):
+//! rank n is node n, on any host.
 //!
-//! A rank that receives a release wakes the sleeping ranks of its host:
+//! A rank that receives a release wakes the other ranks of its host that sleep:
 //! a sleeping rank does not read the server's notification on its own connection.
-//! Each rank has its own connection, so no state is shared with another process.
+//! Each rank has a connection of its own and shares no state with other processes.
 
 use super::line::{EurekaPins, LineWires};
 use super::{Barrier, Fence, LevelChanges, Pair, Port, Wire, missing_of};
@@ -18,24 +19,24 @@ struct Served<R> {
     server: Address,
     /// Time limit for the release of a barrier.
     timeout: Option<Duration>,
-    /// This rank's wires, before the driver takes them.
+    /// This rank's wires; `None` after the driver has taken them.
     wires: Option<(OutWire<R>, InWire<R>)>,
-    /// This rank's wires of the eureka line.
+    /// This rank's wires of the eureka line; `None` after they were taken.
     eureka: Option<EurekaWires<R>>,
-    /// The handle that reads the board; `None` once this node has closed.
+    /// The handle for reading the board's state; `None` after this node has closed.
     board_reader: Option<BoardReader<R>>,
     warned: Cell<bool>,
 }
 
-/// Returns the time limit during setup, for a connection to a board and for each answer.
+/// Returns the time limit during setup, for connecting to a board and for each of its answers.
 pub fn answer_limit(timeout: Option<Duration>) -> Duration {
     const LONGEST: Duration = Duration::from_secs(10);
-    // A busy machine needs this time even if the user's timeout is shorter.
+    // On a busy machine an answer may take this time, even if the user's timeout is shorter.
     const SHORTEST: Duration = Duration::from_secs(1);
     timeout.map_or(LONGEST, |timeout| timeout.clamp(SHORTEST, LONGEST))
 }
 
-/// Connects this rank to its node; fails if the board has another number of nodes.
+/// Connects this rank to its node; returns an error if the board has another number of nodes.
 pub fn attach(
     comm: &Comm,
     server: &Address,
@@ -75,7 +76,7 @@ pub fn attach(
 }
 
 impl<R: Fn()> Served<R> {
-    /// Returns the nodes that have entered, one bit each; `None` after this node has closed.
+    /// Returns the nodes that have entered, as a mask; `None` after this node has closed.
     fn arrived(&self) -> Result<Option<u64>, String> {
         let looked = self
             .board_reader
@@ -115,8 +116,8 @@ impl<R: Fn() + 'static> Port for Served<R> {
         Ok(arrived.map(|arrived| missing_of(arrived, self.nodes)))
     }
 
-    /// Returns true at the lowest waiting node, which warns the user;
-    /// the board reports the waiting nodes.
+    /// Returns true at the lowest node that waits in the barrier, which warns the user;
+    /// the board reports the nodes that wait.
     fn may_warn(&self) -> bool {
         let first = |arrived: u64| arrived == 0 || arrived.trailing_zeros() == self.rank;
         let is_first = self
@@ -143,8 +144,8 @@ impl<R: Fn() + 'static> Port for Served<R> {
 
     fn close(&mut self, barrier: Option<Box<dyn Barrier>>, _barriers: u64) -> Result<(), String> {
         drop(barrier);
-        // The pins have been dropped, so these are the last handles,
-        // and dropping them frees the node.
+        // The pins have been dropped, so dropping these last handles
+        // closes the connection and frees the node.
         (self.eureka, self.board_reader) = (None, None);
         Ok(())
     }

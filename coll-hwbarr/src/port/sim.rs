@@ -1,8 +1,10 @@
-//! The port of the simulator's live board, in the memory that the ranks of a node share.
+//! The port of the simulated board, in memory that the ranks of a node share.
 //!
-//! Memory: a [`SharedRecord`], then the board ([`Board`]). Rank 0 initialises them, and the others attach after a fence.
-//! Writers of the shared record: rank 0 writes `before` once; each node adds its edges and then ends in `ended` and `barriers`
-//! ([`EndedNodes`]), and the last to end writes the files. The first node that has to warn the user sets `warned`.
+//! Memory layout: a [`SharedRecord`], then the board ([`Board`]).
+//! Rank 0 initialises them, and the others attach after a fence.
+//! Writers of the shared record: rank 0 writes `before` one time.
+//! Each node adds its clock edges, and records its end in `ended` and `barriers`
+//! ([`EndedNodes`]); the last to end writes the files. The first node that warns the user sets `warned`.
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;
@@ -18,22 +20,22 @@ use mpi_base::atomic::{AtomicU32, AtomicU64, Ordering};
 use mpi_core::plugin::guest::{Comm, SharedMemory};
 use std::convert::Infallible;
 
-/// The record that the nodes of one board share, besides the wires.
+/// The record that the nodes of a board share in addition to the wires.
 #[repr(C)]
 struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Nonzero once a node has warned the user.
+    /// Nonzero after a node has warned the user.
     warned: AtomicU32,
-    /// Number of releases before the program's first barrier.
+    /// Number of releases of the board before the program's first barrier.
     before: AtomicU64,
-    /// Clock edges evaluated by the nodes' copies of the RTL.
+    /// Number of clock edges evaluated by the nodes' copies of the RTL.
     rtl_edges: AtomicU64,
-    /// One word per node; see [`EndedNodes`].
+    /// One word per node in the encoding of [`EndedNodes`].
     barriers: [AtomicU64; MOST_NODES as usize],
 }
 
-/// Offset of the board, which requires a multiple of 128.
+/// Offset of the board in the shared memory, in bytes; a board requires a multiple of 128.
 const BOARD: usize = 1024;
 const ALIGN: usize = 128;
 const _: () = assert!(size_of::<SharedRecord>() <= BOARD && BOARD.is_multiple_of(ALIGN));
@@ -43,11 +45,11 @@ pub struct Sim {
     files: SimFiles,
     shared_record: &'static SharedRecord,
     board: Board<'static>,
-    /// The RTL behind the wires, if it replaces the model.
+    /// The RTL that computes the board's outputs, if it replaces the model.
     rtl: Option<&'static Rtl>,
-    /// The way in which the program's barriers change the wires.
+    /// Whether a barrier of the program changes the wires one time or twice.
     level_changes: LevelChanges,
-    /// Records the start and end of this node's barriers; `None` without a record.
+    /// Records the start and end of this node's barriers for the waveform; `None` without a waveform.
     marks: Option<Box<dyn FnMut(Mark)>>,
 }
 
@@ -63,7 +65,7 @@ pub fn suits(comm: &Comm) -> Result<(), String> {
 }
 
 impl Sim {
-    /// Creates or attaches to the board; collective over the nodes, with one fence.
+    /// Creates the board, or attaches to rank 0's; collective over the nodes, with one fence.
     pub fn attach(comm: &Comm, files: &SimFiles, rtl: Option<&RtlSource>) -> Result<Sim, String> {
         let nodes = comm.size() as usize;
         let rtl = rtl.map(|source| rtl::load(source, nodes)).transpose();
@@ -72,7 +74,7 @@ impl Sim {
         // SAFETY: `shared_memory` returned at least `BOARD` bytes, so the offset is inside the allocation.
         let (place, len) = (unsafe { at.add(BOARD) }, len - BOARD);
         let made = if comm.rank() == 0 {
-            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use what follows the shared record as a board only.
+            // SAFETY: `shared_memory` returned zeroed, aligned memory, and all ranks use the bytes after the shared record only as a board.
             // It stays mapped until the last rank frees its module, and modules own all borrows of it.
             unsafe { Board::<'static>::init(place, len, nodes, files.record) }
                 .map(|_| ())
@@ -83,7 +85,7 @@ impl Sim {
         comm.fence()?;
         made?;
         let rtl = rtl?;
-        // SAFETY: rank 0 has initialised the board before the fence, and all ranks use this memory as a board only.
+        // SAFETY: rank 0 has initialised the board before the fence, and all ranks use this memory only as a board.
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let mut board =
             unsafe { Board::<'static>::attach(place, len) }.map_err(|e| e.to_string())?;
@@ -150,7 +152,7 @@ impl Sim {
         }
     }
 
-    /// Writes the output files; only the last node to close calls this.
+    /// Writes the waveform and the report; only the last node to close calls this.
     fn write(&self) -> Result<(), String> {
         let report = || {
             let before = self.shared_record.before.load(Ordering::Relaxed);
@@ -183,8 +185,8 @@ impl Port for Sim {
     fn ready(&mut self, level_changes: LevelChanges) {
         self.level_changes = level_changes;
         if self.comm.rank() == 0 {
-            // Rank 0 enters the program's first barrier only after this load,
-            // so no such barrier can be released before.
+            // Rank 0 enters the program's first barrier only after it has read this count,
+            // so the count includes no release of the program's barriers.
             self.shared_record
                 .before
                 .store(self.board.releases(), Ordering::Relaxed);
@@ -227,7 +229,7 @@ impl Port for Sim {
         self.shared_record
             .rtl_edges
             .fetch_add(edges, Ordering::Relaxed);
-        // A node may have died after the last barrier, so deaths are recorded here.
+        // A node may have died after the last barrier, so deaths are recorded again.
         self.ended_nodes().record_dead(&self.comm.failed_ranks());
         if self.ended_nodes().close(self.comm.rank(), barriers) {
             self.write()?;

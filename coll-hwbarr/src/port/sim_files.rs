@@ -1,4 +1,4 @@
-//! The simulator's output files, written when the last living node has closed: a waveform and a report.
+//! The simulator's output files, a waveform and a report, written by the last living node to close.
 
 use super::LevelChanges;
 use crate::choice::SimFiles;
@@ -9,39 +9,39 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-/// The report that `coll_hwbarr_sim_report` names.
+/// The report of a simulated board, written to the file that `coll_hwbarr_sim_report` names.
 #[derive(Serialize)]
 pub struct Report {
     nodes: usize,
     /// Number of boards, including those above the leaf boards.
     boards: usize,
-    /// The implementation of the board: the model or the RTL.
+    /// What computed the board's outputs: the model or the RTL.
     machine: &'static str,
-    /// Clock edges that the RTL has evaluated.
+    /// Number of clock edges that the RTL has evaluated.
     rtl_edges: u64,
-    /// Number of barriers released since the self-test; any other value than `barriers` is a fault.
+    /// Number of releases since the self-test; a difference from `barriers` is a fault.
     releases: u64,
     /// Number of returns to the idle level, with `coll_hwbarr_reboot`; the last one may be missing.
     returns: u64,
-    /// Number of barriers that the program passed over the wires.
+    /// Number of barriers that the program executed on the wires.
     barriers: u64,
     barriers_by_node: Vec<u64>,
-    /// The nodes that died; the numbers of their barriers are unknown and reported as 0.
+    /// The nodes that died; the number of their barriers is unknown and reported as 0.
     dead_nodes: Vec<u32>,
     releases_of_self_test: u64,
 }
 
-/// The number of releases of a machine.
+/// The numbers of level changes of a simulated board's release wire.
 #[derive(Clone, Copy)]
 pub struct Releases {
     /// Number of releases before the program's first barrier.
     pub before: u64,
-    /// Number of releases since the program's first barrier.
+    /// Number of level changes since the program's first barrier.
     pub changes: u64,
 }
 
 impl Report {
-    /// Builds the report of the model on `boards` boards.
+    /// Returns the report for `boards` boards that the model computed.
     pub fn of_model(
         boards: usize,
         level_changes: LevelChanges,
@@ -49,7 +49,7 @@ impl Report {
         barriers: Vec<u64>,
     ) -> Self {
         let Releases { before, changes } = counted;
-        // The wires were idle before the first change, so every second change is a return.
+        // The wires were idle before the first change, so every second change is a return to idle.
         let (releases, returns) = match level_changes {
             LevelChanges::Once => (changes, 0),
             LevelChanges::Twice => (changes.div_ceil(2), changes / 2),
@@ -68,12 +68,12 @@ impl Report {
         }
     }
 
-    /// Returns the report with these nodes marked as dead.
+    /// Returns the report with these nodes as dead nodes.
     pub fn without(self, dead_nodes: Vec<u32>) -> Self {
         Self { dead_nodes, ..self }
     }
 
-    /// Returns the report for the RTL, which has evaluated `rtl_edges` clock edges.
+    /// Returns the report for the RTL, with the number of clock edges that it has evaluated.
     pub fn of_rtl(self, rtl_edges: u64) -> Self {
         Self {
             machine: "rtl",
@@ -104,7 +104,7 @@ pub fn write(
     Ok(())
 }
 
-/// Warns the user that the waveform ends before the end of the run.
+/// Warns the user that the waveform ends before the job does, because `dropped` events did not fit.
 pub fn warn_of_missing(comm: &Comm, dropped: u64) {
     if dropped > 0 {
         comm.warn(&format!(
@@ -113,7 +113,7 @@ pub fn warn_of_missing(comm: &Comm, dropped: u64) {
     }
 }
 
-/// Writes a report as JSON, with a newline at the end.
+/// Writes a report as JSON, followed by a newline.
 pub fn write_report(path: &Path, report: &impl Serialize) -> std::io::Result<()> {
     let mut file = BufWriter::new(File::create(path)?);
     serde_json::to_writer_pretty(&mut file, report)?;

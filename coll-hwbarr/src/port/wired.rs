@@ -1,7 +1,7 @@
-//! A real port of this machine, such as a parallel port or GPIO lines, named by its text.
+//! The port for real hardware of this machine, such as a parallel port or GPIO lines, given by its name.
 //!
 //! Each node has its own wire pair, so a host with several ranks needs one port per rank:
-//! `{rank}` in the text is replaced by the rank's number.
+//! `{rank}` in the port's name is replaced by the rank's number.
 
 use super::{Fence, Pair, Port, Wire};
 use barrier_driver::ToggleBarrier;
@@ -9,18 +9,18 @@ use barrier_driver::last_resort::{self, Watch};
 use barrier_driver::ports::{self, BoxedWires, PORTS};
 use mpi_core::plugin::guest::Comm;
 
-/// The part of a port's text that the rank replaces.
+/// A placeholder in the port's name, replaced by the rank's number.
 pub const RANK: &str = "{rank}";
 
 pub struct Wired {
-    /// The wires, claimed for this process; `None` once the driver has taken them.
+    /// The wires, claimed for this process; `None` after the driver has taken them.
     wires: Option<BoxedWires>,
     place: String,
-    /// Returns the wire to idle even if the process ends abnormally.
+    /// A process that returns the wire to idle even if this process ends abnormally.
     _watch: Option<Watch>,
 }
 
-/// Checks that the text names a known kind of port.
+/// Checks that a port's name begins with a known type of port.
 pub fn is_known(text: &str) -> Result<(), String> {
     let name = text.split([':', ',']).next().unwrap_or(text).trim();
     if !PORTS.iter().any(|kind| kind.name == name) {
@@ -33,7 +33,7 @@ pub fn is_known(text: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks whether the text of a known port can serve this communicator; needs no communication.
+/// Checks whether the port with this name can serve this communicator; needs no communication.
 pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
     let here = comm.node_ranks();
     if here.len() > 1 && !text.contains(RANK) {
@@ -47,7 +47,7 @@ pub fn suits(text: &str, comm: &Comm) -> Result<(), String> {
 }
 
 impl Wired {
-    /// Claims the port for this process; the level of the wire does not change.
+    /// Claims the port for this process, without a change of the wire's level.
     pub fn attach(text: &str, comm: &Comm) -> Result<Wired, String> {
         let place = text.replace(RANK, &comm.rank().to_string());
         let wires = ports::open(&place).map_err(|e| e.to_string())?;

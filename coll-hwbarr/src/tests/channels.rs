@@ -1,4 +1,4 @@
-//! Version 2: channels for communicators, over the simulator and over parallel ports.
+//! Tests of version 2, channels for communicators, on the simulator and on emulated parallel ports.
 
 use super::*;
 use crate::channels::chosen;
@@ -13,7 +13,6 @@ const SIM: [(&str, &str); 2] = [("port", "sim"), ("version", "2")];
 /// Number of releases in the self-test of a channel.
 const TESTED: u64 = 2;
 
-/// Duplicates a communicator.
 fn dup(comm: &Comm) -> Comm {
     comm.engine()
         .block_on(comm.constructors().dup())
@@ -34,7 +33,7 @@ pub(super) fn pass(comm: &Comm, barriers: u32) {
     (0..barriers).for_each(|round| barrier::pass(comm, Form::Mixed, round));
 }
 
-/// Checks that the counts in the report of an idle board are consistent; returns the number of barriers.
+/// Checks the counts in the report of a board without open channels; returns the number of barriers.
 pub(super) fn consistent_barriers(files: &Files) -> u64 {
     let text = std::fs::read_to_string(files.report()).expect("a report");
     let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
@@ -42,7 +41,7 @@ pub(super) fn consistent_barriers(files: &Files) -> u64 {
     let channels = report["channels"].as_array().expect("channels");
     let releases: u64 = channels.iter().map(|c| count(&c["releases"])).sum();
     let [barriers, taken] = ["barriers", "channels_taken"].map(|what| count(&report[what]));
-    // Each channel has its self-test and its farewell.
+    // Each use of a channel adds the releases of its self-test and of its farewell.
     assert_eq!(releases, barriers + taken * (TESTED + 1), "{text}");
     assert!(channels.iter().all(|c| count(&c["members"]) == 0), "{text}");
     barriers
@@ -90,7 +89,7 @@ fn parts_of_the_world_have_channels_of_their_own() {
     assert_eq!(consistent_barriers(&files), 80 + 5 + 1);
 }
 
-/// Both halves have chosen channel 1 before the first half takes it, and the second half tries to take it after that.
+/// Both halves have chosen channel 1 before the first half takes it; then the second half tries.
 #[test]
 fn the_second_of_two_communicators_that_choose_one_channel_gets_the_next_one() {
     let [have_chosen, is_taken] = [(); 2].map(|()| Arc::new(Barrier::new(2)));
@@ -174,7 +173,7 @@ fn one_rank_and_one_node_need_no_channel() {
             message.contains("one rank has no other rank to wait for"),
             "{message}"
         );
-        // Ranks 1 and 3 lead no node.
+        // Ranks 1 and 3 are leaders of no node.
         let led = part(&world, world.rank() % 2);
         assert_eq!(verdict(&led).is_ok(), world.rank().is_multiple_of(2));
         pass(&led, 5);
@@ -230,7 +229,8 @@ fn a_version_that_is_none_is_refused() {
     );
 }
 
-/// A version 2 board of `nodes` nodes, whose ports have `data` in their latches; `None` if this process may not mount.
+/// Emulates `nodes` parallel ports of a version 2 board, with `data` in their latches;
+/// `None` if this process may not mount.
 fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     let board = ChannelBoard::power_on(nodes).expect("a board");
     let ports = (0..nodes).map(|node| board.port(node, data)).collect();
@@ -243,7 +243,8 @@ fn ports(nodes: usize, data: u8) -> Option<(ChannelBoard, Parports)> {
     }
 }
 
-/// The board has more nodes than the job, whose ranks find their numbers; old levels in the latches are no arrivals.
+/// The board has more nodes than the job, and the ranks determine their node numbers;
+/// old levels in the latches do not count as arrivals.
 #[test]
 fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     let Some((board, files)) = ports(5, 0b0000_0101) else {
@@ -268,7 +269,8 @@ fn jobs_over_parallel_ports_find_their_nodes_one_after_the_other() {
     }
 }
 
-/// A program may end with communicators that it has not freed: they have no farewell, but their barriers count.
+/// A program may end without freeing its communicators:
+/// their channels have no farewell, but their barriers count.
 #[test]
 fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
     let files = Files::new();
@@ -284,13 +286,13 @@ fn the_report_counts_barriers_of_a_communicator_that_is_never_freed() {
     let read: serde_json::Value = serde_json::from_str(&read).expect("JSON");
     let channels = read["channels"].as_array().expect("channels");
     let releases = channels.iter().filter_map(|c| c["releases"].as_u64());
-    // Only MPI_COMM_WORLD's channel has its farewell.
+    // Only the channel of MPI_COMM_WORLD has a farewell.
     let others = 2 * TESTED + 1;
     assert_eq!(releases.sum::<u64>(), files.count("barriers") + others);
     assert!(files.count("barriers") >= 10);
 }
 
-/// The model computes the waveform from the nodes' inputs, so it shows the releases that the board counted.
+/// The model computes the waveform from the nodes' inputs, so it shows the counted releases.
 #[test]
 fn the_last_node_writes_the_waveform_of_the_channels() {
     let files = Files::new();

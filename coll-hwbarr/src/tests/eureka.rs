@@ -1,10 +1,10 @@
-//! Rounds of the eureka line, also when the line or its hardware fails.
+//! Tests of rounds of the eureka line, also with a fault of the line or of its hardware.
 
 use super::served::{served, served_until};
 use super::*;
 use std::time::Duration;
 
-/// A round in which rank `finder` raises the line: all ranks see it and learn that it was `finder`.
+/// A round in which only rank `finder` raises the line: all ranks see this, and that it was the first.
 fn round(comm: &Comm, finder: u32) {
     comm.eureka().begin().expect("a round");
     let is_finder = comm.rank() == finder;

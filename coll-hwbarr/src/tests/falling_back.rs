@@ -1,4 +1,4 @@
-//! Fallback: if a barrier is not released in time, all members go on in software, together.
+//! Tests of the fallback: if a barrier is not released in time, all members continue in software.
 
 use super::*;
 use mpi_core::datatype::Scratch;
@@ -9,17 +9,17 @@ use std::time::Duration;
 
 const SOON: [(&str, &str); 2] = [("port", "sim"), ("timeout", "200ms")];
 
-/// Long enough for every rank, even if it waits for a core of a busy machine.
+/// A timeout in which every rank enters, even if it waits for a core of a busy machine.
 const IN_A_SECOND: [(&str, &str); 2] = [("port", "sim"), ("timeout", "1s")];
 
-/// Long enough for all others to have given up.
+/// Sleeps until all other members have stopped using the hardware.
 fn oversleep() {
     std::thread::sleep(Duration::from_millis(1000));
 }
 
 #[test]
 fn a_node_that_is_too_late_still_holds_everyone() {
-    // The jobs mostly sleep, so they run in parallel.
+    // The jobs sleep most of the time, so they run in parallel.
     std::thread::scope(|jobs| {
         for late in [0, 2, 4] {
             for form in [Form::Blocking, Form::Nonblocking] {
@@ -83,7 +83,8 @@ fn without_a_limit_it_waits_for_ever() {
     assert_eq!(files.count("releases"), 2);
 }
 
-/// One member misses a release that all others have seen; meanwhile they wait for its messages, and for each other in barriers of another communicator.
+/// One member misses a release that all others have seen. The others then wait for its messages,
+/// and for each other in barriers of another communicator.
 #[test]
 fn members_that_were_released_take_part_whatever_they_wait_for() {
     for deaf in [0, 2] {
@@ -115,7 +116,7 @@ fn members_that_were_released_take_part_whatever_they_wait_for() {
 
 #[test]
 fn giving_up_at_the_moment_of_the_release_agrees_with_it() {
-    // The limit is close to the duration of a barrier, so members give up before, during and after its release.
+    // The timeout is close to a barrier's duration: members stop before, during and after a release.
     for limit in ["1us", "20us", "100us", "500us"] {
         let set = [("port", "sim"), ("self_test", "0"), ("timeout", limit)];
         for form in [Form::Blocking, Form::Mixed] {

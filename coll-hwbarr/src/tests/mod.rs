@@ -1,6 +1,6 @@
-//! Tests of the component on the simulator. Ranks are threads of this process, and all calls use the C tables.
+//! Tests of the component on the simulator. Ranks are threads, and all calls use the C tables.
 
-/// Instantiates the barrier test suite (`coll::suite::barrier`) for the component with these parameters and job sizes.
+/// Instantiates the barrier test suite (`coll::suite::barrier`) for these parameters and job sizes.
 macro_rules! claims {
     ($set:expr, $sizes:expr) => {
         #[test]
@@ -91,7 +91,8 @@ fn world(engine: &Engine) -> Comm {
     engine.world().expect("a world")
 }
 
-/// Checks that the component is the first that serves this communicator's barriers; the error is its reason against it.
+/// Checks that the component is the first to serve this communicator's barriers;
+/// the error is its reason for refusing.
 fn verdict(comm: &Comm) -> Result<(), String> {
     let table = mpi_core::coll::Table::chosen(comm).expect("chosen");
     if table.chain(CallId::Barrier).next() == Some("hwbarr") {
@@ -110,7 +111,6 @@ fn blocking(comm: &Comm) {
         .expect("a barrier");
 }
 
-/// The folder of the simulator's output files.
 struct Files(TempDir);
 
 impl Files {

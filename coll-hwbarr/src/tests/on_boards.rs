@@ -1,8 +1,8 @@
-//! Barriers over the simulator's cascaded boards.
+//! Tests of barriers on simulated cascaded boards.
 
 use super::*;
 
-/// Number of barriers at the end of every job.
+/// Number of barriers that the end of every job adds.
 const LAST: u64 = 1;
 
 const BOARDS: [(&str, &str); 2] = [("port", "sim"), ("boards", "3")];

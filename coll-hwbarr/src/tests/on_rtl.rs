@@ -1,16 +1,16 @@
-//! Barriers of a job over the Verilated RTL; and over broken RTL, which shows that the RTL produces the results.
+//! Tests of barriers on the Verilated RTL, and on broken RTL, which shows that the RTL is used.
 
 use super::channels::{consistent_barriers, part, pass};
 use super::*;
 use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// The folder of translated RTL, beside this test program.
+/// Returns the cache folder of the translated RTL, beside this test program.
 pub(super) fn cache() -> PathBuf {
     let program = std::env::current_exe().expect("the program's path");
     program.with_file_name("rtl")
 }
 
-/// Returns true if the tools for the translation are installed; else prints what is missing.
+/// Returns true if the tools for the translation are installed; otherwise prints what is missing.
 fn can_translate() -> bool {
     for tool in [hdl::tool::Tool::VERILATOR, hdl::tool::Tool::CXX] {
         if !tool.is_there() {
@@ -47,17 +47,17 @@ fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
                 barrier::pass(&world, Form::Mixed, round);
             }
         });
-        // The end of the job is a barrier too.
+        // The end of the job is a barrier, too.
         assert_eq!(files.count("releases"), 21);
         assert_eq!(files.count("barriers"), 21);
-        // Three clock edges per release, and those of the self-test.
+        // Each release takes three clock edges; the releases of the self-test count, too.
         assert!(files.count("rtl_edges") >= 3 * 23);
         let wave = std::fs::read_to_string(&vcd).expect("a waveform");
         assert!(wave.contains("$enddefinitions"), "{wave}");
     }
 }
 
-/// The world and its halves have a channel each, which is taken, tested, used and given back on the RTL.
+/// The world and its halves each have a channel, which is taken, tested, used and freed on the RTL.
 #[test]
 fn three_communicators_have_channels_on_the_rtl() {
     if !can_translate() {
@@ -75,7 +75,7 @@ fn three_communicators_have_channels_on_the_rtl() {
         ];
         run(4, &set, |engine| {
             let world = world(engine);
-            // With two nodes the hardware serves a half only if that half has a leader on each of them.
+            // With two nodes the hardware serves a half only if the half includes a leader of each node.
             let half = part(&world, world.rank() % 2);
             assert_eq!(verdict(&world), Ok(()));
             let served = nodes == "0" || world.rank().is_multiple_of(2);
@@ -87,7 +87,7 @@ fn three_communicators_have_channels_on_the_rtl() {
         // The barriers of the served halves, those of the world, and the one at the end of the job.
         let halves = if nodes == "0" { 2 } else { 1 };
         assert_eq!(consistent_barriers(&files), halves * 20 + 10 + 1);
-        // Each bit of a frame passes a filter, and each barrier takes three edges.
+        // A filter delays each bit of a frame, and each barrier takes three clock edges.
         assert!(files.count("rtl_edges") > 3 * 51);
         let text = std::fs::read_to_string(files.report()).expect("a report");
         assert!(text.contains("\"machine\": \"rtl\""), "{text}");
@@ -122,7 +122,7 @@ fn channels_that_no_node_can_program_are_refused() {
     assert!(message.contains("wrong check"), "{message}");
 }
 
-/// Returns the component's message about this RTL, which is one of the two versions with one expression replaced.
+/// Returns the component's message for RTL with one expression of `file` replaced.
 fn said_of(sources: &[Source], file: &str, from: &str, to: &str) -> String {
     let version = if sources.len() == RTL.len() { "1" } else { "2" };
     let folder = tempfile::tempdir().expect("a folder");

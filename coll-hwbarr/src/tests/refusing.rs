@@ -1,9 +1,9 @@
-//! The refusals of the component, with their messages.
+//! Tests of the component's refusals and of their messages.
 
 use super::*;
 use mpi_core::comm::SplitKey;
 
-/// Returns the reason that rank 0 reports for the world with these parameters.
+/// Returns the reason that rank 0 reports for refusing the world with these parameters.
 fn refusal(ranks: u32, set: &[(&str, &str)]) -> String {
     run(ranks, set, |engine| verdict(&world(engine)))
         .remove(0)

@@ -1,4 +1,4 @@
-//! Returning barriers, which end at the idle level, for nodes that may reboot.
+//! Tests of returning barriers, which end at the idle level, for nodes that may reboot.
 
 use super::*;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn no_rank_leaves_before_all_have_entered_whatever_the_level_of_rest() {
     }
 }
 
-/// No node waits for the return; the last one may be missing when the job ends.
+/// No node waits for the return to idle, so the last return may be missing when the job ends.
 #[test]
 fn each_barrier_is_one_release_and_a_way_back() {
     for reboot in BOTH {

@@ -1,10 +1,10 @@
-//! Barriers over a board that a server on the loopback address provides.
+//! Tests of barriers on a board that a server at the loopback address provides.
 
 use super::*;
 use barrier_board::served::{Address, BoardObserver, Server, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Raises a flag when it is dropped, also when an assertion fails.
+/// Sets a flag when it is dropped, also when an assertion fails.
 struct Raised<'a>(&'a AtomicBool);
 
 impl Drop for Raised<'_> {
@@ -13,7 +13,8 @@ impl Drop for Raised<'_> {
     }
 }
 
-/// Runs `body` with the port text of a served board of `nodes` nodes, and with a function that stops the server.
+/// Runs `body` with the port parameter for a served board of `nodes` nodes,
+/// and with a function that stops the server.
 pub(super) fn served_until<T>(nodes: usize, body: impl FnOnce(&str, &(dyn Fn() + Sync)) -> T) -> T {
     let server = Server::bind(nodes, "127.0.0.1:0");
     run_until(server.expect("a port on the loopback address"), body)
@@ -41,7 +42,7 @@ fn run_until<T>(mut server: Server, body: impl FnOnce(&str, &(dyn Fn() + Sync)) 
     })
 }
 
-/// Runs `body` with the port text of a served board of `nodes` nodes.
+/// Runs `body` with the port parameter for a served board of `nodes` nodes.
 pub(super) fn served<T>(nodes: usize, body: impl FnOnce(&str) -> T) -> T {
     served_until(nodes, |text, _| body(text))
 }
@@ -79,7 +80,7 @@ fn sixty_ranks_share_a_served_board_and_leave_it_free() {
             (0..BARRIERS).for_each(|_| blocking(&world));
         });
         let View { board, connected } = view(text);
-        // Two releases are of the self-test, one is of the barrier at the end of every job.
+        // Three releases are not the program's: two of the self-test, one at the end of the job.
         assert_eq!(board.releases, BARRIERS + 3);
         assert_eq!((connected, board.arrived()), (0, 0));
     });
@@ -98,12 +99,12 @@ fn a_second_job_finds_the_board_as_it_needs_it() {
     });
 }
 
-/// Returns the reason that every rank reports for the world with this port.
+/// Returns, for each rank, its reason for refusing the world with this port.
 fn refusals(ranks: u32, text: &str) -> Vec<String> {
     run(ranks, &[("port", text)], |engine| {
         let world = world(engine);
         let message = verdict(&world).expect_err("it should have refused");
-        // The next component serves.
+        // The next component serves the barrier.
         blocking(&world);
         message
     })
@@ -164,7 +165,8 @@ fn a_rank_that_is_too_late_still_holds_everyone() {
     }
 }
 
-/// The server stops while some ranks are in the barrier and others are not; the barriers go on in software.
+/// The server stops while only some ranks are in the barrier;
+/// software completes this barrier and all later ones.
 #[test]
 fn a_server_that_ends_in_the_middle_is_no_error_of_the_program() {
     for form in [Form::Blocking, Form::Nonblocking] {
@@ -209,7 +211,7 @@ fn communicators_have_channels_of_a_served_board() {
                     }
                 });
                 let View { board, connected } = view(text);
-                // The self-test and the farewell of each of the two channels, and the barrier at the end of every job.
+                // Also counted: self-test and farewell of each of two channels, and the end of the job.
                 let made = board.releases - before;
                 assert_eq!(made, u64::from(2 * ROUNDS) + 2 * 3 + 1);
                 assert_eq!(connected, 0);

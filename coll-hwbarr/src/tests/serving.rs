@@ -1,8 +1,8 @@
-//! Barriers over the simulator's wires.
+//! Tests of barriers on the simulator's wires.
 
 use super::*;
 
-/// Number of barriers at the end of every job.
+/// Number of barriers that the end of every job adds.
 const LAST: u64 = 1;
 
 const SIM: [(&str, &str); 1] = [("port", "sim")];
@@ -30,7 +30,7 @@ fn the_model_counts_as_many_releases_as_there_were_barriers() {
     }
 }
 
-/// If a file cannot be written, its name is refused before the first barrier, not at the end of the job.
+/// A file that cannot be written is reported before the first barrier, not at the end of the job.
 #[test]
 fn the_name_of_a_file_that_cannot_be_written_is_refused_at_once() {
     let files = Files::new();

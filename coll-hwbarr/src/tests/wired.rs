@@ -1,4 +1,4 @@
-//! The component over real ports: the kernel's parallel port interface, emulated by a file system in front of the simulator's board.
+//! Tests on real ports: an emulated parallel port of the kernel, connected to the simulator's board.
 
 use super::*;
 use barrier_board::live::{Board, Memory, Wires};
@@ -15,7 +15,8 @@ use hdl::tool::ToolError;
 use std::thread;
 use std::time::Duration;
 
-/// Creates `nodes` ports of one board, the last one with the given cable from the barrier; `None` if this process may not mount.
+/// Creates `nodes` ports of one board; the last has the cable `last` from the barrier.
+/// Returns `None` if this process may not mount.
 fn ports(nodes: usize, last: Cable) -> Option<(Board<'static>, Parports)> {
     let memory = Memory::create(Board::layout_size(nodes, 0)).expect("memory for a small board");
     let board = Box::leak(Box::new(memory)).init(nodes, 0).expect("a board");
@@ -58,7 +59,7 @@ fn barriers_of_a_job_go_over_parallel_ports() {
             blocking(&world);
         }
     });
-    // The self-test has two releases per late node, and the job ends with a barrier.
+    // The self-test has two releases per late node, and the end of the job is a barrier.
     assert!(board.releases() >= 20, "{} releases", board.releases());
 }
 

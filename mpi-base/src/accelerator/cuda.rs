@@ -1,12 +1,17 @@
-//! CUDA, through the driver's library `libcuda.so.1`.
+//! Accelerator component for CUDA: calls the functions of the CUDA driver library `libcuda.so.1`.
 //!
-//! No real card has been tried: the tests use a library of their own with these functions.
+//! Never run on a real GPU: the tests load a stand-in library with the same functions.
 //!
-//! * `cuPointerGetAttributes` describes an address. It returns `CUDA_ERROR_INVALID_VALUE` or the type 0 for memory that CUDA does not know.
-//! * Memory of `cuMemCreate` and of a memory pool belongs to no context; a thread without one copies in the primary context of the device.
-//!   Such memory may have the type of the host although only a device reaches it, so its handle or its pool is checked too.
-//! * Memory of `cuMemAlloc` has a handle for other processes of the node; managed memory, pools and memory of `cuMemCreate` have none.
-//! * Copies go through the default stream of the calling thread, which waits for work in the legacy default stream.
+//! * `cuPointerGetAttributes` describes an address. For memory that CUDA does not know,
+//!   it returns `CUDA_ERROR_INVALID_VALUE` or the memory type 0.
+//! * Memory of `cuMemCreate` and of a memory pool belongs to no context;
+//!   a thread without a current context copies it in the device's primary context.
+//!   CUDA may report such memory as host memory although only a device reaches it,
+//!   so its allocation handle or its pool is checked too.
+//! * Memory of `cuMemAlloc` has an IPC handle for other processes of the node;
+//!   managed memory, pools and memory of `cuMemCreate` have none.
+//! * Copies use the thread's default stream (`CU_STREAM_PER_THREAD`),
+//!   which waits for work in the legacy default stream.
 
 use super::ipc::Mappings;
 use super::library::functions;
@@ -17,17 +22,17 @@ use super::{
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The component.
+/// The CUDA component, for the list of built-in accelerators.
 pub const COMPONENT: Component = Component {
     name: "cuda",
     resident: Cuda::resident,
 };
 
-/// Results of the library.
+/// Result codes (`CUresult`).
 const SUCCESS: c_int = 0;
 const NOT_READY: c_int = 600;
 
-/// `CUpointer_attribute`.
+/// Attributes of an address (`CUpointer_attribute`).
 const CONTEXT: c_int = 1;
 const MEMORY_TYPE: c_int = 2;
 const BUFFER_ID: c_int = 7;
@@ -35,7 +40,7 @@ const IS_MANAGED: c_int = 8;
 const DEVICE_ORDINAL: c_int = 9;
 const MEMPOOL_HANDLE: c_int = 17;
 
-/// `CUmemorytype`.
+/// Types of memory (`CUmemorytype`).
 const HOST: c_uint = 1;
 const DEVICE: c_uint = 2;
 const UNIFIED: c_uint = 4;
@@ -46,13 +51,13 @@ const AT_DEVICE: c_int = 1;
 /// `CU_STREAM_PER_THREAD`.
 const STREAM: *mut c_void = std::ptr::without_provenance_mut(2);
 
-/// `CU_STREAM_LEGACY`: the default stream of programs.
+/// `CU_STREAM_LEGACY`: the default stream of programs that do not choose per-thread streams.
 const LEGACY: *mut c_void = std::ptr::without_provenance_mut(1);
 
 /// `CU_EVENT_DISABLE_TIMING`.
 const WITHOUT_TIME: c_uint = 2;
 
-/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`.
+/// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`: enables access between the two devices when needed.
 const WITH_PEER_ACCESS: c_uint = 1;
 
 /// `CU_MEMHOSTREGISTER_PORTABLE`: pinned for all contexts.
@@ -138,7 +143,7 @@ functions! {
     }
 }
 
-/// The functions for events.
+/// The driver's functions for events; a driver that lacks one of them cannot copy asynchronously.
 struct Events {
     create: unsafe extern "C" fn(*mut *mut c_void, c_uint) -> c_int,
     record: unsafe extern "C" fn(*mut c_void, *mut c_void) -> c_int,
@@ -150,7 +155,7 @@ struct Events {
 /// The loaded driver library.
 struct Cuda(Driver);
 
-/// The memory of other processes that is open in this one.
+/// Allocations of other processes that are open in this process.
 static MAPPINGS: Mutex<Mappings> = Mutex::new(Mappings::new());
 
 fn mappings() -> MutexGuard<'static, Mappings> {
@@ -163,7 +168,7 @@ impl Cuda {
         Some(found.map(|driver| Box::new(Cuda(driver)) as Box<dyn Accelerator>))
     }
 
-    /// Converts the result of a function.
+    /// Converts the result code of a driver function to a `Result`.
     fn checked(&self, function: &'static str, code: c_int) -> Result<(), AcceleratorError> {
         match code {
             SUCCESS => Ok(()),
@@ -192,13 +197,13 @@ impl Cuda {
         }
     }
 
-    /// Returns the device of memory whose type is that of the host, if only a device reaches it.
+    /// Returns the device of memory that CUDA reports as host memory but that only a device reaches.
     fn device_behind(&self, at: *const u8, ordinal: c_int) -> Option<c_int> {
         self.device_of_handle(at)
             .or_else(|| self.device_of_pool(at, ordinal))
     }
 
-    /// Returns the device that the memory of `cuMemCreate` is on.
+    /// Returns the device that holds memory allocated by `cuMemCreate`; `None` for other memory.
     fn device_of_handle(&self, at: *const u8) -> Option<c_int> {
         let (retain, properties, release) = (
             self.0.retain_handle?,
@@ -226,7 +231,7 @@ impl Cuda {
         (found == SUCCESS && about.location.kind == AT_DEVICE).then_some(about.location.id)
     }
 
-    /// Returns the device that may access the pool that the memory is from.
+    /// Returns the device that can access this address's memory pool; `None` without a pool.
     fn device_of_pool(&self, at: *const u8, ordinal: c_int) -> Option<c_int> {
         let (attribute, access) = (self.0.attribute?, self.0.pool_access?);
         let mut pool = std::ptr::null_mut::<c_void>();
@@ -241,7 +246,7 @@ impl Cuda {
             id: ordinal.max(0),
         };
         let mut flags = 0;
-        // SAFETY: the pool is that of existing memory, and both results have the library's layout.
+        // SAFETY: the pool belongs to existing memory, and both results have the library's layout.
         let code = unsafe { access(&raw mut flags, pool, &raw mut location) };
         (code == SUCCESS && flags != 0).then_some(location.id)
     }
@@ -261,7 +266,7 @@ impl Cuda {
         }
         let mut context = std::ptr::without_provenance_mut::<c_void>(memory.context);
         if let (true, Some(retain)) = (context.is_null(), self.0.retain_primary) {
-            // The reference is kept: the context of the program's memory is in use until the process ends.
+            // The context is never released: it holds the program's memory until the process ends.
             // SAFETY: the result is a pointer.
             let code = unsafe { retain(&raw mut context, memory.device) };
             self.checked("cuDevicePrimaryCtxRetain", code)?;
@@ -295,7 +300,8 @@ impl Cuda {
         Ok(current.addr())
     }
 
-    /// Starts copies with `start`, and records an event after them. If the start fails, its copies have ended when the call returns.
+    /// Calls `start`, which starts copies, and records an event after them.
+    /// If `start` fails, its copies have ended when the call returns.
     fn flight(
         &self,
         mapping: u64,
@@ -328,7 +334,7 @@ impl Cuda {
         })
     }
 
-    /// Opens an allocation of another process, or returns it if it is open, for a copy in the context of this thread.
+    /// Opens an allocation of another process in this thread's context, or returns its open mapping.
     fn open(&self, owner: u64, from: &Export) -> Result<super::ipc::Mapping, AcceleratorError> {
         let (Some(open), Some(_)) = (self.0.ipc_open, self.0.ipc_close) else {
             return Err(self.has_no("memory of other processes"));
@@ -350,11 +356,11 @@ impl Cuda {
         Ok(all.add(owner, context, from, at))
     }
 
-    /// Closes an allocation of another process.
+    /// Closes the mapping of another process's allocation.
     fn close_mapping(&self, mapping: &super::ipc::Mapping) {
         let mut context = std::ptr::without_provenance_mut::<c_void>(mapping.context());
         if let Some(close) = self.0.ipc_close {
-            // A failure means that the context has ended, and the mapping with it.
+            // If the push fails, the context and its mappings no longer exist.
             // SAFETY: the library checks the context, and the address is that of an open mapping without users.
             unsafe {
                 if (self.0.push)(context) == SUCCESS {
@@ -365,7 +371,7 @@ impl Cuda {
         }
     }
 
-    /// Starts the copies of a strip.
+    /// Starts the copies of a strip's blocks on the stream.
     ///
     /// # Safety
     /// As [`Accelerator::copy`]; the host memory stays valid until the stream has been synchronized.
@@ -375,7 +381,7 @@ impl Cuda {
         {
             // SAFETY: the host blocks are valid by the contract of this function; the library copies the argument.
             let code = unsafe { copy_2d(&rows(direction, strip), STREAM) };
-            // A pitch may be longer than the device allows; then the blocks are copied one by one.
+            // Devices limit the pitch of a 2D copy; blocks with a longer stride are copied one by one.
             if code == SUCCESS {
                 return Ok(());
             }
@@ -400,7 +406,7 @@ impl Cuda {
     }
 }
 
-/// The description of a strip as a copy in two dimensions.
+/// Returns the strip as an argument of `cuMemcpy2DAsync`: one block per row.
 fn rows(direction: Direction, strip: Strip) -> Copy2d {
     let (host, device) = (strip.host, strip.device.addr() as Address);
     let to_host = direction == Direction::ToHost;
@@ -458,7 +464,7 @@ impl Accelerator for Cuda {
                 at.addr() as Address,
             )
         };
-        // The library is not initialized, or does not know the address.
+        // CUDA is not initialized, or the address is not CUDA memory.
         if code != SUCCESS {
             return None;
         }
@@ -485,7 +491,7 @@ impl Accelerator for Cuda {
             // SAFETY: the host blocks are valid by the contract of this function, and the stream is synchronized below.
             let mut started = strips.map(|strip| unsafe { self.start(direction, strip) });
             let started = started.find(Result::is_err).unwrap_or(Ok(()));
-            // Also after a failure: copies that were started use the host's memory.
+            // Executed also after a failure: copies that were started still access the host memory.
             // SAFETY: the stream exists in every context.
             let code = unsafe { (self.0.synchronize)(STREAM) };
             started?;
@@ -555,7 +561,7 @@ impl Accelerator for Cuda {
         if self.0.copy_unified.is_none() || self.events().is_none() {
             return None;
         }
-        // Only memory of `cuMemAlloc` has a context and a handle.
+        // IPC handles exist only for memory of `cuMemAlloc`, which has a context and is not managed.
         if memory.is_managed || memory.context == 0 {
             return None;
         }
@@ -571,7 +577,7 @@ impl Accelerator for Cuda {
                 self.checked("cuPointerGetAttribute", code)?;
                 let code = handle_of(&raw mut handle, base);
                 self.checked("cuIpcGetMemHandle", code)?;
-                // The other process's copy does not wait for this process's default stream.
+                // Wait for this process's default stream, because the other process's copy does not.
                 let code = (self.0.synchronize)(LEGACY);
                 self.checked("cuStreamSynchronize", code)?;
             }

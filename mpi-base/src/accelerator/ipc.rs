@@ -1,30 +1,32 @@
 //! Cache of other processes' device memory that is open in this process.
 //!
-//! Opening a handle costs more than most copies, so an allocation stays open until it must be closed.
-//! An allocation is identified by its process, its number and its handle: addresses are reused after a free, numbers are not.
-//! If an open allocation overlaps the addresses of a newer allocation of its process, it was freed, and is closed before the newer one is opened.
+//! Opening an IPC handle takes longer than most copies, so allocations stay open.
+//! The key of an allocation is its process, buffer ID and handle:
+//! an address is reused after a free, a buffer ID is not.
+//! An open allocation that overlaps a newer one of its process was freed,
+//! and is closed before the newer one is opened.
 
 use super::Export;
 
 /// Maximum number of open allocations.
 const MOST: usize = 32;
 
-/// An open allocation.
+/// An allocation of another process that is open in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapping {
-    /// Names it in [`Mappings::release`].
+    /// Identifies this mapping in [`Mappings::release`].
     pub number: u64,
     owner: u64,
     context: usize,
     export: Export,
     /// The address of the allocation in this process.
     pub at: u64,
-    /// Number of copies in flight that read it.
+    /// Number of copies in flight that use this mapping.
     users: u32,
     last_use: u64,
 }
 
-/// The open allocations.
+/// All allocations of other processes that are open in this process.
 #[derive(Default)]
 pub(super) struct Mappings {
     all: Vec<Mapping>,
@@ -39,7 +41,7 @@ impl Mappings {
         }
     }
 
-    /// Returns the open allocation of an export, if there is one, and counts one more copy of it.
+    /// Returns the mapping of an exported allocation with one more user; `None` if it is not open.
     pub fn lease(&mut self, owner: u64, context: usize, export: &Export) -> Option<Mapping> {
         self.count += 1;
         let is_same = |known: &&mut Mapping| {
@@ -54,8 +56,8 @@ impl Mappings {
         Some(*known)
     }
 
-    /// Removes and returns the allocations that must be closed before an export is opened; `None` if one of them is in use, so that the export cannot be
-    /// opened now.
+    /// Removes and returns the mappings that must be closed before `export` is opened.
+    /// `None` if a copy in flight uses one of them; then the allocation cannot be opened now.
     pub fn make_way(&mut self, owner: u64, export: &Export) -> Option<Vec<Mapping>> {
         let is_stale = |known: &Mapping| {
             let of = &known.export;
@@ -78,7 +80,7 @@ impl Mappings {
         Some(closed)
     }
 
-    /// Adds an allocation that was opened, in use by one copy.
+    /// Adds the mapping of an allocation just opened, with one user, and returns the mapping.
     pub fn add(&mut self, owner: u64, context: usize, export: &Export, at: u64) -> Mapping {
         self.count += 1;
         let mapping = Mapping {
@@ -94,7 +96,7 @@ impl Mappings {
         mapping
     }
 
-    /// Ends one copy of an allocation.
+    /// Subtracts one user (a copy that has ended) from the mapping `number`.
     pub fn release(&mut self, number: u64) {
         if let Some(known) = self.all.iter_mut().find(|known| known.number == number) {
             known.users = known.users.saturating_sub(1);
@@ -136,17 +138,17 @@ mod tests {
         let first = all.add(9, 0, &old, 1 << 40);
         all.add(9, 0, &other, 2 << 40);
         assert_eq!(all.lease(9, 0, &old).map(|m| m.at), Some(1 << 40));
-        // Another process, another context, another allocation.
+        // An export differs if its process, its context or its allocation differs.
         assert!(all.lease(8, 0, &old).is_none());
         assert!(all.lease(9, 1, &old).is_none());
         assert!(all.lease(9, 0, &new).is_none());
-        // Two copies read it.
+        // Two copies use the mapping.
         assert_eq!(all.make_way(9, &new), None);
         all.release(first.number);
         all.release(first.number);
         let closed = all.make_way(9, &new).unwrap_or_default();
         assert_eq!(closed.iter().map(|m| m.at).collect::<Vec<_>>(), [1 << 40]);
-        // The same address in another process is another allocation.
+        // Overlapping addresses in another process belong to another allocation.
         assert_eq!(all.make_way(8, &other).map(|closed| closed.len()), Some(0));
     }
 

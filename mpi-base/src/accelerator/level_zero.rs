@@ -1,17 +1,19 @@
-//! Level Zero, through its loader `libze_loader.so.1`.
+//! Accelerator component for Level Zero: calls the functions of its loader `libze_loader.so.1`.
 //!
-//! No real card has been tried: the tests use a library of their own with these functions.
+//! Never run on a real GPU: the tests load a stand-in library with the same functions.
 //!
-//! * A context is needed to ask about an address. Contexts of one driver know the memory of each other, so each driver gets one context of this module.
-//! * Copies use a synchronous immediate command list of each device, one thread at a time; a call returns when its copy is complete.
-//! * The library is never initialized here: until the program has done so there are no drivers, and no memory is recognised.
+//! * The query of an address needs a context, which recognises all memory of its driver;
+//!   so this component creates one context per driver.
+//! * Copies use one synchronous immediate command list per device, one thread at a time.
+//! * The program initializes the library. Until then there are no drivers,
+//!   and no memory is recognised.
 
 use super::library::functions;
 use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The component.
+/// The Level Zero component, for the list of built-in accelerators.
 pub const COMPONENT: Component = Component {
     name: "level_zero",
     resident: LevelZero::resident,
@@ -75,17 +77,18 @@ functions! {
     }
 }
 
-/// A device with the context of its driver and, once something was copied, a command list; handles as numbers.
+/// A device, its driver's context and, after the first copy, its command list,
+/// all as handles stored in integers.
 struct Device {
     device: usize,
     context: usize,
     list: Option<usize>,
 }
 
-/// The known contexts and devices. A device is identified by its index.
+/// The contexts and devices found until now. A device is identified by its index in this list.
 #[derive(Default)]
 struct Known {
-    /// A context of this module for each driver, together with the driver.
+    /// For each driver: the driver's handle and the context that this component has created.
     contexts: Vec<(usize, usize)>,
     devices: Vec<Device>,
 }
@@ -123,7 +126,7 @@ impl LevelZero {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Creates a context of each driver, once the program has initialized the library.
+    /// Creates a context for each driver; no effect until the program has initialized the library.
     fn find_drivers(&self, known: &mut Known) {
         let (mut number, mut drivers) = (0, [std::ptr::null_mut(); 16]);
         // SAFETY: with a null pointer the library stores the number of drivers.
@@ -154,7 +157,7 @@ impl LevelZero {
         }
     }
 
-    /// Returns the index of a device, or of the driver's first device for memory that belongs to none.
+    /// Returns the device's index; for memory of no device, that of the driver's first device.
     fn position(&self, known: &mut Known, at: (usize, usize), device: *mut c_void) -> Option<i32> {
         let (context, driver) = at;
         let mut device = device;
@@ -181,7 +184,7 @@ impl LevelZero {
         i32::try_from(position).ok()
     }
 
-    /// Returns the command list of a device.
+    /// Returns the device's command list, which the first call creates.
     fn list(&self, device: &mut Device) -> Result<*mut c_void, AcceleratorError> {
         if let Some(list) = device.list {
             return Ok(handle(list));
@@ -260,7 +263,7 @@ impl Accelerator for LevelZero {
         direction: Direction,
         strips: &mut dyn Iterator<Item = Strip>,
     ) -> Result<(), AcceleratorError> {
-        // A command list is used by one thread at a time, so the lock is held until the copies have ended.
+        // Only one thread may use a command list, so the lock is held until the copies have ended.
         let mut known = self.known();
         let device = usize::try_from(memory.device).ok();
         let Some(device) = device.and_then(|device| known.devices.get_mut(device)) else {
@@ -289,7 +292,7 @@ impl Accelerator for LevelZero {
         Ok(())
     }
 
-    /// The library has no function for memory that it has not allocated.
+    /// Always returns false: the library cannot pin memory that it has not allocated.
     unsafe fn pin(&self, _memory: &Memory, _at: *mut u8, _len: usize) -> bool {
         false
     }

@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_void};
 use std::ptr::NonNull;
 
-/// A library in the process; it stays loaded as long as the process lives.
+/// A shared library that is loaded in this process; it stays loaded until the process ends.
 #[derive(Debug)]
 pub struct Library(NonNull<c_void>);
 
@@ -20,16 +20,16 @@ impl Library {
         NonNull::new(unsafe { libc::dlopen(soname.as_ptr(), flags) }).map(Library)
     }
 
-    /// Returns the address of a function.
+    /// Returns the address of a function; `None` if the library does not define it.
     pub fn function(&self, name: &CStr) -> Option<NonNull<c_void>> {
         // SAFETY: the handle is valid, since it is never closed, and the name is a C string.
         NonNull::new(unsafe { libc::dlsym(self.0.as_ptr(), name.as_ptr()) })
     }
 }
 
-/// Defines a table of functions of a library, and `resident`, which fills it.
+/// Defines a table of a library's functions, and the function `resident`, which looks them up.
 ///
-/// An optional function may be absent.
+/// Functions marked optional may be missing in the library (`None`).
 macro_rules! functions {
     (
         $(#[$attribute:meta])* $table:ident of $soname:literal $(or $other:literal)*;
@@ -43,7 +43,7 @@ macro_rules! functions {
         }
 
         impl $table {
-            /// Returns the functions if the program has loaded the library.
+            /// Returns the table if the library is loaded, or an error if it lacks a required function.
             fn resident() -> Option<Result<$table, $crate::accelerator::Lacks>> {
                 let names = [$soname $(, $other)*];
                 let mut found = names.into_iter().filter_map(|name| {

@@ -1,14 +1,15 @@
 //! Accelerators: devices with their own memory, such as GPUs, and copies between device memory and host memory.
 //!
-//! A component calls the library of one vendor, which the program has loaded: no library is loaded here, and none is linked.
-//! Device memory has addresses that no other memory of the process has, so an address determines whether it is on a device.
-//! The host may not be able to read or write there; [`Accelerator::copy`] can.
+//! Each component calls one vendor's library, which the program must have loaded:
+//! this crate neither loads nor links it.
+//! A device address is unique in the process, so it determines whether memory is on a device.
+//! The processor may be unable to access device memory directly; [`Accelerator::copy`] can copy it.
 //!
-//! | component | library | tried on |
+//! | component | library | tested with |
 //! |---|---|---|
-//! | [`cuda`] | `libcuda.so.1` | the tests' library with these functions; no card |
+//! | [`cuda`] | `libcuda.so.1` | a stand-in library of the tests; no GPU |
 //! | [`rocm`] | `libamdhip64.so` | nothing |
-//! | [`level_zero`] | `libze_loader.so.1` | the tests' library with these functions; no card |
+//! | [`level_zero`] | `libze_loader.so.1` | a stand-in library of the tests; no GPU |
 //!
 //! Copies are not ordered with the program's streams, except for the default stream of CUDA and HIP:
 //! the program synchronises its streams before it passes a buffer.
@@ -31,14 +32,14 @@ pub use used::{add, are_in_use, close_all, named};
 
 use std::fmt;
 
-/// Memory of a device, as its library describes it.
+/// Properties of device memory, as reported by the accelerator's library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Memory {
-    /// True if the library moves its pages between host and device.
+    /// True if the memory is managed: the library migrates its pages between host and device.
     pub is_managed: bool,
     /// The context in which the memory was allocated; 0 if it belongs to none.
     pub context: usize,
-    /// The device's index, as the accelerator's library numbers its devices.
+    /// The device's index in the numbering of the accelerator's library.
     pub device: i32,
 }
 
@@ -85,7 +86,7 @@ impl fmt::Display for AcceleratorError {
 
 impl std::error::Error for AcceleratorError {}
 
-/// A library that the program has loaded and that lacks a function, so that it cannot be used.
+/// Error: the library is loaded but lacks a required function, so it cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lacks {
     /// The library's soname (file name for the loader).
@@ -104,12 +105,12 @@ impl fmt::Display for Lacks {
     }
 }
 
-/// The library of a vendor.
+/// The interface of an accelerator component: calls of one vendor's library.
 pub trait Accelerator: Sync + Send {
-    /// The name of the component, which is also that of its kind of memory (MPI 5.0, section 11.4.3).
+    /// Returns the component's name, also the name of its memory allocation kind (MPI 5.0, 11.4.3).
     fn name(&self) -> &'static str;
 
-    /// The library's display name, used in messages to the user.
+    /// Returns the library's display name, used in messages to the user.
     fn title(&self) -> &'static str;
 
     /// Returns the device memory at an address; `None` for memory of the host.
@@ -133,15 +134,15 @@ pub trait Accelerator: Sync + Send {
     /// The memory is mapped as long as the process lives.
     unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool;
 
-    /// Returns true if the library can copy while the caller does other work ([`Accelerator::begin`]).
+    /// Returns true if the library supports asynchronous copies ([`Accelerator::begin`]).
     fn has_flights(&self) -> bool {
         false
     }
 
-    /// Starts the copy of a strip.
+    /// Starts an asynchronous copy of a strip.
     ///
     /// # Safety
-    /// As [`Accelerator::copy`]; the host blocks stay valid until [`Accelerator::end`] has reported the end.
+    /// As [`Accelerator::copy`]; the host blocks stay valid until [`Accelerator::end`] reports the end.
     unsafe fn begin(
         &self,
         _memory: &Memory,
@@ -151,23 +152,24 @@ pub trait Accelerator: Sync + Send {
         Err(self.has_no("copies in flight"))
     }
 
-    /// Returns the outcome of a copy that was started, once; `None` while it is in flight. With `waits`, waits for the end of the copy and never returns
-    /// `None`.
+    /// Returns the result of an asynchronous copy, once; `None` while the copy is in flight.
+    /// With `waits`, waits until the copy has ended and never returns `None`.
     fn end(&self, _flight: Flight, _waits: bool) -> Option<Result<(), AcceleratorError>> {
         Some(Ok(()))
     }
 
-    /// Returns a handle of device memory for other processes of the node; earlier work of the default stream on the memory is complete then. `None` if the
-    /// memory has no handle.
+    /// Returns a handle of the memory for other processes of the node; `None` if it has none.
+    /// Before it returns, it waits for the default stream's earlier work on the memory.
     fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
         None
     }
 
-    /// Starts a copy from device memory of another process to memory of this process. The number of the other process must be the same for all its exports.
-    /// `near` is the memory at the target if it is on a device.
+    /// Starts a copy from another process's device memory to memory of this process.
+    /// `owner` is a number of the other process, which must be the same for all its exports.
+    /// `near` describes the target if the target is on a device.
     ///
     /// # Safety
-    /// If the target is in host memory it is valid for writing until [`Accelerator::end`] has reported the end.
+    /// A target in host memory is valid for writing until [`Accelerator::end`] reports the end.
     unsafe fn import(
         &self,
         _near: Option<&Memory>,
@@ -179,10 +181,10 @@ pub trait Accelerator: Sync + Send {
         Err(self.has_no("memory of other processes"))
     }
 
-    /// Closes the memory of other processes. The caller makes sure that no copy from it is in flight.
+    /// Closes all open memory of other processes, from which no copy may be in flight.
     fn close(&self) {}
 
-    /// Returns the error for a function that a component does not have.
+    /// Returns the error that the component lacks the operation `what`.
     fn has_no(&self, what: &'static str) -> AcceleratorError {
         AcceleratorError {
             title: self.title(),
@@ -192,24 +194,24 @@ pub trait Accelerator: Sync + Send {
     }
 }
 
-/// The accelerator of a library: `None` if the program has not loaded it.
+/// The result of looking for an accelerator's library: `None` if the program has not loaded it.
 pub type Resident = Option<Result<Box<dyn Accelerator>, Lacks>>;
 
 /// A component: its name, and a function that returns it if the program has loaded its library.
 pub struct Component {
-    /// The name in selections.
+    /// The component's name in user settings that select accelerators.
     pub name: &'static str,
     /// Returns the accelerator if the program has loaded its library.
     pub resident: fn() -> Resident,
 }
 
-/// The components, in the order in which they are asked about an address.
+/// All components, in the order in which they are queried about an address.
 pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
-/// Maximum length of a copy that is started as one: with several in flight, a library overlaps their steps.
+/// Maximum length of one copy call in bytes: a library overlaps the phases of several calls.
 const PIECE: usize = 1 << 20;
 
-/// Returns the blocks of a strip in pieces of at most [`PIECE`] bytes: device address, host address, length.
+/// Splits a strip into pieces of at most [`PIECE`] bytes: device address, host address, length.
 fn pieces(strip: Strip) -> impl Iterator<Item = (*mut u8, *mut u8, usize)> {
     (0..strip.blocks).flat_map(move |block| {
         let start = block * strip.stride;

@@ -1,15 +1,15 @@
-//! ROCm, through the library of HIP, `libamdhip64.so`.
+//! Accelerator component for ROCm: calls the functions of the HIP library `libamdhip64.so`.
 //!
-//! Untested: neither a card nor a library with these functions was available.
+//! Untested: neither a GPU nor a stand-in library with these functions was available.
 //!
-//! * The numbers of memory types changed between version 5 and version 6 of the library, whose names differ.
-//! * Addresses are the same in all contexts, so a copy needs no context of its own.
+//! * Version 6 renumbered the memory types; versions 5 and 6 have different file names.
+//! * An address is valid in all contexts, so a copy does not switch contexts.
 
 use super::library::functions;
 use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};
 use std::ffi::{c_int, c_uint, c_void};
 
-/// The component.
+/// The ROCm component, for the list of built-in accelerators.
 pub const COMPONENT: Component = Component {
     name: "rocm",
     resident: Rocm::resident,
@@ -36,7 +36,7 @@ struct Attributes {
     host_pointer: *mut c_void,
     is_managed: c_int,
     flags: c_uint,
-    /// Newer versions may have more fields.
+    /// Space for fields that newer versions of the library add.
     reserved: [u64; 8],
 }
 
@@ -53,10 +53,10 @@ functions! {
     }
 }
 
-/// The loaded library.
+/// The functions of the loaded HIP library.
 struct Rocm {
     hip: Hip,
-    /// True if memory types are numbered as in version 5.
+    /// True if the library numbers memory types as version 5 does.
     is_old: bool,
 }
 
@@ -78,7 +78,7 @@ impl Rocm {
         }
     }
 
-    /// Starts the copies of a strip.
+    /// Starts the copies of a strip's blocks on the stream.
     ///
     /// # Safety
     /// As [`Accelerator::copy`]; the host memory stays valid until the stream has been synchronized.
@@ -138,12 +138,12 @@ impl Accelerator for Rocm {
             flags: 0,
             reserved: [0; 8],
         };
-        // SAFETY: the result has the library's layout, with room for more fields.
+        // SAFETY: the result has the library's layout, and space for the fields of newer versions.
         let code = unsafe { (self.hip.attributes)(&raw mut found, at.cast()) };
         if code != SUCCESS {
             return None;
         }
-        // Device, unified, managed.
+        // The types of device memory, unified memory and managed memory.
         let on_device: &[c_int] = match self.is_old {
             true => &[1, 3, 4],
             false => &[2, 11, 3],
@@ -165,7 +165,7 @@ impl Accelerator for Rocm {
         // SAFETY: the host blocks are valid by the contract of this function, and the stream is synchronized below.
         let mut started = strips.map(|strip| unsafe { self.start(direction, strip) });
         let started = started.find(Result::is_err).unwrap_or(Ok(()));
-        // Also after a failure: copies that were started use the host's memory.
+        // Executed also after a failure: copies that were started still access the host memory.
         // SAFETY: the stream exists in every thread.
         let code = unsafe { (self.hip.synchronize)(STREAM) };
         started?;

@@ -1,24 +1,24 @@
-//! Names of device memory for other processes of the node.
+//! Descriptions of device memory that a process sends to other processes of the node.
 
-/// The length of a library's handle.
+/// Length of a library's IPC handle in bytes.
 pub const HANDLE: usize = 64;
 
-/// Part of an allocation in device memory, for other processes of the node.
+/// A part of a device allocation, described for other processes of the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Export {
-    /// The library's handle of the allocation.
+    /// The library's IPC handle of the allocation.
     pub handle: [u8; HANDLE],
-    /// The number of the allocation, which the library never reuses in its process.
+    /// The library's ID of the allocation, never reused within the process.
     pub buffer: u64,
-    /// The start address of the allocation in the exporting process, and its length.
+    /// Start address of the allocation in the exporting process.
     pub base: u64,
     /// Length of the allocation in bytes.
     pub size: u64,
-    /// Offset of the part in the allocation.
+    /// Offset of the part from the start of the allocation, in bytes.
     pub offset: u64,
 }
 
-/// The length of an encoded [`Export`].
+/// Length of an encoded [`Export`] in bytes.
 pub const ENCODED: usize = HANDLE + 4 * 8;
 
 impl Export {
@@ -29,7 +29,7 @@ impl Export {
         self.handle.into_iter().chain(words).collect()
     }
 
-    /// Decodes an export; `None` if the bytes have another length, or the part does not start in the allocation.
+    /// Decodes an export; `None` for another length, or if the part starts outside the allocation.
     pub fn decode(bytes: &[u8]) -> Option<Export> {
         let bytes: &[u8; ENCODED] = bytes.try_into().ok()?;
         let (handle, words) = bytes.split_at(HANDLE);
@@ -49,25 +49,25 @@ impl Export {
         (is_sound && export.offset < export.size).then_some(export)
     }
 
-    /// Returns true if the part has this number of bytes.
+    /// Returns true if at least `len` bytes of the allocation follow the part's offset.
     pub fn has(&self, len: usize) -> bool {
         len as u64 <= self.size - self.offset
     }
 
-    /// Returns true if another allocation of the same process overlaps the addresses of this one, so that one of the two was freed.
+    /// Returns true if the addresses overlap; in the same process, one allocation was then freed.
     pub fn overlaps(&self, base: u64, size: u64) -> bool {
         self.base < base.saturating_add(size) && base < self.base.saturating_add(self.size)
     }
 }
 
-/// A copy that was started, until [`super::Accelerator::end`] has reported its end.
+/// An asynchronous copy between its start and the result of [`super::Accelerator::end`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flight {
-    /// The library's event.
+    /// The library's event, which is recorded after the copy.
     pub event: usize,
-    /// The context of the event.
+    /// The context in which the event was created.
     pub context: usize,
-    /// The number of the mapping that the copy reads; 0: none.
+    /// The number of the mapping that the copy reads; 0 if it reads none.
     pub mapping: u64,
 }
 

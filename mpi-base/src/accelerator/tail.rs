@@ -1,8 +1,8 @@
-//! The last object in the loader's list, with which a process detects that a library was loaded later.
+//! Detects with one load that the process has loaded another library.
 //!
 //! The loader appends each object that it loads to a list (`link_map` in `<link.h>`, which debuggers read).
-//! So the field `l_next` of the last object is null until another one is loaded, and checking that costs one load.
-//! The last object is never unloaded from then on, since the list's entry is freed with it.
+//! The field `l_next` of the last object is null until another is loaded; checking it is one load.
+//! `find` prevents the unloading of the last object, which would free its list entry.
 
 use crate::atomic::AtomicUsize;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -31,14 +31,14 @@ pub struct Tail(&'static AtomicUsize);
 impl Tail {
     /// Finds the last object and keeps it in the process; `None` if the loader refuses.
     pub fn find() -> Option<Tail> {
-        // Another thread may load or unload a library meanwhile.
+        // Another thread may load or unload a library between the search and `dlopen`: retry.
         (0..3).find_map(|_| {
             let (last, name) = last_object()?;
             let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
             // SAFETY: the name is a C string; no code runs, since nothing is loaded.
             let handle = unsafe { libc::dlopen(name.as_ptr(), flags) };
             let kept = link_map(handle)?;
-            // SAFETY: `kept` is the entry of an object that is never unloaded, and the address of a field of it.
+            // SAFETY: `kept` is the entry of an object that is never unloaded; only the address of its field is formed.
             let next = unsafe { &raw const (*kept).next };
             // SAFETY: the loader writes the field with one store of a pointer, and the entry lives as long as the object.
             (kept == last).then(|| Tail(unsafe { &*next.cast::<AtomicUsize>() }))
@@ -51,7 +51,7 @@ impl Tail {
     }
 }
 
-/// Returns the list's entry of a handle of the loader.
+/// Returns the loader's list entry of an object opened by `dlopen`.
 fn link_map(handle: *mut c_void) -> Option<*mut LinkMap> {
     if handle.is_null() {
         return None;
@@ -62,7 +62,7 @@ fn link_map(handle: *mut c_void) -> Option<*mut LinkMap> {
     (code == 0 && !map.is_null()).then_some(map)
 }
 
-/// Returns the last entry of the list and the name of its object.
+/// Returns the last entry of the loader's list and the name of its object.
 fn last_object() -> Option<(*mut LinkMap, CString)> {
     // SAFETY: a null name denotes the program itself; nothing is loaded.
     let program = unsafe { libc::dlopen(std::ptr::null(), libc::RTLD_LAZY) };
@@ -88,7 +88,7 @@ unsafe extern "C" fn walk(
     // SAFETY: the entry is valid (above), and its name is a C string.
     let name = unsafe { CStr::from_ptr((*last).name) };
     search.1 = Some((last, name.to_owned()));
-    // One call is enough.
+    // A nonzero result ends the iteration after its first call.
     1
 }
 
@@ -103,7 +103,7 @@ mod tests {
             panic!("the loader's list has no last object")
         };
         assert_eq!(tail.word().load(Relaxed), 0);
-        // A library of the C library that tests do not use.
+        // A library that belongs to the C library and that the tests do not otherwise load.
         // SAFETY: the C library's own file, whose constructors have no effect.
         let loaded = unsafe { libc::dlopen(c"libBrokenLocale.so.1".as_ptr(), libc::RTLD_NOW) };
         if loaded.is_null() {

@@ -1,11 +1,14 @@
-//! Host memory that represents device memory during one message, and is filled from it only if a processor reads it.
+//! Twins: host memory that represents device memory during one message,
+//! and is filled from the device only if a processor reads it.
 //!
-//! The sender of a long message passes such memory to the engine instead of a finished copy.
-//! A receiver on the same node may then copy from device memory itself ([`Accelerator::export`]), and the host memory stays unused.
-//! Otherwise the message is sent in fragments, and each fragment waits only for the part that it needs ([`Twin::fill_to`]):
-//! the copies of the next pieces are in flight meanwhile.
+//! The sender of a long message passes a twin to the engine instead of a complete host copy.
+//! A receiver on the same node may copy from the device directly ([`Accelerator::export`]);
+//! the twin is then never filled.
+//! Otherwise the message is sent in fragments, each of which waits only for its own part
+//! of the twin ([`Twin::fill_to`]),
+//! while the copies of the next pieces are in flight.
 //!
-//! A program without such messages pays for one load of a counter where a message is not short ([`at`]).
+//! Without twins, a message that is not short costs one more load ([`at`]).
 
 use super::{Accelerator, AcceleratorError, Direction, Flight, Memory, PIECE, Strip};
 use std::collections::VecDeque;
@@ -13,7 +16,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of copies that are in flight while a fragment is sent.
+/// Maximum number of asynchronous copies in flight for one twin.
 const AHEAD: usize = 3;
 
 static ALL: Mutex<Vec<Arc<Twin>>> = Mutex::new(Vec::new());
@@ -31,13 +34,14 @@ pub struct Twin {
 
 #[derive(Default)]
 struct State {
-    /// Number of bytes whose copies to the host were started. `filled`: number of bytes whose copies have ended.
+    /// Number of bytes whose copies to the host have been started.
+    /// `filled`: number of bytes whose copies have ended.
     started: usize,
     filled: usize,
-    /// The copies in flight, each with the end of its piece in bytes.
+    /// The copies in flight, oldest first, each with the end of its piece in bytes.
     flights: VecDeque<(usize, Flight)>,
     failure: Option<AcceleratorError>,
-    /// Number of bytes that were copied to the device from another process's memory.
+    /// Number of bytes at the start of the message that another process's device has already sent.
     arrived: usize,
 }
 
@@ -45,7 +49,7 @@ fn all() -> MutexGuard<'static, Vec<Arc<Twin>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the twin whose host memory starts at this address.
+/// Returns the registered twin whose host memory starts at this address; `None` if no twin does.
 #[inline]
 pub fn at(host: *const u8) -> Option<Arc<Twin>> {
     match NUMBER.load(Acquire) {
@@ -60,7 +64,7 @@ fn find(host: *const u8) -> Option<Arc<Twin>> {
     all.iter().find(|twin| twin.host == host.addr()).cloned()
 }
 
-/// A registered twin; dropping it waits for its copies and ends the registration.
+/// A registered twin. Drop waits for its copies and removes it from the registry.
 pub struct Registered(Arc<Twin>);
 
 impl Registered {
@@ -88,7 +92,7 @@ impl Registered {
         Registered(twin)
     }
 
-    /// Returns the twin.
+    /// Returns the registered twin.
     pub fn twin(&self) -> &Twin {
         &self.0
     }
@@ -104,18 +108,18 @@ impl Drop for Registered {
 }
 
 impl Twin {
-    /// Returns the accelerator, its memory, and the address on the device.
+    /// Returns the accelerator, its memory, and the device address of the first byte.
     pub fn device(&self) -> (&'static dyn Accelerator, &Memory, *mut u8) {
         let at = std::ptr::with_exposed_provenance_mut(self.device);
         (self.by, &self.memory, at)
     }
 
-    /// Returns the length in bytes.
+    /// Returns the length of the host memory and of the device memory in bytes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there are no bytes.
+    /// Returns true if the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -124,14 +128,14 @@ impl Twin {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Prepares the twin for another message: the host memory has to be filled again.
+    /// Prepares the twin for another message: nothing is filled, and no copy has failed.
     pub fn restart(&self) {
         self.land_flights();
         *self.state() = State::default();
     }
 
-    /// Waits until the first `end` bytes of the host memory are those of the device, and starts the copies of the next pieces.
-    /// After a failure the content is arbitrary, and [`Twin::failure`] returns the reason.
+    /// Waits until the first `end` bytes are in host memory, and starts the next copies.
+    /// After a failed copy the bytes are arbitrary, and [`Twin::failure`] returns the error.
     pub fn fill_to(&self, end: usize) {
         let end = end.min(self.len);
         let mut state = self.state();
@@ -148,10 +152,10 @@ impl Twin {
         self.start_ahead(&mut state, end);
     }
 
-    /// Starts copies up to [`AHEAD`] pieces; a copy that cannot be asynchronous is complete at once.
+    /// Starts copies until [`AHEAD`] are in flight; without asynchronous copies, copies up to `end`.
     fn start_ahead(&self, state: &mut State, end: usize) {
         while state.started < self.len && state.failure.is_none() && state.flights.len() < AHEAD {
-            // Without copies in flight, pieces that no fragment needs yet would only delay this one.
+            // Synchronous copies of pieces beyond `end` would only delay this fragment.
             if !self.by.has_flights() && state.started >= end {
                 return;
             }
@@ -169,7 +173,7 @@ impl Twin {
         }
     }
 
-    /// Starts the copy of a piece; `None` if the copy has already ended.
+    /// Starts the copy of a piece; returns `None` if the copy was synchronous and has ended.
     fn start(&self, at: usize, len: usize) -> Result<Option<Flight>, AcceleratorError> {
         let strip = Strip {
             device: std::ptr::with_exposed_provenance_mut(self.device + at),
@@ -193,21 +197,21 @@ impl Twin {
         for (_, flight) in std::mem::take(&mut state.flights) {
             let _ended = self.by.end(flight, true);
         }
-        // A message that still refers to this twin starts no more copies.
+        // A message that still refers to this twin must not start more copies.
         state.started = self.len;
     }
 
-    /// Returns why the host memory could not be filled.
+    /// Returns the error of the first failed copy to the host memory, if any copy failed.
     pub fn failure(&self) -> Option<AcceleratorError> {
         self.state().failure.clone()
     }
 
-    /// Records that the first `bytes` bytes on the device are those of the message.
+    /// Records that the message's first `bytes` bytes were copied to the device directly.
     pub fn arrive(&self, bytes: usize) {
         self.state().arrived = bytes;
     }
 
-    /// Returns true if the first `bytes` bytes of the message are on the device already.
+    /// Returns true if the first `bytes` bytes were copied to the device directly ([`Twin::arrive`]).
     pub fn has_arrived(&self, bytes: usize) -> bool {
         self.state().arrived >= bytes.max(1)
     }

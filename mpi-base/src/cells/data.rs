@@ -2,13 +2,13 @@
 //!
 //! Between a member's [`super::Cells::has_room`] and its `publish`, no other member reads the cell.
 //! From then until all members have finished, no member writes the cell.
-//! So the cell's data need no atomics, which compilers move word by word,
-//! and a reader can use them in place.
+//! So the data need no atomics, which compilers copy word by word,
+//! and a reader can use the data in place.
 //! The model checker tracks only atomics, so under loom the data are accessed as atomic words.
 //!
-//! An access past the end of a cell is truncated.
-//! The caller that assigns the operation numbers chooses a cell that is long enough for the data,
-//! so it makes no such access.
+//! An access past the end of a cell is truncated to the cell.
+//! The caller that assigns the numbers (in `mpi-core/coll`) chooses cells that are long enough,
+//! so truncation never occurs.
 #![allow(unsafe_code)]
 
 use super::FIRST;
@@ -20,8 +20,8 @@ pub use plain::{change, show};
 #[cfg(loom)]
 pub use words::{change, show};
 
-/// Copies `data` to `buffer`, the start of a cell's data.
-/// The bytes in the cache line of the operation's number are written last.
+/// Copies `data` to `buffer`, the data bytes of a cell.
+/// The bytes in the cache line of the operation number are written last.
 #[inline(always)]
 pub fn lay(data: &[u8], buffer: &mut [u8]) {
     let len = data.len().min(buffer.len());
@@ -38,7 +38,7 @@ pub fn lay(data: &[u8], buffer: &mut [u8]) {
     }
 }
 
-/// Copies `data` to byte `at` of a cell's words.
+/// Copies `data` to a cell's words, from byte `at` on.
 #[inline]
 pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
     change(words, at, data.len(), |buffer| {
@@ -46,7 +46,7 @@ pub fn write(words: &[AtomicU64], at: usize, data: &[u8]) {
     });
 }
 
-/// Copies bytes from byte `at` of a cell's words to `out`.
+/// Copies a cell's bytes from byte `at` on to `out`, which determines the length.
 #[inline]
 pub fn read(words: &[AtomicU64], at: usize, out: &mut [u8]) {
     show(words, at, out.len(), |data| {
@@ -58,7 +58,7 @@ pub fn read(words: &[AtomicU64], at: usize, out: &mut [u8]) {
 mod plain {
     use super::AtomicU64;
 
-    /// Returns the start and length of the `len` bytes at `at`, truncated to the words' length.
+    /// Returns the address of byte `at` and the length `len`, truncated to the words' length.
     #[inline]
     fn part(words: &[AtomicU64], at: usize, len: usize) -> (*mut u8, usize) {
         let all = size_of_val(words);
@@ -67,17 +67,17 @@ mod plain {
         (start.wrapping_add(at), len.min(all - at))
     }
 
-    /// Calls `with` on the `len` bytes from byte `at` on, without a copy.
+    /// Calls `with` on `len` bytes of a cell from byte `at` on, without a copy.
     #[inline]
     pub fn show<T>(words: &[AtomicU64], at: usize, len: usize, with: impl FnOnce(&[u8]) -> T) -> T {
         let (start, len) = part(words, at, len);
-        // SAFETY: `part` stays inside of `words`. By the contract of `Cells::inspect` and
+        // SAFETY: `part` stays within `words`. By the contract of `Cells::inspect` and
         // `Cells::read` the caller has seen the data and has not finished the operation,
         // so no member writes them.
         with(unsafe { std::slice::from_raw_parts(start, len) })
     }
 
-    /// Calls `with` on the `len` bytes from byte `at` on, for writing.
+    /// Calls `with` on `len` bytes of a cell from byte `at` on, for writing.
     #[inline]
     pub fn change<T>(
         words: &[AtomicU64],
@@ -86,7 +86,7 @@ mod plain {
         with: impl FnOnce(&mut [u8]) -> T,
     ) -> T {
         let (start, len) = part(words, at, len);
-        // SAFETY: `part` stays inside of `words`, which may be written since they are atomics.
+        // SAFETY: `part` stays within `words`, which may be written since they are atomics.
         // By the contract of `Cells::fill` and `Cells::compose` the cell has space and is not
         // published, so no other member accesses it.
         with(unsafe { std::slice::from_raw_parts_mut(start, len) })

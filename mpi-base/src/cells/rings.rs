@@ -1,7 +1,7 @@
 //! Layout of the cells: consecutive rings of several cell lengths,
 //! and the address of an operation's cells in them.
 //!
-//! Every address follows from numbers that are the same on all members;
+//! Every address is computed from values that are the same on all members;
 //! this module accesses no memory.
 
 use super::{LINE, STEP, WORD};
@@ -17,13 +17,13 @@ pub const DEEPEST: u64 = 512;
 pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
 /// The initial depth of a ring. The depth grows with the number of operations up to its maximum:
-/// the first access to a page costs more than the accesses to its cells,
-/// and most communicators make few operations.
+/// the first access to a page costs more than all accesses to its cells,
+/// and most communicators execute few operations.
 /// Measured for 1 KiB from one of four ranks on two cores:
-/// the first thousand operations take 11 us each with an initial depth of 512.
+/// with an initial depth of 512, each of the first thousand operations takes 11 us.
 pub const DEEP_AT_FIRST: u64 = DEEPEST_UNORDERED;
 
-/// The initial depth of a ring whose cells have a page or more, so each cell touches new pages.
+/// The initial depth of a ring with cells longer than a page; each of its cells touches new pages.
 pub const LONG_AT_FIRST: u64 = 16;
 
 /// The depth of a growing ring is the number of operations divided by this constant and rounded
@@ -35,19 +35,19 @@ pub const GROWTH: u64 = 16;
 pub struct Ring {
     /// Size of a cell in bytes: a nonzero multiple of [`LINE`].
     pub cell: usize,
-    /// The number of operations that may be in progress before their cells are reused:
-    /// a power of two of at most [`DEEPEST`].
+    /// Maximum number of operations in progress; operation k reuses the cells of k - depth.
+    /// A power of two of at most [`DEEPEST`].
     pub depth: u64,
 }
 
 impl Ring {
     /// Returns the number of words of the cells of one operation:
-    /// the members' cells, then the result's cell with its arrivals in front.
+    /// the members' cells, then the counter of arrivals and the result cell.
     fn row(&self, members: u32) -> usize {
         (members as usize + 1) * self.cell / WORD + STEP
     }
 
-    /// Returns the depth of the ring before it grows.
+    /// Returns the initial depth of the ring.
     fn at_first(&self) -> u64 {
         let deep = match self.cell > PAGE {
             true => LONG_AT_FIRST,
@@ -69,10 +69,10 @@ impl Ring {
 /// Selects a cell of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CellOf {
-    /// The cell that only this member writes; members are numbered from 0.
+    /// The cell of the member with this number, counted from 0; only that member writes it.
     Of(u32),
-    /// The result's cell after all members' cells, with the arrivals in front.
-    /// The member that has the result writes it.
+    /// The result cell, which follows the members' cells and the counter of arrivals.
+    /// The member that computes the result writes it.
     Result,
 }
 
@@ -83,8 +83,8 @@ impl From<u32> for CellOf {
     }
 }
 
-/// Returns the number of words of the result's cell, for member cells of `cell` words.
-/// The result has one more line, of which the arrivals use one word.
+/// Returns the number of words of the result cell if a member's cell has `cell` words:
+/// one more line, of which the counter of arrivals uses one word.
 pub(super) const fn of_result(cell: usize) -> usize {
     cell + STEP - 1
 }
@@ -98,24 +98,24 @@ pub struct CellRing {
     cell: usize,
     depth: u64,
     at_first: u64,
-    /// The first operation at which the ring has its full depth.
+    /// The number of the first operation at which the ring has its full depth.
     grown: u64,
 }
 
 impl CellRing {
-    /// Returns the number of bytes that a member can publish.
+    /// Returns the number of data bytes that a member's cell holds.
     pub fn capacity(&self) -> usize {
         (self.cell - 1) * WORD
     }
 
-    /// Returns the number of bytes that a member can publish in a cell of `cell` bytes,
-    /// and the larger number of bytes of a result.
+    /// Returns the number of data bytes that a member's cell of `cell` bytes holds,
+    /// and the larger number that the result cell holds.
     pub const fn capacities(cell: usize) -> (usize, usize) {
         let words = cell / WORD;
         ((words - 1) * WORD, (of_result(words) - 1) * WORD)
     }
 
-    /// Returns the same ring, `words` words behind the position that [`cell_rings`] assigns.
+    /// Returns the same ring, `words` words after the position that [`cell_rings`] assigns.
     pub fn moved_by(self, words: usize) -> CellRing {
         CellRing {
             first: self.first + words,
@@ -123,7 +123,7 @@ impl CellRing {
         }
     }
 
-    /// Returns the number of operations that may always be in progress.
+    /// Returns the number of operations that may be in progress at any time: the initial depth.
     pub fn depth_at_first(&self) -> u64 {
         self.at_first
     }
@@ -143,11 +143,11 @@ impl CellRing {
         }
     }
 
-    /// Returns how many operations earlier an operation must be finished for operation `number` to
-    /// have free cells.
+    /// Returns a distance: if operation `number` - distance is finished,
+    /// the cells of operation `number` are free.
     ///
-    /// In the first round after the ring has grown,
-    /// the previous operation in the same cells is the old depth away.
+    /// In the first cycle after the ring has grown,
+    /// the previous operation in the same cells precedes by the old depth.
     #[inline(always)]
     fn space(&self, number: u64) -> u64 {
         let depth = self.depth_at(number);
@@ -163,7 +163,7 @@ impl CellRing {
         self.cell
     }
 
-    /// Returns the cells of operation `number`, whose data and result use this ring.
+    /// Returns the address of operation `number`'s cells; data and result are in this ring.
     #[inline(always)]
     pub fn address(&self, number: u64) -> CellAddress<'_> {
         let first = self.cells_of(number);
@@ -177,14 +177,14 @@ impl CellRing {
     }
 }
 
-/// The location of the cells of one operation.
+/// The address of one operation's cells.
 #[derive(Clone, Copy, Debug)]
 pub struct CellAddress<'t> {
     pub(super) number: u64,
     pub(super) cell_ring: &'t CellRing,
     /// Index of the first word of the members' cells.
     pub(super) first: usize,
-    /// The ring of the result; the next field is the index of the result's first word.
+    /// The ring of the result cell; the next field is the index of the result cell's first word.
     pub(super) ring_of_result: &'t CellRing,
     pub(super) first_of_result: usize,
 }
@@ -196,15 +196,15 @@ impl<'t> CellAddress<'t> {
         self.number
     }
 
-    /// Returns how many operations earlier all members must have finished,
-    /// so that the cells are free.
+    /// Returns a distance: if all members have finished operation number - distance,
+    /// this operation's cells are free.
     #[inline(always)]
     pub(super) fn depth(&self) -> u64 {
         let space = self.cell_ring.space(self.number);
         space.min(self.ring_of_result.space(self.number))
     }
 
-    /// Returns the same operation with its result in another ring.
+    /// Returns the address of the same operation, with its result cell in another ring.
     #[inline(always)]
     pub fn with_result(self, cell_ring: &'t CellRing) -> CellAddress<'t> {
         CellAddress {
@@ -215,14 +215,14 @@ impl<'t> CellAddress<'t> {
     }
 }
 
-/// Returns the depth of a ring that has not yet reached its full depth.
+/// Returns the depth at operation `number` of a ring that has not yet reached its full depth.
 #[cold]
 fn depth_before(number: u64, at_first: u64) -> u64 {
     let share = (number / GROWTH).max(1);
     (1 << share.ilog2()).max(at_first)
 }
 
-/// Returns the layouts of these rings in the memory of `members` members' cells.
+/// Returns the layouts of consecutive rings in the shared words, for `members` members.
 pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
     let mut end = before_rings(members);
     let cell_ring = |ring: &Ring| {
@@ -243,7 +243,7 @@ pub fn cell_rings(members: u32, rings: &[Ring]) -> Vec<CellRing> {
     rings.iter().map(cell_ring).collect()
 }
 
-/// Returns the number of words that these rings need for `members` members.
+/// Returns the number of shared words that these rings need for `members` members.
 pub fn words(members: u32, rings: &[Ring]) -> usize {
     let of_rings: usize = rings.iter().map(|ring| ring.words(members)).sum();
     before_rings(members) + of_rings
@@ -257,7 +257,7 @@ fn before_rings(members: u32) -> usize {
 mod tests {
     use super::*;
 
-    /// Every operation waits for the end of all earlier operations that have used its cells.
+    /// An operation has space only after all earlier operations in its cells are finished.
     #[test]
     fn what_lay_in_cells_before_is_finished_when_they_have_room_however_deep_the_ring_is_by_then() {
         let rings = [1, 4, 64, 128, 256, DEEPEST].map(|depth| Ring { cell: LINE, depth });

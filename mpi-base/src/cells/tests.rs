@@ -1,4 +1,4 @@
-//! Tests of cells; the members are values in one process.
+//! Tests of cells; the members are values in one process and share one vector.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn what_one_shows_others_read_from_any_byte_on() {
     }
 }
 
-/// Data that fit into the number's line, and data that do not; later bytes stay unchanged.
+/// Data in the cache line of the number, and longer data; bytes after the data stay unchanged.
 #[test]
 fn data_of_every_length_are_shown_as_they_were() {
     let data: Vec<u8> = (0..200).map(|i| i as u8 | 1).collect();
@@ -85,9 +85,9 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
         let has_room = |number| a.has_room(cell_ring.address(number));
         assert!(has_room(depth) && !has_room(depth + 1));
     }
-    // A result that is longer than the members' data has fewer free cells.
+    // A longer result is in the other ring, which has fewer free cells.
     assert!(!a.has_room(tracks[0].address(LONG.depth + 1).with_result(&tracks[1])));
-    // The operations finish out of order: the first one is finished last.
+    // The operations finish in reverse order.
     for number in [3, 2, 1] {
         assert!(!a.has_room(tracks[1].address(LONG.depth + number)));
         a.finish(number);
@@ -153,7 +153,7 @@ fn the_last_to_arrive_is_told_so_and_sets_the_count_back() {
     }
 }
 
-/// An operation may finish before the first one, if the ring's maximum depth separates them.
+/// An operation may finish before an earlier one if the ring is deep enough for both.
 #[test]
 fn whatever_may_be_under_way_may_end_in_any_order() {
     let deep = Ring {
@@ -170,7 +170,7 @@ fn whatever_may_be_under_way_may_end_in_any_order() {
     assert!(cells.has_finished(0, DEEPEST_UNORDERED));
 }
 
-/// Offers of several operations are claimed one by one, and a slot can be reused for a new offer.
+/// Each offer is claimed by one member, and the word of a claimed offer can have a new offer.
 #[test]
 fn an_offer_is_claimed_once() {
     let memory = board(2, &[SHORT]);

@@ -1,4 +1,4 @@
-//! A model of the bitmap without an inbox.
+//! A model of the bitmap alone, without an inbox.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -6,7 +6,7 @@ use loom::thread;
 use super::check;
 use crate::bitmap::Bitmap;
 
-/// SYNC POINT bitmap.word alone: each bit that is set is taken exactly once.
+/// SYNC POINT bitmap.word: each bit that is set is taken exactly one time.
 #[test]
 fn every_mark_is_taken_once() {
     check(|| {

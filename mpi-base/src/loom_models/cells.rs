@@ -1,4 +1,4 @@
-//! Models of cells: no cell is overwritten while a member still reads it, and each offer is claimed once.
+//! Models of cells: no cell is overwritten while it is read, and each offer is claimed once.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -19,7 +19,6 @@ const RINGS: [Ring; 2] = [
     },
 ];
 
-/// Creates cells for two members in memory of this process.
 fn cells() -> Arc<Vec<AtomicU64>> {
     let words = cells::words(2, &RINGS);
     Arc::new((0..words).map(|_| AtomicU64::new(0)).collect())
@@ -45,8 +44,8 @@ fn read_word(
     u64::from_ne_bytes(word)
 }
 
-/// SYNC POINT cells.shown, cells.finished: each member publishes a number and reads the other
-/// member's number of the same operation.
+/// SYNC POINT cells.shown, cells.finished: each member publishes a value and reads the other
+/// member's value of the same operation.
 #[test]
 fn a_cell_holds_its_data_until_all_have_read_them() {
     check(|| {
@@ -73,12 +72,12 @@ fn a_cell_holds_its_data_until_all_have_read_them() {
     });
 }
 
-/// One producer continues without waiting, in cells that are reused at different times.
+/// One member publishes without waiting for the other's data, in cells of two rings.
 #[test]
 fn a_rank_that_runs_ahead_writes_no_cell_that_is_still_read() {
     check(|| {
         let memory = cells();
-        // The third operation has the same cell as the first; the second is in the other ring.
+        // The third operation uses the same cell as the first; the second operation uses the other ring.
         let cell_ring = |number: u64| cells::cell_rings(2, &RINGS)[usize::from(number == 2)];
         let giver = {
             let memory = memory.clone();
@@ -105,8 +104,8 @@ fn a_rank_that_runs_ahead_writes_no_cell_that_is_still_read() {
     });
 }
 
-/// SYNC POINT cells.offered: either the second member continues from the first member's data,
-/// or the first member does it for the second, but not both.
+/// SYNC POINT cells.offered: either the second member completes its own cell,
+/// or the first member claims the offered cell and completes it, but not both.
 #[test]
 fn an_offer_is_taken_up_by_one_of_two() {
     check(|| {
@@ -155,7 +154,7 @@ fn an_offer_is_taken_up_by_one_of_two() {
 }
 
 /// SYNC POINT cells.arrivals: the last member to arrive computes for both,
-/// and the count also serves the next operation.
+/// and the counter of arrivals is reset for the next operation.
 #[test]
 fn the_last_to_arrive_has_what_all_show_and_all_have_its_result() {
     check(|| {

@@ -1,6 +1,7 @@
-//! Models of the protocol by which waiting threads of one process poll, follow a leader or lead (`mpi-abi/src/lock/`).
+//! Models of the lock's waiting protocol (`mpi-abi/src/lock/`):
+//! threads of one process poll, follow a leader, or become the leader.
 //!
-//! The lock is in another crate, so the models repeat its steps in the lock's order.
+//! The lock is in another crate, so the models repeat its operations in the lock's order.
 
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -8,7 +9,7 @@ use loom::thread;
 use super::check;
 use crate::atomic::{AtomicBool, AtomicU32, Ordering, fence};
 
-/// The words of the lock by which followers and polling threads communicate.
+/// The shared words by which followers and polling threads communicate.
 struct Words {
     leader: AtomicU32,
     yielding: AtomicU32,
@@ -34,7 +35,7 @@ impl Words {
         self.leader.load(Ordering::Relaxed) != 0 || self.yielding.load(Ordering::Relaxed) > 0
     }
 
-    /// Sleeps as a follower that has released the lock; returns when the thread must poll.
+    /// Sleeps as a follower, which has released the lock; returns when this thread must poll.
     fn sleep_as_follower(&self) {
         let mut inside = self.inside.lock().unwrap();
         let sleeping = &self.sleeping_followers;
@@ -63,7 +64,7 @@ impl Words {
 }
 
 /// SYNC POINT lock.yielding: a sleep has no time limit under loom,
-/// so a follower that is never called blocks the model.
+/// so a follower that is never woken blocks the model.
 #[test]
 fn the_last_yielding_thread_calls_a_follower_to_lead() {
     check(|| {
@@ -87,7 +88,7 @@ fn a_follower_that_leads_and_leaves_calls_the_next() {
             let words = words.clone();
             thread::spawn(move || {
                 words.sleep_as_follower();
-                // The thread polls once, and then its wait is complete.
+                // This thread polls one time, and then its wait is complete.
                 words.leave();
             })
         });

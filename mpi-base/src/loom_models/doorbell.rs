@@ -36,7 +36,7 @@ fn no_wake_up_is_lost() {
     news_end_every(|doorbell, news| doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
 }
 
-/// SYNC POINT doorbell.sleep and doorbell.socket: a sleep in `poll` ends by a ring of the socket that the owner published.
+/// SYNC POINT doorbell.sleep, doorbell.socket: a ring of the published socket ends a sleep in `poll`.
 #[test]
 fn no_wake_up_of_a_poller_is_lost() {
     news_end_every(|doorbell, news| {

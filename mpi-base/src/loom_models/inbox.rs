@@ -10,7 +10,7 @@ use crate::doorbell::NAP;
 use crate::inbox::Inbox;
 use crate::ring::{Full, Polled};
 
-/// SYNC POINT bitmap.word: two messages of one sender, of which the second may find the bit still set.
+/// SYNC POINT bitmap.word: one sender sends two messages; the second may find the bit still set.
 #[test]
 fn a_marked_ring_is_never_forgotten() {
     check(|| {
@@ -28,7 +28,7 @@ fn a_marked_ring_is_never_forgotten() {
         let (inbox, news) = &*shared;
         let mut seen = 0;
         while seen < 2 {
-            // The value is read only after its mark has been taken, as a ring is read.
+            // The value is read only after its mark has been taken, as the owner reads a ring.
             for _ in ones(inbox.take_news(0)) {
                 seen = news.load(Ordering::Acquire);
             }
@@ -40,8 +40,8 @@ fn a_marked_ring_is_never_forgotten() {
     });
 }
 
-/// The owner changes from polling all rings to marks:
-/// one more poll finds what was sent before the sender saw the request for marks.
+/// The owner changes from polling all rings to polling only marked rings:
+/// one more poll of all rings finds messages sent before the sender saw the request for marks.
 #[test]
 fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
     check(|| {
@@ -68,7 +68,7 @@ fn nothing_is_lost_when_the_owner_begins_to_ask_for_marks() {
     });
 }
 
-/// SYNC POINT inbox.calls: an owner that polls only the count finds an announced sender.
+/// SYNC POINT inbox.calls: an owner that polls only the counter `calls` finds an announced sender.
 #[test]
 fn an_announced_sender_is_found() {
     check(|| {
@@ -88,7 +88,7 @@ fn an_announced_sender_is_found() {
     });
 }
 
-/// The doorbell of a sender that found no space is rung when there is space, whether the sender or the receiver polls first.
+/// A sender that found no space is rung or finds the space itself, whichever side polls first.
 #[test]
 fn a_sender_that_wants_space_is_rung_or_sees_it() {
     check(|| {

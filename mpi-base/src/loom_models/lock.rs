@@ -1,4 +1,4 @@
-//! Models of a window's lock: an exclusive holder is alone, and no rank that is admitted stays asleep.
+//! Models of a window's lock: an exclusive holder is alone, and each admitted rank is woken.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -8,7 +8,7 @@ use crate::atomic::{AtomicU64, Ordering, fence};
 use crate::doorbell::{Doorbell, NAP};
 use crate::window::{Announced, Line, Lock, Mode};
 
-/// Takes a window's lock as a member does, but polls until it is admitted instead of sleeping.
+/// Acquires a window's lock as a member does, but polls until it is admitted instead of sleeping.
 fn enter(lock: &Lock, mode: Mode) {
     let ticket = lock.draw(mode);
     while !lock.admits(ticket) {
@@ -17,8 +17,8 @@ fn enter(lock: &Lock, mode: Mode) {
     lock.enter(ticket, 0);
 }
 
-/// SYNC POINT window.ticket: each holder sees what the previous holder wrote,
-/// and an exclusive holder is alone.
+/// SYNC POINT window.ticket: each holder sees the values that the previous holder wrote,
+/// and an exclusive holder is the only holder.
 #[test]
 fn an_exclusive_lock_excludes_all_others() {
     for mode in [Mode::Exclusive, Mode::Shared] {
@@ -29,7 +29,7 @@ fn an_exclusive_lock_excludes_all_others() {
                 thread::spawn(move || {
                     let (lock, value) = &*words;
                     enter(lock, mode);
-                    // The accesses are relaxed, so only the lock orders them.
+                    // The accesses are relaxed, so only the lock can order them.
                     let before = value.load(Ordering::Relaxed);
                     thread::yield_now();
                     if mode == Mode::Exclusive {
@@ -81,8 +81,8 @@ fn no_waiter_for_a_lock_is_left_asleep() {
     });
 }
 
-/// SYNC POINT window.all: at least one of both sides sees the flag or announcement of the other
-/// side.
+/// SYNC POINT window.all: of a rank that locks all and a rank that locks exclusively, at least one
+/// sees the flag or announcement of the other.
 #[test]
 fn a_lock_of_all_and_an_exclusive_lock_exclude_each_other() {
     check(|| {

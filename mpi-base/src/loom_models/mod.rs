@@ -1,7 +1,7 @@
 //! Models of this crate's protocols, checked by loom over all interleavings and memory orders.
 //!
 //! Run with `RUSTFLAGS="--cfg loom" cargo test -p mpi-base --release loom`.
-//! Each model names the SYNC POINT that it checks; if one of its orderings is weakened, the model fails.
+//! Each model names its SYNC POINT, and must fail if one of its orderings is weakened.
 #![allow(unsafe_code)]
 
 mod bitmap;
@@ -17,8 +17,8 @@ mod update_mode;
 
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 
-/// Runs a model with a bound on preemptions,
-/// which limits the run to seconds and finds nearly all errors
+/// Runs a model with a maximum number of preemptions (default 3),
+/// which limits the model's duration to seconds and still finds nearly all errors
 /// (M. Musuvathi, S. Qadeer, "Iterative context bounding for systematic testing", 2007).
 pub(crate) fn check(model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();

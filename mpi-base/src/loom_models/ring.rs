@@ -5,7 +5,7 @@ use loom::thread;
 use super::{check, ring};
 use crate::ring::{Body, Full, Polled};
 
-/// SYNC POINT ring.cell, ring.consumed for messages of one cell.
+/// SYNC POINT ring.cell, ring.consumed, for messages of one cell.
 #[test]
 fn messages_arrive_whole_and_in_order_though_the_ring_wraps() {
     check(|| {
@@ -40,7 +40,7 @@ fn messages_arrive_whole_and_in_order_though_the_ring_wraps() {
 }
 
 /// Sends `count` messages of `len` bytes through a ring of four cells and `bytes` bytes.
-/// Each byte of a message is the message's number.
+/// Each byte of message i has the value i.
 fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
     check(move || {
         let (mut tx, mut rx) = ring(4, bytes);
@@ -65,14 +65,14 @@ fn each_arrives_whole(bytes: u32, len: usize, count: u8) {
     });
 }
 
-/// SYNC POINT ring.cell, ring.consumed for the byte ring;
-/// loom detects concurrent accesses to its lines.
+/// SYNC POINT ring.cell, ring.consumed, for the byte ring;
+/// loom detects concurrent accesses to its cache lines.
 #[test]
 fn bytes_are_never_written_while_they_are_read() {
     each_arrives_whole(1024, 256, 5);
 }
 
-/// SYNC POINT ring.cell, ring.consumed for a message of two cells: the first cell publishes both.
+/// SYNC POINT ring.cell, ring.consumed, for two-cell messages: the first cell publishes both.
 #[test]
 fn a_spread_message_is_seen_whole_or_not_at_all() {
     each_arrives_whole(0, 96, 3);

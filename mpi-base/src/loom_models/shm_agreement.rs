@@ -1,4 +1,4 @@
-//! A model of members that reach the same decision although one member may die.
+//! A model of an agreement: members reach the same decision although one member may die.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -9,7 +9,7 @@ use crate::shm_agreement::{ShmAgreement, words};
 
 const MEMBERS: u32 = 3;
 
-/// The words that one member has read, one per member; `None` if that member has not written.
+/// The words that one member has read, one per member; `None` for an unwritten one.
 type Seen = Vec<Option<u64>>;
 
 fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
@@ -31,8 +31,8 @@ fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
         .collect()
 }
 
-/// SYNC POINT slot.mark: the living members read the same words, at any time of their polls,
-/// and whether or not the dying member has written.
+/// SYNC POINT slot.mark: the living members read the same words, whenever they poll
+/// and whether or not the dying member has written its word.
 fn all_conclude_alike(the_dead_writes: bool) {
     check(move || {
         let memory: Vec<_> = (0..words(MEMBERS, 1)).map(|_| AtomicU64::new(0)).collect();
@@ -49,11 +49,11 @@ fn all_conclude_alike(the_dead_writes: bool) {
                 if the_dead_writes {
                     slots.write(0, &[12]);
                 }
-                // The system reports a death only after all stores of the process.
+                // The kernel reports a death only after all stores of the process.
                 shared.1.store(3, Ordering::Release);
             })
         };
-        // A member that reads during the death reads the same as a member that reads after it.
+        // A member that reads during the death and one that reads later read the same words.
         let meanwhile = conclude(&shared, 0);
         dies.join().unwrap();
         assert_eq!(meanwhile, conclude(&shared, 1));

@@ -1,4 +1,4 @@
-//! A model of a split copy whose pieces two threads take.
+//! A model of a split copy: two threads take pieces of one copy.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -7,8 +7,8 @@ use super::check;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::split_copy::{Helping, Pieces};
 
-/// SYNC POINT pieces.taken, pieces.done: each piece is taken once,
-/// and the owner waits for its helper.
+/// SYNC POINT pieces.taken, pieces.done: each piece is taken by exactly one thread,
+/// and the owner waits until its helper has copied its pieces.
 #[test]
 fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
     check(|| {
@@ -39,7 +39,7 @@ fn every_piece_is_taken_by_one_and_the_owner_can_wait_for_its_helper() {
         }
         // All pieces that the helper took are complete at this point.
         assert_eq!(mine + work.load(Ordering::Relaxed), 2);
-        // The late helper of the first offer must take no piece of the second offer.
+        // The helper still knows the first offer; it must not take a piece of the second offer.
         pieces.offer(2, 1);
         assert_eq!(pieces.take_front(2, 1), Some(0));
         assert_eq!(mine + helper.join().unwrap(), 2);

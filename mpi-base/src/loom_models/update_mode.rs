@@ -1,8 +1,8 @@
 //! Models of concurrent updates of the same elements by atomic instructions
 //! and by plain loads and stores under a lock (passes): no update is lost.
 //!
-//! There is no model of three members: two members that wait for the flag of the third would yield
-//! to each other without end, which loom's scheduler allows.
+//! There is no model of three members: two members that wait for the third member's flag would yield
+//! to each other indefinitely, which loom's scheduler permits.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -11,12 +11,12 @@ use super::check;
 use crate::atomic::{AtomicU64, Ordering};
 use crate::window::{Stripe, UpdateMode, Updating};
 
-/// A memory of one element with one stripe, and the flags of `N` members.
+/// A memory of one element, its stripe lock, and the flags of `N` members.
 struct Words<const N: usize> {
     mode: UpdateMode,
     stripe: Stripe,
     flags: [Updating; N],
-    /// The element. A pass loads and stores it relaxed, so only the protocol orders these accesses.
+    /// The element. Passes use relaxed loads and stores, so only the protocol orders them.
     element: AtomicU64,
 }
 
@@ -56,14 +56,14 @@ impl<const N: usize> Words<N> {
         self.mode.change_to_stripes(is_raised);
     }
 
-    /// Performs a short update, as accumulates of few elements do.
+    /// Performs a short update, as accumulates of few elements do: by an atomic instruction or a pass.
     fn add_short(&self, me: usize) {
         while !self.add_atomically(me) && !self.add_by_pass() {
             self.change_to_stripes();
         }
     }
 
-    /// Performs a long update by a pass.
+    /// Performs a long update, which is always a pass.
     fn add_long(&self) {
         while !self.add_by_pass() {
             self.change_to_stripes();
@@ -94,8 +94,8 @@ fn a_pass_and_an_atomic_update_both_count() {
     });
 }
 
-/// Two members change to stripes at the same time, and one changes back:
-/// a late end of the first change does not count as the end of the second.
+/// Two members change from atomics to stripes at the same time, and one changes back:
+/// the late end of the first change must not count as the end of the second.
 #[test]
 fn a_change_back_loses_no_update() {
     check(|| {

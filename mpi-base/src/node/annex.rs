@@ -1,11 +1,12 @@
-//! The annex: the region for large blocks at the end of the node's file, mapped when a rank first allocates or resolves one.
+//! The annex: the region for large blocks at the end of the node's file,
+//! mapped when a rank first allocates or resolves such a block.
 //!
 //! All ranks map all arenas from the start, so arenas are sized for small blocks.
-//! Behind the arenas the file has [`LEN`] more bytes per rank.
-//! They cost neither memory nor addresses until a block is allocated there.
-//! The annex exists if the file is long enough for it.
+//! After the arenas the file has [`LEN`] more bytes per rank.
+//! They need neither memory nor addresses until a block is allocated in the annex.
+//! The annex exists only if the file is long enough for it.
 //! A process maps the whole annex by extending its mapping of the segment, without a descriptor.
-//! If the system or a limit does not allow that mapping, large blocks are not available.
+//! If the kernel or a limit does not allow that mapping, large blocks are not available.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -50,19 +51,19 @@ impl Annex {
         self.mapped.get_or_init(map).as_ref()
     }
 
-    /// Returns the mapping that contains the `len` bytes at file offset `at`,
+    /// Returns the mapping that contains the `len` bytes at offset `at` of the file,
     /// and the bytes' offset in the mapping.
     pub fn find(&self, segment: &Segment, at: usize, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let into = at.checked_sub(self.at)?;
-        // A block never spans the parts of two ranks.
+        // A block is never in the parts of two ranks.
         let in_part = into.checked_rem(self.len)?;
         let inside = into / self.len < self.ranks && in_part.checked_add(len)? <= self.len;
         let mapped = inside.then(|| self.mapped(segment))??;
-        // The mapping begins with the last page of the segment.
+        // The mapping begins with the last page of the segment, so the annex is one page later.
         Some((mapped, PAGE + into))
     }
 
-    /// Returns the file offset of the memory at `address`, if the memory is inside one rank's part.
+    /// Returns the file offset of the memory at `address`; `None` outside of one rank's part.
     pub fn place_of(&self, segment: &Segment, address: usize, len: usize) -> Option<usize> {
         // An annex that is not mapped has no addresses.
         let mapped = self.mapped.get()?.as_ref()?;
@@ -71,7 +72,7 @@ impl Annex {
         self.find(segment, at, len).map(|_| at)
     }
 
-    /// Allocates a block in this rank's part and returns its file offset.
+    /// Allocates a block in this rank's part of the annex and returns its offset in the file.
     pub fn take(&self, segment: &Segment, len: usize, align: usize) -> Option<usize> {
         let mapped = self.mapped(segment)?;
         let part = self.rank * self.len;
@@ -81,7 +82,7 @@ impl Annex {
         Some(self.at + part + at)
     }
 
-    /// Frees the block at file offset `at`.
+    /// Frees the block at offset `at` of the file.
     pub fn give(&self, at: usize) {
         let part = self.at + self.rank * self.len;
         let mut arena = self.arena.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Blocks of shared memory. A block is allocated from one rank's arena or annex,
-//! is identified by its file offset, and is used by all ranks.
+//! Blocks of shared memory. A block is allocated from one rank's arena or part of the annex,
+//! is identified by its offset in the node's file, and can be used by all ranks.
 #![allow(unsafe_code)]
 
 use std::ops::Range;
@@ -22,7 +22,7 @@ impl Node {
         if !align.is_power_of_two() {
             return None;
         }
-        // Mappings are page-aligned, so an alignment larger than a page holds only in the owner's address space.
+        // Mappings of other processes are only page-aligned, so a larger alignment holds only in the owner.
         let arena = self.0.layout.arena(self.rank());
         let base = self.0.segment.range(arena, 0)?.addr().get();
         let at = self.arena().take_beyond(base, len, align)?;
@@ -58,8 +58,8 @@ impl Node {
         })
     }
 
-    /// Returns the mapping that contains the `len` bytes at an offset from another rank, and their
-    /// offset in the mapping. Returns `None` outside of all arenas and the annex.
+    /// Returns the mapping that contains the `len` bytes at an offset which another rank has sent,
+    /// and the bytes' offset in the mapping. Returns `None` outside of all arenas and the annex.
     fn block_at(&self, offset: ShmOffset, len: usize) -> Option<(&Arc<Segment>, usize)> {
         let at = usize::try_from(offset.0).ok()?;
         match self.0.layout.owner(at, len) {
@@ -84,8 +84,8 @@ impl Node {
         self.arena().longest_free()
     }
 
-    /// Maps the pages of `len` bytes of a block before their first use,
-    /// which then causes no page fault.
+    /// Maps the pages of the first `len` bytes of a block before their first use,
+    /// so that their first use causes no page fault.
     pub fn map_ahead(&self, offset: ShmOffset, len: usize) {
         #[cfg(not(miri))]
         if let Some((segment, at)) = self.block_at(offset, len)
@@ -95,7 +95,7 @@ impl Node {
         }
     }
 
-    /// Returns the address in this process of a block at an offset from its owner.
+    /// Returns the address in this process of a block whose offset its owner has sent.
     /// Returns `None` if the block is not inside one rank's arena or part of the annex.
     pub fn resolve(&self, offset: ShmOffset, len: usize) -> Option<*mut u8> {
         let (segment, at) = self.block_at(offset, len)?;
@@ -115,11 +115,11 @@ impl Node {
         Some(ShmOffset(at as u64))
     }
 
-    /// Returns `count` shared values in a block at an offset from its owner.
-    /// Returns `None` if they are not inside one rank's arena or part of the annex.
+    /// Returns `count` shared values in a block whose offset its owner has sent.
+    /// Returns `None` if the values are not within one rank's arena or part of the annex.
     ///
-    /// A caller that uses a block in this way must not access the same bytes through
-    /// [`Node::resolve`] at the same time.
+    /// A caller that uses a block in this way must not access the same bytes concurrently through
+    /// [`Node::resolve`].
     pub fn shared<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<&[T]> {
         let (segment, at) = self.block_at(offset, size_of::<T>().checked_mul(count)?)?;
         segment.slice(at, count)
@@ -138,7 +138,7 @@ impl Node {
         Held::slice(segment, at, count)
     }
 
-    /// Returns the bytes of this rank's freed memory that are kept for its next block.
+    /// Returns the number of bytes of this rank's free memory whose pages are kept.
     pub fn kept_bytes(&self) -> usize {
         self.kept_pages().bytes()
     }
@@ -153,8 +153,8 @@ impl Node {
     }
 }
 
-/// A block of this rank's arena or annex. Drop frees the block,
-/// and zeroes its memory or returns it to the system.
+/// A block of this rank's arena or annex. Dropping the value frees the block,
+/// and zeroes its memory or returns the memory to the kernel.
 ///
 /// The owner drops the block only when no process uses it any more.
 #[derive(Debug)]
@@ -165,19 +165,19 @@ pub struct ShmBlock {
     /// True if the block is in the annex.
     large: bool,
     len: usize,
-    /// Number of bytes at the block's start that processes may have written;
+    /// Number of bytes at the block's start that processes may have written (all bytes if unknown);
     /// all later bytes are zero.
     used: usize,
-    /// True if other ranks may use the block while the node's memory exists;
-    /// drop then does nothing.
+    /// True if other ranks may use the block until the node's memory is freed;
+    /// dropping the value then does nothing.
     kept: bool,
 }
 
-/// Minimum length of a freed block that is cleared by pages:
-/// only pages that have memory are zeroed, and pages beyond the limit are returned to the system.
+/// Minimum length in bytes of a freed block that is cleared by pages:
+/// only pages that have memory are zeroed, and pages beyond the limit are returned to the kernel.
 const LONG: usize = 64 << 10;
 
-/// Maximum length of a block of which pages are kept: the query for pages that have memory takes a
+/// Maximum length in bytes of a block whose pages are kept: querying its pages takes a
 /// microsecond per MiB.
 const LONGEST_KEPT: usize = 64 << 20;
 
@@ -204,14 +204,14 @@ impl ShmBlock {
             .map_or(std::ptr::null_mut(), |p| p.as_ptr())
     }
 
-    /// Declares that no process has written after the first `used` bytes,
-    /// so only those are zeroed when the block is freed.
+    /// Declares that processes have written only the first `used` bytes,
+    /// so that only those bytes are zeroed when the block is freed.
     pub fn is_clean_behind(&mut self, used: usize) {
         self.used = used.min(self.len);
     }
 
-    /// Leaves the block allocated while the node's memory exists,
-    /// for an owner that ends before its users.
+    /// Leaves the block allocated until the node's memory is freed,
+    /// for an owner that ends before other users of the block.
     pub fn abandon(mut self) {
         self.kept = true;
     }
@@ -259,8 +259,8 @@ impl Drop for ShmBlock {
 
 impl ShmBlock {
     /// Clears whole pages of this block: zeroes and keeps pages that have memory,
-    /// or returns them to the system if there are too many.
-    /// Returns false if the system refused both.
+    /// or returns all pages to the kernel if they exceed the limit.
+    /// Returns false if the kernel refuses.
     fn clear_pages(&self, segment: &Arc<Segment>, pages: Range<usize>) -> bool {
         if !self.large && pages.len() <= LONGEST_KEPT {
             let arena = self.node.0.layout.arena(self.node.rank());

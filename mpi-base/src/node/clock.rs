@@ -1,10 +1,10 @@
-//! The clock of an event ring: the time stamp counter if the kernel uses it as its clock source,
+//! The clock of an event ring: the time stamp counter if the kernel uses it as clock source,
 //! otherwise CLOCK_MONOTONIC in nanoseconds.
 //!
-//! Reading the counter takes half the time of `clock_gettime` through the vDSO, and a message is stamped several times.
-//! The kernel's watchdog has checked that the counter runs at a constant rate,
-//! through sleep states and synchronously on all processors.
-//! If the kernel does not use the counter, this module does not either.
+//! Reading the counter takes half the time of `clock_gettime`; each message causes several readings.
+//! The kernel's watchdog checks that the counter runs at a constant rate,
+//! also through sleep states, and synchronously on all processors.
+//! If the kernel uses another clock source, this module does not use the counter either.
 //!
 //! A [`Moment`] is a simultaneous reading of both clocks.
 //! The [`Line`] is the linear map through two moments:
@@ -52,7 +52,7 @@ impl Clock {
 #[inline]
 #[cfg(target_arch = "x86_64")]
 fn counter() -> u64 {
-    // SAFETY: every x86-64 processor has the instruction.
+    // SAFETY: every x86-64 processor has the instruction `rdtsc`.
     // If a process is forbidden to use it (prctl(2), PR_SET_TSC), the kernel's vDSO,
     // which uses it too, would have ended the process long before.
     unsafe { std::arch::x86_64::_rdtsc() }
@@ -63,14 +63,14 @@ fn counter() -> u64 {
     kernel_ns()
 }
 
-/// A simultaneous reading of both clocks; all zeroes means no reading.
+/// A simultaneous reading of both clocks; all zeroes if there is no reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Moment {
     pub ticks: u64,
     pub ns: u64,
 }
 
-/// Number of readings for a moment; the reading during which the counter advanced least is kept.
+/// Number of readings for a moment; the reading that took the fewest ticks is used.
 const READINGS: usize = 8;
 
 impl Moment {
@@ -100,7 +100,7 @@ impl Line {
         Line { from, to }
     }
 
-    /// Returns the time of a tick in nanoseconds; the result is monotonic in `ticks`.
+    /// Converts a tick count to nanoseconds; the result is monotonic in `ticks`.
     pub fn ns(&self, ticks: u64) -> u64 {
         let wide = i128::from;
         let whole = wide(self.to.ticks) - wide(self.from.ticks);

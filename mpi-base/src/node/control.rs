@@ -1,5 +1,5 @@
-//! A rank's control page: its inbox, its process, its state page,
-//! and the shared copies that the rank takes part in.
+//! A rank's control page: its inbox, its process, its state page, its shared copies,
+//! and the location of its event ring.
 #![allow(unsafe_code)]
 
 use super::event_ring_head::EventRingHead;
@@ -9,15 +9,15 @@ use crate::mem::{PAGE, Shared};
 use crate::split_copy::{Helping, Offers};
 use crate::state::StatePage;
 
-/// The part of the segment by which a rank communicates its state to the other ranks.
+/// The page of the segment in which a rank publishes its state to the other ranks.
 #[repr(C)]
 pub(super) struct Control {
     pub inbox: Inbox,
     pub presence: Presence,
     pub state: StatePage,
-    /// The copies that this rank offers to share with senders.
+    /// The copies of long messages that this rank shares with their senders.
     pub offers: Offers,
-    /// The other rank's copy that this rank helps with.
+    /// The other rank's copy in which this rank helps.
     pub helping: Helping,
     /// The location of the rank's event ring, if it has one.
     pub event_ring: EventRingHead,
@@ -30,14 +30,14 @@ unsafe impl Shared for StatePage {}
 
 const _: () = assert!(size_of::<Control>() <= PAGE);
 
-/// The process of a rank, written by the rank when it claims and attaches.
+/// The process of a rank; the rank writes these fields when it claims and attaches.
 #[repr(C, align(128))]
 pub(super) struct Presence {
-    /// Zero until a process has claimed the rank, then the number of that process.
+    /// Zero until a process has claimed the rank, then the ID of that process.
     pub pid: AtomicU32,
-    /// Nonzero once the fields below are valid.
+    /// Nonzero when the fields below are valid.
     pub ready: AtomicU32,
-    /// The address of `word` in the rank's memory; see [`crate::cma`].
+    /// The address of `word` in the rank's private memory; see [`crate::cma`].
     pub address: AtomicU64,
     pub word: AtomicU64,
 }

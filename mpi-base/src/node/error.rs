@@ -1,4 +1,4 @@
-//! Errors of creating, joining or using a node's memory, with their messages.
+//! Errors of creating, joining or using a node's memory, and their messages.
 
 use std::fmt;
 
@@ -9,15 +9,15 @@ use super::layout::MAX_LOCAL;
 /// The reason why a node's memory could not be created or joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
-    /// The number of ranks or the sizes have no valid layout.
-    /// The process that creates the memory checks this,
-    /// and each process that joins checks it again.
+    /// No layout exists for this number of ranks or for these sizes.
+    /// The process that creates the memory checks them,
+    /// and each process that joins checks them again.
     Sizes {
-        /// The number of ranks requested; 0 and more than [`MAX_LOCAL`] are never possible.
+        /// The number of ranks requested; 0 and more than [`MAX_LOCAL`] have no layout.
         nlocal: u32,
     },
-    /// The system refused to create the memory file:
-    /// no descriptor is left, or a limit on file sizes is too low.
+    /// The kernel refused to create the memory file:
+    /// the process has no free descriptor, or a limit on file sizes is too low.
     Create {
         /// The length of the file in bytes; memory is allocated only on access.
         bytes: usize,
@@ -25,7 +25,7 @@ pub enum NodeError {
         error: Errno,
     },
     /// The file does not fit into this process's address space (`ulimit -v`),
-    /// or is shorter than its header says.
+    /// or is shorter than its header requires.
     Map {
         /// The number of bytes to be mapped.
         bytes: usize,
@@ -35,7 +35,7 @@ pub enum NodeError {
     /// The descriptor is not a memory file, or the file does not begin with a header of a node's
     /// memory.
     NotANode,
-    /// The launcher and the library are of different builds; only the version number was read.
+    /// The launcher and the library are from different builds; only the version number was read.
     Version {
         /// The version in the memory's header.
         found: u32,
@@ -49,23 +49,23 @@ pub enum NodeError {
         /// The number of ranks for which the memory was created.
         nlocal: u32,
     },
-    /// Another process has claimed this rank; a rank is never reassigned, even if that process has ended.
+    /// Another process has claimed this rank; a rank is never reassigned, even after a death.
     Claimed {
         /// The local rank that both processes requested.
         rank: u32,
-        /// The process that claimed it first.
+        /// The ID of the process that claimed the rank first.
         pid: u32,
     },
-    /// This end of a ring has already been taken, which is possible only once.
+    /// This end of a ring has already been taken; each end can be taken only one time.
     Taken {
-        /// The end of the ring, as the subject of "… is in use already".
+        /// The name of the ring's end, as the subject of "… is in use already".
         what: &'static str,
         /// The local rank that writes the ring.
         from: u32,
         /// The local rank that reads the ring.
         to: u32,
     },
-    /// The rank's pool of fragments has already been taken, which is possible only once.
+    /// The rank's pool of fragments has already been taken; it can be taken only one time.
     PoolTaken {
         /// The local rank that owns the pool.
         rank: u32,

@@ -1,18 +1,18 @@
 //! A rank's event ring: the rank's latest timestamped events, in the node's memory,
 //! which outlives the rank.
 //!
-//! Ownership: the owner allocates the ring in its own arena, and once publishes the ring's offset,
+//! Ownership: the owner allocates the ring in its own arena, and then publishes the ring's offset,
 //! length and clock in its control page.
-//! For each event the owner writes one cell and then the count; no other process writes.
-//! If a call ends while the latest cell is a message of that call,
+//! For each event the owner writes one cell and then increments the count; no other process writes.
+//! When an MPI call ends and the latest cell is a message of that call,
 //! the call is merged into that cell.
-//! Most calls of most programs have one message.
-//! The launcher decodes the ring after the rank has ended for any reason. The ring keeps the latest
-//! cells, and the count shows how many older cells were overwritten.
+//! In most programs, most calls have one message and thus one cell.
+//! The launcher decodes the ring after the rank has ended for any reason. The ring has the latest
+//! cells, and the count shows the number of older cells that were overwritten.
 //!
 //! SYNC POINT `event_ring.written`: the owner stores the count with Release, and the launcher's
 //! [`Player`] loads it with Acquire, so all cells up to the count are complete.
-//! While the owner still writes, the oldest cells of a full ring may be overwritten during a read.
+//! While the owner writes to a full ring, a reader may find the oldest cells overwritten.
 //! Therefore the player reads only event rings of ranks that have ended.
 //! A cell is complete before and after a call is merged into it,
 //! because the word that marks the merge is stored last.
@@ -52,14 +52,14 @@ pub enum EventKind {
     Received = 3,
     /// A collective operation began.
     Round = 4,
-    /// The process drove its wire of the hardware barrier, or saw the wire from the barrier change.
+    /// The process drove its wire to the hardware barrier, or saw the wire from the barrier change.
     Wire = 5,
     /// A system call on a file, from `at` until `until`.
     /// `call` is the system call, `number` the file, `extra` the offset.
     File = 6,
-    /// Piece `tag` of the name of file `number`, as three words in `comm`, `bytes` and `extra`.
+    /// Part `tag` of the name of file `number`, as three words in `comm`, `bytes` and `extra`.
     FileName = 7,
-    /// Three counters of file `number` from counter `tag` on, in `comm`, `bytes` and `extra`.
+    /// Three counters of file `number`, starting with counter `tag`, in `comm`, `bytes` and `extra`.
     FileTotals = 8,
     /// The target of a call on a window: `peer` is the target rank, `comm` the window, `extra` the
     /// displacement, `bytes` the length.
@@ -78,14 +78,14 @@ pub struct Event {
     /// The kind of event, which determines the meaning of the other fields.
     pub kind: EventKind,
     /// The time of the event: in the ring, a reading of the ring's clock;
-    /// once decoded, CLOCK_MONOTONIC nanoseconds.
+    /// after decoding, nanoseconds of CLOCK_MONOTONIC.
     pub at: u64,
     /// The end of a call; 0 for other events.
     pub until: u64,
     /// The number of an MPI call in the function table, counted from 1,
     /// or of a collective operation.
     pub call: u16,
-    /// Number of the thread within the process.
+    /// The number of the thread within the process.
     pub thread: u32,
     /// [`EventKind::Sent`]: the receiver's rank in the job.
     /// [`EventKind::Received`]: the source's rank in the communicator. Collective operation:
@@ -93,16 +93,16 @@ pub struct Event {
     pub peer: i32,
     /// The message's tag; the library's own messages have negative tags.
     pub tag: i32,
-    /// The context of a message, or the communicator of a collective operation.
+    /// The context ID of a message, or the communicator of a collective operation.
     pub comm: u64,
     /// Length of a message's payload in bytes. [`EventKind::Round`]:
-    /// one more than the length that all members must pass alike, or 0 if lengths may differ.
+    /// one more than the length in bytes that all members must pass, or 0 if lengths may differ.
     pub bytes: u64,
-    /// The index of the event among those of its kind, counted from 1;
+    /// The index of the event among the rank's events of the same kind, counted from 1;
     /// 0 if the event was not counted.
     pub number: u64,
     /// [`EventKind::Sent`]: the sender's rank in the communicator. [`EventKind::Round`]:
-    /// the operation.
+    /// the number of the operation.
     /// [`EventKind::Wire`]: the number of barriers released. Other kinds: 0.
     pub extra: u64,
 }
@@ -125,9 +125,9 @@ impl Event {
         }
     }
 
-    /// Encodes the event, for the event ring and for the launchers of other hosts.
+    /// Encodes the event, for an event ring or for the launchers of other hosts.
     pub fn words(&self) -> [u64; WORDS] {
-        // The number is truncated to 40 bits; only a million years of events would exceed them.
+        // The number is truncated to 40 bits: it wraps around after 2^40 (10^12) events of one kind.
         let number = self.number & ((1 << 40) - 1);
         [
             self.at,
@@ -141,7 +141,7 @@ impl Event {
         ]
     }
 
-    /// Decodes the result of [`Event::words`]; `None` if the kind is unknown.
+    /// Decodes an event encoded by [`Event::words`]; `None` if the kind is unknown.
     pub fn of([at, until, what, whom, comm, bytes, number, extra]: [u64; WORDS]) -> Option<Event> {
         let kind = match what as u8 {
             1 => EventKind::Call,
@@ -179,7 +179,7 @@ const UNTIL: usize = 1;
 const WHAT: usize = 2;
 const EXTRA: usize = 7;
 
-/// Decodes a cell: one event, or a message followed by the call that was merged into its cell.
+/// Decodes a cell: one event, or a message and the call that was merged into its cell.
 fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     let Some(event) = Event::of(words) else {
         return [None, None];
@@ -188,8 +188,8 @@ fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     if !is_message || event.call == 0 {
         return [Some(event), None];
     }
-    // A send's last word is its source, and its call began at the time of the send.
-    // A receive's last word is the time at which its call began.
+    // With a merged call, a send's last word is its source rank, and the call began at the send's time;
+    // the last word of a receive is the time at which the call began.
     let began = match event.kind {
         EventKind::Received => std::mem::take(&mut words[EXTRA]),
         _ => event.at,
@@ -205,7 +205,7 @@ fn events_of(mut words: [u64; WORDS]) -> [Option<Event>; 2] {
     [Event::of(words), Some(call)]
 }
 
-/// The owner's end of an event ring.
+/// The owner's handle of its event ring, for writing.
 #[derive(Debug)]
 pub struct EventRing {
     segment: Arc<Segment>,
@@ -213,13 +213,13 @@ pub struct EventRing {
     place: usize,
     cells: u64,
     written: Plain<u64>,
-    /// The index of the next cell.
+    /// The index of the cell that the next event occupies.
     next: Plain<u64>,
     clock: Clock,
 }
 
 impl EventRing {
-    /// Populates the ring's pages now, so that the program's first events cause no page faults.
+    /// Populates the ring's pages, so that the program's first events cause no page faults.
     fn touch(&self) {
         const CELLS: usize = PAGE / size_of::<Cell>();
         for number in (0..self.cells).step_by(CELLS) {
@@ -229,7 +229,7 @@ impl EventRing {
         }
     }
 
-    /// Returns the current time on the event ring's clock.
+    /// Returns the current time by the event ring's clock.
     #[inline]
     pub fn now(&self) -> u64 {
         self.clock.now()
@@ -259,7 +259,7 @@ impl EventRing {
         self.head.set_written(written);
     }
 
-    /// Appends a call that has ended.
+    /// Appends an MPI call that has ended.
     /// If the latest cell is a message of this call, the call is merged into that cell.
     #[inline]
     pub fn write_call(&self, call: u16, began: u64, until: u64, thread: u32) {
@@ -277,14 +277,14 @@ impl EventRing {
     fn join(&self, call: u16, began: u64, until: u64, thread: u32) -> bool {
         const SENT: u64 = EventKind::Sent as u64;
         const RECEIVED: u64 = EventKind::Received as u64;
-        // The last cell of a new event ring is empty, which does not decode as a message.
+        // In a ring without events this is the last cell, which is empty and decodes as no message.
         let latest = self.next.get().checked_sub(1).unwrap_or(self.cells - 1);
         let Some(Cell(words)) = self.cell(latest) else {
             return false;
         };
         let at = words[AT].load(Ordering::Relaxed);
         // The word of a message with a merged call also contains the call's number,
-        // so it matches neither arm.
+        // and so matches neither arm.
         match words[WHAT].load(Ordering::Relaxed) {
             SENT if at == began => {}
             RECEIVED if at >= began => words[EXTRA].store(began, Ordering::Relaxed),
@@ -303,8 +303,8 @@ impl EventRing {
 pub struct Played {
     /// The events, in the order in which the rank wrote them.
     pub events: Vec<Event>,
-    /// The number of older events that were overwritten;
-    /// a cell with a message and its call counts once.
+    /// The number of older cells that were overwritten;
+    /// a message and the call merged into its cell count as one.
     pub lost: u64,
 }
 
@@ -343,7 +343,7 @@ impl Node {
     }
 }
 
-/// Decodes the event rings of a node.
+/// Decodes the event rings of a node's ranks.
 #[derive(Debug)]
 pub struct Player {
     segment: Arc<Segment>,
@@ -375,7 +375,7 @@ impl Player {
         Some(&control.event_ring)
     }
 
-    /// Decodes the event ring of a local rank; `None` if it has none.
+    /// Decodes the event ring of a local rank; `None` if the rank has no event ring.
     pub fn play(&self, rank: u32) -> Option<Played> {
         let head = self.head(rank)?;
         let (place, cells) = head.place();

@@ -1,7 +1,7 @@
 //! The descriptor of a rank's event ring, stored in its control page.
 //!
-//! The owner publishes the location of its event ring once, and afterwards only the number of cells
-//! written. All zeroes means that the rank has no event ring.
+//! The owner publishes the ring's location one time, and later updates only the number of cells
+//! written. All words are zero if the rank has no event ring.
 #![allow(unsafe_code)]
 
 use super::clock::Moment;
@@ -13,8 +13,8 @@ pub(super) struct EventRingHead {
     place: AtomicU64,
     cells: AtomicU64,
     written: AtomicU64,
-    /// The time at which the ring began, in ticks; `ns` is the same time on the kernel's clock.
-    /// Both are zero if the ring's clock is the kernel's clock.
+    /// The creation time of the ring, in ticks of the time stamp counter and in `ns` of the kernel's clock.
+    /// Both are zero if the ring uses the kernel's clock.
     ticks: AtomicU64,
     ns: AtomicU64,
 }
@@ -35,7 +35,7 @@ impl EventRingHead {
     }
 
     /// Publishes the event ring's offset and number of cells.
-    /// `moment` is `Some` if the times of the ring are ticks.
+    /// `moment` is the creation time on both clocks if the times of the ring are ticks.
     pub(super) fn tell(&self, place: u64, cells: u64, moment: Option<Moment>) {
         self.place.store(place, Ordering::Relaxed);
         if let Some(moment) = moment {
@@ -64,8 +64,8 @@ impl EventRingHead {
         self.written.load(Ordering::Acquire)
     }
 
-    /// Returns the time at which the event ring began, on both clocks;
-    /// `None` if its times are no ticks.
+    /// Returns the time at which the event ring was created, on both clocks;
+    /// `None` if the times of the ring are not ticks.
     pub(super) fn moment(&self) -> Option<Moment> {
         let ticks = self.ticks.load(Ordering::Acquire);
         let ns = self.ns.load(Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! Pooled fragments, in the sender's private area, for payloads that are too long for a ring's byte
-//! part.
+//! Pooled fragments: buffers in the sender's private area, for payloads too long for a ring's byte
+//! ring.
 //!
 //! Ownership: a fragment's state word is [`FREE`] or [`OUT`].
 //! The owner sets `OUT`, fills the fragment and sends its token in a ring cell.
-//! The receiver reads the fragment and sets `FREE`; then the owner may reuse it.
-//! The owner finds returned fragments by polling the oldest outstanding one,
+//! The receiver reads the fragment and sets `FREE`; afterwards the owner may reuse the fragment.
+//! The owner detects returned fragments by polling the outstanding ones, oldest first,
 //! so no queue is shared with other processes.
 //!
 //! SYNC POINT `frags.back`: the receiver stores `FREE` with Release;
@@ -22,15 +22,15 @@ use crate::mem::Segment;
 const FREE: u32 = 0;
 const OUT: u32 = 1;
 
-/// The owner's end of its pool of fragments.
+/// The owner's handle of its pool of fragments.
 #[derive(Debug)]
 pub struct FragPool {
     segment: Arc<Segment>,
     layout: Layout,
     rank: u32,
-    /// Fragments that are unused or known to be returned; the last one is most likely cached.
+    /// Fragments that are unused or returned; the last one is taken next, as it is probably cached.
     free: Vec<u32>,
-    /// Outstanding fragments, oldest first, each with the rank that received it.
+    /// Outstanding fragments, oldest first, each with the rank to which it was sent.
     out: VecDeque<(u32, u32)>,
 }
 
@@ -52,7 +52,7 @@ impl FragPool {
     }
 
     /// Calls `fill` to write `len` bytes into a fragment for rank `to`;
-    /// returns the token for the cell.
+    /// returns the token for the ring cell, with which the receiver finds the fragment.
     ///
     /// Returns `None` if all fragments are outstanding, or if `len` exceeds the fragment length.
     pub fn fill(&mut self, to: u32, len: usize, fill: impl FnOnce(&mut [u8])) -> Option<u64> {
@@ -70,7 +70,7 @@ impl FragPool {
         Some(frag.into())
     }
 
-    /// Returns true if a fragment is available now.
+    /// Returns true if a fragment is unused or has been returned.
     pub fn has_free(&mut self) -> bool {
         match self.next_free() {
             Some(frag) => {
@@ -81,14 +81,14 @@ impl FragPool {
         }
     }
 
-    /// Returns the rank that holds the oldest outstanding fragment.
+    /// Returns the rank to which the oldest outstanding fragment was sent.
     pub fn slowest(&self) -> Option<u32> {
         self.out.front().map(|&(_, to)| to)
     }
 
     fn next_free(&mut self) -> Option<u32> {
-        // A returned oldest fragment is preferred to an unused one:
-        // the same few fragments are reused in turn and stay in the cache.
+        // The oldest outstanding fragment, if it was returned, is preferred to an unused one:
+        // so the same few fragments are reused cyclically and stay in the cache.
         if let Some(&(frag, _)) = self.out.front()
             && self.is_back(frag)
         {
@@ -117,7 +117,7 @@ impl FragPool {
 /// Calls `f` on the `len` bytes of the fragment with `token` in the pool of rank `owner`,
 /// then returns the fragment.
 ///
-/// Returns `None` and accesses no fragment if no outstanding fragment has this owner and token.
+/// Returns `None` and accesses nothing if no outstanding fragment has this owner and token.
 pub(super) fn read<R>(
     segment: &Segment,
     layout: &Layout,

@@ -1,6 +1,6 @@
 //! The header of a node's segment, from whose numbers every process computes the same [`Layout`].
 //!
-//! The creator of the segment writes the header once, before another process has the descriptor;
+//! The creator of the segment writes the header before another process receives the descriptor;
 //! each process that maps the segment reads it.
 #![allow(unsafe_code)]
 

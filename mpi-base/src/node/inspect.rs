@@ -10,7 +10,7 @@ use crate::atomic::Ordering;
 use crate::mem::{PAGE, Segment};
 use crate::state::StatePage;
 
-/// A read-only view of a node's public part: which ranks have attached, and their state pages.
+/// A read-only mapping of a node's public part: which ranks have attached, and their state pages.
 #[derive(Debug)]
 pub struct Inspection {
     segment: Arc<Segment>,
@@ -18,7 +18,7 @@ pub struct Inspection {
 }
 
 impl Inspection {
-    /// Maps only the header and the control pages.
+    /// Maps the header and the control pages of the segment `fd` for reading.
     pub fn open(fd: impl AsFd) -> Result<Inspection, NodeError> {
         let layout = read_head(&fd)?;
         let segment = map(&fd, layout.public_len())?;
@@ -29,18 +29,18 @@ impl Inspection {
     }
 
     /// Returns the number of ranks for which the node was laid out;
-    /// not all of them may have attached.
+    /// some of them may not have attached.
     pub fn nlocal(&self) -> u32 {
         self.nlocal
     }
 
-    /// Returns the process number of a rank; `None` until a process has claimed the rank.
+    /// Returns the process ID of a rank; `None` until a process has claimed the rank.
     pub fn pid(&self, rank: u32) -> Option<u32> {
         let pid = self.control(rank)?.presence.pid.load(Ordering::Relaxed);
         (pid != 0).then_some(pid)
     }
 
-    /// Returns a rank's state page.
+    /// Returns a rank's state page; `None` if the rank does not exist.
     pub fn state(&self, rank: u32) -> Option<&StatePage> {
         Some(&self.control(rank)?.state)
     }

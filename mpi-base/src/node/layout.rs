@@ -5,24 +5,24 @@
 //!                                                                  [ fragment states | fragments | arena ]
 //! ```
 //!
-//! Every offset follows from the numbers of [`Sizes`] and the number of ranks.
-//! The segment stores these numbers and no pointers.
+//! Every offset is computed from [`Sizes`] and the number of ranks.
+//! The segment contains these numbers and no pointers.
 //! Rings to the same receiver are adjacent.
-//! Memory is allocated only on first access, so rings between ranks that never communicate are free.
+//! Memory is allocated on first access, so rings between ranks that never communicate use none.
 
 use crate::caches::Caches;
 use crate::mem::PAGE;
 use crate::ring::{NEAR, Shape};
 
-/// The sizes of the parts of a node's segment; they are generous, because unused parts cost only
+/// The sizes of the parts of a node's segment. They are generous, because unused parts use only
 /// addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Number of cells in each ring.
     pub ring_cells: u32,
-    /// Number of bytes in each ring's byte part.
+    /// Number of bytes in each ring's byte ring.
     pub ring_bytes: u32,
-    /// Number of these bytes that senders use initially.
+    /// Number of bytes of the byte ring that senders use initially (the span).
     pub ring_span: u32,
     /// Number of pooled fragments of each rank.
     pub frags: u32,
@@ -33,24 +33,24 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Returns the sizes for `nlocal` ranks on cores with unknown caches. Few ranks get deep rings;
-    /// many ranks get shallow rings, because all pairs may communicate.
+    /// Returns the sizes for `nlocal` ranks on cores with unknown caches. With few ranks, rings are long;
+    /// with many ranks, rings are short, because all pairs may communicate.
     ///
-    /// With few ranks a pair normally uses a part of its ring.
-    /// The pair uses the whole ring where that was measured to be faster
+    /// With few ranks a pair initially uses a part of its ring (the span).
+    /// The pair uses the whole ring if a measurement shows that the whole ring is faster
     /// (`mpi-core/transport/src/btl/sm/span.rs`).
-    /// An unused part costs addresses and no memory.
+    /// The unused part needs addresses and no memory.
     ///
-    /// If all pairs communicate, rings cost 5 MiB for 4 ranks (13 MiB if long data between all of
+    /// If all pairs communicate, rings use 5 MiB for 4 ranks (13 MiB if long data between all of
     /// them use whole rings), 17 MiB for 8, 34 MiB for 32 and 56 MiB for 60.
-    /// A window of 64 messages of three cells fits into 256 cells:
+    /// A benchmark's window of 64 messages of three cells each fits into 256 cells:
     /// a stream of 128-byte messages reached 2.4 GB/s with 128 cells and 3.4 GB/s with 256.
     pub fn for_ranks(nlocal: u32) -> Sizes {
         let (ring_cells, ring_bytes) = match nlocal {
             0..=4 => (256, 1 << 20),
             5..=FEW => (256, 256 << 10),
             9..=32 => (64, 32 << 10),
-            // Cells, bytes and the consumer's line fill four pages exactly.
+            // Cells, byte ring and the consumer's line fill four pages exactly.
             _ => (32, (16 << 10) - (32 * 64) - 128),
         };
         Sizes {
@@ -65,8 +65,8 @@ impl Sizes {
 
     /// Returns the sizes for `nlocal` ranks on the processors that this process may use.
     pub fn for_this_machine(nlocal: u32) -> Sizes {
-        // With more ranks no size depends on the caches,
-        // and reading the kernel's files takes 0.1 ms.
+        // With more ranks than `FEW`, no size depends on the caches,
+        // and reading the kernel's cache files takes 0.1 ms.
         let caches = (2..=FEW)
             .contains(&nlocal)
             .then(|| Caches::for_ranks(nlocal));
@@ -75,12 +75,11 @@ impl Sizes {
 
     /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
-    /// If each core has its own level 2 cache, a sender cycles through twice the size of that
-    /// cache. When it writes a line again, the line has left the receiver's level 2 for the shared
-    /// level 3.
-    /// All rings of the node together take at most the size of the level 3 cache.
-    /// The ring is then no longer than the span,
-    /// so the size of the level 3 also limits the ring's memory.
+    /// If each core has its own level 2 cache, a sender uses a span of twice the size of that
+    /// cache cyclically. A line that is written again has moved from the receiver's level 2 to the shared
+    /// level 3 cache.
+    /// The spans of all rings of the node together are at most as long as the level 3 cache.
+    /// A ring that is shorter than its span gets the length of the span.
     pub fn for_caches(nlocal: u32, caches: Option<Caches>) -> Sizes {
         let sizes = Sizes::for_ranks(nlocal);
         let span = caches.and_then(|caches| cycled_span(nlocal, caches));
@@ -95,13 +94,13 @@ impl Sizes {
     }
 }
 
-/// The largest number of ranks whose rings can hold long data of all pairs at the same time.
+/// Maximum number of ranks with long rings, which can hold long data of all pairs at the same time.
 const FEW: u32 = 8;
 
-/// Maximum length in bytes of a span that is used cyclically, whatever the cache sizes are.
+/// Maximum length in bytes of a cyclic span, regardless of the cache sizes.
 const LONGEST_SPAN: usize = 4 << 20;
 
-/// Returns the span of each ring if every core has its own level 2 cache.
+/// Returns the span of each ring in bytes if every core has its own level 2 cache.
 /// Returns `None` if a short span is better.
 fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
     let pairs = nlocal as usize * nlocal.saturating_sub(1) as usize;
@@ -113,7 +112,7 @@ fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
     u32::try_from(span).ok().filter(|_| span > NEAR)
 }
 
-/// Spans are multiples of this number of bytes.
+/// Spans are multiples of this number of bytes (64 KiB).
 const GRAIN: usize = 64 << 10;
 
 /// Maximum number of ranks on one node.
@@ -130,7 +129,7 @@ pub struct Layout {
     pub nlocal: u32,
     /// The sizes of the parts, as stored in the segment's header.
     pub sizes: Sizes,
-    /// The cells and bytes of every ring: [`Sizes::ring_cells`] and [`Sizes::ring_bytes`], checked.
+    /// The size of every ring ([`Sizes::ring_cells`] and [`Sizes::ring_bytes`]), checked.
     pub ring_shape: Shape,
     ring_stride: usize,
     rings_at: usize,
@@ -142,8 +141,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Computes the layout; `None` if a number is out of range or the total exceeds the address
-    /// space.
+    /// Computes the layout; `None` if a number is out of range or the total exceeds 2^46 bytes.
     pub fn new(nlocal: u32, sizes: Sizes) -> Option<Layout> {
         if nlocal == 0 || nlocal > MAX_LOCAL {
             return None;
@@ -189,7 +187,7 @@ impl Layout {
         self.total
     }
 
-    /// Returns the length in bytes of the public part for tools outside of the job.
+    /// Returns the length of the public part (header and control pages) in bytes.
     pub fn public_len(&self) -> usize {
         self.rings_at
     }
@@ -244,7 +242,7 @@ mod tests {
         assert_eq!(layout.ring_stride, 4 * PAGE);
     }
 
-    /// Caches of cores that share only their last level.
+    /// Caches of cores that share only their level 3 cache.
     const APART: Caches = Caches {
         level_2: 1 << 20,
         level_2_is_private: true,
@@ -262,7 +260,7 @@ mod tests {
             ..APART
         };
         assert_eq!(span(2, larger), 4 << 20);
-        // A smaller level 2 cache evicts lines sooner.
+        // A smaller level 2 cache needs a shorter span.
         let smaller = Caches {
             level_2: 256 << 10,
             ..APART

@@ -1,17 +1,17 @@
 //! The shared memory segment of one job on one node.
 //!
-//! One sparse memfd is the whole segment (see `layout`):
+//! One sparse memfd contains the whole segment (see `layout`):
 //! a header, a control page per rank, a ring per ordered pair of ranks,
 //! and a private area per rank with its pooled fragments and its arena.
 //! The launcher or the first process creates it with [`Node::create`]; each rank joins with
 //! [`Node::attach`],
-//! both as a process and as one of several threads of a process.
-//! To learn first that no other process has the same local rank,
-//! a process calls [`Node::claim`] and joins later.
+//! a rank may be a process or one of several threads of a process.
+//! To verify early that no other process has the same local rank,
+//! a process can call [`Node::claim`] and join later.
 //!
 //! Ownership: a rank claims its control page permanently, with one compare-and-swap, and thereby becomes
 //! the only producer of the rings from it, the only consumer of the rings to it, and the only allocator in its arena.
-//! The segment holds no pointers; every index read from it is checked against the layout before use.
+//! The segment contains no pointers; every index read from it is checked against the layout before use.
 #![allow(unsafe_code)]
 
 mod annex;
@@ -55,7 +55,7 @@ use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
 
-/// One rank's view of a node's memory; all clones of it belong to the same rank.
+/// One rank's handle of a node's memory; all clones of it belong to the same rank.
 #[derive(Clone)]
 pub struct Node(Arc<Attached>);
 
@@ -65,23 +65,23 @@ struct Attached {
     rank: u32,
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
-    /// Pages of this rank's free memory that are kept populated for the next block.
+    /// Populated pages of this rank's free memory, kept for the next block.
     kept_pages: Mutex<KeptPages>,
     annex: Annex,
-    /// The ring ends that have been taken (producers and consumers, by peer),
-    /// and a flag for the pool.
+    /// The ring ends that have been taken (producers and consumers, indexed by peer),
+    /// and whether the pool of fragments has been taken.
     taken: Mutex<Taken>,
-    /// The process number of each rank whose memory this process has been able to read.
+    /// The process ID of each rank whose memory this process has been able to read.
     readable: Box<[OnceLock<u32>]>,
-    /// The word that peers read to test whether they can read this process's memory.
+    /// The word that peers read to find out whether they can read this process's memory.
     /// Its address is published in the control page.
     _word: Box<AtomicU64>,
 }
 
-/// Maximum number of bytes of free memory that a node keeps, divided equally among its ranks.
+/// Maximum number of free bytes whose pages are kept, divided equally among the node's ranks.
 const KEPT: usize = 64 << 20;
 
-/// Maximum number of ranks on a node for which each rank maps all of its rings at the start.
+/// Maximum number of ranks on a node with which each rank maps all of its rings at the start.
 const FEW: u32 = 8;
 
 #[derive(Default)]
@@ -131,7 +131,7 @@ impl Claim {
         presence
             .word
             .store(word.load(Ordering::Relaxed), Ordering::Relaxed);
-        // SYNC POINT node.ready: `is_attached` reads this store.
+        // SYNC POINT node.ready: `is_attached` loads this word.
         presence.ready.store(1, Ordering::Release);
         let inbox_at = layout.control(rank) + std::mem::offset_of!(Control, inbox);
         let inbox = Held::new(&segment, inbox_at).ok_or(NodeError::NotANode)?;
@@ -157,7 +157,7 @@ impl Claim {
 
 impl Node {
     /// Creates the shared memory of `nlocal` ranks;
-    /// the sizes follow from that number and the machine's caches.
+    /// the sizes depend on that number and on the machine's caches.
     pub fn create(nlocal: u32) -> Result<OwnedFd, NodeError> {
         let mut sizes = Sizes::for_this_machine(nlocal);
         // If the address space is limited (`ulimit -v`),
@@ -187,8 +187,8 @@ impl Node {
     pub fn create_with(nlocal: u32, sizes: Sizes) -> Result<OwnedFd, NodeError> {
         let layout = Layout::new(nlocal, sizes).ok_or(NodeError::Sizes { nlocal })?;
         let bytes = layout.total();
-        // The annex for large blocks follows the other parts of the file,
-        // unless file sizes are limited.
+        // The annex for large blocks follows the other parts of the file.
+        // If file sizes are limited, there is no annex.
         let all = bytes as u64 + u64::from(nlocal) * annex::LEN as u64;
         let all = match fits_file_limit(all) {
             Ok(()) => all,
@@ -200,13 +200,13 @@ impl Node {
         Ok(fd)
     }
 
-    /// Joins as local rank `rank`; the mapping remains valid when the descriptor is closed.
+    /// Joins as local rank `rank`; the mapping remains valid after the descriptor has been closed.
     pub fn attach(fd: impl AsFd, rank: u32) -> Result<Node, NodeError> {
         Node::claim(fd, rank)?.join()
     }
 
-    /// Claims local rank `rank` for this process, for the lifetime of the memory.
-    /// The mapping remains valid when the descriptor is closed.
+    /// Claims local rank `rank` for this process, until the memory is freed.
+    /// The mapping remains valid after the descriptor has been closed.
     pub fn claim(fd: impl AsFd, rank: u32) -> Result<Claim, NodeError> {
         let layout = read_head(&fd)?;
         let nlocal = layout.nlocal;
@@ -245,7 +245,7 @@ impl Node {
         self.0.layout.ring_shape
     }
 
-    /// Returns the number of bytes of each ring that senders use initially.
+    /// Returns the number of bytes of each byte ring that senders use initially.
     pub fn ring_span(&self) -> usize {
         self.0.layout.sizes.ring_span as usize
     }
@@ -255,32 +255,32 @@ impl Node {
         self.held(rank, std::mem::offset_of!(Control, inbox))
     }
 
-    /// Returns this rank's own inbox, with the doorbell that it sleeps on.
+    /// Returns this rank's own inbox, whose doorbell this rank sleeps on.
     pub fn my_inbox(&self) -> &Held<Inbox> {
         &self.0.inbox
     }
 
-    /// Returns the state page of a rank; written by that rank, read by others.
+    /// Returns the state page of a rank; only that rank writes the page.
     pub fn state(&self, rank: u32) -> Result<Held<StatePage>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, state))
     }
 
-    /// Returns the copies that a rank offers to share with the ranks that send to it.
+    /// Returns the copies that a rank offers to share with the ranks that send messages to it.
     pub fn offers(&self, rank: u32) -> Result<Held<Offers>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, offers))
     }
 
-    /// Returns which rank's copy a rank is helping with; written by that rank, read by others.
+    /// Returns the word that names the copy in which a rank helps; only that rank writes the word.
     pub fn helping(&self, rank: u32) -> Result<Held<Helping>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, helping))
     }
 
-    /// Returns access to the processes of the ranks.
+    /// Returns the view of the ranks' processes.
     pub fn processes(&self) -> Processes<'_> {
         Processes(self)
     }
 
-    /// Returns the writing end of the ring to rank `to`; only one call per rank succeeds.
+    /// Returns the writing end of the ring to rank `to`; succeeds only one time per rank.
     pub fn producer(&self, to: u32) -> Result<Producer, NodeError> {
         self.end(self.rank(), to, "writing end", |taken| &mut taken.producers)
             // SAFETY: this rank is claimed once (`Node::claim`) and `end` has marked this end in
@@ -288,7 +288,7 @@ impl Node {
             .map(|memory| unsafe { Producer::new(memory) })
     }
 
-    /// Returns the reading end of the ring from rank `from`; only one call per rank succeeds.
+    /// Returns the reading end of the ring from rank `from`; succeeds only one time per rank.
     pub fn consumer(&self, from: u32) -> Result<Consumer, NodeError> {
         self.end(from, self.rank(), "reading end", |taken| {
             &mut taken.consumers
@@ -299,7 +299,7 @@ impl Node {
     }
 
     /// Maps the first page of each ring from and to this rank, if the node has few ranks.
-    /// The first message to a peer then causes no page fault.
+    /// Then the first message to a peer causes no page fault.
     pub fn map_rings_ahead(&self) {
         if self.nlocal() > FEW {
             return;
@@ -316,7 +316,7 @@ impl Node {
         }
     }
 
-    /// Returns this rank's pool of fragments; only one call succeeds.
+    /// Returns this rank's pool of fragments; succeeds only one time.
     pub fn frags(&self) -> Result<FragPool, NodeError> {
         let rank = self.rank();
         let mut taken = self.0.taken.lock().unwrap_or_else(PoisonError::into_inner);
@@ -330,7 +330,7 @@ impl Node {
         ))
     }
 
-    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment.
+    /// Calls `f` on a fragment of `owner`'s pool and then returns the fragment to the pool.
     /// Returns `None` if `token` and `len` identify no outstanding fragment.
     #[inline]
     pub fn read_frag<R>(
@@ -404,13 +404,12 @@ impl Drop for Attached {
     }
 }
 
-/// Returns the length of a file in bytes.
 fn file_len(fd: impl AsFd) -> Option<usize> {
     let size = rustix::fs::fstat(fd).ok()?.st_size;
     usize::try_from(size).ok()
 }
 
-/// Returns a word that is unlikely to be at the same address in another process.
+/// Returns a word that another process is unlikely to have at the same address.
 fn random_word(rank: u32) -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one((std::process::id(), rank))

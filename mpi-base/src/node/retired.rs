@@ -1,17 +1,17 @@
-//! Blocks that their owner has retired while other processes may still read them.
+//! Retired blocks: their owner no longer uses them, but other processes may still read them.
 
 use super::ShmBlock;
 use std::cell::RefCell;
 
-/// A check that returns true when no process reads the block any more.
+/// A function that returns true when no process reads the block any more.
 type IsOver = Box<dyn Fn() -> bool>;
 
-/// Retired blocks that wait for their last users.
+/// Retired blocks that are freed when their last readers have finished.
 #[derive(Default)]
 pub struct RetiredBlocks(RefCell<Vec<(ShmBlock, IsOver)>>);
 
 impl RetiredBlocks {
-    /// Adds a block, which is freed once `is_over` returns true.
+    /// Adds a block; the first `sweep` after `is_over` returns true frees the block.
     pub fn push(&self, block: ShmBlock, is_over: impl Fn() -> bool + 'static) {
         self.0.borrow_mut().push((block, Box::new(is_over)));
         self.sweep();
@@ -27,7 +27,7 @@ impl Drop for RetiredBlocks {
     fn drop(&mut self) {
         self.sweep();
         for (block, _) in self.0.take() {
-            // This process ends before its peers have finished reading; the memory is released with the job's segment.
+            // This process ends before its readers; the blocks are freed with the job's segment.
             block.abandon();
         }
     }

@@ -66,7 +66,7 @@ fn what_is_not_a_node_is_refused() {
     let head = Segment::map(&file, PAGE).unwrap();
     let nlocal = &head.at::<Head>(0).unwrap().nlocal;
     nlocal.store(60, Ordering::Relaxed);
-    // The file is too short for sixty ranks, so the header is rejected.
+    // The file is too short for the sixty ranks in its header, so the header is rejected.
     assert!(matches!(Node::attach(&file, 0), Err(NodeError::Map { .. })));
     nlocal.store(u32::MAX, Ordering::Relaxed);
     assert!(matches!(
@@ -183,7 +183,7 @@ fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
     }
 }
 
-/// Returns the memory of a node's file in KiB.
+/// Returns the allocated memory of a node's file in KiB.
 fn kib(fd: &OwnedFd) -> i64 {
     rustix::fs::fstat(fd).unwrap().st_blocks / 2
 }
@@ -192,7 +192,7 @@ fn kib(fd: &OwnedFd) -> i64 {
 fn the_pages_of_a_freed_block_are_kept_for_the_next_up_to_a_bound() {
     let fd = Node::create(64).unwrap();
     let node = Node::attach(&fd, 0).unwrap();
-    // A node keeps 64 MiB, so each of 64 ranks keeps 1 MiB.
+    // All ranks of a node together keep 64 MiB, so each of 64 ranks keeps 1 MiB.
     let mut before = kib(&fd);
     for (round, (len, kept)) in [(1 << 20, 1 << 10), (2 << 20, 0), (512 << 10, 512)]
         .into_iter()

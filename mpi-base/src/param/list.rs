@@ -1,5 +1,5 @@
 //! Listings of parameters for `mpi-info`, in the two formats of `ompi_info`,
-//! which users and scripts know.
+//! which users know and scripts parse.
 
 use super::{About, Kind, Params};
 use std::fmt::Write;
@@ -21,7 +21,7 @@ pub fn list(about: &About, params: &Params, style: Style) -> String {
     }
 }
 
-/// Returns the component's name; a framework's own parameters have the name "base", as in Open MPI.
+/// Returns the component's name; a framework's own parameters have "base", as in Open MPI.
 fn component(about: &About) -> &str {
     if about.component.is_empty() {
         "base"
@@ -75,7 +75,7 @@ fn parsable(about: &About, params: &Params) -> String {
     out
 }
 
-/// Quotes a value that contains a colon, so that a script can split at colons.
+/// Puts a value that contains a colon in quotes, so that a script can split the line at colons.
 fn quoted(value: &str) -> String {
     let shown = printable::name(value).to_string();
     match shown.contains(':') {

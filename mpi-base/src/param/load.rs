@@ -1,4 +1,4 @@
-//! Loading of parameter values from the environment and two files, merged once into a [`Params`].
+//! Loading of parameter values: the environment and two files are merged into a [`Params`].
 
 use super::value::Value;
 use super::{About, Param, ParamError};
@@ -11,21 +11,21 @@ use std::path::{Path, PathBuf};
 /// The prefix of the environment variables of parameters.
 pub const PREFIX: &str = "PORTCULLIS_MCA_";
 
-/// Environment variable that lists the parameters set by `mpirun --mca`, separated by commas.
+/// Environment variable: the parameters set by `mpirun --mca`, separated by commas.
 pub const MARKER: &str = "PORTCULLIS_MPIRUN_MCA";
 
-/// The source of a value; of two sources the greater one takes precedence.
+/// The source of a value. If two sources set the same parameter, the greater one takes precedence.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     /// No source has set the parameter; the value is the declared default.
     Default,
-    /// `<prefix>/etc/portcullis-mca-params.conf`.
+    /// The installation's file, `<prefix>/etc/portcullis-mca-params.conf`.
     SystemFile(String),
-    /// `~/.portcullis/mca-params.conf`.
+    /// The user's file, `~/.portcullis/mca-params.conf`.
     UserFile(String),
-    /// `PORTCULLIS_MCA_<name>`, unless [`MARKER`] names the parameter.
+    /// The environment variable `PORTCULLIS_MCA_<name>`, unless [`MARKER`] names the parameter.
     Environment,
-    /// `mpirun --mca name value`, which sets the environment variable and [`MARKER`].
+    /// The option `mpirun --mca name value`, which sets the environment variable and [`MARKER`].
     CommandLine,
 }
 
@@ -42,18 +42,18 @@ impl fmt::Display for Source {
     }
 }
 
-/// The parameter files; a file that does not exist sets nothing.
+/// The paths of the parameter files; a file that does not exist sets nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Files {
-    /// `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
+    /// The user's file, `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
-    /// `<prefix>/etc/portcullis-mca-params.conf`, which the user's file overrides; `None` if the
+    /// The installation's file, `<prefix>/etc/portcullis-mca-params.conf`; `None` if the
     /// installation is unknown.
     pub system: Option<PathBuf>,
 }
 
 impl Files {
-    /// Returns the usual files below a home directory and an installation prefix.
+    /// Returns the paths of the parameter files for a home directory and an installation prefix.
     pub fn standard(home: Option<&Path>, prefix: Option<&Path>) -> Files {
         Files {
             user: home.map(|home| home.join(".portcullis/mca-params.conf")),
@@ -78,7 +78,7 @@ pub struct Params {
 impl Params {
     /// Merges the settings of the environment and of the files.
     ///
-    /// Loading cannot fail: malformed lines and unreadable files are collected in
+    /// Loading always succeeds: malformed lines and unreadable files are collected in
     /// [`Params::complaints`].
     pub fn load(env: impl IntoIterator<Item = (OsString, OsString)>, files: &Files) -> Params {
         let mut params = Params::default();
@@ -109,11 +109,11 @@ impl Params {
         params
     }
 
-    /// Merges the settings of this process's environment and of the usual files; `prefix` is the
+    /// Merges the settings of this process's environment and of the standard files; `prefix` is the
     /// installation, if known.
     ///
     /// A program that has more rights than its user ([`environment`]) ignores the user's settings
-    /// and reads only the installation's file. Otherwise a user could make it load the user's own
+    /// and reads only the installation's file. Otherwise its user could make it load any
     /// plugin.
     pub fn from_process(prefix: Option<&Path>) -> Params {
         let home = environment::var("HOME").filter(|home| !home.is_empty());
@@ -123,8 +123,8 @@ impl Params {
         )
     }
 
-    /// Sets a value unless a stronger source has already set it;
-    /// of equal sources the last one wins.
+    /// Sets a value unless a source with precedence has already set it;
+    /// of two values from the same source, the last one is used.
     pub fn set(&mut self, name: &str, value: &str, source: Source) {
         match self.settings.get(name) {
             Some(present) if present.source > source => {}
@@ -142,7 +142,7 @@ impl Params {
         T::parse(self.text(about)).map_err(|expected| self.malformed(about, expected))
     }
 
-    /// Checks that a parameter's value is of its kind.
+    /// Checks that a parameter's value has the parameter's type.
     pub fn check(&self, about: &About) -> Result<(), ParamError> {
         let checked = about.kind.check(self.text(about));
         checked.map_err(|expected| self.malformed(about, expected))
@@ -169,8 +169,8 @@ impl Params {
             .map_or(Source::Default, |setting| setting.source.clone())
     }
 
-    /// Returns the setting of a parameter, by linear search:
-    /// users set few parameters, so this costs less than building a key.
+    /// Returns the setting of a parameter, if a source has set it. The search is linear:
+    /// users set few parameters, so it costs less than building a key.
     fn setting(&self, about: &About) -> Option<&Setting> {
         let mut set = self.settings.iter();
         set.find(|(name, _)| about.is_called(name))
@@ -193,7 +193,7 @@ impl Params {
         let file = text::from_os(path);
         let text = match std::fs::read(path) {
             Ok(bytes) => text::from_bytes(&bytes),
-            // The file of an inaccessible home directory counts as missing.
+            // If the home directory is not accessible, the file counts as missing.
             Err(error)
                 if matches!(
                     error.kind(),

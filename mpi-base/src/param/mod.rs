@@ -1,20 +1,20 @@
-//! Parameters: each setting of the library declares its name, type, default, help and level in one place.
+//! Parameters of the library: each declares its name, type, default, help and level in one place.
 //!
 //! A component declares its parameters as `static`s of [`Param<T>`]; the type `T` defines how text is parsed.
-//! The user's settings are a [`Params`], loaded once from the environment and two files and then passed around as a value,
+//! The user's settings are loaded one time, into a [`Params`], which is then passed as a value;
 //! so four ranks in one test process can have four different settings.
 //!
-//! Sources, strongest first (in Open MPI's order):
-//! 1. `mpirun --mca name value`, which reaches a rank as an environment variable plus a marker ([`MARKER`]) that distinguishes it from 2;
+//! Sources, in descending order of precedence (as in Open MPI):
+//! 1. `mpirun --mca name value`, passed to a rank as the variable of source 2 plus a marker ([`MARKER`]);
 //! 2. the environment, `PORTCULLIS_MCA_name`;
 //! 3. `~/.portcullis/mca-params.conf`;
 //! 4. `<prefix>/etc/portcullis-mca-params.conf`;
 //! 5. the default in the declaration.
 //!
-//! Guarantee: a malformed value never ends a program by itself.
-//! The getter returns a [`ParamError`], whose message has the parameter, the value,
-//! its source and the expected form;
-//! the caller decides how to handle it.
+//! Guarantee: a malformed value never ends a program in this module.
+//! The getter returns a [`ParamError`], whose message contains the parameter, the value,
+//! its source and the expected syntax;
+//! the caller decides whether the error is fatal.
 
 mod list;
 mod load;
@@ -29,19 +29,19 @@ pub use value::{Kind, Value};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The audience of a parameter, from 1 to 9:
-/// user, tuner and developer, each with basic, detail and all.
+/// The audience of a parameter as in the MPI tool interface, from 1 to 9:
+/// users, tuners and developers, each with the grades basic, detail and all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Level(pub u8);
 
 impl Level {
-    /// Parameters for users that run programs.
+    /// The level of parameters for users that run programs.
     pub const USER: Level = Level(1);
-    /// Parameters for users that tune programs on a machine.
+    /// The level of parameters for users that tune programs on a machine.
     pub const TUNER: Level = Level(4);
-    /// Parameters for developers of this library.
+    /// The level of parameters for developers of this library.
     pub const DEVELOPER: Level = Level(7);
-    /// All parameters.
+    /// The level of a listing that contains all parameters.
     pub const ALL: Level = Level(9);
 }
 
@@ -54,7 +54,7 @@ impl fmt::Display for Level {
     }
 }
 
-/// The untyped part of a parameter, so that parameters of all types fit into one table for
+/// The description of a parameter without its Rust type, so that all fit into one table for
 /// listings.
 #[derive(Debug)]
 pub struct About {
@@ -63,15 +63,15 @@ pub struct About {
     pub framework: &'static str,
     /// The component; empty for a parameter of the framework itself, such as the selection `btl`.
     pub component: &'static str,
-    /// The last part of the name; empty for the selection of a framework's components.
+    /// The last part of the full name; empty for the selection of a framework's components.
     pub name: &'static str,
-    /// The default, written as a user would write it.
+    /// The default value as text, in the syntax of a user's setting.
     pub default: &'static str,
-    /// Description of the parameter, for users of `mpi-info`.
+    /// Description of the parameter, shown by `mpi-info`.
     pub help: &'static str,
     /// The level of the parameter; listings of a lower level omit it.
     pub level: Level,
-    /// The kind of the parameter's values, which follows from the `T` of [`Param`].
+    /// The kind of the parameter's values, determined by the `T` of [`Param`].
     pub kind: Kind,
 }
 
@@ -81,8 +81,8 @@ impl About {
         self.parts().collect::<Vec<_>>().join("_")
     }
 
-    /// Returns true if `name` is the full name.
-    /// This runs for every parameter whenever a communicator is created,
+    /// Returns true if `name` is the parameter's full name.
+    /// The library calls this for every parameter whenever a communicator is created,
     /// so it does not build the full name.
     pub fn is_called(&self, name: &str) -> bool {
         let mut rest = Some(name);
@@ -102,14 +102,14 @@ impl About {
     }
 }
 
-/// A parameter whose values are parsed as `T`.
+/// A parameter whose value is parsed as a `T`.
 pub struct Param<T> {
     about: About,
     value: PhantomData<fn() -> T>,
 }
 
 impl<T: Value> Param<T> {
-    /// Declares a parameter; a `static` holds the result.
+    /// Declares a parameter, as the initial value of a `static`.
     pub const fn new(
         framework: &'static str,
         component: &'static str,
@@ -132,7 +132,7 @@ impl<T: Value> Param<T> {
         }
     }
 
-    /// Declares the selection of a framework's components, `--mca btl self,sm`.
+    /// Declares the parameter that selects a framework's components, as in `--mca btl self,sm`.
     pub const fn selection(
         framework: &'static str,
         default: &'static str,
@@ -143,7 +143,7 @@ impl<T: Value> Param<T> {
 }
 
 impl<T> Param<T> {
-    /// Returns the untyped part of the parameter, for tables and listings.
+    /// Returns the description without the Rust type, for tables and listings.
     pub const fn about(&self) -> &About {
         &self.about
     }
@@ -152,7 +152,7 @@ impl<T> Param<T> {
 /// The reason why a parameter has no usable value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParamError {
-    /// The value is not of the parameter's type.
+    /// The value cannot be parsed as the parameter's type.
     Malformed {
         /// The parameter's full name, as [`About::full_name`] returns it.
         name: String,
@@ -160,7 +160,7 @@ pub enum ParamError {
         value: String,
         /// The source of the value.
         source: Source,
-        /// The expected form, as the subject of "… is expected".
+        /// The expected syntax, as the subject of "… is expected".
         expected: String,
     },
     /// A line of a parameter file is not of the form `name = value`.
@@ -176,7 +176,7 @@ pub enum ParamError {
     Unreadable {
         /// The file's path as it was opened.
         file: String,
-        /// The error that the system reported.
+        /// The error that the kernel reported.
         reason: String,
     },
 }

@@ -4,15 +4,15 @@
 
 use std::fmt;
 
-/// The components of a framework that may run.
+/// The components of a framework that the user permits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Selection {
-    /// No selection was given, so all components may run.
+    /// No selection was given, so all components are permitted.
     #[default]
     All,
-    /// Only these components may run, in the order in which they were named.
+    /// Only these components are permitted, in the order in which the user listed them.
     Only(Vec<String>),
-    /// All components except these may run.
+    /// All components except these are permitted.
     Except(Vec<String>),
 }
 
@@ -29,11 +29,11 @@ pub enum SelectionError {
         /// The text of the whole selection.
         text: String,
     },
-    /// `Only` names a component that does not exist.
+    /// The selection names a component that does not exist.
     Unknown {
         /// The framework whose components were selected.
         framework: String,
-        /// The name without a component.
+        /// The name that no component has.
         name: String,
         /// The names of the existing components.
         known: Vec<String>,
@@ -72,7 +72,7 @@ impl fmt::Display for SelectionError {
 impl std::error::Error for SelectionError {}
 
 impl Selection {
-    /// Parses `a,b` or `^a,b`; an empty text selects everything.
+    /// Parses `a,b` or `^a,b`; an empty text selects all components.
     pub fn parse(text: &str) -> Result<Selection, SelectionError> {
         let (list, except) = match text.strip_prefix('^') {
             Some(rest) => (rest, true),
@@ -98,7 +98,7 @@ impl Selection {
         })
     }
 
-    /// Returns true if the component may run.
+    /// Returns true if the selection permits the component.
     pub fn allows(&self, component: &str) -> bool {
         match self {
             Selection::All => true,
@@ -107,9 +107,9 @@ impl Selection {
         }
     }
 
-    /// Returns an error for a selected component that does not exist.
-    /// An excluded component need not exist, so a setting made for one installation works with
-    /// another installation.
+    /// Returns an error if the selection names a component that does not exist.
+    /// An excluded component need not exist, so that the same setting is valid in
+    /// installations without it.
     pub fn check(&self, framework: &str, known: &[&str]) -> Result<(), SelectionError> {
         let Selection::Only(names) = self else {
             return Ok(());

@@ -6,32 +6,32 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The kind of a parameter's values, as listings print it.
+/// The kind of a parameter's values, as printed in listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// True or false; the texts 1 and 0, yes and no, on and off, enabled and disabled are accepted,
-    /// too.
+    /// True or false; 1 and 0, yes and no, on and off, enabled and disabled are also accepted,
+    /// as texts.
     Bool,
-    /// A whole number that may be negative.
+    /// A signed integer.
     Int,
-    /// A whole number that is not negative.
+    /// An unsigned integer.
     Unsigned,
-    /// A number of bytes, with an optional unit.
+    /// A number of bytes, with an optional binary unit.
     Size,
-    /// A number with a fraction.
+    /// A floating-point number.
     Double,
-    /// A time with its unit.
+    /// A time, with an optional unit.
     Duration,
     /// Any text.
     Text,
-    /// A list of components, see [`Selection`](super::Selection).
+    /// A list of components; see [`Selection`](super::Selection).
     Selection,
-    /// One word of this list.
+    /// One word of this list of words.
     OneOf(&'static [&'static str]),
 }
 
 impl fmt::Display for Kind {
-    /// Prints the name that `ompi_info` has for the kind, if it has one.
+    /// Prints the name of the kind in `ompi_info`, if `ompi_info` has this kind.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Kind::Bool => "bool",
@@ -49,7 +49,7 @@ impl fmt::Display for Kind {
 
 impl Kind {
     /// Checks that a text is a value of this kind.
-    /// The error describes the expected form, as that of [`Value::parse`] does.
+    /// The error is the expected syntax, as in [`Value::parse`].
     pub fn check(self, text: &str) -> Result<(), String> {
         match self {
             Kind::Bool => bool::parse(text).map(drop),
@@ -71,7 +71,7 @@ pub trait Value: Sized {
     /// The kind of this type's values, for `mpi-info`.
     const KIND: Kind;
 
-    /// Parses a value; the error is the expected form, as the subject of "… is expected".
+    /// Parses a value; the error is the expected syntax, as the subject of "… is expected".
     fn parse(text: &str) -> Result<Self, String>;
 }
 
@@ -108,7 +108,7 @@ impl Value for u32 {
     }
 }
 
-/// A number of bytes or a count, with the binary suffixes k, M, G and T.
+/// A number of bytes or a count, with an optional binary suffix k, M, G or T.
 impl Value for usize {
     const KIND: Kind = Kind::Size;
 
@@ -137,7 +137,7 @@ impl Value for f64 {
     }
 }
 
-/// A time with a unit; a bare number is in seconds, as users write time limits.
+/// A time with an optional unit; without a unit it is in seconds, as users write time limits.
 impl Value for Duration {
     const KIND: Kind = Kind::Duration;
 
@@ -170,7 +170,7 @@ impl Value for String {
     }
 }
 
-/// The name of a file, byte for byte.
+/// A file path; every byte is allowed.
 impl Value for PathBuf {
     const KIND: Kind = Kind::Text;
 

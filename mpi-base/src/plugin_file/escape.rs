@@ -1,24 +1,24 @@
 //! Handling of exceptions that leave a plugin's function: a C++ exception or a panic ends the process.
 //!
-//! The library's frames cannot be left in the middle of a call,
-//! and a handler above them could not know which operation the exception interrupted.
+//! An exception must not unwind the library's frames, which are in the middle of an operation,
+//! and a handler in the program could not know which operation the exception interrupted.
 
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Once;
 
-/// The component whose functions are called; the error text has its names.
+/// The component whose function is called; the error text contains its names.
 ///
-/// The guard of a call has one reference and reads the names only if the function throws,
-/// so the names cost a normal call nothing.
+/// The guard of a call holds one reference and reads the names only if the function throws,
+/// so the names add no cost to a normal call.
 pub trait Owner {
     /// The component's name.
     fn component(&self) -> &str;
-    /// The component's file, or the library.
+    /// The path of the component's file, or the library's name.
     fn file(&self) -> &str;
 }
 
-/// The name and the file of a component that has not been opened yet.
+/// A component that has not been opened yet: its name and its file.
 impl Owner for (&str, &str) {
     fn component(&self) -> &str {
         self.0
@@ -29,21 +29,21 @@ impl Owner for (&str, &str) {
     }
 }
 
-/// An owner whose guards are for one function.
+/// An owner whose guards are for one function, known at compile time.
 ///
-/// The guard of a call is then one reference, and the name of the function is in the code that runs if the function throws.
+/// The guard of a call is then one reference; only code after a throw contains the function's name.
 pub trait Called: Owner {
     /// The function's name.
     const FUNCTION: &'static str;
 }
 
-/// The owner of a function that is named when it is called.
+/// An owner together with the function's name, which is known only at the call.
 struct Named<'a, O> {
     owner: &'a O,
     function: &'static str,
 }
 
-/// The owner that a guard names if the function throws.
+/// The data of a guard; `end` prints the error text with the names in it and ends the process.
 trait Told {
     fn end(&self) -> !;
 }
@@ -62,7 +62,7 @@ impl<O: Called> Told for &O {
     }
 }
 
-/// Prints the error text and ends the process when it is dropped, which happens only during unwinding.
+/// Prints the error text and ends the process when dropped, which happens only during unwinding.
 struct Escape<T: Told>(T);
 
 impl<T: Told> Drop for Escape<T> {
@@ -86,9 +86,9 @@ fn end(component: &str, file: &str, function: &str) -> ! {
 /// called before the first plugin file is opened.
 ///
 /// This library contains an unwinder, and libgcc_s contains another one, which raises C++ exceptions.
-/// libgcc_s searches the stack for a handler, and calls the library's unwinder for the library's frames.
-/// The first unwinding of the library fills its table of register sizes;
-/// before that, such a call ends the process.
+/// libgcc_s searches the stack for a handler, and in the library's frames calls the library's unwinder.
+/// The first unwinding in the library fills the unwinder's table of register sizes;
+/// a call of the unwinder before that ends the process.
 pub fn prepare() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| drop(catch_unwind(|| resume_unwind(Box::new(())))));
@@ -100,13 +100,14 @@ pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce
     guard(Named { owner, function }, call)
 }
 
-/// The same for an owner of one function.
+/// As [`guarded`], for an owner whose guards are for one function.
 #[inline(always)]
 pub fn called<O: Called, R>(owner: &O, call: impl FnOnce() -> R) -> R {
     guard(owner, call)
 }
 
-/// The frame that catches exists for the search phase of unwinding: if no frame catches, C++ ends the process before any frame of the library has run.
+/// Catches exceptions, only for the search phase of unwinding:
+/// without a catching frame, C++ would end the process before any frame is unwound.
 #[inline(always)]
 fn guard<T: Told, R>(told: T, call: impl FnOnce() -> R) -> R {
     let guarded = || {
@@ -117,7 +118,7 @@ fn guard<T: Told, R>(told: T, call: impl FnOnce() -> R) -> R {
     };
     match catch_unwind(AssertUnwindSafe(guarded)) {
         Ok(result) => result,
-        // This is never reached, because the drop of `Escape` ends the process.
+        // Unreachable, because the drop of `Escape` ends the process.
         Err(_) => std::process::abort(),
     }
 }

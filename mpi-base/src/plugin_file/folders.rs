@@ -1,4 +1,4 @@
-//! The folders in which plugin files are searched, in search order.
+//! The folders that are searched for plugin files, in search order.
 
 use crate::installation::{PRELOAD, QUEUES};
 use crate::param::{Level, Param, Params};
@@ -7,7 +7,7 @@ use crate::{environment, text};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-/// The parameter that lists the folders to search.
+/// The parameter with the list of folders to search.
 pub static PATH: Param<String> = Param::new(
     "mca",
     "component",
@@ -17,24 +17,24 @@ pub static PATH: Param<String> = Param::new(
     "Folders of plugin files in search order, separated by colons; USER is ~/.portcullis/components, SYSTEM is /etc/portcullis/components, INSTALLATION is lib/portcullis of the installation",
 );
 
-/// The plugin folder of the host's administrator.
+/// The plugin folder of the host's administrator (keyword SYSTEM).
 const SYSTEM: &str = "/etc/portcullis/components";
 
-/// A folder of plugin files.
+/// A folder that is searched for plugin files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Folder {
     /// The path of the folder.
     pub path: PathBuf,
-    /// True if the user has named the path; the folder must then exist.
+    /// True if the user has listed the path; then it is an error if the folder does not exist.
     pub is_named: bool,
 }
 
-/// The folders that the keywords in [`PATH`] denote.
+/// The folders for the keywords of [`PATH`].
 #[derive(Clone, Debug, Default)]
 pub struct Places {
     user: Option<PathBuf>,
     installation: Option<PathBuf>,
-    /// True in a program with more rights than its user; it reads only the installation's folder.
+    /// True in a program with more rights than its user, which reads only the installation's folder.
     raised: bool,
 }
 
@@ -70,8 +70,8 @@ impl Places {
         folders.map(|folder| folder.path).collect()
     }
 
-    /// Returns the folder of one part of the path;
-    /// `None` without a folder or if this process must not read it.
+    /// Returns the folder for one item of [`PATH`];
+    /// `None` if the keyword has no folder or if this process must not read it.
     fn folder(&self, part: &OsStr) -> Option<Folder> {
         let by_word = |path: Option<PathBuf>| {
             path.map(|path| Folder {
@@ -94,7 +94,7 @@ impl Places {
 }
 
 /// Returns the plugin files of a folder, sorted by name;
-/// the installation's own libraries for programs and debuggers are left out.
+/// omits the installation's own libraries for programs and debuggers ([`PRELOAD`], [`QUEUES`]).
 pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -110,8 +110,8 @@ pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the framework and the component from a file's name;
-/// `None` if no framework is in the name.
+/// Returns the framework and the component from a file name `FRAMEWORK_COMPONENT.so`;
+/// `None` if the name does not begin with a framework.
 pub fn names_of(file: &Path) -> Option<(&str, &str)> {
     let (framework, component) = file.file_stem()?.to_str()?.split_once('_')?;
     (!framework.is_empty() && !component.is_empty()).then_some((framework, component))

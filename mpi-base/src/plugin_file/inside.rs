@@ -1,11 +1,11 @@
-//! Records on the state page which plugin's function a rank is executing,
-//! so that a function that never returns or that ends the process can be named.
+//! Records on the rank's state page which plugin function the rank is executing,
+//! so that tools can name a function that never returns or that ends the process.
 
 use crate::clock::now_ns;
 use crate::state::{FileCall, StatePage, file_name_words};
 
-/// Calls a function of a plugin's file, and records the file and the function on the state page
-/// meanwhile.
+/// Calls a function of a plugin; during the call, the plugin's file and the function are recorded
+/// on the state page.
 ///
 /// If the function ends the process, the record stays on the page.
 pub fn reported<R>(

@@ -1,8 +1,8 @@
-//! Reading and checking the manifest of a plugin:
+//! Parser of a plugin's manifest, and the check that the library can use the plugin. The manifest is
 //! an ELF note that is read from the file before any code of the file runs.
 //!
-//! Package `portcullis-plugin` defines the manifest's structure and creates it for plugins in Rust;
-//! `portcullis/plugin.h` creates it in C.
+//! Package `portcullis-plugin` defines the manifest and creates it for plugins in Rust;
+//! `portcullis/plugin.h` creates the manifest of plugins in C.
 
 use object::Endianness;
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
@@ -21,9 +21,9 @@ pub struct Manifest {
     pub major: u32,
     /// The minor version of the plugin header with which the file was built.
     pub minor: u32,
-    /// The minimum minor version of the library that the plugin requires.
+    /// The minimum minor version of the library's interface that the plugin requires.
     pub needs_minor: u32,
-    /// The hash of the layout of that header's tables.
+    /// The hash of the layout of the plugin header's tables.
     pub layout: u32,
     /// The plugin's framework: `coll` or `btl`.
     pub framework: String,
@@ -42,40 +42,39 @@ pub enum ManifestError {
     Machine,
     /// The file has no manifest; plugins for interfaces before version 2 have none.
     Missing,
-    /// The manifest is too short, or a text in it has no end.
+    /// The manifest is too short, or a text in it is not terminated.
     Malformed,
-    /// The plugin was built for another major version of the interface.
+    /// The plugin was built for another major version of the plugin interface.
     Major {
-        /// The major version of the file.
+        /// The major version for which the plugin was built.
         theirs: u32,
         /// The major version of this library.
         ours: u32,
     },
-    /// The plugin requires a newer library.
+    /// The plugin requires a newer minor version of the plugin interface.
     Minor {
-        /// The minor version that the file requires.
+        /// The minor version that the plugin requires.
         needs: u32,
-        /// The major version of file and library.
+        /// The major version of the plugin and of this library.
         major: u32,
         /// The minor version of this library.
         ours: u32,
     },
-    /// The tables of the plugin's header have another layout than the version that the manifest
-    /// names.
+    /// The hash in the manifest differs from the layout of the header version in the manifest.
     Layout {
         /// The major version in the manifest.
         major: u32,
         /// The minor version in the manifest.
         minor: u32,
     },
-    /// The manifest names another framework than the file's name does.
+    /// The manifest and the file's name have different frameworks.
     Framework {
         /// The framework in the manifest.
         theirs: String,
         /// The framework in the file's name.
         named: String,
     },
-    /// The manifest names another component than the file's name does.
+    /// The manifest and the file's name have different components.
     Component {
         /// The component in the manifest.
         theirs: String,
@@ -135,7 +134,7 @@ impl Manifest {
         Manifest::read(&ReadCache::new(file))
     }
 
-    /// Reads the manifest in the bytes of a file.
+    /// Reads the manifest in the contents of a file.
     pub fn read<'data>(data: impl ReadRef<'data>) -> Result<Manifest, ManifestError> {
         let header = elf::FileHeader64::<Endianness>::parse(data);
         let header = header.map_err(|_| ManifestError::Machine)?;
@@ -158,7 +157,7 @@ impl Manifest {
         Err(ManifestError::Missing)
     }
 
-    /// Decodes the contents of the note, in this machine's byte order.
+    /// Decodes the note's contents, in this machine's byte order.
     fn decode(bytes: &[u8]) -> Option<Manifest> {
         let (numbers, texts) = bytes.split_at_checked(4 * size_of::<u32>())?;
         let mut numbers =
@@ -181,7 +180,7 @@ impl Manifest {
         })
     }
 
-    /// Checks that this library can use a plugin whose file name has this framework and component.
+    /// Checks that this library can use the plugin, whose file name has this framework and component.
     pub fn check(
         &self,
         interface: &Interface,
@@ -225,7 +224,6 @@ impl Manifest {
     }
 }
 
-/// The ELF machine type of this library.
 const MACHINE: elf::Machine = if cfg!(target_arch = "aarch64") {
     elf::EM_AARCH64
 } else {
@@ -275,7 +273,7 @@ mod tests {
             checked.map_err(|error| error.to_string())
         };
         assert_eq!(refused(|_| ()), Ok(()));
-        // The plugin was built with another header but requires nothing that this library lacks.
+        // A plugin built with an older or newer header is accepted if it requires no newer library.
         assert_eq!(
             refused(|m| (m.minor, m.layout, m.needs_minor) = (0, 7, 0)),
             Ok(())

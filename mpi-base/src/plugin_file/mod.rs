@@ -1,8 +1,8 @@
-//! Plugin files: the searched folders, the trusted files, their manifests, and how they are opened.
+//! Plugin files: the folders searched, the trust in files, their manifests, and their opening.
 //!
 //! A file is called `FRAMEWORK_COMPONENT.so`,
-//! so the selection of components applies before a file is read.
-//! The other checks follow in this order: owner and rights ([`trust`]); the manifest, which is read
+//! so the user's selection of components applies before a file is read.
+//! Further checks follow in this order: owner and rights ([`trust`]); the manifest, which is read
 //! without running code of the file ([`manifest`]);
 //! then the file is opened ([`open`]), which runs its constructors.
 //! Afterwards the framework checks the table that the file's entry point returns.

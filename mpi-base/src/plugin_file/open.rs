@@ -1,9 +1,9 @@
 //! Opening of a plugin file and look-up of its entry point.
 //!
-//! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported at once and not in the middle of a run,
+//! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported now and not later,
 //! and a plugin's symbols are invisible to other files.
-//! A file is never closed: until the process ends, there may be references to its constructors,
-//! thread-local storage and tables.
+//! A file is never closed: its constructors, thread-local storage
+//! and tables may be referenced until the process ends.
 #![allow(unsafe_code)]
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
@@ -18,14 +18,14 @@ use std::path::Path;
 pub enum OpenError {
     /// The dynamic linker rejects the file.
     Linker(String),
-    /// The path refers to another file than when the manifest was read.
+    /// The path no longer refers to the file whose manifest was read.
     Replaced,
-    /// The file lacks the entry point.
+    /// The file does not define the entry point.
     NoSymbol {
         /// The entry point's name.
         symbol: &'static str,
     },
-    /// A library that the file needs defines the symbol, and not the file itself.
+    /// The symbol is defined by a library that the file needs, and not by the file itself.
     SymbolOfOther {
         /// The entry point's name.
         symbol: &'static str,
@@ -54,7 +54,7 @@ impl fmt::Display for OpenError {
 
 impl std::error::Error for OpenError {}
 
-/// The identity of a file; a file that replaces it has another identity.
+/// The identity of a file (device, inode, size, time), which a replacement of the file changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Identity([i64; 5]);
 
@@ -76,9 +76,9 @@ impl Identity {
 
 /// Opens a file and returns the address of its entry point.
 ///
-/// This runs the file's constructors: [`super::trust`] has checked that only trusted users can
+/// Opening runs the file's constructors: [`super::trust`] has checked that only trusted users can
 /// write the file.
-/// `before` is the identity of the file when its manifest was read.
+/// `before` is the file's identity at the time when its manifest was read.
 pub fn entry(
     file: &Path,
     before: Option<Identity>,
@@ -107,7 +107,7 @@ pub fn entry(
     Ok(entry)
 }
 
-/// Returns the address to which a file is loaded; the file stays open.
+/// Returns the address at which a file is loaded; the file stays open.
 fn base_of(library: Library) -> Option<usize> {
     let handle = library.into_raw();
     let mut map: *mut LinkMap = std::ptr::null_mut();
@@ -143,7 +143,7 @@ fn place_of(entry: *const c_void) -> Option<(String, usize)> {
     ))
 }
 
-/// Returns the dynamic linker's error text, which libloading keeps as the source of its error.
+/// Returns the dynamic linker's error text, which libloading reports as the source of its error.
 fn linker_text(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
 }

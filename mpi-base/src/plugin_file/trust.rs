@@ -1,9 +1,9 @@
 //! Trust in plugin folders and files: only trusted users may have write access.
 //!
-//! A plugin runs with all rights of the process,
-//! so a user with write access to its file or folder gets these rights.
-//! Trusted are root, the user of the process, and the owner of the installation,
-//! because these users can write the library itself.
+//! A plugin has all rights of the process,
+//! so a user with write access to its file or folder has these rights, too.
+//! Trusted users are root, the user of the process, and the owner of the installation,
+//! because they can also write the library.
 
 use crate::privilege;
 use std::fmt;
@@ -11,7 +11,7 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Permission bits of a file (inode(7)).
+/// Permission bits for write access (inode(7)).
 const GROUP_WRITES: u32 = 0o020;
 const OTHERS_WRITE: u32 = 0o002;
 
@@ -30,7 +30,7 @@ pub enum Untrusted {
         /// The permission bits of the file.
         mode: u32,
     },
-    /// The file belongs to another user.
+    /// The file belongs to a user that is not trusted.
     Owner {
         /// The owner of the file.
         uid: u32,
@@ -63,9 +63,9 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Trusts root, the user and the group of this process, and those of the installation's folder.
+    /// Trusts root, this process's user and group, and owner and group of the installation's folder.
     /// A process with more rights than its user trusts only root,
-    /// because a folder of the user could look like an installation.
+    /// because its user could create a folder that looks like an installation.
     pub fn of_this_process(installation: Option<&Path>) -> Trust {
         if privilege::is_raised() {
             return Trust {
@@ -88,9 +88,9 @@ impl Trust {
         }
     }
 
-    /// Checks a folder or a file; links are followed.
+    /// Checks the owner and the rights of a folder or a file; symbolic links are followed.
     /// A path that cannot be read is accepted here,
-    /// because the code that reads it reports the error.
+    /// because the later attempt to read it reports the error.
     pub fn check(&self, path: &Path) -> Result<(), Untrusted> {
         path.metadata().map_or(Ok(()), |found| {
             self.check_rights(found.uid(), found.gid(), found.mode())

@@ -11,7 +11,7 @@ use std::mem::MaybeUninit;
 /// A message as passed to the closure of [`Consumer::pop`]; valid only during that call.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// The active-message id: the receiver's handler is registered under it; the ring does not interpret it.
+    /// The active-message ID, which selects the receiver's handler; the ring does not interpret it.
     pub am: u8,
     /// Two header words from the message's first cell; the ring does not interpret them.
     pub header: [u64; 2],
@@ -22,10 +22,10 @@ pub struct Message<'a> {
 /// A message's payload.
 #[derive(Clone, Copy, Debug)]
 pub enum Body<'a> {
-    /// The bytes, copied out of the cells.
-    /// A long payload is a reference into the ring, where a faulty producer could still change it.
+    /// The bytes of the payload. A short payload is a copy from the cells.
+    /// A long payload is a reference into shared memory, which a faulty producer could still change.
     Here(&'a [u8]),
-    /// `len` bytes at the location that the sender's `token` names; both values come from the sender and must be checked.
+    /// `len` bytes at the location that `token` identifies; both come from the sender, so check them.
     Elsewhere {
         /// Identifies the location, usually a pooled fragment of the sender; see [`Node::read_frag`](crate::node::Node::read_frag).
         token: u64,
@@ -37,18 +37,18 @@ pub enum Body<'a> {
 /// The result of polling the ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Polled<R> {
-    /// The next cell has not been written yet, or the ring is broken.
+    /// The next cell has not been written yet, or the ring was already broken.
     Empty,
-    /// One message was passed to the closure; the value is the closure's result.
+    /// One message was passed to the closure; the value is the result of the closure.
     Got(R),
     /// The cell has a value that no correct producer writes; the ring is broken from now on.
     Broken,
 }
 
-/// Number of cells between the next cell and the cell that [`Consumer::await_more`] prefetches.
+/// Distance in cells from the next cell to the cell that [`Consumer::await_more`] prefetches.
 ///
-/// In a stream the producer has already written that cell. A prefetch of the next cell would be too
-/// late, and a later cell may still belong to the producer.
+/// In a stream the producer has already written that cell. A prefetch of a nearer cell would be too
+/// late, and a cell further ahead may still be in use by the producer.
 const AHEAD: u32 = 2;
 
 /// The only reader of a ring.
@@ -57,14 +57,14 @@ pub struct Consumer {
     memory: RingMemory,
     /// The sequence number of the cell expected next.
     pub(super) next: u32,
-    /// Units of the byte ring read since the start.
-    /// `at` is the offset of the next block if it follows the last block.
+    /// Number of units of the byte ring read since the start.
+    /// `at` is the offset of the next block if that block follows the last block.
     units: u32,
     at: u32,
-    /// Number of cells published as released; `units_published` is the same for units.
+    /// Number of cells published as released; the next field is the same for units.
     pub(super) published: u32,
     units_published: u32,
-    /// Number of unpublished cells at which `pop` publishes at once;
+    /// Number of unpublished cells at which `pop` publishes them without `give_back`;
     /// `many_units` is the same for units.
     many_cells: u32,
     many_units: u32,
@@ -74,10 +74,10 @@ pub struct Consumer {
 }
 
 impl Consumer {
-    /// Creates the consumer of a new ring.
+    /// Creates the consumer of a new, zeroed ring.
     ///
     /// # Safety
-    /// It must be the only consumer that this memory ever has.
+    /// The result must be the only consumer that this memory ever has.
     pub unsafe fn new(memory: RingMemory) -> Consumer {
         let shape = memory.shape();
         Consumer {
@@ -101,8 +101,8 @@ impl Consumer {
         word as u32 == self.next && !self.broken
     }
 
-    /// Returns true if the next cell has a value that no correct producer writes:
-    /// its sequence number is that of neither the next message nor the previous lap.
+    /// Returns true if the next cell has a value of no correct producer: its sequence number
+    /// differs from that of the next message and from that of the message one lap earlier.
     ///
     /// The consumer would wait indefinitely for such a cell,
     /// so a process checks this before it sleeps.
@@ -114,9 +114,9 @@ impl Consumer {
         !usual && !self.broken
     }
 
-    /// Returns true if a message has arrived. If not,
-    /// prefetches the further cells of a message with the last message's length,
-    /// so that these cells arrive in one transfer.
+    /// Returns true if a message has arrived. If none has,
+    /// prefetches the cells after the first of a message as long as the last one,
+    /// so that the transfers of these cells overlap.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {
         let ready = self.is_ready();
@@ -128,18 +128,18 @@ impl Consumer {
     }
 
     /// Prefetches a later cell, for a consumer that receives a stream of messages.
-    /// In a ping-pong this would move the cell away from the producer, which is about to write it.
+    /// In a ping-pong it would take the cell from the producer, which is about to write it.
     #[inline(always)]
     pub fn await_more(&self) {
         self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);
     }
 
-    /// Stops reading from this ring permanently, because a message from it was invalid.
+    /// Stops reading from this ring permanently, because an invalid message was received from it.
     pub fn condemn(&mut self) {
         self.broken = true;
     }
 
-    /// Returns true if the ring held a value that no correct producer writes, or was condemned.
+    /// Returns true if the ring had a value of no correct producer, or after [`Consumer::condemn`].
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -150,17 +150,17 @@ impl Consumer {
     }
 
     /// Requests that the producer use only the first `bytes` bytes of the byte ring,
-    /// from its next poll on.
+    /// as soon as the producer next polls the consumer's counts.
     pub fn wish_span(&mut self, bytes: usize) {
         let units = u64::from(units_of(bytes.min(self.shape().bytes())));
-        // Relaxed suffices: for any part in use, a control word marks the start of each lap.
+        // Relaxed suffices: for every span, a bit of the control word marks the start of each lap.
         self.memory
             .given_back()
             .span
             .store(units, Ordering::Relaxed);
     }
 
-    /// Calls `f` on the next message and releases its cells and bytes, at once or in a later batch.
+    /// Calls `f` on the next message, if any; releases its cells and bytes now or in a later batch.
     #[inline]
     pub fn pop<R>(&mut self, f: impl FnOnce(Message<'_>) -> R) -> Polled<R> {
         let words = &self.memory.cell(self.next).words;
@@ -183,7 +183,7 @@ impl Consumer {
         let mut more = 0;
         let result = match control.kind {
             Kind::Inline if len <= INLINE => {
-                // The words are copied out before `f` sees them, so `f` works on private memory.
+                // The words are copied before `f` reads them, so `f` reads private memory.
                 let payload: [u64; INLINE_WORDS] =
                     std::array::from_fn(|i| words[3 + i].load(Ordering::Relaxed));
                 // SAFETY: `len <= INLINE`, which is the size of `payload`,
@@ -233,7 +233,7 @@ impl Consumer {
         Polled::Got(result)
     }
 
-    /// Returns the offset of a block in bytes; `None` if the block is not inside the ring.
+    /// Returns the offset of a block in bytes; `None` if the block is not within the ring.
     #[inline(always)]
     fn block(&mut self, kind: Kind, len: usize) -> Option<usize> {
         let start = match kind {
@@ -251,7 +251,7 @@ impl Consumer {
         Some(start as usize * UNIT)
     }
 
-    /// Copies out the payload words of the next message, which has `more` further cells.
+    /// Copies the payload words of the next message, whose first cell is followed by `more` cells.
     #[inline(always)]
     fn gather(&self, more: u32, payload: &mut [MaybeUninit<u64>; SPREAD_WORDS]) {
         let (here, rest) = payload.split_at_mut(INLINE_WORDS);
@@ -266,8 +266,8 @@ impl Consumer {
         }
     }
 
-    /// Publishes all consumed cells and bytes to the producer;
-    /// called when the process has no other work.
+    /// Releases all consumed cells and bytes to the producer.
+    /// A process calls this when it has no other work.
     #[inline]
     pub fn give_back(&mut self) {
         if !self.owes_space() {
@@ -283,13 +283,13 @@ impl Consumer {
             .store(back, Ordering::Release);
     }
 
-    /// Returns true if [`Consumer::give_back`] has space to publish.
+    /// Returns true if consumed cells or bytes have not been released ([`Consumer::give_back`]).
     #[inline(always)]
     pub fn owes_space(&self) -> bool {
         self.unpublished() != (0, 0)
     }
 
-    /// Returns the number of cells and units that have been consumed and not yet published.
+    /// Returns the numbers of cells and of units that have been consumed but not released.
     #[inline(always)]
     fn unpublished(&self) -> (u32, u32) {
         (

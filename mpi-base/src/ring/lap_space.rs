@@ -2,8 +2,8 @@
 //!
 //! Blocks are written in *laps*: the first block of a lap is at the ring's start,
 //! and every other block follows the previous one.
-//! Only the units of blocks are counted, not unused units at the end of a lap,
-//! so the consumer need not know where laps end.
+//! Only the units of blocks are counted, and not the unused units at the end of a lap,
+//! so the consumer need not know where a lap ends.
 //! The count of released units determines the consumer's lap and position:
 //! the producer begins a lap only when the consumer is in the previous lap,
 //! so the consumer is in that lap or in the current one.
@@ -17,11 +17,11 @@ pub(super) struct LapSpace {
     span: u32,
     /// Units written in total, with wrap-around.
     total: u32,
-    /// Units released in total, as of the last poll.
+    /// Units released in total, as of the last poll of the consumer's counts.
     back: u32,
-    /// Units written in this lap, which is also the offset of a block that follows the last block.
+    /// Units written in this lap: the offset of the next block if it follows the last block.
     next: u32,
-    /// The length of the previous lap.
+    /// The length of the previous lap in units.
     last: u32,
 }
 
@@ -37,35 +37,35 @@ impl LapSpace {
     }
 
     /// Limits the ring to its first `span` units.
-    /// The limit takes effect when the blocks behind it have been released.
+    /// The limit takes effect when the blocks after these units have been released.
     pub fn set_span(&mut self, span: u32) {
         self.span = span;
     }
 
-    /// Returns the number of units in use.
+    /// Returns the number of units that the ring is limited to.
     pub fn span(&self) -> u32 {
         self.span
     }
 
-    /// Returns the offset of the next block if it follows the last block.
+    /// Returns the offset in units of the next block if it follows the last block.
     #[inline(always)]
     pub fn next(&self) -> u32 {
         self.next
     }
 
-    /// Returns true if `total` is a possible number of released units:
-    /// at least the last such number, and at most the number of written units.
+    /// Returns true if `total` is a possible value of the consumer's count of released units:
+    /// at least the last value, and at most the number of written units.
     #[inline(always)]
     pub fn may_give_back(&self, total: u32) -> bool {
         total.wrapping_sub(self.back) <= self.unread()
     }
 
-    /// Records that the consumer has released `total` units since the beginning.
+    /// Records that the consumer has released `total` units since the start.
     pub fn given_back(&mut self, total: u32) {
         self.back = total;
     }
 
-    /// Returns the number of units that have not been released.
+    /// Returns the number of units that have been written but not released.
     #[inline(always)]
     fn unread(&self) -> u32 {
         self.total.wrapping_sub(self.back)
@@ -77,7 +77,7 @@ impl LapSpace {
         self.unread() == 0
     }
 
-    /// Returns the place of a block of `units` units:
+    /// Returns the position for a block of `units` units:
     /// after the last block, or at the start of the next lap.
     /// Returns `None` if there is no space.
     #[inline(always)]
@@ -85,22 +85,22 @@ impl LapSpace {
         let unread = self.unread();
         let end = self.next + units;
         if unread > self.next {
-            // The consumer is in the previous lap, so this lap is free up to the consumer's
+            // The consumer is in the previous lap, so this lap may use the units up to the consumer's
             // position.
-            // Even if a faulty consumer publishes an invalid count, the block stays inside the ring.
+            // Even if a faulty consumer publishes an invalid count, the block stays within the ring.
             let at = self.last.saturating_sub(unread - self.next);
             return (end <= at).then_some(Kind::Bytes);
         }
         if end <= self.span {
             return Some(Kind::Bytes);
         }
-        // The consumer is in this lap, so the units it has read are free for the next lap.
-        // The whole ring is free if nothing is unread.
+        // The consumer is in this lap, so the next lap may use the units that it has released.
+        // If all units have been released, the whole ring is free.
         let at = self.next - unread;
         (unread == 0 || units <= at).then_some(Kind::BytesAtStart)
     }
 
-    /// Returns the offset of a block at the place that [`LapSpace::find`] returned.
+    /// Returns the offset in units of a block at the position that [`LapSpace::find`] returned.
     #[inline(always)]
     pub fn start(&self, kind: Kind) -> u32 {
         match kind {
@@ -109,7 +109,7 @@ impl LapSpace {
         }
     }
 
-    /// Records that a block of `units` units has been written at that place.
+    /// Records that a block of `units` units has been written at the position `kind`.
     #[inline(always)]
     pub fn take(&mut self, kind: Kind, units: u32) {
         if kind == Kind::BytesAtStart {

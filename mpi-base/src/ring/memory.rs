@@ -10,24 +10,24 @@ use crate::atomic::{AtomicU64, prefetch_for_read, prefetch_for_write};
 #[cfg(not(loom))]
 use crate::mem::PAGE;
 
-/// Page size in bytes; loom models use only heap memory.
+/// Page size in bytes.
 #[cfg(loom)]
 const PAGE: usize = 4096;
 
 /// Maximum length in bytes of a block that is prefetched for writing.
-/// The copy of a longer block does not fetch the old lines,
-/// and prefetching them made the next message a third slower (8 KiB: 0.60 instead of 0.40 us).
+/// The copy of a longer block does not fetch the previous contents of its lines;
+/// with a prefetch the next message took half as long again (8 KiB: 0.60 instead of 0.40 us).
 const AHEAD: usize = crate::copy::LONG - 1;
 
-/// Number of units (128 KiB) from which the byte part of a ring begins in the middle of a page.
+/// Size of the byte ring, in units (128 KiB), from which it begins in the middle of a page.
 ///
-/// Long buffers of programs nearly always begin at a page boundary.
+/// Long buffers of programs usually begin at a page boundary.
 /// A copy between addresses whose lowest twelve bits are nearly equal is slower.
-/// Measured with 32 KiB messages through 384 KiB,
+/// Measured with 32 KiB messages through a span of 384 KiB,
 /// between two cores that share their nearest caches:
-/// 52.5, 54.5 and 54.2 GB/s for bytes that begin 128,
+/// 52.5, 54.5 and 54.2 GB/s if the byte ring begins 128,
 /// 1,024 and 2,048 bytes after the start of a page;
-/// with 64 KiB messages through 512 KiB: 53, 56 and 56.5 GB/s.
+/// with 64 KiB messages through a span of 512 KiB: 53, 56 and 56.5 GB/s.
 const PAGES: u32 = (128 << 10) / UNIT as u32;
 
 /// One cell: control word, two header words, five payload words.
@@ -37,13 +37,13 @@ pub(super) struct Cell {
     pub words: [AtomicU64; 8],
 }
 
-/// The two words that the consumer publishes to the producer.
+/// The two words in which the consumer sends counts and requests to the producer.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(super) struct GivenBack {
-    /// Cells and units that the consumer has released: cells in the low half, units of the byte ring in the high half.
+    /// Cells (low half) and units of the byte ring (high half) that the consumer has released.
     pub consumed: AtomicU64,
-    /// Number of units that the consumer asks the producer to use; 0 while it has made no request.
+    /// The span that the consumer requests from the producer, in units; 0 before the first request.
     pub span: AtomicU64,
 }
 
@@ -55,7 +55,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns a shape; `cells` must be a power of two from 4 to 2^16,
+    /// Returns the size; `cells` must be a power of two from 4 to 2^16,
     /// `bytes` a multiple of 64 up to 64 MiB.
     pub fn new(cells: u32, bytes: u32) -> Option<Shape> {
         let cells_ok = cells.is_power_of_two() && (4..=1 << 16).contains(&cells);
@@ -75,12 +75,12 @@ impl Shape {
         self.units
     }
 
-    /// Returns the minimum number of units that a producer uses.
+    /// Returns the smallest span of a producer, in units.
     pub(super) fn least_span(self) -> u32 {
         super::LAP.min(self.units / 2)
     }
 
-    /// Returns the number of units after which a producer that uses `span` units tries to restart at the beginning.
+    /// Returns the number of units after which a producer with span `span` tries to restart.
     pub(super) fn lap(self, span: u32) -> u32 {
         match span as usize * UNIT > super::NEAR {
             true => span,
@@ -93,19 +93,19 @@ impl Shape {
         self.units as usize * UNIT
     }
 
-    /// Returns the maximum length of a payload in the byte ring:
-    /// a quarter of the ring, so that the payload always fits eventually and several can be in
+    /// Returns the maximum length in bytes of a payload in the byte ring:
+    /// a quarter of the ring, so that the payload fits eventually, and several payloads can be in
     /// flight.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
     }
 
-    /// Returns the size of such a ring's memory in bytes.
+    /// Returns the number of bytes that a ring of this size occupies in memory.
     pub const fn footprint(self) -> usize {
         self.bytes_at() + self.units as usize * UNIT
     }
 
-    /// Returns the offset of the byte ring, after the consumer's line and the cells.
+    /// Returns the offset of the byte ring in bytes, after the consumer's line and the cells.
     const fn bytes_at(self) -> usize {
         let end = size_of::<GivenBack>() + self.cells as usize * size_of::<Cell>();
         match self.units < PAGES {
@@ -115,7 +115,7 @@ impl Shape {
     }
 }
 
-/// The memory of one ring, with a reference that keeps it alive.
+/// The memory of one ring, with a reference that keeps the memory mapped or allocated.
 #[derive(Clone)]
 pub struct RingMemory {
     given_back: NonNull<GivenBack>,
@@ -133,8 +133,8 @@ pub struct RingMemory {
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
-    /// Creates a ring in `shape.footprint()` bytes at `base`,
-    /// which were zero before the first end existed.
+    /// Creates a handle of the ring in `shape.footprint()` bytes at `base`,
+    /// which must be zero before the first handle exists.
     ///
     /// # Safety
     /// `base` must be 128-byte aligned and valid as long as `owner` lives;
@@ -209,7 +209,7 @@ impl RingMemory {
         }
     }
 
-    /// Returns the shape that this end was given.
+    /// Returns the size that was passed when this handle was created.
     /// The shape is not stored in shared memory, so one process cannot change it for another.
     pub fn shape(&self) -> Shape {
         self.shape
@@ -230,10 +230,10 @@ impl RingMemory {
         unsafe { self.cells.add(i).as_ref() }
     }
 
-    /// Prefetches for writing the lines of the block that will probably be written next,
-    /// while no thread waits for them.
+    /// Prefetches for writing the lines of the block that the next message will probably use,
+    /// at a time when no thread waits for these lines.
     ///
-    /// The consumer's cache has these lines since the previous lap;
+    /// The consumer's cache contains these lines since the previous lap;
     /// without a prefetch the next message begins with a round trip per line.
     /// Measured: a 3 KiB message and a stream of such messages take a tenth less time.
     #[inline(always)]
@@ -248,7 +248,7 @@ impl RingMemory {
     }
 
     /// Populates the pages of units `from..to` of the byte ring before they are written.
-    /// This takes half of the time of one page fault per page.
+    /// This takes half of the time of separate page faults.
     #[cfg(not(any(loom, miri)))]
     pub(super) fn populate(&self, from: u32, to: u32) {
         let (from, to) = (
@@ -263,17 +263,17 @@ impl RingMemory {
     #[cfg(any(loom, miri))]
     pub(super) fn populate(&self, _from: u32, _to: u32) {}
 
-    /// Prefetches the consumer's counts before the producer reads them.
+    /// Prefetches the consumer's published counts before the producer reads them.
     #[inline(always)]
     pub(super) fn expect_given_back(&self) {
         prefetch_for_read(self.given_back.as_ptr().cast());
     }
 
-    /// Prefetches for writing the `count` cells from number `seq` on,
-    /// which will probably be filled next, as [`RingMemory::expect_block`] does for blocks.
+    /// Prefetches for writing the `count` cells from sequence number `seq` on,
+    /// which will probably be written next (as [`RingMemory::expect_block`] does for blocks).
     ///
-    /// Measured with [`RingMemory::await_cells`] in a stream of one-word messages:
-    /// 16 to 40 % less time per message.
+    /// Measured together with [`RingMemory::await_cells`] in a stream of 8-byte messages:
+    /// each message takes 16 to 40 % less time.
     #[inline(always)]
     pub(super) fn expect_cells(&self, seq: u32, count: u32) {
         for i in 0..count {
@@ -281,7 +281,7 @@ impl RingMemory {
         }
     }
 
-    /// Prefetches, for reading, the `count` cells from number `seq` on, which the consumer will probably read soon.
+    /// Prefetches for reading the `count` cells from number `seq` on, which are probably read soon.
     #[inline(always)]
     pub(super) fn await_cells(&self, seq: u32, count: u32) {
         for i in 0..count {
@@ -292,7 +292,7 @@ impl RingMemory {
     /// Calls `f` on the bytes of a block for writing.
     ///
     /// # Safety
-    /// The block is inside the byte ring, and the producer owns it now.
+    /// The block is within the byte ring, and the producer owns it now.
     #[inline(always)]
     pub(super) unsafe fn write<R>(
         &self,
@@ -313,7 +313,7 @@ impl RingMemory {
     /// Calls `f` on the bytes of a block for reading.
     ///
     /// # Safety
-    /// The block is inside the byte ring, and the consumer owns it now.
+    /// The block is within the byte ring, and the consumer owns it now.
     #[inline(always)]
     pub(super) unsafe fn read<R>(&self, start: usize, len: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         debug_assert!(start + len <= self.shape.units as usize * UNIT);

@@ -4,8 +4,8 @@
 //! An 8-byte message therefore transfers exactly one cache line.
 //! A payload of up to [`SPREAD`] bytes continues in the following cells, with seven words in each;
 //! the control words of these cells contain only their sequence numbers.
-//! Longer payloads are blocks in a byte ring beside the cells, contiguous and 64-byte aligned.
-//! For a payload elsewhere (in a pooled fragment) the first payload word is a token.
+//! Longer payloads are blocks in a byte ring after the cells, contiguous and 64-byte aligned.
+//! If the payload is elsewhere (in a pooled fragment), the first payload word is its token.
 //!
 //! ```text
 //! control word:  63      44 43  40 39    32 31                 0
@@ -13,29 +13,30 @@
 //! ```
 //!
 //! A cell is valid when its sequence number is the one that the consumer expects next.
-//! The first word of a cell only ever contains control words,
-//! so an old cell cannot be mistaken for a new one, and nothing is zeroed in advance.
+//! The first word of a cell contains only control words,
+//! so the consumer cannot mistake an old cell for a new one, and nothing is zeroed in advance.
 //! Sequence numbers start at 1, in memory that is initially zero.
 //!
 //! The offset of a block in the byte ring is not sent:
-//! the block follows the previous block or, if one bit is set, begins at the ring's start.
-//! The producer alone decides this from its count of consumed units (`LapSpace`).
-//! It can limit itself to a part of the ring ([`Producer::set_span`]):
-//! * it restarts at the ring's start when a block would exceed that part and the blocks at the start have been released;
-//! * if that part is at most [`NEAR`] long, it also restarts when a `LAP` has been written and all
-//!   of it has been released.
+//! a block follows the previous one or, if a bit of the control word is set, begins at the start.
+//! The producer alone decides this, from the number of released units (`LapSpace`).
+//! It can limit itself to the first part of the byte ring, the span ([`Producer::set_span`]):
+//! * It restarts at the ring's start when a block would exceed the span
+//!   and the blocks at the start have been released.
+//! * If the span is at most [`NEAR`] long, it also restarts when it has written a `LAP` and
+//!   all of the `LAP` has been released.
 //!
-//! So more of a short part is used only if the consumer lags;
+//! So more than a `LAP` of a short span is used only if the consumer lags;
 //! otherwise few pages are used, and they stay in the caches that both cores share.
-//! A longer part is cycled through completely, for cores that share only the last cache:
-//! when a line is written again, it has left the nearer caches of the consumer's core, so it is not
+//! A longer span is used cyclically as a whole, for cores that share only the last cache:
+//! when a line is written again, it has left the inner caches of the consumer's core and is not
 //! fetched from there.
 //!
 //! Ownership: only the producer writes cells and bytes; only the consumer writes `consumed`,
 //! a word in its own cache line with the number of cells and of 64-byte units that it has released.
 //! The consumer writes that word every quarter ring, every 96 KiB, or when it finds the ring empty.
 //! The producer reads the word only when it appears to have no space.
-//! Usually the two sides thus share only the message: no read-modify-write, no system call, no
+//! Usually the two sides thus transfer only the message: no read-modify-write, no system call, no
 //! allocation.
 //!
 //! SYNC POINT `ring.cell`: the producer stores the control word with Release;
@@ -64,30 +65,30 @@ pub const INLINE: usize = 40;
 /// Number of payload bytes in each further cell of a spread message.
 const MORE: usize = 56;
 
-/// Maximum length in bytes of a payload that is spread over cells.
+/// Maximum length in bytes of a payload that is stored in consecutive cells ("spread").
 ///
-/// Up to this length the adjacent cells take no more lines than a cell and a block,
+/// Up to this length the consecutive cells use no more lines than a cell and a block would,
 /// and the processor prefetches adjacent lines.
-/// Beyond it, copying words costs more than that saves.
+/// For longer payloads, copying word by word costs more than that saves.
 pub const SPREAD: usize = INLINE + 2 * MORE;
 
-/// The unit of the byte ring: a cache line.
+/// The unit of the byte ring in bytes: a cache line.
 const UNIT: usize = 64;
 
 /// Number of units after which the producer tries to restart at the start of the byte ring: 64 KiB.
 ///
-/// Measured where cores share a cache: the first 256-byte messages after shorter ones take 0.110
-/// instead of 0.165 us, because their pages are already in the cache.
+/// Measured on cores that share a cache, for the first 256-byte messages after shorter ones: 0.110
+/// instead of 0.165 us, because the pages at the start are already in the cache.
 const LAP: u32 = (64 << 10) / UNIT as u32;
 
-/// Maximum length in bytes of a part of a byte ring that stays in the nearest caches;
+/// Maximum length in bytes of a span that stays in the inner caches;
 /// see the module's head.
 pub const NEAR: usize = 384 << 10;
 
-/// Number of units (96 KiB) after which the consumer releases what it has consumed,
+/// Number of units (96 KiB) after which the consumer releases consumed units,
 /// unless a quarter of the ring comes first.
 ///
-/// With 32 KiB, bidirectional streams between cores that share a cache were a tenth slower.
+/// With 32 KiB, bidirectional streams between cores that share a cache were slower by a tenth.
 const GIVE_BACK: u32 = (96 << 10) / UNIT as u32;
 
 const INLINE_WORDS: usize = INLINE / 8;
@@ -96,7 +97,7 @@ const MORE_WORDS: usize = MORE / 8;
 
 const SPREAD_WORDS: usize = SPREAD / 8;
 
-/// Returns the number of cells that follow the first cell of a message of `len` bytes, which is at most [`SPREAD`].
+/// Returns the number of cells after the first one for `len` bytes, at most [`SPREAD`].
 #[inline(always)]
 fn more_cells(len: usize) -> u32 {
     (len.saturating_sub(INLINE)).div_ceil(MORE) as u32
@@ -106,9 +107,9 @@ fn more_cells(len: usize) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Inline,
-    /// The byte ring, after the previous block.
+    /// In the byte ring, after the previous block.
     Bytes,
-    /// The byte ring, at its start.
+    /// In the byte ring, at its start.
     BytesAtStart,
     Elsewhere,
 }
@@ -135,7 +136,7 @@ impl Control {
             | (self.len as u64) << 44
     }
 
-    /// Decodes a control word whose sequence number has been checked; `None` if no correct producer wrote it.
+    /// Decodes a control word with a checked sequence number; `None` if no correct producer wrote it.
     #[inline(always)]
     fn unpack(word: u64) -> Option<Control> {
         let kind = match (word >> 40) & 0xf {

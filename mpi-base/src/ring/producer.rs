@@ -6,24 +6,24 @@ use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more
 use crate::atomic::{AtomicU64, Ordering};
 use crate::copy::copy;
 
-/// The error if the ring has no space at present; nothing was written.
+/// The error if the ring has not enough free space now; nothing was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
 
-/// Number of cells between the next cell and the cell that [`Producer::expect_next`] prefetches.
+/// Distance in cells from the next cell to the cell that [`Producer::expect_next`] prefetches.
 ///
-/// Measured with 0, 1, 2, 4 and 8 in streams between two threads, in ns per message:
+/// Measured with the distances 0, 1, 2, 4 and 8 in streams between two threads, in ns per message:
 /// 9.2, 9.0, 8.6, 8.4 and 8.4 for 8 bytes; 19.8, 19.6, 17.2, 16.4 and 16.2 for 64 bytes.
-/// At times when the machine's cores are slow to reach each other: 46, 32, 37, 29 and 29;
+/// When transfers between the cores were slow, for 8 bytes: 46, 32, 37, 29 and 29; for 64 bytes:
 /// 100, 99, 64, 89 and 46.
 const AHEAD: u32 = 8;
 
-/// Number of units that are populated together when a message needs the first of them:
-/// 64 KiB, which takes some microseconds.
+/// Number of units that are populated together when a message needs the first of them
+/// (64 KiB, which takes some microseconds).
 const AT_ONCE: u32 = (64 << 10) / UNIT as u32;
 
-/// Number of units that a waiting process populates together: 16 KiB, which delays a message that
-/// arrives meanwhile by 1 to 2 us.
+/// Number of units that a waiting process populates together (16 KiB, which delays a message that
+/// arrives during this time by 1 to 2 us).
 const AHEAD_OF_USE: u32 = (16 << 10) / UNIT as u32;
 
 /// The only writer of a ring.
@@ -32,31 +32,31 @@ pub struct Producer {
     memory: RingMemory,
     /// The sequence number of the next cell.
     pub(super) next: u32,
-    /// The number of cells that the consumer had released at the last poll.
+    /// The number of cells that the consumer had released when its counts were last polled.
     pub(super) consumed: u32,
     lap_space: LapSpace,
-    /// The span, in units, that the consumer had requested at the last poll.
+    /// The span in units that the consumer had requested when its words were last polled.
     wish: u64,
-    /// Number of units after which the producer tries to restart at the start of the byte ring.
+    /// Number of units (a lap) after which the producer tries to restart at the start.
     lap: u32,
-    /// The offset from which the next attempt is made; more than a lap after a failed attempt.
+    /// The offset in units of the next attempt to restart; beyond a lap after a failed attempt.
     again_from: u32,
-    /// The unit up to which the byte ring is populated.
+    /// The number of units from the start of the byte ring that are populated.
     populated: u32,
-    /// Number of further cells of the last message.
+    /// Number of cells after the first cell of the last message.
     more: u32,
-    /// The number of the cell at which the consumer's counts were last polled before they were needed.
+    /// The sequence number of the cell at which the consumer's counts were last polled in advance.
     asked: u32,
     longest: usize,
-    /// True if the consumer has published counts that no correct consumer publishes.
+    /// True if the consumer has published invalid counts; see [`Producer::is_broken`].
     broken: bool,
 }
 
 impl Producer {
-    /// Creates the producer of a new ring.
+    /// Creates the producer of a new, zeroed ring.
     ///
     /// # Safety
-    /// It must be the only producer that this memory ever has.
+    /// The result must be the only producer that this memory ever has.
     pub unsafe fn new(memory: RingMemory) -> Producer {
         let shape = memory.shape();
         let lap = shape.lap(shape.units());
@@ -76,18 +76,18 @@ impl Producer {
         }
     }
 
-    /// Returns the maximum payload length that [`Producer::push`] accepts.
+    /// Returns the maximum payload length in bytes that [`Producer::push`] accepts.
     #[inline(always)]
     pub fn longest(&self) -> usize {
         self.longest
     }
 
-    /// Limits the byte ring to its first `bytes` bytes, until the consumer requests another span.
+    /// Limits the byte ring to its first `bytes` bytes, until the consumer requests another limit.
     pub fn set_span(&mut self, bytes: usize) {
         self.wants(units_of(bytes.min(self.memory.shape().bytes())));
     }
 
-    /// Limits the producer to the first `span` units from now on.
+    /// Limits the byte ring to its first `span` units from now on.
     fn wants(&mut self, span: u32) {
         let shape = self.memory.shape();
         let span = span.max(shape.least_span()).min(shape.units());
@@ -96,8 +96,8 @@ impl Producer {
         self.again_from = self.lap;
     }
 
-    /// Populates the next pages of the part in use, if a message has used the byte ring.
-    /// Returns false if no page is left.
+    /// Populates the next pages of the span, if a message has already used the byte ring.
+    /// Returns false if all pages are populated.
     ///
     /// A process that has no other work calls this, so that later messages cause no page faults.
     pub fn populate_ahead(&mut self) -> bool {
@@ -109,9 +109,9 @@ impl Producer {
     }
 
     /// Sends a message of at most [`Producer::longest`] bytes;
-    /// `fill` writes the payload into its slice.
+    /// `fill` writes the payload into the slice that it receives.
     ///
-    /// Also returns [`Full`] for a longer payload, which never fits.
+    /// Also returns [`Full`] for a longer payload, although it never fits.
     #[inline]
     pub fn push(
         &mut self,
@@ -153,7 +153,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a message of exactly one payload word, the most frequent small message.
+    /// Sends a message with exactly one payload word, the most frequent small message.
     #[inline]
     pub fn push_word(&mut self, am: u8, header: [u64; 2], word: u64) -> Result<(), Full> {
         if !self.has_cell() {
@@ -163,7 +163,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a payload from memory, as [`Producer::push`] does;
+    /// Sends a payload from memory, like [`Producer::push`];
     /// a short payload is copied directly into cells.
     #[inline]
     pub fn push_bytes(&mut self, am: u8, header: [u64; 2], bytes: &[u8]) -> Result<(), Full> {
@@ -173,7 +173,7 @@ impl Producer {
         }
     }
 
-    /// Sends a message whose payload of `len` bytes is stored at the location that `token` identifies.
+    /// Sends a message whose payload of `len` bytes is at the location that `token` identifies.
     #[inline]
     pub fn push_elsewhere(
         &mut self,
@@ -189,7 +189,7 @@ impl Producer {
         Ok(())
     }
 
-    /// Sends a payload of at most [`SPREAD`] bytes in adjacent cells;
+    /// Sends a payload of at most [`SPREAD`] bytes in consecutive cells;
     /// the first cell is written last.
     #[inline(always)]
     fn spread(&mut self, am: u8, header: [u64; 2], payload: &[u8]) -> Result<(), Full> {
@@ -214,8 +214,8 @@ impl Producer {
     }
 
     /// Prefetches for writing the cells that will be used soon,
-    /// for a sender of a stream of messages.
-    /// In a ping-pong this would move cells away from the consumer, which polls the first of them.
+    /// for the sender of a stream of messages.
+    /// In a ping-pong it would take cells from the consumer, which polls the first of them.
     /// Cells that the consumer has not yet read are not prefetched.
     #[inline(always)]
     pub fn expect_next(&mut self) {
@@ -227,7 +227,7 @@ impl Producer {
     }
 
     /// Returns true if the producer owns `count` cells.
-    /// The consumer may have released more, but its counts are polled rarely,
+    /// The consumer may have released more cells, but its counts are polled rarely,
     /// because each poll costs both sides a round trip.
     #[inline(always)]
     fn owns_cells(&mut self, count: u32) -> bool {
@@ -258,7 +258,7 @@ impl Producer {
         self.used() + count <= cells
     }
 
-    /// Returns the number of cells written that the consumer had not released at the last poll.
+    /// Returns the number of written cells that had not been released at the last poll.
     #[inline(always)]
     fn used(&self) -> u32 {
         self.next.wrapping_sub(1).wrapping_sub(self.consumed)
@@ -272,7 +272,7 @@ impl Producer {
         self.has_cell() && len <= self.longest && self.block(len).is_some()
     }
 
-    /// Prefetches the block to which a message like the last one will probably be written.
+    /// Prefetches the block that a message as long as the last one will probably use.
     #[inline(always)]
     fn expect_block(&self, len: usize) {
         let start = match self.lap_space.next() >= self.again_from {
@@ -285,7 +285,7 @@ impl Producer {
         self.memory.expect_block(start, len);
     }
 
-    /// Returns the place for a block of `len` bytes; `None` if there is no space.
+    /// Returns the position for a block of `len` bytes; `None` if there is no space.
     #[inline(always)]
     fn block(&mut self, len: usize) -> Option<Kind> {
         if self.lap_space.next() >= self.again_from && self.may_restart() {
@@ -300,9 +300,9 @@ impl Producer {
         self.lap_space.find(units)
     }
 
-    /// Populates the units up to `needed`, and some more:
-    /// single pages would cost a page fault each,
-    /// and the whole span at once would delay this message by a millisecond.
+    /// Populates the units up to `needed` and some more:
+    /// one page at a time would cost a page fault per page,
+    /// and the whole span would delay this message by a millisecond.
     #[cold]
     fn populate(&mut self, needed: u32) {
         let some = (self.populated + AT_ONCE).min(self.lap_space.span());
@@ -315,7 +315,7 @@ impl Producer {
     }
 
     /// Returns true if the consumer has released all blocks.
-    /// If not, its counts are not polled again soon,
+    /// If not, the consumer's counts are not polled again soon,
     /// because each poll costs both sides a round trip.
     #[cold]
     fn may_restart(&mut self) -> bool {
@@ -329,12 +329,12 @@ impl Producer {
     }
 
     /// Returns true if the consumer has published counts that no correct consumer publishes.
-    /// The last valid counts stay in use, and all later counts are ignored.
+    /// The last valid counts stay in use, and later counts are ignored.
     pub fn is_broken(&self) -> bool {
         self.broken
     }
 
-    /// Returns true if everything sent has been consumed.
+    /// Returns true if the consumer has released everything that was sent.
     pub fn is_drained(&mut self) -> bool {
         self.look();
         self.next.wrapping_sub(1) == self.consumed
@@ -348,8 +348,8 @@ impl Producer {
         if consumed.wrapping_sub(self.consumed) > self.used()
             || !self.lap_space.may_give_back(units)
         {
-            // The consumer claims to have released more than was written,
-            // or less than it had published before.
+            // The consumer's count exceeds what was written,
+            // or is less than its previous count.
             self.broken = true;
             return;
         }
@@ -362,7 +362,7 @@ impl Producer {
         }
     }
 
-    /// Writes and publishes the next cell, with the payload bytes that it holds.
+    /// Writes the next cell with the payload bytes `here`, and publishes it.
     #[inline(always)]
     fn publish(&mut self, am: u8, kind: Kind, len: usize, header: [u64; 2], here: &[u8]) {
         let seq = self.next;

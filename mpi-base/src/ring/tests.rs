@@ -1,4 +1,4 @@
-//! Tests of one ring.
+//! Tests of one ring with its producer and its consumer.
 #![allow(unsafe_code)]
 
 use super::*;
@@ -11,7 +11,7 @@ fn ring(cells: u32, bytes: u32) -> (Producer, Consumer) {
     unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) }
 }
 
-/// Returns the payload of message number `n`; its bytes follow from the number.
+/// Returns the payload of message number `n`; the bytes are a function of `n`.
 fn payload(n: u64, len: usize) -> Vec<u8> {
     (0..len)
         .map(|i| (n as usize * 31 + i * 7 + (i >> 8)) as u8)
@@ -80,7 +80,7 @@ fn a_full_ring_takes_nothing_until_something_is_given_back() {
     assert_eq!(tx.push_word(0, [0; 2], 0), Err(Full));
     assert_eq!(tx.push_elsewhere(0, [0; 2], 9, 0), Err(Full));
     assert!(pop(&mut rx, 0, 8));
-    // One cell is less than a quarter of the ring, so it is released only on request.
+    // One cell is less than a quarter of the ring, so it is not released before `give_back`.
     assert_eq!(push(&mut tx, 8, 8), Err(Full));
     rx.give_back();
     push(&mut tx, 8, 8).unwrap();
@@ -104,8 +104,8 @@ fn payloads_of_every_length_arrive_whole() {
     assert_eq!(push(&mut tx, 0, too_long), Err(Full));
 }
 
-/// Sends `count` messages of 256 bytes, of which up to `behind` are unread.
-/// Returns the distance between the first and the last byte used.
+/// Sends `count` messages of 256 bytes, of which at most `behind` are unread at any time.
+/// Returns the distance in bytes from the first to the last byte used.
 fn stretch(behind: u64, count: u64) -> usize {
     let (tx, rx) = ring(16, NEAR as u32);
     stretch_of(tx, rx, behind, count)
@@ -146,7 +146,7 @@ fn a_part_for_cores_that_share_the_last_cache_only_is_cycled_through_though_the_
     let (mut tx, rx) = ring(16, 2 * long as u32);
     tx.set_span(long);
     assert_eq!(stretch_of(tx, rx, 0, 8_000), long);
-    // The receiver may choose between a short and a long part at any time.
+    // The receiver may change between a short and a long span at any time.
     for (wish, used) in [(NEAR, lap), (2 * long, 2 * long)] {
         let (mut tx, mut rx) = ring(16, 2 * long as u32);
         tx.set_span(long);
@@ -178,7 +178,7 @@ fn whatever_a_consumer_claims_to_have_read_blocks_stay_in_the_ring() {
     let mut tx = unsafe { Producer::new(memory.clone()) };
     let mut word = 1_u64;
     for n in 0..2_000 {
-        // Pseudo-random numbers, most of which are invalid counts.
+        // Pseudo-random counts, most of which no correct consumer publishes.
         word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(n);
         let back = match n % 3 {
             0 => u64::from(tx.next.wrapping_sub(1)) | (word >> 62 << 32),
@@ -187,7 +187,7 @@ fn whatever_a_consumer_claims_to_have_read_blocks_stay_in_the_ring() {
         };
         memory.given_back().consumed.store(back, Relaxed);
         memory.given_back().span.store(word >> (word % 64), Relaxed);
-        // A write outside the ring is detected by the assertion in `write`, and by Miri.
+        // The assertion in `write`, and Miri, detect a write outside the ring.
         let _ = push(&mut tx, n, 170 + (word >> 40) as usize % 800);
     }
 }
@@ -224,12 +224,12 @@ fn sequence_numbers_may_wrap_around() {
     let memory = RingMemory::on_heap(Shape::new(4, 1024).unwrap());
     // SAFETY: these are the only producer and the only consumer of this memory.
     let (mut tx, mut rx) = unsafe { (Producer::new(memory.clone()), Consumer::new(memory)) };
-    // Both ends are set to just before the sequence numbers wrap around.
+    // Both ends start shortly before the sequence numbers wrap around.
     let start = u32::MAX - 9;
     (tx.next, tx.consumed) = (start, start.wrapping_sub(1));
     (rx.next, rx.published) = (start, start.wrapping_sub(1));
     for n in 0..40 {
-        // Messages take one, two and three cells, so the numbers also wrap inside a message.
+        // Messages occupy one to three cells, so numbers also wrap around within a message.
         let len = 60 * (n as usize % 3);
         push(&mut tx, n, len).unwrap();
         assert!(pop(&mut rx, n, len));
@@ -239,7 +239,7 @@ fn sequence_numbers_may_wrap_around() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 2 } else { 200 }))]
 
-    /// Compares the ring with a plain queue, for any sizes and any interleaving of pushes and pops.
+    /// Compares the ring with a simple queue, for any sizes and any interleaving of pushes and pops.
     #[test]
     fn a_ring_is_a_queue(
         cells in 2u32..6,
@@ -301,8 +301,8 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
         let _ends = Ends(&reader_ended);
         for n in 0..count {
             loop {
-                // The flag is read before the ring, so everything that the thread wrote before its
-                // end is visible.
+                // The flag is read before the ring, so everything that the thread wrote before it
+                // ended is visible.
                 let ended = writer_ended.load(Ordering::Acquire);
                 if pop(&mut rx, n, len(n)) {
                     break;
@@ -315,7 +315,7 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
     });
 }
 
-/// A guard that sets a flag when a thread ends or panics, so that a thread that waits for it stops.
+/// A guard that sets a flag when its thread ends or panics, so that no thread waits for it.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

@@ -1,4 +1,4 @@
-//! The second line of the state page: the current call, and the rank that the call waits for.
+//! The second cache line of the state page: the current MPI call, and what it waits for.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
@@ -10,17 +10,17 @@ pub enum Waits {
     /// The rank does not wait, or the wait is too short to be recorded.
     #[default]
     Nothing = 0,
-    /// The rank waits for the receiver of its message.
+    /// The rank waits until the receiver accepts its message.
     Send = 1,
     /// The rank waits for a message.
     Recv = 2,
-    /// The rank waits for the other members of a nonblocking collective operation, which is in
-    /// [`Collective`](super::Collective).
+    /// The rank waits for the other members of a nonblocking collective operation, which
+    /// [`Collective`](super::Collective) describes.
     Collective = 3,
     /// The rank waits for any one of several requests.
     Any = 4,
-    /// The rank waits for a member of a window;
-    /// [`AboutWindow`](super::AboutWindow) has the details.
+    /// The rank waits at a window for another member;
+    /// [`AboutWindow`](super::AboutWindow) describes the wait.
     Window = 5,
 }
 
@@ -37,27 +37,27 @@ impl Waits {
     }
 }
 
-/// The value of the peer for a call that has no peer or accepts any peer.
+/// The value of [`About::peer`] and [`About::proc`] if the call has no peer or accepts any peer.
 pub const NO_PEER: i32 = -1;
-/// The value of the tag for a call that has no tag or accepts any tag.
+/// The value of [`About::tag`] if the call has no tag or accepts any tag.
 pub const NO_TAG: i32 = -1;
 
-/// The peer, the communicator and the message that a waiting rank waits for.
+/// Description of a wait: the peer, the communicator and the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// The kind of wait; if it is [`Waits::Nothing`], the other fields belong to an earlier call.
+    /// The kind of wait; after [`Waits::Nothing`], the other fields belong to an earlier call.
     pub waits: Waits,
-    /// The communicator's number, [`Collective::comm`](super::Collective).
+    /// The communicator's number, as in [`Collective::comm`](super::Collective).
     pub comm: u64,
     /// The peer's rank in the communicator, or [`NO_PEER`].
     pub peer: i32,
     /// The peer's rank in the job, or [`NO_PEER`].
     pub proc: i32,
-    /// The message's tag, or a negative number.
+    /// The message's tag, or a negative number ([`NO_TAG`] or a tag of the library).
     pub tag: i32,
     /// The length in bytes of the message that is sent, or of the receive buffer.
     pub bytes: u64,
-    /// The number of requests that the call waits for, including this one.
+    /// The number of requests that the call waits for, including the one described here.
     pub requests: u32,
 }
 
@@ -75,25 +75,25 @@ impl Default for About {
     }
 }
 
-/// Flag in the number of the latest call that is set until the call ends.
+/// Flag in the number of the latest call; set until the call ends.
 const INSIDE: u16 = 1 << 15;
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct CallLine {
-    /// Counter that each `enter` and each `leave` increments: odd inside a call.
+    /// Counter that each `enter` and each `leave` increments: odd during a call.
     calls: AtomicU64,
     /// Time at which the rank began to wait in this call, in CLOCK_MONOTONIC nanoseconds;
-    /// 0 while it does not wait.
+    /// 0 while the rank does not wait.
     since_ns: AtomicU64,
     bytes: AtomicU64,
     comm: AtomicU64,
-    /// The latest call's number, with [`INSIDE`] set while the call runs.
+    /// The latest call's number in the function table, with [`INSIDE`] set until the call ends.
     call: AtomicU16,
     peer: AtomicI32,
     proc: AtomicI32,
     tag: AtomicI32,
-    /// The kind of wait, a [`Waits`]; the fields of [`About`] are valid unless it is `Nothing`.
+    /// A [`Waits`] as a number; the fields of [`About`] are valid unless it is `Nothing`.
     waits: AtomicU32,
     requests: AtomicU32,
 }
@@ -108,8 +108,8 @@ impl CallLine {
     #[inline]
     pub(super) fn leave(&self, call: u16) {
         self.call.store(call, Relaxed);
-        // Without this store the next call would appear to wait like this one,
-        // even if it does not wait.
+        // Without this store the next call would seem to wait for the same event as this one,
+        // even if it does not wait at all.
         self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count();
@@ -138,12 +138,12 @@ impl CallLine {
         }
     }
 
-    /// Returns the number of calls entered plus the number of calls left.
+    /// Returns the number of calls that the rank has entered plus the number that it has left.
     pub(super) fn calls(&self) -> u64 {
         self.calls.load(Relaxed)
     }
 
-    /// Returns the number of the current call (0 outside of a call) and that of the latest call.
+    /// Returns the number of the current call (0 outside of calls), and that of the latest call.
     pub(super) fn current_and_latest(&self) -> (u16, u16) {
         let call = self.call.load(Relaxed);
         let latest = call & !INSIDE;

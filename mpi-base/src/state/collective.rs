@@ -1,9 +1,9 @@
-//! The third line of the state page: the latest collective operation.
+//! The third cache line of the state page: the latest collective operation.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Number of words that encode the arguments that all members must pass alike.
+/// Number of words that encode the arguments that must be equal on all members.
 pub const SIGNATURE_WORDS: usize = 4;
 
 /// The latest collective operation of a rank.
@@ -14,8 +14,8 @@ pub struct Collective {
     /// The index of the operation on its communicator, counted from 1;
     /// 0 before the first operation.
     pub round: u64,
-    /// The encoded arguments that all members must pass alike.
-    /// If words differ for equal rounds, the program is erroneous.
+    /// The encoded arguments that must be equal on all members.
+    /// If they differ between members for the same `round`, the program is erroneous.
     pub signature: [u64; SIGNATURE_WORDS],
     /// The number of ranks of the communicator.
     pub members: u32,

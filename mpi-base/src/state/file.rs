@@ -1,14 +1,14 @@
-//! The fifth line of the state page: the present system call on a file, or function of a plugin.
+//! The fifth cache line of the state page: the current system call on a file, or plugin function.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Number of words that store the end of a file's name.
+/// Number of words that store a file's name, or the end of a long name.
 pub const FILE_NAME_WORDS: usize = NAME_WORDS;
 
 /// Encodes a file's name for [`StatePage::enters_file_call`](super::StatePage).
-/// Of a name that is too long only the end is kept.
+/// Only the end of a longer name is encoded.
 pub fn file_name_words(name: &str) -> [u64; FILE_NAME_WORDS] {
     name_words(name)
 }
@@ -33,7 +33,7 @@ pub enum FileCall {
     Fallocate = 7,
     /// `close`: closing a file.
     Close = 8,
-    /// Opening a plugin's file, which runs its constructors and its entry point.
+    /// Opening a plugin file, which runs the file's constructors and its entry point.
     PluginStart = 9,
     /// The function `query` of a plugin.
     PluginQuery = 10,
@@ -67,7 +67,7 @@ impl FileCall {
             .find(|call| *call as u32 == number)
     }
 
-    /// Returns the name of the system call as in the manual pages, or of the plugin's function.
+    /// Returns the system call's name as in the manual pages, or the plugin function's name.
     pub fn name(self) -> &'static str {
         match self {
             FileCall::Pwrite => "pwrite",
@@ -86,14 +86,14 @@ impl FileCall {
     }
 }
 
-/// A file call that a rank is executing.
+/// The file call that a rank is executing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InFile {
     /// The system call or function.
     pub call: FileCall,
     /// Time at which the call began, in CLOCK_MONOTONIC nanoseconds.
     pub since_ns: u64,
-    /// The file's name, or the end of it.
+    /// The file's name, or the end of a long name.
     pub name: String,
 }
 
@@ -102,9 +102,9 @@ pub struct InFile {
 pub(super) struct FileLine {
     /// Time at which the call began, in CLOCK_MONOTONIC nanoseconds.
     since_ns: AtomicU64,
-    /// The present [`FileCall`] as a number; 0 outside of such calls.
+    /// The current [`FileCall`] as a number; 0 outside of such calls.
     call: AtomicU32,
-    /// The end of the file's name, padded with zeros.
+    /// The file's name or its end, padded with zeros.
     name: [AtomicU64; FILE_NAME_WORDS],
 }
 

@@ -1,24 +1,25 @@
-//! The state page: what a rank is doing at present,
-//! readable by `mpirun` and by other ranks of the node.
+//! The state page of a rank: a record of what the rank is doing now,
+//! which `mpirun` and other ranks of the node can read.
 //!
 //! Each rank of a node has one page in the node's shared segment.
-//! Guarantee: the upkeep of the page costs a few plain stores per MPI call, and no system call.
-//! From this page `mpirun` reports the last call of a dead rank and explains a hang.
+//! Guarantee: updating the page costs a few plain stores per MPI call, and no system call.
+//! From this page `mpirun` reports the last call of a dead rank and diagnoses a hang.
 //!
 //! Protocol: only the owner of the page stores, and any process may load; both are relaxed.
-//! The page orders nothing, so only diagnostic messages may depend on it:
-//! a reader may see the peer of one call with the tag of the next call.
-//! Two stores are exceptions. The time of the `quiet` line publishes what the rank stored before
-//! it. A separate flag (Release) publishes the rank's confinement once it is complete,
-//! because other ranks build topologies from it.
-//! [`StatePage::snapshot`] reads until the call counter is stable, which makes mixed reads rare on real machines.
-//! A page of zero bytes, as in a new memfd, is a valid page of a rank that has not started yet.
+//! The page orders no other data, so only diagnostic messages may depend on it:
+//! a reader may see the peer of one call together with the tag of the next call.
+//! Two stores are exceptions. The time in the `quiet` line publishes what the rank stored before
+//! the time. A separate flag (Release) publishes the rank's confinement when it is complete,
+//! because other ranks compute topologies from it.
+//! [`StatePage::snapshot`] repeats its reads until the call counter is stable,
+//! which makes mixtures of two calls rare on real machines.
+//! A page of zero bytes, as in a new memfd, is valid and describes a rank that has not started yet.
 //!
-//! With several threads, the page has the latest call of any thread,
+//! In a process with several threads, the page describes the latest call of any thread,
 //! and the first of several concurrent collective operations.
 
 //!
-//! Each subject has its own cache line and file:
+//! Each of these subjects has its own cache line and source file:
 //! `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
 
 mod call;
@@ -62,37 +63,37 @@ pub struct StatePage {
     quiet: QuietLine,
 }
 
-/// A copy of a [`StatePage`] at one moment.
+/// A copy of a [`StatePage`], made by [`StatePage::snapshot`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// The system's process number; 0 if no process has started.
+    /// The process ID; 0 if no process has started.
     pub pid: u32,
     /// The rank in the job.
     pub rank: u32,
     /// The rank's phase; an unknown number counts as [`Phase::Absent`].
     pub phase: Phase,
-    /// The current call's number in the function table; 0 outside of MPI calls.
+    /// The current MPI call's number in the function table; 0 outside of MPI calls.
     pub call: u16,
-    /// The number of the latest call, which may have ended; 0 before the first call.
+    /// The number of the latest MPI call, which may have ended; 0 before the first call.
     pub last_call: u16,
-    /// The number of calls entered plus the number of calls left.
+    /// The number of MPI calls that the rank has entered plus the number that it has left.
     pub calls: u64,
-    /// The rank that the call waits for, and why.
+    /// The description of the rank's latest wait: for which rank, and why.
     pub about: About,
     /// Time at which the rank began to wait, in CLOCK_MONOTONIC nanoseconds; 0 if it does not wait.
     pub since_ns: u64,
     /// The latest collective operation, which may be complete.
     pub collective: Collective,
-    /// The wire of the hardware barrier that the rank drives.
+    /// The wire of the hardware barrier that the rank drives, if any.
     pub barrier_wire: Option<BarrierWire>,
-    /// The system call on a file, or the plugin's function, that the rank is executing.
+    /// The system call on a file, or the plugin's function, that the rank is executing, if any.
     pub in_file: Option<InFile>,
-    /// The window at which the rank waits.
+    /// The window at which the rank waits, if it does.
     pub at_window: Option<AboutWindow>,
     /// Counter that is incremented, with wrap-around, whenever the progress engine makes progress.
     /// Only the difference between two snapshots is meaningful.
     pub progress: u64,
-    /// The rank's state at the latest sleep of a wait.
+    /// The rank's state when it last began to sleep in a wait.
     pub quiet: Quiet,
 }
 
@@ -102,40 +103,40 @@ impl StatePage {
         self.process.start(pid, rank);
     }
 
-    /// Publishes the rank's confinement, once.
+    /// Publishes the rank's confinement, one time.
     pub fn confine(&self, here: &Confinement) {
         self.process.confine(here);
     }
 
-    /// Returns the confinement that [`StatePage::confine`] has published; `None` before that.
+    /// Returns the confinement from [`StatePage::confine`]; `None` before that call.
     pub fn confinement(&self) -> Option<Confinement> {
         self.process.confinement()
     }
 
-    /// Records that `MPI_Init` has returned.
+    /// Records that `MPI_Init` has returned (phase [`Phase::Running`]).
     pub fn run(&self) {
         self.process.reach(Phase::Running);
     }
 
-    /// Records that `MPI_Finalize` has returned.
+    /// Records that `MPI_Finalize` has returned (phase [`Phase::Finalized`]).
     pub fn finalized(&self) {
         self.waits_on(None);
         self.process.reach(Phase::Finalized);
     }
 
-    /// Records the start of an MPI call; `call` is its number in the function table, counted from 1.
+    /// Records the start of MPI call `call`, its number in the function table, counted from 1.
     #[inline]
     pub fn enter(&self, call: u16) {
         self.call.enter(call);
     }
 
-    /// Records the end of the MPI call.
+    /// Records the end of MPI call `call`.
     #[inline]
     pub fn leave(&self, call: u16) {
         self.call.leave(call);
     }
 
-    /// Records which rank the current call waits for, and why.
+    /// Records for which rank the current call waits, and why.
     pub fn about(&self, about: &About) {
         self.call.set_about(about);
     }
@@ -156,15 +157,15 @@ impl StatePage {
     }
 
     /// Records that the rank has begun to wait;
-    /// only the first call of this function within an MPI call counts.
-    /// The slow path of waiting calls this function, so a fast MPI call never reads a clock.
+    /// within an MPI call, only the first call of this function has an effect.
+    /// Only waits on the slow path call this, so an MPI call that does not wait reads no clock.
     #[inline]
     pub fn waits_since(&self, now_ns: u64) {
         self.call.waits_since(now_ns);
     }
 
-    /// Records the start of collective operation number `round` (from 1) of its communicator, which has `members` members.
-    /// Ranks with equal numbers and different `signature` words run a mismatched program.
+    /// Records the start of the communicator's collective operation number `round`, from 1.
+    /// If ranks have equal `round` and different `signature` words, the program is erroneous.
     #[inline]
     pub fn collective(
         &self,
@@ -182,13 +183,13 @@ impl StatePage {
         self.collective.set_inside(inside);
     }
 
-    /// Returns the value set with [`StatePage::inside`].
+    /// Returns the value stored by [`StatePage::inside`].
     #[inline]
     pub fn is_inside(&self) -> bool {
         self.collective.is_inside()
     }
 
-    /// Sets the number of hardware barriers entered and released at this rank's wire.
+    /// Records the wire's index, and the barriers that the rank has entered and seen released.
     #[inline]
     pub fn set_barrier_wire(&self, wire: u32, entered: u64, released: u64) {
         self.progress.set_barrier_wire(wire, entered, released);
@@ -200,13 +201,13 @@ impl StatePage {
         self.progress.set_core(core);
     }
 
-    /// Returns the value set with [`StatePage::waits_on`].
+    /// Returns the core stored by [`StatePage::waits_on`].
     #[inline]
     pub fn core(&self) -> Option<u32> {
         self.progress.core()
     }
 
-    /// Counts one step of progress of the progress engine.
+    /// Increments the counter of the progress engine's progress.
     #[inline]
     pub fn progressed(&self) {
         self.progress.count();
@@ -229,7 +230,7 @@ impl StatePage {
         self.file.leave();
     }
 
-    /// Returns a copy of the page; the page itself may change meanwhile.
+    /// Returns a copy of the page, which the rank may change during the call.
     pub fn snapshot(&self) -> State {
         let mut state = self.read();
         for _ in 0..8 {
@@ -243,7 +244,7 @@ impl StatePage {
     }
 
     fn read(&self) -> State {
-        // The quiet line is read first, so that all other fields are at least as recent.
+        // The quiet line is loaded first, so that all other fields are at least as recent.
         let quiet = self.quiet.latest();
         let (call, last_call) = self.call.current_and_latest();
         let about = self.call.about();

@@ -1,12 +1,12 @@
-//! The end of a name, encoded in words that are stored and loaded one by one.
+//! Encoding of a name, or of the end of a long name, in words that are stored one by one.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Number of words of an encoded name, with eight bytes of the name each.
+/// Number of words of an encoded name; each word has eight bytes of the name.
 pub(super) const NAME_WORDS: usize = 6;
 
-/// Encodes a name, padded with zeros; of a name that is too long only the end is kept.
+/// Encodes a name, padded with zeros; only the end of a longer name is encoded.
 pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
     let bytes = crate::text::to_bytes(name);
     let end = &bytes[bytes.len().saturating_sub(NAME_WORDS * 8)..];
@@ -16,7 +16,7 @@ pub(super) fn name_words(name: &str) -> [u64; NAME_WORDS] {
     })
 }
 
-/// Decodes the result of [`name_words`].
+/// Decodes a name that [`name_words`] has encoded.
 pub(super) fn read_name(words: &[AtomicU64; NAME_WORDS]) -> String {
     let words = words.iter().map(|word| word.load(Relaxed));
     let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
@@ -24,7 +24,7 @@ pub(super) fn read_name(words: &[AtomicU64; NAME_WORDS]) -> String {
     String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
 }
 
-/// Stores the words of a name.
+/// Stores the words of an encoded name, one by one.
 #[inline]
 pub(super) fn store_name(to: &[AtomicU64; NAME_WORDS], words: &[u64; NAME_WORDS]) {
     for (word, value) in to.iter().zip(words) {

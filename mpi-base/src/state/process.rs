@@ -1,4 +1,4 @@
-//! The first line of the state page: the rank's process, phase and confinement, written only at
+//! The first cache line of the state page: process, phase and confinement, written only during
 //! initialization and finalization.
 
 use crate::hardware::{Confinement, Kind};
@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u32)]
 pub enum Phase {
-    /// The page is untouched: the rank has not called `MPI_Init`, and perhaps never will.
+    /// The page is zero: the rank has not called `MPI_Init`, and perhaps never will.
     Absent = 0,
     /// The rank is in `MPI_Init`.
     Starting = 1,

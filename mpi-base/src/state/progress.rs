@@ -1,13 +1,13 @@
-//! The fourth line of the state page, which changes most often:
+//! The fourth cache line of the state page, which changes most often:
 //! the progress counter, the core on which the rank waits, and the wire of the hardware barrier.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// A wire of the hardware barrier, as seen by the rank that drives it.
+/// The wire of the hardware barrier that a rank drives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWire {
-    /// The wire's index on the board, counted from 0, which is also the rank's node number there.
+    /// The wire's index on the board, counted from 0, which is also the rank's node number.
     pub wire: u32,
     /// The number of barriers of `MPI_COMM_WORLD` that this rank has entered.
     pub entered: u64,
@@ -20,10 +20,10 @@ pub struct BarrierWire {
 #[derive(Debug, Default)]
 pub(super) struct ProgressLine {
     progress: AtomicU64,
-    // The rank's wire of the hardware barrier, if it drives one: written at each barrier.
+    // The hardware barrier's counts of the rank, if it drives a wire; written at each barrier.
     barrier_entered: AtomicU64,
     barrier_released: AtomicU64,
-    /// The index of the wire plus one; 0 without a wire.
+    /// The index of the rank's wire plus one; 0 if the rank drives no wire.
     wire_plus_one: AtomicU32,
     /// The core on which the rank last waited plus one, if cores are oversubscribed; 0 if unknown.
     core: AtomicU32,

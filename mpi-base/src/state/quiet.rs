@@ -1,8 +1,8 @@
-//! The seventh line of the state page: evidence that only other ranks can end this rank's wait.
-//! It is written before each sleep of a wait, and never by a call that does not sleep.
+//! The seventh cache line of the state page: evidence that only other ranks can end a wait.
+//! The line is written before each sleep of a wait, so calls that do not sleep never write it.
 //!
-//! A rank is *quiet* at a time if it is inside a wait of the engine, and a complete poll of all
-//! transports and of its condition that began after that time found nothing.
+//! A rank is *quiet* at time T if it is in a wait of the engine, and if a complete poll of all
+//! transports and of the wait's condition, begun after T, found nothing.
 //! If all ranks of a job are quiet at the same time and no message is in flight between them,
 //! no rank will ever make progress again
 //! (the termination of a distributed computation: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2, 1987).
@@ -10,21 +10,21 @@
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// The state of a rank at the latest sleep of a wait.
+/// The state of a rank when it last began to sleep in a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quiet {
     /// Number of waits of this rank that have slept,
-    /// plus number of further sleeps after an arrival.
+    /// plus the number of later sleeps in these waits that followed an arrival.
     pub waits: u64,
-    /// A complete poll that began after this time found nothing;
+    /// The time after which a complete poll began that found nothing,
     /// in CLOCK_MONOTONIC nanoseconds, 0 before the first such poll.
     pub checked_ns: u64,
-    /// Number of messages that transports with message counters have accepted since the rank's
+    /// Number of messages accepted by those transports that count messages, since the rank's
     /// start.
     pub sent: u64,
-    /// Number of messages that these transports have delivered since the rank's start.
+    /// Number of messages delivered by those transports since the rank's start.
     pub received: u64,
-    /// The system's ID of the thread that waits.
+    /// The kernel's ID of the thread that waits.
     pub thread: u32,
     /// True if something other than the ranks of this job may end the wait: another job, another thread of this process inside MPI, a file,
     /// a time limit, fault tolerance, or a transport that does not count its messages.
@@ -49,8 +49,8 @@ impl QuietLine {
         self.thread.store(quiet.thread, Relaxed);
         self.is_open.store(quiet.is_open.into(), Relaxed);
         self.waits.store(quiet.waits, Relaxed);
-        // SYNC POINT state.quiet: a reader of this time sees everything that the rank stored
-        // before its poll.
+        // SYNC POINT state.quiet: a reader of this time also sees everything that the rank stored
+        // before it began the poll.
         self.checked_ns.store(quiet.checked_ns, Release);
     }
 

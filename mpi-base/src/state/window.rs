@@ -1,5 +1,5 @@
-//! The sixth line of the state page: the window at which the rank waits,
-//! written once the wait has lasted for a while.
+//! The sixth cache line of the state page: the window at which the rank waits,
+//! written only if the wait lasts longer than a few polls.
 
 use super::name::{NAME_WORDS, name_words, read_name, store_name};
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,11 +14,11 @@ pub enum WindowNeed {
     Unknown = 0,
     /// The member must grant its lock.
     Lock = 1,
-    /// The member must post, which exposes its part of the window.
+    /// The member must post (`MPI_Win_post`), which exposes its part of the window.
     Post = 2,
-    /// The member must complete, which ends its accesses.
+    /// The member must complete (`MPI_Win_complete`), which ends its accesses.
     Complete = 3,
-    /// The member must execute accesses that were sent to it.
+    /// The member must execute accesses that this rank has sent to it.
     Answer = 4,
 }
 
@@ -34,10 +34,10 @@ impl WindowNeed {
     }
 }
 
-/// The window at which a rank waits, and the reason; [`About`](super::About) has the member.
+/// The window at which a rank waits, and the reason; [`About`](super::About) names the member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AboutWindow {
-    /// The window's name, or the end of it; empty if the window has no name.
+    /// The window's name, or the end of a long name; empty if the window has no name.
     pub name: String,
     /// The action that the member has to perform.
     pub need: WindowNeed,
@@ -45,20 +45,20 @@ pub struct AboutWindow {
     /// `None` if that rank is unknown or not on this node.
     pub on: Option<u32>,
     /// The number of calls that this rank had entered plus left when the wait began.
-    /// If the present number is equal, the rank has made no call since.
+    /// If the current number is equal, the rank has entered and left no call since then.
     pub calls: u64,
 }
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub(super) struct WindowLine {
-    /// The value of [`AboutWindow::calls`].
+    /// The counter of [`AboutWindow::calls`].
     calls: AtomicU64,
-    /// The kind of action, a [`WindowNeed`].
+    /// The action, a [`WindowNeed`] as a number.
     need: AtomicU32,
-    /// The rank in the job of [`AboutWindow::on`] plus one; 0 if it is unknown.
+    /// The rank of [`AboutWindow::on`] plus one; 0 if that rank is unknown.
     on: AtomicU32,
-    /// The end of the window's name, padded with zeros.
+    /// The window's name or its end, padded with zeros.
     name: [AtomicU64; NAME_WORDS],
 }
 
@@ -71,7 +71,7 @@ impl WindowLine {
         self.calls.store(window.calls, Relaxed);
     }
 
-    /// Returns the latest window; the rank may have stopped waiting there.
+    /// Returns the window of the latest recorded wait, which may have ended.
     pub(super) fn latest(&self) -> AboutWindow {
         AboutWindow {
             name: read_name(&self.name),

@@ -1,8 +1,8 @@
 //! Models of post, start, complete and wait; [`crate::loom_models`] describes how to run them.
 //!
-//! A member here does what `MPI_Win_post`, `start`, `complete` and `wait` do: it counts with
+//! A member does what `MPI_Win_post`, `start`, `complete` and `wait` do: it counts with
 //! [`Awaited`], publishes through [`Line`] and is woken through [`Arrivals`].
-//! The data of a window are written with relaxed stores, so only the protocol orders them.
+//! The data are accessed with relaxed ordering, so only the protocol orders the accesses.
 #![allow(unsafe_code)]
 
 use loom::sync::Arc;
@@ -23,7 +23,7 @@ struct Words<const N: usize> {
     parts: [AtomicU64; N],
 }
 
-/// One member with its counts, used by its own thread.
+/// One member with its counts of the others; only the member's own thread uses it.
 struct Member<const N: usize> {
     words: Arc<Words<N>>,
     me: usize,
@@ -104,8 +104,8 @@ impl<const N: usize> Member<N> {
     }
 }
 
-/// An access epoch sees what a member wrote before its post, and the member sees the epoch's writes
-/// after its wait; the model runs two epochs.
+/// An access epoch sees what the target wrote before its post, and the target sees the epoch's writes
+/// after its wait; the model executes two epochs.
 #[test]
 fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     check(|| {
@@ -128,7 +128,7 @@ fn an_epoch_lies_between_the_post_and_the_wait_of_its_number() {
     });
 }
 
-/// Both members expose and access, and each sleeps until the other is ready:
+/// Both members expose their parts and access the other's, and sleep until the other is ready:
 /// no member stays asleep.
 #[test]
 fn two_members_that_expose_to_each_other_end_their_epochs() {
@@ -150,7 +150,7 @@ fn two_members_that_expose_to_each_other_end_their_epochs() {
 }
 
 /// A member of the next epoch's group may post at any time;
-/// this post does not admit a member to the epoch of another member.
+/// this post does not start the epoch with another member.
 #[test]
 fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
     check(|| {
@@ -172,13 +172,13 @@ fn a_post_from_outside_of_the_group_is_kept_for_its_own_epoch() {
 }
 
 /// A completion of a member outside of the exposure's group belongs to an earlier or later epoch,
-/// and ends no epoch of other members.
+/// and does not end the exposure of other members.
 #[test]
 fn an_exposure_of_two_ends_when_both_have_completed() {
     check(|| {
         let [mut target, first, second] = members::<3>();
         // No member waits for posts: three waiting members are too many for loom,
-        // and another model checks that a waiting member is admitted.
+        // and the models with two members check the wake-up.
         let accessing = |mut member: Member<3>| {
             thread::spawn(move || {
                 member.start_nocheck(&[0]);
@@ -195,13 +195,13 @@ fn an_exposure_of_two_ends_when_both_have_completed() {
     });
 }
 
-/// An epoch that does not wait for its post still consumes it, so the next start waits for the next
+/// An epoch with `MPI_MODE_NOCHECK` consumes its post, so the next start waits for the next
 /// post.
 #[test]
 fn an_epoch_without_check_takes_its_post_with_it() {
     check(|| {
         let [mut target, mut origin] = members::<2>();
-        // The program's own notification that the window is exposed.
+        // The program's own notification that the target has exposed its part.
         let exposed = Arc::new(AtomicU64::new(0));
         let told = exposed.clone();
         let origin = thread::spawn(move || {

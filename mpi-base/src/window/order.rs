@@ -1,23 +1,23 @@
-//! Memory ordering of flushes: accesses to mapped window memory before a flush are ordered before
-//! all accesses after the flush, at every rank.
+//! Memory ordering of flushes: accesses to mapped window memory before a flush precede
+//! all accesses after the flush, for every rank.
 //!
 //! Accesses are plain loads and stores. A processor may execute later loads before earlier stores,
 //! so a flush after a store is a full fence.
-//! A flush after no access executes no instruction; on x86-64 this also holds after only loads and
+//! A flush without preceding accesses executes no instruction; on x86-64, also after only loads and
 //! atomic instructions.
 
 use crate::atomic::{Ordering, fence};
 use std::cell::Cell;
 
-/// The unflushed accesses of one process to members' memory.
+/// Tracks whether one process has accesses to members' memory that a flush must order.
 #[derive(Debug, Default)]
 pub struct AccessOrder {
-    /// True after an access that later accesses of this process may overtake.
+    /// True after an access that later accesses of this process may pass.
     unordered: Cell<bool>,
 }
 
 impl AccessOrder {
-    /// Records that this process has stored into a member's memory.
+    /// Records that this process has stored to a member's memory.
     #[inline(always)]
     pub fn has_stored(&self) {
         self.unordered.set(true);
@@ -25,8 +25,8 @@ impl AccessOrder {
 
     /// Records that this process has loaded from a member's memory or has changed it with an atomic
     /// instruction.
-    /// On x86-64 no later access overtakes these (Intel SDM volume 3, 9.2.2);
-    /// the model checker has no model of a processor.
+    /// On x86-64 no later access passes these (Intel SDM volume 3, 9.2.2);
+    /// under loom they count as unordered, because loom does not model a processor.
     #[inline(always)]
     pub fn has_loaded(&self) {
         if cfg!(any(loom, not(target_arch = "x86_64"))) {
@@ -43,7 +43,7 @@ impl AccessOrder {
     }
 }
 
-/// Models of flushes; [`crate::loom_models`] describes how to run them.
+/// Models of [`AccessOrder`]; [`crate::loom_models`] describes how to run them.
 /// All data are accessed with relaxed loads and stores, so only flushes order them.
 #[cfg(all(test, loom))]
 mod loom_models {
@@ -64,7 +64,7 @@ mod loom_models {
         from.load(Relaxed)
     }
 
-    /// Put, flush, then a flag in other memory: a rank that reads the flag also sees the data.
+    /// A rank puts, flushes, and sets a flag elsewhere: a rank that sees the flag also sees the data.
     #[test]
     fn data_put_and_flushed_are_visible_to_notified_ranks() {
         check(|| {
@@ -85,8 +85,8 @@ mod loom_models {
         });
     }
 
-    /// Two ranks each put to the other, flush, and then poll for the other's put:
-    /// at least one sees it.
+    /// Two ranks each put to the other, flush, and then read what the other has put:
+    /// at least one sees the other's value.
     #[test]
     fn of_two_ranks_that_put_flush_and_get_one_sees_the_other() {
         check(|| {

@@ -1,25 +1,25 @@
-//! Post, start, complete, wait: a member's counts of the other members' posts and completions,
-//! and its wake-up.
+//! Counting of post, start, complete and wait: a member's counts of others' posts and completions,
+//! and the wake-up of a member that waits for them.
 //!
-//! Each member publishes to each other member its numbers of posts and of completions
+//! Each member publishes to each other member how often it has posted and completed
 //! ([`super::Line`], or messages between nodes).
-//! The other member counts how many of these it has consumed ([`Awaited`]):
+//! The other member counts how many of these events it has consumed ([`Awaited`]):
 //! an access epoch consumes one post, an exposure epoch one completion.
-//! If the program asserts that the post has arrived, an access epoch does not wait for it,
+//! With `MPI_MODE_NOCHECK` the post has arrived, and an access epoch does not wait for it,
 //! but still consumes it.
 //!
 //! Guarantee: the n-th post belongs to the n-th epoch.
-//! An early post is kept for its epoch, and a post of a member outside of a group
-//! admits no member of the group. The counters may wrap around.
+//! An early post is kept for its epoch. A post from outside of an epoch's group
+//! does not start that epoch. The counters may wrap around.
 //! An epoch's accesses are ordered after the target's stores before its post. The target's later
-//! accesses are ordered after those of the members that have completed.
+//! accesses are ordered after the accesses of the members that have completed.
 
 #![allow(unsafe_code)]
 
 use super::settle;
 use crate::atomic::{AtomicU32, Ordering};
 
-/// The numbers of posts and completions of another member that this member has consumed.
+/// The numbers of another member's posts and completions that this member has consumed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Awaited {
     posts: u32,
@@ -27,36 +27,37 @@ pub struct Awaited {
 }
 
 impl Awaited {
-    /// Begins an access epoch at the other member, which consumes the member's next post.
+    /// Begins an access epoch at the other member; the epoch consumes that member's next post.
     #[inline]
     pub fn start(&mut self) {
         self.posts = self.posts.wrapping_add(1);
     }
 
-    /// Returns true if the first `posted` posts include the post of the last started epoch.
+    /// Returns true if the number `posted` includes the post that the last started epoch consumes.
     #[inline]
     pub fn has_posted(self, posted: u32) -> bool {
         has_reached(posted, self.posts)
     }
 
-    /// Returns true if the other member has ended its part of the exposure epoch;
-    /// `completed` is its number of completions.
+    /// Returns true if the other member has completed its accesses of the exposure epoch;
+    /// `completed` is the other member's number of completions.
     #[inline]
     pub fn has_completed(self, completed: u32) -> bool {
         has_reached(completed, self.completions.wrapping_add(1))
     }
 
-    /// Ends the exposure epoch; the next one consumes the next completion.
+    /// Ends the exposure epoch; the next epoch consumes the next completion.
     #[inline]
     pub fn end(&mut self) {
         self.completions = self.completions.wrapping_add(1);
     }
 }
 
-/// The number of posts and completions that a member has received from all members.
-/// The last arrival that a waiting member needs wakes it, so the member wakes only once.
+/// The total number of posts and completions that a member has received from all members.
+/// Only the last arrival that a waiting member needs wakes it, so the member wakes one time.
 ///
-/// SYNC POINT `window.arrival`: a waiting rank publishes the count at which it must be woken: the number received plus the number missing.
+/// SYNC POINT `window.arrival`: a waiting rank stores the count at which it must be woken:
+/// the number received plus the number missing.
 /// Further arrivals can only raise this count, so a stale value is never too large.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
@@ -70,12 +71,12 @@ pub struct Arrivals {
 unsafe impl crate::mem::Shared for Arrivals {}
 
 impl Arrivals {
-    /// Returns a count without arrivals.
+    /// Returns a count of zero arrivals.
     pub fn new() -> Arrivals {
         Arrivals::default()
     }
 
-    /// Counts an arrival, whose own counter has been stored before.
+    /// Counts an arrival. The caller has stored the post or completion before.
     /// Returns true if the caller may have to wake the member.
     #[inline]
     pub fn arrive(&self) -> bool {
@@ -85,8 +86,8 @@ impl Arrivals {
         has_reached(count, self.wake_at.load(Ordering::SeqCst))
     }
 
-    /// Returns true if no arrival is missing.
-    /// Otherwise requests a wake-up after `missing()` more arrivals (owner only).
+    /// Returns true if no arrival is missing. Otherwise returns false,
+    /// and the member will be woken after `missing()` more arrivals (owner only).
     #[inline]
     pub fn are_in(&self, missing: impl FnOnce() -> u32) -> bool {
         let come = self.count.load(Ordering::SeqCst);
@@ -117,7 +118,7 @@ mod tests {
         let mut awaited = Awaited::default();
         awaited.start();
         assert!(!awaited.has_posted(0) && awaited.has_posted(1) && awaited.has_posted(2));
-        // The second post came before its epoch; a third epoch needs another post.
+        // The second post arrived before its epoch began; a third epoch needs another post.
         awaited.start();
         assert!(awaited.has_posted(2));
         awaited.start();

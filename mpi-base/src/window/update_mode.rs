@@ -1,28 +1,29 @@
-//! The mode of updates: accumulates update a member's memory either by atomic instructions or
-//! under the locks of stripes.
+//! The mode of updates: accumulates on a member's memory use either atomic instructions or
+//! plain accesses under stripe locks.
 //!
 //! One atomic instruction updates one element.
-//! A pass of plain loads and stores updates many elements at a tenth of the cost per element,
-//! but must exclude all other accumulates on these elements.
+//! A pass (a loop of plain loads and stores) updates many elements at a tenth of the cost per element,
+//! but must exclude all other accumulates on the same elements.
 //! So each member's memory has a mode ([`UpdateMode`]):
-//! in the mode of atomics no member takes a lock;
-//! in the mode of stripes every member first locks a [`Stripe`].
+//! in the mode *atomics* no member takes a lock;
+//! in the mode *stripes* every member first locks a [`Stripe`].
 //!
-//! An update by atomic instructions raises a flag of its process ([`Updating`]), reads the mode,
+//! For an update by atomic instructions, a process raises its flag ([`Updating`]), reads the mode,
 //! updates, and lowers the flag: two stores and a load.
-//! The change to stripes executes the fence between the first two of these steps, on both sides
+//! The store of the flag and the load of the mode need a fence between them,
+//! which the member that changes the mode executes for both sides
 //! ([`crate::fence`]).
-//! The member that begins the change announces it in the mode.
+//! The member that begins a change to stripes announces it in the mode.
 //! Each member that reads the announcement executes [`crate::fence::heavy`],
-//! waits until no flag for this memory is up, and then sets the mode.
+//! waits until no process has its flag raised for this memory, and then sets the mode to stripes.
 //! So any member can complete the change, and no member waits for a member that has ended.
-//! The change back needs no fence: it is made while all stripes are locked,
+//! The change back to atomics needs no fence: it is made while all stripes are locked,
 //! and a member reads the mode again after it has locked a stripe.
-//! The mode has a version, so a late end of one change is not mistaken for the end of a later
+//! The mode has a version, so the late end of one change cannot be mistaken for the end of a later
 //! change.
 //!
-//! SYNC POINT `window.update`: a member that has raised its flag then reads the mode;
-//! a member that has read the announcement then reads the flags.
+//! SYNC POINT `window.update`: a member that raises its flag then reads the mode;
+//! a member that reads the announcement then reads the flags.
 //! At least one of these two members sees the other's store.
 
 use super::Stripe;
@@ -31,12 +32,12 @@ use crate::fence::{heavy, light};
 
 const PHASE: u32 = 3;
 const ATOMICS: u32 = 0;
-/// The change to stripes is announced, and flags may still be up.
+/// Phase of the mode: the change to stripes is announced, and flags may still be raised.
 const CHANGING: u32 = 1;
 const STRIPES: u32 = 2;
 const VERSION: u32 = 4;
 
-/// The mode of updates of one member's memory; zeroed memory is the mode of atomics.
+/// The mode of updates of one member's memory; zeroed memory is the mode *atomics*.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct UpdateMode(AtomicU32);
@@ -46,7 +47,7 @@ pub struct UpdateMode(AtomicU32);
 // SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for UpdateMode {}
 
-/// The flag of one process: 0, or one more than the number of the memory that the process is
+/// The flag of one process: 0, or one plus the number of the memory that the process is
 /// updating by atomic instructions.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
@@ -58,14 +59,14 @@ pub struct Updating(AtomicU32);
 unsafe impl crate::mem::Shared for Updating {}
 
 impl Updating {
-    /// Returns a lowered flag.
+    /// Returns a flag that is not raised.
     pub fn new() -> Updating {
         Updating::default()
     }
 
     /// Runs `update`, which updates memory number `memory` by atomic instructions,
-    /// if the mode allows it (owner only).
-    /// Returns true if it has run.
+    /// if the mode is *atomics* (owner only).
+    /// Returns true if `update` was run.
     #[inline(always)]
     pub fn atomically(&self, mode: &UpdateMode, memory: u32, update: impl FnOnce()) -> bool {
         let allowed = self.begin(mode, memory);
@@ -78,7 +79,7 @@ impl Updating {
 
     /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic
     /// instructions.
-    /// In both cases the caller must then call [`Updating::end`] (owner only).
+    /// After either result the caller must call [`Updating::end`] (owner only).
     #[inline(always)]
     pub fn begin(&self, mode: &UpdateMode, memory: u32) -> bool {
         self.0.store(memory + 1, Ordering::Relaxed);
@@ -93,7 +94,7 @@ impl Updating {
         self.0.store(0, Ordering::Release);
     }
 
-    /// Returns true if the process may be inside an update of memory number `memory`.
+    /// Returns true if the process may be updating memory number `memory` by atomic instructions.
     #[inline]
     pub fn is_in(&self, memory: u32) -> bool {
         self.0.load(Ordering::Acquire) == memory + 1
@@ -101,21 +102,21 @@ impl Updating {
 }
 
 impl UpdateMode {
-    /// Returns the mode of atomics.
+    /// Returns the mode *atomics*.
     pub fn new() -> UpdateMode {
         UpdateMode::default()
     }
 
-    /// Returns true if updates take the locks of stripes.
-    /// The result true stays valid while the caller holds a stripe.
+    /// Returns true if the mode is *stripes*: updates must lock stripes.
+    /// A result of true stays valid while the caller holds a stripe.
     #[inline]
     pub fn is_stripes(&self) -> bool {
         self.0.load(Ordering::Acquire) & PHASE == STRIPES
     }
 
-    /// Changes from atomics to stripes, or completes a change that another member has begun.
-    /// `is_raised` returns true while the flag of a living member is up for this memory.
-    /// Returns false if the system refuses the fence; the mode is then the mode of atomics.
+    /// Changes from *atomics* to *stripes*, or completes such a change that another member has begun.
+    /// `is_raised` must return true while a living member has its flag raised for this memory.
+    /// Returns false if the kernel refuses the fence; the mode is then *atomics*.
     #[cold]
     pub fn change_to_stripes(&self, mut is_raised: impl FnMut() -> bool) -> bool {
         let found = self.0.load(Ordering::Acquire);
@@ -126,7 +127,7 @@ impl UpdateMode {
                 let begun =
                     (self.0).compare_exchange(found, changing, Ordering::SeqCst, Ordering::Relaxed);
                 if begun.is_err() {
-                    // Another member has changed the mode meanwhile, so the caller reads it again.
+                    // Another member has changed the mode, so the caller must read the mode again.
                     return true;
                 }
             }
@@ -141,26 +142,26 @@ impl UpdateMode {
             true => found & !PHASE | STRIPES,
             false => (found & !PHASE).wrapping_add(VERSION) | ATOMICS,
         };
-        // Another member may have completed this change, and even have begun the next one,
+        // Another member may have completed this change, and may even have begun the next change,
         // whose version differs.
         let _ = (self.0).compare_exchange(changing, next, Ordering::AcqRel, Ordering::Relaxed);
         ordered
     }
 
-    /// Changes from stripes to atomics. The caller holds the locks of all stripes.
+    /// Changes from *stripes* to *atomics*. The caller holds all stripes.
     pub fn change_to_atomics(&self) {
         let found = self.0.load(Ordering::Relaxed);
         if found & PHASE == STRIPES {
             let next = (found & !PHASE).wrapping_add(VERSION) | ATOMICS;
-            // This phase does not change here: the caller is the only member that holds all
+            // No other member can change the mode now, because the caller holds all
             // stripes.
             self.0.store(next, Ordering::Release);
         }
     }
 }
 
-/// Runs `update` under the locks of the `stripes` that `wanted` selects.
-/// They are locked in order, so no two members wait for each other.
+/// Runs `update` while holding all stripes, among the `stripes`, that `wanted` selects.
+/// The stripes are locked in ascending order, so deadlock is impossible.
 pub fn under_each<R>(
     stripes: &[Stripe],
     wanted: &dyn Fn(usize) -> bool,
@@ -195,7 +196,7 @@ mod tests {
         }
         let (mode, updating) = (UpdateMode::new(), Updating::new());
         assert!(updating.atomically(&mode, 3, || ()));
-        // A member that ended inside an update of memory 3 has left its flag up.
+        // A member that ended during an update of memory 3 has left its flag raised.
         updating.0.store(4, Ordering::Relaxed);
         assert!(updating.is_in(3) && !updating.is_in(2));
         let mut asked = 0;
@@ -214,7 +215,7 @@ mod tests {
         if !crate::fence::register() {
             return;
         }
-        // The member that announced the change ended before it could complete it.
+        // The member that announced the change has ended before it completed the change.
         let mode = UpdateMode(AtomicU32::new((8 * VERSION) | CHANGING));
         assert!(!mode.is_stripes());
         assert!(!Updating::new().atomically(&mode, 0, || ()));
@@ -231,7 +232,7 @@ mod tests {
         let ended = |_| false;
         for _ in 0..2 {
             let sum = under_each(&stripes, &|index| index % 2 == 1, (0, &ended), &mut || {
-                // The other stripes can be locked meanwhile.
+                // The stripes that were not selected can be locked at the same time.
                 under_each(&stripes, &|index| index % 2 == 0, (0, &ended), &mut || 11)
             });
             assert_eq!(sum, 11);

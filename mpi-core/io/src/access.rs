@@ -1,12 +1,12 @@
-//! Data transfer between memory and the runs (contiguous file ranges) of a view, with data sieving.
+//! Data transfer between memory and the runs (contiguous ranges) of a file view, with data sieving.
 //!
 //! Adjacent runs are merged. Contiguous memory is read and written in place.
 //! Other memory is packed through a buffer of `STAGE` bytes.
-//! If runs are short with short gaps between them, a read also reads the gaps, as long as
+//! Data sieving: if runs and the gaps between them are short, a read also reads the gaps, as long as
 //! that costs less than another system call (`Disk::read_sieve`).
-//! A write also writes the gaps back, over bytes that other processes may write concurrently.
+//! A write also writes the gaps with their old contents, which other processes may be changing.
 //! So a write sieves only if no other process has the file open or a hint requests sieving.
-//! Loops handle short counts, `EINTR` and the kernel's limit for one call.
+//! Loops handle short counts, `EINTR` and the kernel's maximum length of one call.
 #![allow(unsafe_code)]
 
 use super::disk::Disk;
@@ -19,19 +19,19 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// The size in bytes of the buffer through which noncontiguous memory is packed.
 const STAGE: i64 = 1 << 20;
 
-/// The program's buffer, from which a write reads.
+/// The program's buffer of a write, from which data are copied.
 enum Source<'a> {
     Bytes(&'a [u8]),
     Packed(&'a SendBuf, Vec<u8>),
 }
 
-/// The program's buffer, to which a read stores.
+/// The program's buffer of a read, into which data are copied.
 enum Sink<'a> {
     Bytes(&'a mut [u8]),
     Unpacked(&'a mut RecvBuf, Vec<u8>),
 }
 
-/// Returns the error of a failed system call.
+/// Returns the error of a failed system call; `doing` describes the operation.
 pub(super) fn failed(doing: &str, errno: Errno) -> IoError {
     let said = std::io::Error::from(errno);
     IoError::new(IoClass::of(errno), format!("{doing} failed: {said}"))
@@ -53,8 +53,8 @@ pub(super) fn write_all(disk: &Disk, mut data: &[u8], mut at: i64) -> Result<(),
     Ok(())
 }
 
-/// Fails if a file of `bytes` bytes exceeds the user's limit.
-/// A write beyond the limit would kill the process by SIGXFSZ (setrlimit(2)).
+/// Returns an error if a file of `bytes` bytes exceeds the user's limit (`ulimit -f`).
+/// A write beyond the limit would end the process by SIGXFSZ (setrlimit(2)).
 pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     match mpi_base::mem::file_limit() {
         Some(limit) if bytes > limit => {
@@ -67,7 +67,7 @@ pub(super) fn within_limit(bytes: u64) -> Result<(), IoError> {
     }
 }
 
-/// Reads until `dest` is full or the file ends. Returns the number of bytes read.
+/// Reads from file offset `at` until `dest` is full or the file ends. Returns the bytes read.
 pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, IoError> {
     let mut done = 0;
     while done < dest.len() {
@@ -82,7 +82,7 @@ pub(super) fn read_all(disk: &Disk, dest: &mut [u8], at: i64) -> Result<usize, I
 }
 
 impl Source<'_> {
-    /// Writes a run of the file from the memory that starts at byte `from`.
+    /// Writes a run of the file from the memory that starts at byte `from` of the buffer.
     fn write(&mut self, disk: &Disk, mut run: Run, mut from: i64) -> Result<(), IoError> {
         match self {
             Source::Bytes(bytes) => {
@@ -105,7 +105,7 @@ impl Source<'_> {
 }
 
 impl Source<'_> {
-    /// Copies the memory from byte `at` on to `dest`.
+    /// Copies bytes of the buffer, from byte `at` on, to `dest`.
     fn copy(&self, dest: &mut [u8], at: i64) {
         match self {
             Source::Bytes(bytes) => {
@@ -119,7 +119,7 @@ impl Source<'_> {
 }
 
 impl Sink<'_> {
-    /// Stores file data to the memory at byte `at`.
+    /// Copies file data into the buffer, from byte `at` on.
     fn put(&mut self, data: &[u8], at: i64) {
         match self {
             Sink::Bytes(dest) => dest[at as usize..at as usize + data.len()].copy_from_slice(data),
@@ -129,7 +129,7 @@ impl Sink<'_> {
         }
     }
 
-    /// Reads a run of the file to the memory at byte `at`. Returns the number of bytes read.
+    /// Reads a run of the file into the buffer, from byte `at` on. Returns the bytes read.
     fn read(&mut self, disk: &Disk, mut run: Run, mut at: i64) -> Result<i64, IoError> {
         if let Sink::Bytes(dest) = self {
             let dest = &mut dest[at as usize..(at + run.len) as usize];
@@ -159,7 +159,7 @@ impl Sink<'_> {
     }
 }
 
-/// Calls `act` with the runs of a view that hold `len` bytes from stream byte `from` on.
+/// Calls `act` with the runs of a view that contain `len` bytes from stream byte `from` on.
 /// Adjacent runs are merged. The second argument of `act` is the position in the transfer.
 fn merged(
     view: &View,
@@ -188,8 +188,8 @@ fn merged(
     }
 }
 
-/// Writes a buffer to the view, from stream byte `from` on.
-/// If `sieve` is given, also reads short gaps between runs and writes them back.
+/// Writes a buffer to a view, from stream byte `from` on.
+/// If `sieve` is given, gaps of limited length between runs are read and written back.
 pub(super) fn write(
     disk: &Disk,
     sieve: Option<(i64, i64)>,
@@ -234,8 +234,8 @@ pub(super) fn write(
     Ok(buf.bytes())
 }
 
-/// Reads the gaps between the runs of a sieve, then writes the runs and the gaps by one call.
-/// A range lock excludes sieving writes of other processes.
+/// Reads the gaps between the runs of a sieve, and then writes runs and gaps by one system call.
+/// A range lock excludes sieving writes of other processes from the same range.
 fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(), IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return source.write(disk, run, at);
@@ -250,7 +250,7 @@ fn write_back(disk: &Disk, sieve: &Sieve, source: &mut Source<'_>) -> Result<(),
     write_all(disk, &bytes, sieve.span.offset)
 }
 
-/// Runs with short gaps between them that one system call reads or writes.
+/// Runs with short gaps between them, which one system call reads or writes.
 struct Sieve {
     span: Run,
     parts: Vec<(Run, i64)>,
@@ -258,8 +258,8 @@ struct Sieve {
 }
 
 impl Sieve {
-    /// Returns true if the sieve can take a run: the run follows the last one, the gap is short,
-    /// and the span is not longer than the maximum.
+    /// Returns true if the sieve can include a run: it follows the last one, the gap is short,
+    /// and the span does not exceed the maximum.
     fn takes(&self, run: Run, (gap, most): (i64, i64)) -> bool {
         let between = run.offset - self.span.offset - self.span.len;
         let span = run.offset + run.len - self.span.offset;
@@ -281,7 +281,7 @@ impl Sieve {
     }
 }
 
-/// Reads from the view into a buffer, from stream byte `from` on.
+/// Reads from a view into a buffer, from stream byte `from` on.
 /// Returns the number of bytes of the buffer that were filled.
 pub(super) fn read(disk: &Disk, view: &View, from: i64, buf: &mut RecvBuf) -> Result<i64, IoError> {
     if view.representation.converts_reads() {
@@ -336,8 +336,8 @@ fn read_to(
     Ok(done)
 }
 
-/// Reads the runs of a sieve by one system call.
-/// Returns the number of bytes read, without the gaps.
+/// Reads the runs of a sieve and the gaps between them by one system call.
+/// Returns the number of bytes read in the runs, without the gaps.
 fn fetch(disk: &Disk, sieve: &Sieve, sink: &mut Sink<'_>) -> Result<i64, IoError> {
     if let [(run, at)] = sieve.parts[..] {
         return sink.read(disk, run, at);
@@ -385,7 +385,7 @@ fn lock(fd: BorrowedFd<'_>, kind: i32, (from, end): (i64, i64)) -> Result<(), Er
 }
 
 impl<'f> RangeLock<'f> {
-    /// Locks the file range of an access of `len` bytes from stream byte `from` on.
+    /// Locks the file range of an access that has `len` bytes from stream byte `from` on.
     pub fn take(
         disk: &'f Disk,
         view: &View,

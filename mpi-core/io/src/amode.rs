@@ -49,7 +49,7 @@ impl Amode {
     pub(super) fn flags(self, creates: bool) -> OFlags {
         let access = match (self.read_only, self.write_only) {
             (true, _) => OFlags::RDONLY,
-            // In atomic mode a write-only file takes only write locks, which need no read access.
+            // In atomic mode a write-only file uses only write locks, which need no read access.
             (_, true) => OFlags::WRONLY,
             _ => OFlags::RDWR,
         };
@@ -80,14 +80,14 @@ impl Amode {
 }
 
 /// Opens a file by name. The name is program text ([`mpi_base::text`]);
-/// the kernel gets the program's original bytes.
+/// the original bytes of the name are passed to the kernel.
 pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoError> {
     loop {
         match rustix::fs::open(text::to_path(path), flags, Mode::from_raw_mode(mode)) {
             Err(Errno::INTR) => {}
             Err(errno) => return Err(IoError::system("it cannot be opened", errno)),
             Ok(fd) => {
-                // A directory can be opened for reading, but MPI cannot read it as a file.
+                // The kernel can open a directory for reading, but a directory is no file for MPI.
                 let stat =
                     rustix::fs::fstat(&fd).map_err(|errno| IoError::system("fstat", errno))?;
                 return match rustix::fs::FileType::from_raw_mode(stat.st_mode) {
@@ -101,7 +101,7 @@ pub(super) fn open(path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, IoEr
     }
 }
 
-/// Deletes a file by name; the name is program text, as in `open`.
+/// Deletes a file by name. The name is program text, as in `open`.
 pub fn delete(path: &str) -> Result<(), IoError> {
     rustix::fs::unlinkat(CWD, text::to_path(path), AtFlags::empty())
         .map_err(|errno| IoError::system(&format!("the file {path} cannot be deleted"), errno))

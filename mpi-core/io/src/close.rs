@@ -1,4 +1,4 @@
-//! `MPI_File_close`. The agreement of the members is in [`ending`](super::ending).
+//! `MPI_File_close`: closes a file; the agreement of its members is in [`ending`](super::ending).
 
 use super::amode::delete;
 use super::ending::{IN_USE, TOLD, bid, bidder};
@@ -24,7 +24,7 @@ impl File {
         self.free_memory()?;
         self.disk.write_record();
         if self.amode.delete_on_close {
-            // All members have completed their accesses.
+            // All members have completed their accesses, so rank 0 can delete the file.
             let deleted = match self.comm.rank() {
                 0 => self.delete(),
                 _ => Ok(()),
@@ -66,7 +66,7 @@ impl File {
         }
     }
 
-    /// Returns the result of `MPI_File_close` after rank `rank` has reported its deletion.
+    /// Returns the result of `MPI_File_close` when rank `rank` has reported its deletion.
     fn told_of_deletion(
         &self,
         rank: u64,
@@ -92,7 +92,7 @@ impl File {
         }
     }
 
-    /// Deletes the file. A file that another process has already deleted is no error.
+    /// Deletes the file. Returns no error if another process has already deleted it.
     fn delete(&self) -> Result<(), IoError> {
         match delete(&self.path) {
             Err(error) if error.class == IoClass::NoSuchFile => Ok(()),

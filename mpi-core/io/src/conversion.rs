@@ -9,7 +9,7 @@ use std::rc::Rc;
 pub trait Conversion {
     /// Returns the size in the file of one element of a predefined type, in bytes.
     fn file_bytes(&self, basic: Named) -> Result<i64, IoError>;
-    /// Returns true if the file format differs from memory; otherwise data are written unchanged.
+    /// Returns true if data must be encoded for the file; otherwise the data are written unchanged.
     fn converts_writes(&self) -> bool;
     fn converts_reads(&self) -> bool;
     /// Encodes the elements of `from` into `file`.
@@ -30,7 +30,7 @@ pub enum Representation {
 }
 
 impl Representation {
-    /// Returns the name of the representation, as in `MPI_File_set_view`.
+    /// Returns the name of the representation, as the program passes it to `MPI_File_set_view`.
     pub fn name(&self) -> &str {
         match self {
             Self::Native => "native",
@@ -40,14 +40,14 @@ impl Representation {
         }
     }
 
-    /// Returns the predefined representation with this name.
+    /// Returns the predefined representation with this name, if there is one.
     pub fn named(name: &str) -> Option<Representation> {
         [Self::Native, Self::Internal, Self::External32]
             .into_iter()
             .find(|known| known.name() == name)
     }
 
-    /// Returns the size in the file of `count` elements, in bytes.
+    /// Returns the size in the file, in bytes, of `count` elements of a datatype.
     pub fn file_bytes(&self, datatype: &Datatype, count: i64) -> Result<i64, IoError> {
         Ok(match self {
             Self::Native | Self::Internal => datatype.bytes(count),
@@ -56,10 +56,10 @@ impl Representation {
         })
     }
 
-    /// Returns the file's datatype for a datatype in memory.
-    /// Each basic type has its size in the file, without padding.
+    /// Returns the datatype in the file that corresponds to a datatype in memory.
+    /// Each basic type has its size in the file, without padding between elements.
     /// Displacements that the program gave in bytes stay unchanged.
-    /// Counts of elements scale with the sizes (section 14.5.1).
+    /// Displacements given in elements scale with the sizes (section 14.5.1).
     pub(super) fn in_file(&self, datatype: &Datatype) -> Result<Datatype, IoError> {
         let bytes = |count| Ok(Datatype::contiguous(count, &Named::BYTE.into())?);
         match self {
@@ -91,7 +91,7 @@ impl Representation {
         }
     }
 
-    /// Returns the contents of a buffer in the file format.
+    /// Returns the contents of a buffer, encoded for the file.
     pub(super) fn encode(&self, from: &SendBuf) -> Result<Vec<u8>, IoError> {
         let bytes = self.file_bytes(from.datatype(), from.count())?;
         let mut file = vec![0; bytes as usize];
@@ -102,7 +102,7 @@ impl Representation {
         Ok(file)
     }
 
-    /// Decodes file data into a buffer, until either of them ends.
+    /// Decodes file data into a buffer, until the data or the buffer ends.
     pub(super) fn decode(&self, to: &mut RecvBuf, file: &mut [u8]) -> Result<(), IoError> {
         match self {
             Self::User(_, conversion) => {

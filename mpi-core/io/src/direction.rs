@@ -1,6 +1,6 @@
-//! The direction of an access: read from the file into a buffer, or write a buffer to the file.
+//! The direction of an access (a read or a write), together with its buffer.
 //!
-//! Each kind of access (individual, collective, ordered) has one implementation for a [`Transfer`].
+//! Each type of access (individual, collective, ordered) has one implementation, for a [`Transfer`].
 //! Only this file distinguishes reads from writes.
 
 use crate::Error;
@@ -13,7 +13,7 @@ use crate::file::File;
 use crate::hints::{Switch, Tuning};
 use crate::view::View;
 
-/// A buffer and the direction of its transfer.
+/// The buffer of an access, and the direction of the transfer.
 pub(crate) enum Transfer<'a> {
     Read(&'a mut RecvBuf),
     Write(&'a SendBuf),
@@ -39,7 +39,7 @@ impl Transfer<'_> {
         }
     }
 
-    /// Fails if the access mode of the file does not allow this transfer.
+    /// Returns an error if the access mode of the file does not allow this direction.
     pub(crate) fn allowed_in(&self, file: &File) -> Result<(), IoError> {
         match self {
             Transfer::Read(_) => file.accesses().may_read(),
@@ -73,7 +73,7 @@ impl Transfer<'_> {
     }
 
     /// Transfers the buffer by a collective access: through shared memory if `buffers` is given,
-    /// otherwise by messages. A member whose access is `done` participates with an empty buffer.
+    /// otherwise by messages. If this member's access is `done`, it participates with an empty buffer.
     pub(crate) fn together(
         self,
         file: &File,

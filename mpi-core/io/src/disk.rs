@@ -1,8 +1,8 @@
-//! The system calls on an open file.
+//! An open file descriptor: its system calls, each published on the state page and counted.
 //!
-//! While a system call runs, the state page shows the names of the call and of the file.
-//! So a hang report can name the call of a rank.
-//! If an I/O report is requested, the calls are counted ([`super::report`]).
+//! While a system call runs, the rank's state page names the call and the file,
+//! so that a hang report can name them.
+//! If the user requests an I/O report, the calls are counted ([`super::report`]).
 
 use super::hints::{Costs, Style, Switch, Tuning};
 use super::report::{FileLog, FileRecord};
@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 
-/// An open file descriptor with its hints and counters.
+/// An open file descriptor with the file's hints and counters.
 pub struct Disk {
     fd: OwnedFd,
     engine: Engine,
@@ -22,11 +22,11 @@ pub struct Disk {
     tuning: Cell<Tuning>,
     costs: Costs,
     counted: Option<(Rc<FileLog>, Rc<FileRecord>)>,
-    /// The numbers of bytes that system calls of this process have read and written.
+    /// Numbers of bytes that system calls of this process have read (first) and written (second).
     moved: [Cell<u64>; 2],
 }
 
-/// Runs a system call with a file name as argument, and publishes the call on the state page.
+/// Runs `act`, a system call with a file name, and publishes it on the state page until it returns.
 pub(super) fn on_page<T>(
     engine: &Engine,
     call: FileCall,
@@ -70,19 +70,19 @@ impl Disk {
         self.advise();
     }
 
-    /// Advises the kernel on the expected order of accesses.
+    /// Advises the kernel on the order of accesses that the hint `access_style` announces.
     fn advise(&self) {
         let advice = match self.tuning.get().styles.order() {
             Style::Unknown => return,
             Style::Sequential => rustix::fs::Advice::Sequential,
             Style::Random => rustix::fs::Advice::Random,
         };
-        // A failed advice has no effect on correctness.
+        // The advice affects only the speed, so a failure is ignored.
         let _ = rustix::fs::fadvise(&self.fd, 0, None, advice);
     }
 
     /// Returns the limits of a sieving read in bytes: maximum gap between runs, and maximum span.
-    /// Reading a gap up to the maximum costs less than another system call.
+    /// Reading a gap of this length costs less than another system call.
     pub(super) fn read_sieve(&self) -> (i64, i64) {
         let tuning = self.tuning.get();
         let gap = match tuning.ds_read {
@@ -93,7 +93,7 @@ impl Disk {
         (gap, tuning.ind_rd_buffer_size)
     }
 
-    /// Returns the limits of a sieving write, which reads the gaps and writes them back.
+    /// Returns the limits of a sieving write, as [`Disk::read_sieve`]; `None` if writes must not sieve.
     /// `alone` is true if no other process has the file open.
     pub(super) fn write_sieve(&self, alone: bool) -> Option<(i64, i64)> {
         let tuning = self.tuning.get();
@@ -104,25 +104,25 @@ impl Disk {
         }
     }
 
-    /// Counts bytes that a system call has read or written.
+    /// Adds bytes that a system call has written (`writes`) or read.
     pub(super) fn moves(&self, writes: bool, bytes: u64) {
         let [read, written] = &self.moved;
         let moved = if writes { written } else { read };
         moved.set(moved.get().wrapping_add(bytes));
     }
 
-    /// Returns the numbers of bytes that system calls of this process have read and written.
+    /// Returns the numbers of bytes that this process's system calls have read and written.
     pub(super) fn moved(&self) -> (u64, u64) {
         let [read, written] = &self.moved;
         (read.get(), written.get())
     }
 
-    /// Returns the counters of the file, if a report is requested.
+    /// Returns the counters of the file if the user requests a report or a trace.
     pub(super) fn record(&self) -> Option<&FileRecord> {
         self.counted.as_ref().map(|(_, record)| &**record)
     }
 
-    /// Runs a system call on `bytes` bytes of the file at `offset`. Publishes and counts the call.
+    /// Runs a system call on `bytes` bytes of the file at `offset`; publishes and counts the call.
     fn call<T>(
         &self,
         call: FileCall,
@@ -154,7 +154,7 @@ impl Disk {
         })
     }
 
-    /// Reads only data that are in the page cache, without waiting for the disk.
+    /// Reads data that are in the page cache; returns an error if reading would wait for the disk.
     pub(super) fn pread_cached(&self, buffer: &mut [u8], at: u64) -> Result<usize, Errno> {
         self.call(FileCall::Pread, (at, buffer.len() as u64), |fd| {
             let mut buffer = [std::io::IoSliceMut::new(buffer)];
@@ -162,7 +162,7 @@ impl Disk {
         })
     }
 
-    /// Runs `wait`; the state page shows a wait for an asynchronous read meanwhile.
+    /// Runs `wait`, a wait for an asynchronous read; until it returns, the state page shows a `pread`.
     pub(super) fn waits_for_piece<T>(&self, wait: impl FnOnce() -> T) -> T {
         self.engine
             .state()
@@ -201,7 +201,7 @@ impl Disk {
         })
     }
 
-    /// Locks or unlocks a range; blocks while another process holds a conflicting lock.
+    /// Locks or unlocks a range of the file; waits while another process holds a conflicting lock.
     pub(super) fn lock(
         &self,
         from: i64,

@@ -1,5 +1,5 @@
-//! Errors of file operations.
-//! Each error has a class, and a sentence with the file, the rank and the system's error text.
+//! Errors of file operations: each has a class, and a text with the file, the rank and the kernel's
+//! error message.
 
 use crate::datatype::TypeError;
 use rustix::io::Errno;
@@ -29,7 +29,7 @@ pub enum IoClass {
 }
 
 impl IoClass {
-    /// All classes in the order of their numbers in an agreement, which start at 1.
+    /// All classes in the order of their numbers in messages between members, which start at 1.
     const ALL: [IoClass; 18] = [
         IoClass::Access,
         IoClass::Amode,
@@ -51,7 +51,7 @@ impl IoClass {
         IoClass::Count,
     ];
 
-    /// Returns the number of the class in an agreement; never 0.
+    /// Returns the number of the class in messages between members; never 0.
     pub(super) fn number(self) -> u64 {
         let at = Self::ALL.iter().position(|class| *class == self);
         at.map_or(0, |at| at as u64) + 1

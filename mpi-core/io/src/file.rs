@@ -1,10 +1,10 @@
 //! A file that the members of a communicator have opened collectively (MPI 5.0, sections 14.2 and 14.4).
 //!
-//! A collective call has two steps. First, each member performs its own access or change.
-//! Then all members share the error class of their outcome by an allgather (`File::agree`).
+//! A collective call has two steps. First, each member performs its own file operation.
+//! Then all members share the error classes of their results by an allgather (`File::agree`).
 //! The call returns the class of the first member that failed. If one member must act first
-//! (to create the file or to change its size), that is rank 0;
-//! the other ranks continue after they know its outcome.
+//! (creating the file or changing its size), that member is rank 0;
+//! the other ranks continue when they have received its result.
 
 use super::amode::{self, Amode};
 use super::disk::{self, Disk};
@@ -37,22 +37,22 @@ pub struct File {
     pub(super) atomic: Cell<bool>,
     pub(super) split: RefCell<Option<SplitCollective>>,
     pub(super) node_map: NodeMap,
-    /// The shared memory of collective accesses, created by the first access that uses it.
+    /// The memory shared for collective accesses; the first access that needs it creates it.
     pub(super) buffers: RefCell<SharedMemory>,
 }
 
-/// The end of the error text at ranks where the call itself did not fail.
+/// The end of the error text at ranks whose own operation did not fail.
 pub const ELSEWHERE: &str = "so it ends here too";
 
-/// Agrees on the outcome of all members: the error class of the first member that failed.
-/// A failed member returns its own error text.
+/// Agrees on the result of all members: the error class of the first member that failed.
+/// A member whose own operation failed returns its own error text.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
     let mine = class_number(&outcome);
     let all = comm.engine().block_on(comm.internal().share(&[mine]))?;
     agreed(comm, path, outcome, &all)
 }
 
-/// Returns the agreed outcome; `all` has the error class of each member, or 0 for success.
+/// Returns the result of the agreement; `all` has the error class of each member, or 0 for success.
 fn agreed<T>(
     comm: &Comm,
     path: &str,
@@ -70,7 +70,7 @@ fn agreed<T>(
     Err(IoError::new(class, sentence).into())
 }
 
-/// Adds the file and the rank to an error.
+/// Adds the rank and the file to the text of an error.
 pub(super) fn told(rank: u32, path: &str, error: &IoError) -> IoError {
     let sentence = format!("rank {rank} on file {path}: {error}");
     IoError::new(error.class, sentence)
@@ -82,7 +82,7 @@ fn opens(comm: &Comm, path: &str, flags: OFlags, mode: u32) -> Result<OwnedFd, I
     })
 }
 
-/// Replaces `cb_nodes` = 0 by a value that depends on the map of members to nodes.
+/// Replaces `cb_nodes` = 0 (automatic) by a number that depends on the members' nodes.
 fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
     if tuning.cb_nodes == 0 {
         tuning.cb_nodes = node_map.usual_aggregators();
@@ -104,7 +104,7 @@ impl File {
         made
     }
 
-    /// Opens the file on `own`, the communicator that only this file uses.
+    /// Opens the file with `own`, a communicator that only this file uses.
     /// Stores the shared pointer in `pointer` as soon as the members have created it.
     fn open_on(
         own: &Comm,
@@ -132,7 +132,7 @@ impl File {
             let sentence = format!("on file {path} rank {rank} gives another amode than rank 0");
             return Err(IoError::new(IoClass::NotSame, sentence).into());
         }
-        // Rank 0 creates the file, then the other ranks open it.
+        // Rank 0 creates the file; then the other ranks open it.
         let first = match own.rank() {
             0 => opens(own, path, amode.flags(true), tuning.permissions).map(Some),
             _ => Ok(None),
@@ -182,7 +182,7 @@ impl File {
         agreed(&self.comm, &self.path, outcome, all)
     }
 
-    /// Adds the file and the rank to an error.
+    /// Adds the file and the rank to the text of an error.
     pub(super) fn told<T>(&self, outcome: Result<T, IoError>) -> Result<T, Error> {
         outcome.map_err(|error| told(self.comm.rank(), &self.path, &error).into())
     }
@@ -191,18 +191,18 @@ impl File {
         self.comm.engine().block_on(self.comm.internal().fence())
     }
 
-    /// Implements `MPI_File_set_info`; collective. Rank 0's hints are used.
+    /// Implements `MPI_File_set_info`; collective. All members use rank 0's hints.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
         let engine = self.comm.engine();
         let all = engine.block_on(self.comm.internal().share(&tuning.words()))?;
         let mut tuning = resolved(Tuning::from_words(&all), &self.node_map);
-        // The permissions apply only when a file is created.
+        // The hint for permissions has an effect only when a file is created.
         tuning.permissions = self.disk.tuning().permissions;
         self.disk.set_tuning(tuning);
         Ok(())
     }
 
-    /// Returns the hints that this file uses.
+    /// Returns the hints in use for this file.
     pub fn tuning(&self) -> Tuning {
         self.disk.tuning()
     }
@@ -258,7 +258,7 @@ impl File {
         }
     }
 
-    /// Fails if the access mode forbids explicit offsets and the individual pointer.
+    /// Returns an error in `MPI_MODE_SEQUENTIAL`, without explicit offsets and individual pointer.
     pub(super) fn random_access(&self) -> Result<(), IoError> {
         match self.amode.sequential {
             false => Ok(()),

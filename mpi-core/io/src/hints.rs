@@ -1,9 +1,9 @@
-//! Info hints with an effect, and ROMIO's names for them (MPI 5.0, section 14.2.8).
+//! The info hints that have an effect, and ROMIO's names for them (MPI 5.0, section 14.2.8).
 //!
-//! Accesses use the values of a [`Tuning`], from these sources in order of precedence:
-//! the info object, a file of hints ([`HINTS`], or `ROMIO_HINTS` as in ROMIO),
-//! and defaults with the costs of the file system.
-//! All members use rank 0's values. So a hint that differs between ranks cannot cause a hang.
+//! Accesses use the values in a [`Tuning`]. Its sources, in order of precedence:
+//! the info object, a file of hints ([`HINTS`], or the variable `ROMIO_HINTS` as in ROMIO),
+//! and defaults that depend on the file system.
+//! All members use rank 0's values, so a hint that differs between ranks cannot cause a hang.
 //! Invalid values are ignored, as the standard requires. Hints without an effect are ignored too,
 //! such as the striping hints, which only special file systems support.
 
@@ -21,7 +21,7 @@ pub static HINTS: Param<PathBuf> = Param::new(
     "Path of a file with hints for all opened files, one name and value per line; hints in info objects take precedence; empty: the path in ROMIO_HINTS",
 );
 
-/// The setting of an optimisation.
+/// The value of a hint that enables or disables an optimisation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Switch {
     /// The library uses the optimisation if it expects a gain.
@@ -101,7 +101,7 @@ impl Styles {
         Some(styles).filter(|styles| styles.words != 0)
     }
 
-    /// Decodes the field `words` of another member; ignores invalid indices.
+    /// Decodes the field `words` as another member has sent it; ignores invalid indices.
     fn from_word(word: u64) -> Styles {
         let places = (0..STYLES.len()).map(|at| (word >> (4 * at) & 0xf) as u32);
         let known = places.filter(|place| (1..=STYLES.len() as u32).contains(place));
@@ -157,7 +157,7 @@ pub struct Tuning {
     /// Settings of data sieving for reads and writes of one process; sieving saves system calls.
     pub ds_read: Switch,
     pub ds_write: Switch,
-    /// The maximum number of aggregators; 0: derived from cores and nodes.
+    /// The maximum number of aggregators; 0: a default that depends on cores and nodes.
     pub cb_nodes: u32,
     /// The buffer size of an aggregator in bytes.
     pub cb_buffer_size: i64,
@@ -186,7 +186,7 @@ impl Default for Tuning {
     }
 }
 
-/// The names of hints that have an effect if their values are valid.
+/// The names of the hints that have an effect if their values are valid.
 pub const ACTING: [&str; 11] = [
     "access_style",
     "cb_buffer_size",
@@ -201,7 +201,6 @@ pub const ACTING: [&str; 11] = [
     "romio_ds_write",
 ];
 
-/// The number of 64-bit words in an encoded [`Tuning`].
 const WORDS: usize = 10;
 
 /// The allowed buffer sizes in bytes.
@@ -210,7 +209,7 @@ const BUFFERS: std::ops::RangeInclusive<i64> = 4096..=1 << 30;
 /// All bits of a file mode: set-user-ID, set-group-ID, sticky, and the permissions of user, group and others.
 const MODES: u32 = 0o7777;
 
-/// Parses a mode in octal digits.
+/// Parses a file mode in octal digits; `None` if it is not valid.
 fn mode(text: &str) -> Option<u32> {
     let mode = u32::from_str_radix(text.trim(), 8).ok();
     mode.filter(|mode| *mode <= MODES)
@@ -246,8 +245,8 @@ impl Tuning {
         }
     }
 
-    /// Returns the names and values of the hints in use.
-    /// `aggregators` is the effective [`Tuning::cb_nodes`].
+    /// Returns the names and values of the hints in use, for `MPI_File_get_info`.
+    /// `aggregators` is the value of [`Tuning::cb_nodes`] in use.
     pub fn echo(&self, aggregators: u32) -> Vec<(&'static str, String)> {
         let both = match (self.cb_read, self.cb_write) {
             (Switch::Disable, Switch::Disable) => "false",
@@ -319,18 +318,18 @@ fn put<T>(place: &mut T, value: Option<T>) -> bool {
     }
 }
 
-/// The cost of a system call on a file system, as the number of bytes transferred in the same time.
+/// The cost of a system call, as the number of bytes whose transfer takes the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Costs {
-    /// `read_gap`: bytes that are read in the time of one read call.
-    /// `write_gap`: bytes that are read and written back in the time of one write call.
+    /// `read_gap`: number of bytes that can be read in the time of one read call.
+    /// `write_gap`: number of bytes read and written back in the time of one write call.
     pub read_gap: i64,
     pub write_gap: i64,
 }
 
 impl Costs {
     /// Returns the costs for a type of file system (statfs(2)).
-    /// The costs were measured for runs of 64 bytes in the page cache.
+    /// The default costs were measured with runs of 64 bytes in the page cache.
     pub fn of(magic: i64) -> Costs {
         const TMPFS: i64 = 0x0102_1994;
         const RAMFS: i64 = 0x8584_58f6;

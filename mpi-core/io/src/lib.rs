@@ -12,21 +12,21 @@
 //! | `close` | `MPI_File_close`; `ending`: the members' agreement on it, also after failures |
 //! | [`size`] | file size, preallocation and `MPI_File_sync` |
 //! | [`position`] | setting a view, and the file pointers |
-//! | [`transfer`] | read and write calls; `direction`: read or write; `split_collective`: state between calls |
+//! | [`transfer`] | read and write calls; `direction`: read or write; `split_collective`: the open split collective |
 //! | [`report`] | counters for `mpirun --io-report`, written to the event ring |
 //! | [`hints`] | info hints, and the values that accesses use |
 //! | [`shared`] | the shared file pointer |
 //! | [`conversion`] | data representations |
 //!
 //! Guarantee: a collective call returns the same error class at all members.
-//! No member waits for a member that has failed.
+//! No member waits indefinitely for a member that has failed.
 //! The library creates no auxiliary files: the shared file pointer is in a window at rank 0.
 //! A view is never expanded to a list: the datatype engine iterates over the filetype's
 //! contiguous ranges.
 //!
 //! Each rank performs its own accesses; aggregators perform interleaved collective accesses.
-//! After a collective access the members agree on its outcome.
-//! Nonblocking accesses complete at initiation, which section 14.4.5 allows. The exception
+//! After a collective access the members agree on its result.
+//! Nonblocking accesses complete when they are started, which section 14.4.5 allows. The exception
 //! is a long read of data that are not in the page cache: it continues while the program computes.
 
 #![deny(unsafe_code)]
@@ -53,7 +53,7 @@ pub mod transfer;
 mod uring_read;
 pub mod view;
 
-// Modules of lower packages, under the names that this crate uses.
+// Modules of lower packages, imported under the names that this crate uses.
 use mpi_engine::{RunObserver, comm, engine, trace};
 use mpi_osc as osc;
 use mpi_p2p::{pml, request};

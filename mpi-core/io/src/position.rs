@@ -1,4 +1,4 @@
-//! The view and the file pointers of a file (MPI 5.0, sections 14.3 and 14.4).
+//! Setting a file's view and its file pointers (MPI 5.0, sections 14.3 and 14.4).
 
 use super::conversion::Representation;
 use super::error::{IoClass, IoError};
@@ -30,7 +30,8 @@ pub struct Positions<'a> {
 }
 
 impl<'a> Positions<'a> {
-    /// `MPI_File_set_view`; collective. If `disp` is `None`, the view begins at the shared pointer.
+    /// Implements `MPI_File_set_view`; collective.
+    /// If `disp` is `None` (`MPI_DISPLACEMENT_CURRENT`), the view begins at the shared pointer.
     pub fn set_view(
         self,
         disp: Option<i64>,

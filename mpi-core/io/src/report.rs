@@ -1,10 +1,10 @@
 //! Counters of each file for `mpirun --io-report`, and the file events of `mpirun --trace`.
 //!
-//! Each rank counts in its own memory. When a file is closed and when the rank finalizes,
+//! Each rank counts in its private memory. When a file is closed and when the rank finalizes,
 //! the rank writes the counters to its [event ring](mpi_base::node::EventRing).
-//! The launcher uses the latest values, since the ring of a trace overwrites its oldest events.
+//! The launcher uses the latest values, because the ring of a trace overwrites its oldest events.
 //! In a trace, each system call on a file is a separate event.
-//! If the user requests neither output, no call is counted.
+//! If the user requests neither a report nor a trace, nothing is counted.
 
 use crate::RunObserver;
 use crate::engine::Engine;
@@ -25,17 +25,17 @@ pub static REPORT: Param<bool> = Param::new(
     "Whether each rank counts its file accesses; set by mpirun --io-report",
 );
 
-/// The capacity in events of a ring created for these counters only.
-/// This capacity is enough for [`FILES`] files with long names.
+/// The capacity in events of an event ring that is created only for these counters.
+/// It suffices for [`FILES`] files with long names.
 const EVENTS: u32 = 1 << 13;
 
-/// The maximum number of files with separate records; further files share one record.
+/// The maximum number of files with a record of their own; all further files share one record.
 const FILES: usize = 256;
 
-/// The name of the record that further files share.
+/// The name of the record that all further files share.
 const OTHERS: &str = "(other files)";
 
-/// The I/O counters. A discriminant is the counter's id in the event ring.
+/// The I/O counters of a file. The discriminant is the index in the record and in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Counter {
@@ -44,7 +44,7 @@ pub enum Counter {
     Reads,
     /// The number of MPI calls that write.
     Writes,
-    /// The number of collective accesses, also counted in `Reads` and `Writes`.
+    /// The number of collective accesses, which are also counted in `Reads` and `Writes`.
     Collective,
     /// The number of collective accesses that used aggregation.
     Aggregated,
@@ -57,9 +57,9 @@ pub enum Counter {
     SystemReads,
     SystemWrites,
     SystemOther,
-    /// The first of [`SIZES`] counters of a histogram: MPI calls by their bytes.
+    /// The first of [`SIZES`] counters, a histogram of MPI calls by their number of bytes.
     CallSizes,
-    /// The first of [`SIZES`] counters of a histogram: system reads and writes by their bytes.
+    /// The first of [`SIZES`] counters, a histogram of system calls by their number of bytes.
     SystemSizes = Counter::CallSizes as usize + SIZES.len(),
 }
 
@@ -69,7 +69,7 @@ pub const SIZES: [u64; 6] = [64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, u64::MAX
 /// The number of counters of a file.
 pub const COUNTERS: usize = Counter::SystemSizes as usize + SIZES.len();
 
-/// The maximum number of bytes of a file name that one event of the ring holds.
+/// The maximum number of bytes of a file name in one event of the ring.
 pub const NAME_PIECE: usize = 24;
 
 fn column(bytes: u64) -> usize {
@@ -108,9 +108,9 @@ impl FileRecord {
     }
 }
 
-/// The event ring that gets the counters.
+/// The event ring to which the counters are written.
 enum EventSink {
-    /// The event ring of a trace, which also gets an event for each system call.
+    /// The event ring of a trace, which also receives an event for each system call.
     Traced(Rc<Trace>),
     Own(Rc<EventRing>),
 }
@@ -138,7 +138,7 @@ impl FileLog {
         let ring = matrix.and_then(|matrix| matrix.ring());
         let sink = match trace {
             Some(trace) => EventSink::Traced(trace),
-            // Startup has already reported an invalid value.
+            // An invalid value counts as false, because startup has already reported it.
             None if engine.params().get(&REPORT).unwrap_or(false) => EventSink::Own(match ring {
                 Some(ring) => ring.clone(),
                 None => Rc::new(engine.node().event_ring(EVENTS)?),
@@ -158,7 +158,7 @@ impl FileLog {
         }
     }
 
-    /// Returns the record of a file name. All opens of the same name share the record.
+    /// Returns the record of a file name; all opens of the same name share one record.
     pub(super) fn record(&self, path: &str) -> Rc<FileRecord> {
         let mut files = self.files.borrow_mut();
         let path = match files.len() < FILES || files.iter().any(|file| file.path == path) {
@@ -180,12 +180,12 @@ impl FileLog {
         record
     }
 
-    /// Returns the current time of the event ring.
+    /// Returns the current time by the event ring's clock.
     pub(super) fn now(&self) -> u64 {
         self.event_ring().now()
     }
 
-    /// Counts a system call that started at time `began` of the event ring and took `nanos` ns.
+    /// Counts a system call that began at time `began` (event ring's clock) and took `nanos` ns.
     pub(super) fn system_call(
         &self,
         record: &FileRecord,
@@ -244,7 +244,7 @@ impl FileLog {
     }
 }
 
-/// Writes the counters of all files to the event ring. Called when the rank finalizes.
+/// Writes the counters of all files to the event ring. The rank calls this when it finalizes.
 pub fn finish(engine: &Engine) {
     if let Some(log) = FileLog::of(engine) {
         for record in log.files.borrow().iter() {

@@ -1,11 +1,11 @@
 //! The shared file pointer (MPI 5.0, section 14.4.4): a 64-bit integer in a window at rank 0.
 //! All members update it by atomic operations.
 //!
-//! The pointer counts etypes and uses no object in the file system.
+//! The pointer is in units of etypes and uses no object in the file system.
 //!
-//! One passive epoch without locks (`MPI_MODE_NOCHECK`) lasts from opening to closing the file.
-//! Each access is one atomic operation, so a lock has no benefit.
-//! A rank that is descheduled while it holds a lock would delay all others.
+//! One passive epoch without locks (`MPI_MODE_NOCHECK`) lasts from opening the file to closing it.
+//! Each access is one atomic operation and needs no lock.
+//! A rank that is descheduled while it holds a lock would also delay all other ranks.
 #![allow(unsafe_code)]
 
 use crate::Error;
@@ -83,15 +83,15 @@ impl SharedPointer {
         self.apply(etypes, Predefined::Replace).map(drop)
     }
 
-    /// Frees the pointer; collective.
+    /// Frees the window of the pointer; collective.
     pub fn free(&self) -> Result<(), Error> {
         let ended = self.0.passive().unlock_all();
-        // Accesses to dead members are lost, so an error of the unlock has no meaning.
+        // If a member is dead, the unlock may fail because accesses to it are lost; this is ignored.
         let ended = if self.0.is_broken() { Ok(()) } else { ended };
         self.0.free().and(ended)
     }
 
-    /// Discards the pointer; in a fault-tolerant job, this process participates in the free.
+    /// Abandons the pointer's window; in a fault-tolerant job, this process participates in its free.
     pub fn abandon(self) {
         self.0.abandon();
     }

@@ -92,8 +92,8 @@ impl<'a> Storage<'a> {
 
     /// Implements `MPI_File_sync`; collective.
     ///
-    /// The members of a node write through one page cache.
-    /// After a barrier, one member per node flushes the data of all members to disk.
+    /// The members of a node write through the node's page cache.
+    /// So after a barrier, one member per node flushes the data of all members to the disk.
     pub fn sync(self) -> Result<(), Error> {
         self.file.meet()?;
         let done = match self.is_first_of_node() {

@@ -1,4 +1,4 @@
-//! The state of a file between calls: an open split collective, and memory shared on the node.
+//! State of a file between calls: its open split collective, and memory for collective accesses.
 
 use crate::collective::shm_aggregation::ShmBuffers;
 use std::rc::Rc;
@@ -15,6 +15,6 @@ pub(crate) enum SharedMemory {
     #[default]
     Untried,
     Ready(Rc<ShmBuffers>),
-    /// Memory cannot be shared, or each of several nodes has only one member.
+    /// The memory cannot be shared, or each of several nodes has only one member.
     Impossible,
 }

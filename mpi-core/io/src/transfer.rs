@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::future::Future;
 use std::rc::Rc;
 
-/// The position of an access: an offset, or the file pointer that it uses and advances.
+/// The position of an access: an explicit offset, or the file pointer that it uses and advances.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     /// An explicit offset in etypes.
@@ -32,17 +32,17 @@ pub enum Place {
 
 /// The result of starting a nonblocking access.
 pub enum Begun {
-    /// The access is complete; the number of bytes of the buffer that were transferred.
+    /// The access is complete; the value is the number of transferred bytes of the buffer.
     Done(i64),
-    /// The access is in progress; the request completes it.
+    /// The access is in progress; the request completes when it ends.
     Under(Req),
 }
 
-/// The background operations that complete the requests of accesses, until they have ended.
+/// The operations in the background that complete the requests of nonblocking accesses.
 #[derive(Default)]
 struct Workers(RefCell<Vec<Req>>);
 
-/// Runs an access in the background. Returns its request.
+/// Runs an access in the background. Returns the request that its end completes.
 fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> + 'static) -> Req {
     let requests = engine.pml().requests();
     let access = requests.begin(Body::General);
@@ -70,8 +70,8 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
     access
 }
 
-/// Combines the outcome of an earlier individual access, if any, with that of the collective part.
-/// The number of bytes is that of the individual access.
+/// Combines the result of an earlier individual access, if any, with that of the collective part.
+/// The number of bytes is the one of the individual access.
 fn both(
     first: Option<Result<i64, IoError>>,
     together: Result<i64, IoError>,
@@ -112,7 +112,7 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// Returns the offset of an access of `etypes` etypes; advances the file pointer by `etypes`.
+    /// Returns the offset of an access; advances the file pointer, if used, by `etypes`.
     fn begin(self, place: Place, etypes: i64) -> Result<Result<i64, IoError>, Error> {
         Ok(match place {
             Place::Shared => Ok(self.file.shared.add(etypes)?),
@@ -177,7 +177,7 @@ impl<'a> Accesses<'a> {
         access::write(&self.file.disk, sieve, &view, from, buf)
     }
 
-    /// Performs an MPI call. Counts it if a report is requested.
+    /// Performs an MPI call and counts it if the user requests a report.
     fn counted(
         self,
         writes: bool,
@@ -217,7 +217,7 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Starts an individual read. The read continues in the background if it is long and contiguous
+    /// Starts an individual read, which runs in the background if it is long and contiguous
     /// and its data are not in the page cache.
     ///
     /// # Safety
@@ -261,7 +261,7 @@ impl<'a> Accesses<'a> {
         Ok(Begun::Under(goes_on(self.file.comm.engine(), outcome)))
     }
 
-    /// Returns the file offset of a read that is long enough for the background, else `None`.
+    /// Returns the file offset of a read that is long enough for the background; otherwise `None`.
     fn long_run(self, from: i64, buf: &RecvBuf) -> Option<i64> {
         let view = self.file.view.borrow();
         let suits =
@@ -277,7 +277,7 @@ impl<'a> Accesses<'a> {
         self.alone(place, Transfer::Write(buf))
     }
 
-    /// Returns the stream position of a member's access, or the error that prevents the access.
+    /// Returns the stream byte at which a member's access begins, or the error that prevents it.
     fn part(self, place: Place, transfer: &Transfer) -> Result<Result<i64, IoError>, Error> {
         let may = transfer.allowed_in(self.file);
         let etypes = match may.and_then(|()| self.etypes(transfer.datatype(), transfer.bytes())) {
@@ -288,15 +288,15 @@ impl<'a> Accesses<'a> {
         Ok(at.and_then(|at| self.stream_place(at)))
     }
 
-    /// Returns true if the members must agree on a plan. All members pass equal arguments.
+    /// Returns true if the members must agree on a plan; the result is equal on all members.
     fn wants_plan(self, converts: bool, wanted: Switch) -> bool {
         let alone = self.file.comm.size() == 1 || converts || self.file.atomic.get();
         !alone && wanted != Switch::Disable
     }
 
-    /// Performs a member's access before the agreement, if possible, and returns its outcome.
-    /// An access of one run does not interleave, and an empty or failed access transfers no data.
-    /// So ranks with one run each synchronise once per access instead of twice.
+    /// Performs a member's access before the exchange, if possible, and returns its result.
+    /// This applies to an access of one run, which does not interleave, and to empty or failed ones.
+    /// So ranks with one run each synchronise one time per access instead of two times.
     fn first(
         self,
         from: &Result<i64, IoError>,
@@ -313,7 +313,7 @@ impl<'a> Accesses<'a> {
         suits.then(|| transfer.alone(self.file, from))
     }
 
-    /// Returns the shared memory for a plan. Returns `None` if the members must use messages.
+    /// Returns the shared memory for a plan; `None` if the members must use messages.
     fn buffers(self, plan: &Plan) -> Result<Option<Rc<ShmBuffers>>, Error> {
         match &*self.file.buffers.borrow() {
             SharedMemory::Impossible => return Ok(None),
@@ -373,8 +373,8 @@ impl<'a> Accesses<'a> {
         self.file.agree(outcome)
     }
 
-    /// Returns the offset of this member's data in an ordered access.
-    /// The members' data follow each other in rank order, from the shared pointer on.
+    /// Returns the offset in etypes of this member's data in an ordered access.
+    /// The data of the members follow each other in rank order, from the shared pointer on.
     fn in_order(self, etypes: Result<i64, IoError>) -> Result<i64, Error> {
         let etypes = self.file.agree(etypes)?;
         let all = self

@@ -1,20 +1,20 @@
-//! Long nonblocking reads by io_uring(7), for data that are not in the page cache.
-//! These reads continue while the program computes.
+//! Long nonblocking reads by io_uring(7), for data that are not in the page cache:
+//! they continue in the background while the program computes.
 //!
 //! Measured (docs/performance.md): io_uring gains nothing for cached data, which a processor copies
-//! in both cases, and nothing for writes, which end in the cache.
+//! with and without io_uring, and nothing for writes, which end in the page cache.
 //! Reading 64 MiB from disk, overlapped with an equally long computation, took half the time.
-//! Short reads are faster at initiation. So io_uring is used only for nonblocking reads
-//! of at least [`LONG`] contiguous bytes, from the first byte on that is not cached.
-//! Reads with `RWF_NOWAIT` find that byte.
-//! Many container runtimes forbid io_uring; reads then complete at initiation.
+//! Short reads are faster if the starting call completes them. So io_uring is used only for nonblocking reads
+//! of at least [`LONG`] contiguous bytes, from the first byte that is not cached.
+//! Reads with `RWF_NOWAIT` detect that byte.
+//! Many container runtimes forbid io_uring; then the call that starts a read completes it.
 //!
 //! The completion of a piece rings no doorbell, so each iteration of a wait polls the read.
 //! After [`PATIENCE`] polls without a completion, the wait blocks in the kernel
 //! until the next piece of at most [`SLICE`] bytes is complete.
 //!
-//! The kernel writes into the program's buffer while pieces are in flight.
-//! So dropping a read waits for all of its pieces.
+//! The kernel writes to the program's buffer while pieces are in flight,
+//! so dropping a [`Reading`] waits for all of its pieces.
 #![allow(unsafe_code)]
 
 use crate::access::{failed, read_all};
@@ -27,7 +27,7 @@ use std::os::fd::AsRawFd;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The minimum length in bytes of a read in the background. Shorter reads complete at initiation.
+/// The minimum length in bytes of a read in the background; shorter reads complete when started.
 pub(crate) const LONG: i64 = 4 << 20;
 
 /// The length of a piece in bytes.
@@ -41,12 +41,11 @@ const PATIENCE: u32 = 64;
 
 /// The result of starting a read.
 pub(crate) enum Start {
-    /// The read is complete; the number of bytes read.
+    /// The read is complete; the value is the number of bytes read.
     Done(usize),
     Under(Box<Reading>),
 }
 
-/// A read in progress.
 pub(crate) struct Reading {
     ring: IoUring,
     disk: Rc<Disk>,
@@ -55,11 +54,11 @@ pub(crate) struct Reading {
     offset: u64,
     /// The number of bytes that were read from the page cache before the submission of pieces.
     cached: usize,
-    /// For each piece, the number of bytes read so far.
+    /// For each piece, the number of its bytes read so far.
     there: Vec<usize>,
-    /// The number of pieces that have been submitted at least once.
+    /// The number of pieces that have been submitted to the kernel at least one time.
     asked: usize,
-    /// The pieces that were read partially and must be submitted again.
+    /// The indices of the pieces that were read partially and must be submitted again.
     again: Vec<usize>,
     flying: u32,
     failed: Option<Errno>,
@@ -78,7 +77,7 @@ impl Start {
         };
         while cached < buffer.len() {
             match disk.pread_cached(&mut buffer[cached..], (offset + cached as i64) as u64) {
-                // The file ends here.
+                // The file ends at the end of the cached bytes.
                 Ok(0) => return Ok(Start::Done(cached)),
                 Ok(read) => cached += read,
                 Err(Errno::INTR) => {}
@@ -120,7 +119,7 @@ impl Start {
 }
 
 impl Reading {
-    /// Returns the size of a piece in bytes.
+    /// Returns the length of a piece in bytes; the last piece may be shorter than [`SLICE`].
     fn piece(&self, number: usize) -> usize {
         SLICE.min(self.len - number * SLICE)
     }
@@ -152,7 +151,7 @@ impl Reading {
         }
     }
 
-    /// Passes the submissions to the kernel. If `waits`, blocks until a piece is complete.
+    /// Passes the submissions to the kernel. If `waits` is true, blocks until a piece is complete.
     fn enter(&mut self, waits: bool) -> Result<(), Errno> {
         let entered = match waits {
             true => self.disk.waits_for_piece(|| self.ring.submit_and_wait(1)),
@@ -162,10 +161,10 @@ impl Reading {
         match entered {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                // Interrupted, or too many pieces are in flight: the next call retries.
+                // Interrupted, or too many pieces are in flight: the next call passes the submissions again.
                 Some(Errno::INTR | Errno::AGAIN | Errno::BUSY) => Ok(()),
                 errno => {
-                    // The kernel has not accepted these submissions.
+                    // The kernel has not accepted the submissions that are left in the queue.
                     let unseen = self.ring.submission().len() as u32;
                     self.flying = self.flying.saturating_sub(unseen);
                     Err(errno.unwrap_or(Errno::IO))
@@ -174,7 +173,7 @@ impl Reading {
         }
     }
 
-    /// Processes completed pieces. Returns true if there were any.
+    /// Processes the completed pieces. Returns true if there was at least one.
     fn take(&mut self) -> bool {
         let come: Vec<(usize, i32)> = self
             .ring
@@ -184,7 +183,7 @@ impl Reading {
         for (number, result) in &come {
             self.flying = self.flying.saturating_sub(1);
             match *result {
-                // The file ends before this piece.
+                // The file ends before this piece, or at the point where a partial read ended.
                 0 => {}
                 1.. => {
                     let at = number * SLICE + self.there[*number];
@@ -204,7 +203,7 @@ impl Reading {
         !come.is_empty()
     }
 
-    /// Polls once. Returns the outcome if the read has ended. While the read is in progress,
+    /// Polls one time. Returns the result if the read has ended. While the read is in progress,
     /// returns `Err(progressed)`; `progressed` is true if a piece has completed.
     fn advance(&mut self, waits: bool) -> Result<Result<usize, Errno>, bool> {
         self.ask();

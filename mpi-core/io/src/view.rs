@@ -16,7 +16,7 @@ pub struct View {
     pub etype: Datatype,
     pub filetype: Datatype,
     pub representation: Representation,
-    /// The size of an etype in the file, in bytes.
+    /// The size in the file of an etype, in bytes.
     each: i64,
     /// The filetype with the sizes that basic types have in the file's representation.
     tile: Datatype,
@@ -25,7 +25,7 @@ pub struct View {
 }
 
 impl View {
-    /// Returns the view of a newly opened file: a stream of bytes.
+    /// Returns the view of a newly opened file: the file as a stream of bytes.
     pub fn of_bytes() -> View {
         View {
             disp: 0,
@@ -69,7 +69,7 @@ impl View {
             return wrong(IoClass::Io, "filetype has a negative displacement".into());
         }
         let (mut begin, mut end) = (i64::MIN, i64::MIN);
-        // All copies of the filetype are equal, so one is checked. Regular filetypes have few runs.
+        // All copies of the filetype are equal, so one is checked. A regular filetype has few runs.
         for run in tile.runs(1, 0..tile.size()) {
             if run.offset < begin {
                 let sentence = "the displacements of filetype do not grow";
@@ -97,7 +97,7 @@ impl View {
         })
     }
 
-    /// Returns the size of an etype in the file, in bytes.
+    /// Returns the size in the file of an etype, in bytes.
     pub fn etype_bytes(&self) -> i64 {
         self.each
     }
@@ -118,7 +118,7 @@ impl View {
         if self.dense || tile <= 0 {
             return 1;
         }
-        // The estimate uses the mean length of the first runs.
+        // The estimate uses the mean length of at most this number of runs, the first ones.
         const LOOKED_AT: i64 = 64;
         let (mut runs, mut seen) = (0, 0);
         self.runs(0, bytes.min(tile), |run| {
@@ -154,7 +154,7 @@ impl View {
         }
     }
 
-    /// Returns the file offset of `len` stream bytes from `from` on, if they are one run.
+    /// Returns the file offset of `len` stream bytes from `from` on if they are one run, else `None`.
     pub(super) fn one_run(&self, from: i64, len: i64) -> Option<i64> {
         let (mut begin, mut end) = (None, 0);
         self.runs(from, len, |run| {
@@ -192,7 +192,7 @@ impl View {
             return 0;
         }
         // `whole` copies of the filetype end before the offset.
-        // Later copies may begin before the offset and end after it.
+        // Further copies may begin before the offset and end after it.
         let reach = self.tile.true_lb() + self.tile.true_extent();
         let (whole, tiles) = match extent {
             1.. => {
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(runs(&view, 0, 16), [(104, 8), (120, 8)]);
         assert_eq!(runs(&view, 12, 8), [(124, 4), (136, 4)]);
         assert_eq!(view.byte_offset(8), 120);
-        // Offsets far from the start follow the same rule.
+        // The same rule applies to offsets far from the start.
         assert_eq!(view.byte_offset(8 << 40), 104 + (16 << 40));
     }
 

@@ -1,11 +1,11 @@
-//! Tests of two groups of leaders at one board that choose the same free channel;
-//! one thread performs the steps of all nodes in turn.
+//! Tests of node ports: two groups of leaders choose the same free channel, and leaders die;
+//! one thread executes the steps of all nodes alternately.
 
 use super::*;
 use barrier_board::live::{ChannelBoard, Memory, NodeLines};
 use barrier_driver::ports;
 
-/// The members of the first group; the next constant has those of the second group.
+/// The members of the first group as a mask; the next constant has those of the second group.
 const FIRST: u64 = 0b0011;
 const SECOND: u64 = 0b1100;
 
@@ -46,7 +46,7 @@ fn node_ports<const N: usize>() -> [NodePort; N] {
 
 type Opened = Result<Box<dyn Wire>, OpenFailure>;
 
-/// Opens a channel at both nodes of a group; the first node takes it, and `meanwhile` runs in its first fence.
+/// Opens a channel at both nodes of a group; the first takes it, and runs `meanwhile` in its first fence.
 fn open(
     [first, other]: [&NodePort; 2],
     channel: u8,
@@ -71,7 +71,7 @@ fn both(opened: [Opened; 2]) -> [Box<dyn Wire>; 2] {
     })
 }
 
-/// Passes one barrier of a group, which changes the level of its channel's release.
+/// Performs one barrier of a group, which changes the level of its channel's release line.
 fn pass(wires: &mut [Box<dyn Wire>; 2]) {
     for wire in &mut *wires {
         wire.enter().expect("an idle node can enter");
@@ -81,7 +81,8 @@ fn pass(wires: &mut [Box<dyn Wire>; 2]) {
     }
 }
 
-/// Checks that the second group gets the next channel after it has lost `lost`, and that both groups pass barriers.
+/// Checks that the second group, which has lost channel `lost`, opens the next one,
+/// and that both groups perform barriers.
 fn second_choice(ports: &[NodePort; 4], lost: u8, mut first: [Box<dyn Wire>; 2]) {
     let [_, _, leader, other] = ports;
     leader.forget(lost);
@@ -106,7 +107,7 @@ fn a_channel_that_another_group_took_after_the_choice_is_taken_and_the_next_one_
     second_choice(&ports, 0, first);
 }
 
-/// The first group is already testing the channel, so the second group sees the release line change.
+/// The first group is testing the channel, so the second sees its release line change.
 #[test]
 fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wires() {
     let ports = node_ports::<4>();
@@ -122,7 +123,8 @@ fn a_release_that_another_group_moves_during_the_opening_is_no_fault_of_the_wire
     second_choice(&ports, 0, first.expect("the first group has the channel"));
 }
 
-/// The release line of a channel that no other group has taken changes because of old levels or a fault, so trying another channel would not help.
+/// If no other group has taken the channel, its release line changes because of old levels or a fault,
+/// so another channel would not help.
 #[test]
 fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     let ports = node_ports::<2>();
@@ -136,7 +138,8 @@ fn a_release_that_moves_in_a_channel_of_ones_own_is_a_fault() {
     assert!(reason.contains("before all nodes were idle"), "{reason}");
 }
 
-/// Kills the second of two nodes, inside the channel's barrier or before it, and returns the node ports after the first node has left the channel.
+/// The second of two nodes dies in the channel's barrier or outside of it.
+/// Returns the node ports after the first node has left the channel.
 fn survivor(is_inside: bool, is_entered: bool) -> [NodePort; 2] {
     let ports = node_ports::<2>();
     let [a, b] = &ports;
@@ -145,7 +148,7 @@ fn survivor(is_inside: bool, is_entered: bool) -> [NodePort; 2] {
     if is_inside {
         second.enter().expect("an idle node can enter");
     }
-    // The wire of a node that dies keeps its level.
+    // The wire of a node that dies keeps its last level.
     std::mem::forget(second);
     if is_entered {
         first.enter().expect("an idle node can enter");
@@ -172,7 +175,7 @@ fn one_of_two_nodes_frees_their_channel_when_the_other_has_died() {
         while a.in_use() != 0 && since.elapsed() < Duration::from_secs(30) {}
         let free = a.free_channel(a.in_use()).map_err(Fault::reason);
         assert_eq!(free, Ok(0), "inside: {is_inside}, entered: {is_entered}");
-        // The next pair of nodes uses the same lines and takes the channel again.
+        // The next pair of nodes uses the same lines and can take the channel again.
         b.forget(0);
         let mut wires = both(open([a, b], 0, FIRST, || ()));
         for _ in 0..3 {

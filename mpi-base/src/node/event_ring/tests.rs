@@ -1,5 +1,5 @@
-//! Tests of event rings. Where times are compared,
-//! the test sets the ring's stamps and the line through them.
+//! Tests of event rings. A test that compares times
+//! sets the ring's times and the linear map of its clock.
 
 use super::*;
 
@@ -34,7 +34,7 @@ fn call(began: u64, until: u64) -> Event {
     }
 }
 
-/// Creates a player for an event ring whose ticks are nanoseconds.
+/// Creates a player for an event ring, with a clock whose ticks are nanoseconds.
 fn in_ns(fd: &impl AsFd, ring: &EventRing) -> Player {
     let (from, to) = (Moment { ticks: 1, ns: 1 }, Moment { ticks: 9, ns: 9 });
     let (place, cells) = ring.head.place();
@@ -75,7 +75,7 @@ fn a_call_shares_a_cell_with_the_message_that_came_last_in_it() {
     ring.write_call(17, 1000, 1500, 3);
     ring.write(&received);
     ring.write_call(17, 2000, 3000, 3);
-    // The latest cell already has a merged call, so this call gets its own cell.
+    // The latest cell already has a merged call, so this call occupies a cell of its own.
     ring.write_call(17, 3100, 3200, 3);
     let played = in_ns(&fd, &ring).play(0).unwrap();
     let all = [
@@ -109,7 +109,7 @@ fn the_first_call_of_an_event_ring_and_the_first_after_its_end_find_their_cells(
     let ring = node.event_ring(2).unwrap();
     ring.write_call(17, 10, 11, 3);
     ring.write(&sent(20));
-    // The latest cell is the last cell of the ring.
+    // The latest message is in the last cell of the ring.
     ring.write_call(17, 20, 21, 3);
     let all = [call(10, 11), sent(20), call(20, 21)];
     assert_eq!(in_ns(&fd, &ring).play(0).unwrap().events, all);
@@ -127,7 +127,7 @@ fn times_that_are_played_are_the_kernels() {
         panic!("one event");
     };
     let after = Moment::now().ns;
-    // The error of a moment is less than this, unless all of its readings were interrupted.
+    // The error of a moment in ns is less than this, unless each of its readings was interrupted.
     const ERROR: u64 = 1_000_000;
     assert!(call.at + ERROR >= before && call.at <= call.until && call.until <= after + ERROR);
 }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// The number of bits in a word of the bitmap.
+/// The number of bits of the bitmap in one word.
 pub(crate) const BITS: usize = 64;
 
-/// Calls `each` with the maximal ranges of set bits. Stops if `each` fails.
+/// Calls `each` with the maximal ranges of set bits. Stops at the first error of `each`.
 pub(crate) fn stretches<E>(
     words: impl IntoIterator<Item = u64>,
     mut each: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -66,7 +66,7 @@ impl Summary {
         self.span.end = range.end;
     }
 
-    /// Returns the used range if there is exactly one.
+    /// Returns the used range if there is exactly one, else `None`.
     pub fn only(&self) -> Option<Range<usize>> {
         (self.count == 1).then(|| self.span.clone())
     }

@@ -1,6 +1,6 @@
-//! Concurrent nonblocking messages of a collective access.
+//! A set of concurrent nonblocking messages of a collective access.
 //!
-//! Guarantee: after [`Exchange::done`] or a drop, no message of the exchange accesses memory,
+//! Guarantee: after [`Exchange::done`] or a drop, none of its messages accesses memory,
 //! even after an error.
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use crate::request::Req;
 
 const TAG: i32 = 1;
 
-/// A set of messages in flight.
+/// The messages of a collective access that are in flight.
 pub(crate) struct Exchange<'c> {
     comm: &'c Comm,
     /// The sender and the request of each expected message.
@@ -82,7 +82,7 @@ impl<'c> Exchange<'c> {
 
 impl Drop for Exchange<'_> {
     fn drop(&mut self) {
-        // A caller that drops the exchange without `done` has another error to report.
+        // A caller that drops the exchange without `done` reports another error.
         let _ = self.wait();
     }
 }

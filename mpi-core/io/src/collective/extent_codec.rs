@@ -1,9 +1,9 @@
-//! The encoding of the marked ranges of an aggregator's part in a message: a list or a bitmap.
+//! Encoding of the marked ranges of an aggregator's part in a message, as a list or as a bitmap.
 //!
-//! The first word of a message is [`MAP`], followed by the bitmap of the part,
-//! or a number of ranges. Each range follows as offset in the part and length, 4 bytes each.
-//! The encoder uses the shorter of both, which takes at most an eighth of the part and one word.
-//! The decoder ignores ranges beyond the part or beyond the end of the message.
+//! A message begins with either the word [`MAP`] and the bitmap of the part,
+//! or the number of ranges and the list of ranges: offset in the part and length, 4 bytes each.
+//! The encoder uses the shorter encoding: at most one word plus an eighth of the part's bytes.
+//! The decoder ignores ranges outside of the part or beyond the end of the message.
 #![allow(unsafe_code)]
 
 use super::bitmap::{BITS, Summary, stretches};
@@ -15,7 +15,7 @@ const MAP: u64 = u64::MAX;
 
 const WORD: usize = 8;
 
-/// Encodes the marked ranges of a buffer. Returns an empty message if there are none.
+/// Encodes the marked ranges of a buffer. Returns an empty message if no range is marked.
 pub(crate) fn encode(buffer: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
     if summary.count == 0 {
         return Vec::new();
@@ -37,7 +37,7 @@ pub(crate) fn encode(buffer: &ShmBuffer<'_>, summary: &Summary) -> Vec<u8> {
     message
 }
 
-/// The decoded ranges of a message.
+/// The ranges of a received message, which are decoded during iteration.
 pub(crate) struct Extents<'m> {
     extents: &'m [u8],
     is_map: bool,
@@ -75,7 +75,7 @@ impl<'m> Extents<'m> {
             true => Ok(()),
             false => Err(()),
         };
-        // An error only ends the iteration.
+        // The result is not used: an error of the closure only ends the iteration.
         let _ = match self.is_map {
             true => stretches(words, go_on),
             false => words.try_for_each(|pair| {
@@ -114,7 +114,7 @@ mod tests {
         all
     }
 
-    /// Returns a message with these ranges.
+    /// Encodes these ranges as a message.
     fn about(ranges: &[Range<usize>]) -> Vec<u8> {
         let mut memory = vec![0u64; len_of(PART) / 8 + 1];
         // SAFETY: the memory is the test's and has `len_of(PART)` bytes.

@@ -1,21 +1,21 @@
-//! The map of the members of a file to nodes, summarised for collective accesses.
-//! The members exchange their node ids once, when they open the file.
+//! The nodes of a file's members, summarised for collective accesses.
+//! The members exchange the IDs of their nodes one time, when they open the file.
 
-/// The number of 64-bit words that each member contributes; see [`NodeMap::words`].
+/// The number of 64-bit words that each member contributes to the exchange; see [`NodeMap::words`].
 pub(crate) const WORDS: usize = 3;
 
-/// The maximum size in bytes of a leader's buffers for accesses between nodes.
+/// The maximum size in bytes of all buffers of a leader for accesses between nodes.
 /// A leader has two buffers per aggregator.
 const MEMORY: i64 = 64 << 20;
 
 /// The bytes of the file that an aggregator handles in a round, if all members share memory.
 ///
-/// A round then costs one barrier of the node, so a buffer may be short,
-/// and a short buffer stays cached. If a program opens a file for a single access,
+/// A round then costs only one barrier of the node, so the buffer may be short,
+/// and a short buffer stays in the cache. If a program opens a file for a single access,
 /// the page faults of a longer buffer cost more than the copies.
 const STAGED: i64 = 512 << 10;
 
-/// The summary of the map of members to nodes.
+/// A summary of the members' nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NodeMap {
     nodes: u32,
@@ -29,13 +29,13 @@ pub(crate) struct NodeMap {
 }
 
 impl NodeMap {
-    /// Returns a member's words: its node, 1 if it may share memory, and its host's cores.
+    /// Returns this member's words: its node, 1 if it may share memory, and its host's cores.
     pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         [node, shares.into(), cores as u64]
     }
 
-    /// Evaluates the words of all members, in rank order.
+    /// Evaluates the words of all members, which are in rank order.
     pub fn of(told: &[[u64; WORDS]]) -> NodeMap {
         let mut nodes: Vec<u64> = told.iter().map(|words| words[0]).collect();
         nodes.sort_unstable();
@@ -64,7 +64,7 @@ impl NodeMap {
         self.cores.max(self.nodes)
     }
 
-    /// Returns the maximum number of aggregators.
+    /// Returns the maximum number of aggregators for `members` members.
     pub fn aggregators(&self, members: u32) -> u32 {
         match self.levels {
             true => self.nodes,
@@ -73,7 +73,7 @@ impl NodeMap {
         .max(1)
     }
 
-    /// Returns the number of bytes of the file that each aggregator handles in a round.
+    /// Returns the bytes of the file that an aggregator handles in a round; `wanted` is a hint's.
     pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
         match self.levels {
             true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(wide.part(1000, 4 << 20), 64 << 10);
         let one = node_map(&[1, 1, 1], 1);
         assert_eq!((one.usual_aggregators(), one.aggregators(3)), (2, 3));
-        // If members share memory, a buffer is short, and a hint can make it shorter.
+        // If members share memory, a buffer is short, and a hint can only make it shorter.
         assert_eq!(one.part(2, 4 << 20), STAGED);
         assert_eq!(one.part(2, 64 << 10), 64 << 10);
         let apart = node_map(&[1, 1, 1], 0);

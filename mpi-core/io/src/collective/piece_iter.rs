@@ -1,7 +1,7 @@
-//! Iteration over the pieces of a rank in a round of a collective access,
-//! and transfer of their bytes from and to the program's buffer.
+//! Iteration over a rank's pieces in one round of a collective access,
+//! and copying of their bytes from and to the program's buffer.
 //!
-//! The runs of a view are iterated, never listed. Noncontiguous memory is packed in blocks of
+//! Runs of a view are computed one by one, never listed. Noncontiguous memory is packed in blocks of
 //! [`PACKED`] bytes. So the memory use does not depend on the number of pieces.
 
 use super::plan::Plan;
@@ -11,16 +11,16 @@ use crate::view::View;
 /// The maximum number of bytes of noncontiguous memory that are packed at a time.
 const PACKED: usize = 64 << 10;
 
-/// A piece: the aggregator, the offset in the aggregator's part of the file, and the length.
+/// A piece of a rank's access: aggregator, offset in its part of the file, and length in bytes.
 pub(crate) struct Piece {
     pub aggregator: usize,
     pub at: usize,
     pub len: usize,
 }
 
-/// Iterates over the rank's runs in a round, from byte `done` of its access; advances `done`.
-/// Calls `short` with each piece and its position in the access.
-/// Calls `long` with each run of at least `min_long` bytes: file offset, length and position.
+/// Iterates over the rank's runs in a round, from byte `done` on; adds their lengths to `done`.
+/// Calls `short` with each piece and the piece's position in the access.
+/// Calls `long` with each run of at least `min_long` bytes: file offset, length, position.
 pub(crate) fn for_each_piece(
     plan: &Plan,
     (view, from, len): (&View, i64, i64),
@@ -37,7 +37,7 @@ pub(crate) fn for_each_piece(
     let fresh = *done;
     view.runs(from + fresh, len - fresh, |run| {
         let (mut offset, mut left) = (run.offset, run.len);
-        // An earlier round splits only short runs, so the rest of a split run is short too.
+        // A round boundary splits only short runs, so the rest of a split run counts as short too.
         if left >= min_long && offset < end {
             long(offset, left, *done);
             *done += left;
@@ -103,7 +103,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// Stores bytes into a receive buffer in stream order, in blocks if it is noncontiguous.
+/// A receive buffer, filled in stream order, in blocks if it is noncontiguous.
 pub(crate) struct Sink<'a> {
     buf: &'a mut RecvBuf,
     packed: Vec<u8>,
@@ -119,7 +119,7 @@ impl<'a> Sink<'a> {
         }
     }
 
-    /// Returns the program's memory if it is contiguous.
+    /// Returns the program's memory if it is contiguous, else `None`.
     pub(crate) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }

@@ -1,11 +1,11 @@
-//! The plan of a collective access: all members derive the same decisions from exchanged facts.
+//! The plan of a collective access: the members exchange facts, and all make the same decisions.
 //!
 //! Protocol: a member with an empty access or one contiguous run performs it before the exchange.
-//! In the exchange, this member reports success or the class of its error.
-//! A member that has failed before also reports the class of its error.
-//! Each other member reports the extent of its access.
-//! If all members are done, the collective access is complete.
-//! Otherwise the remaining accesses run individually or by a plan, and all members agree again.
+//! In the exchange, such a member reports success or the class of its error.
+//! A member that failed earlier in the call also reports the class of its error.
+//! Each other member reports the extent of its access, which it has not performed yet.
+//! If no member has an access left, the collective access is complete.
+//! Otherwise the remaining accesses are performed, and then all members exchange their results.
 
 use super::node_map::NodeMap;
 use crate::Error;
@@ -18,11 +18,11 @@ use crate::view::View;
 pub(crate) const LONG: i64 = 256 << 10;
 
 /// The mean run length in bytes
-/// from which individual reads by members of one node are as fast as aggregation.
+/// from which individual reads by members of one node are as fast as aggregated reads.
 /// These members share the page cache, so an aggregator would only add a copy.
 const LONG_READ: i64 = 4 << 10;
 
-/// The plan of a collective access, equal at all members.
+/// The plan of a collective access, which is equal on all members.
 pub(crate) struct Plan {
     low: i64,
     high: i64,
@@ -31,11 +31,11 @@ pub(crate) struct Plan {
     part: i64,
 }
 
-/// The continuation of the access after the exchange.
+/// The result of the exchange: how the access continues.
 pub(crate) enum Decision {
-    /// All members are done. For each rank: the class of its error, or 0.
+    /// No member has an access left. For each rank: the class of its error, or 0.
     Over(Vec<u64>),
-    /// Each rank that is not done performs its own access individually.
+    /// Each rank that has an access left performs it individually.
     Each,
     Together(Plan),
 }
@@ -44,10 +44,10 @@ pub(crate) enum Decision {
 /// first byte and of the end, bytes, runs, and 1 if its file offsets only increase.
 const FACTS: usize = 6;
 
-/// The state of a rank that is not done.
+/// The state of a rank that has an access left.
 const TO_DO: u64 = 0;
 
-/// Returns the state of a rank: 1 plus the class of its error if the rank is done, else [`TO_DO`].
+/// Returns a rank's state: 1 plus its error class (0: success) if its access is done, else [`TO_DO`].
 fn state_of(done: Option<&Result<i64, IoError>>) -> u64 {
     done.map_or(TO_DO, |done| 1 + class_number(done))
 }
@@ -91,7 +91,7 @@ impl Plan {
         let [bytes, runs] = [2, 3].map(|which| busy.iter().map(|rank| rank[which]).sum::<i64>());
         // If the ranks' spans do not overlap, their accesses do not interleave.
         let interleaved = spans > high - low;
-        // Aggregation does not pay off for a range with less than 1/16 of its bytes accessed.
+        // If less than 1/16 of a file range is accessed, aggregation of the range is slower.
         let dense = bytes >= (high - low) / 16;
         let long = match writes || node_map.spans_nodes() {
             true => LONG,
@@ -122,7 +122,7 @@ impl Plan {
         self.part
     }
 
-    /// Returns the end of the file range that the members access.
+    /// Returns the end of the file range that the members access, as a file offset.
     pub fn high(&self) -> i64 {
         self.high
     }

@@ -1,25 +1,25 @@
-//! Two-phase collective I/O through shared memory of a node, without messages and lists of pieces.
+//! Two-phase collective I/O through a node's shared memory, without messages and lists of pieces.
 //!
 //! Each aggregator has two buffers ([`ShmBuffer`]) in a window of shared memory.
 //! A buffer holds one part of the file: [`Plan::part_bytes`] contiguous bytes.
-//! Round r of a write: every rank copies its pieces to buffers r mod 2, and marks the copied bytes.
+//! In round r of a write, every rank copies its pieces to buffers r mod 2, and marks the bytes.
 //! After a barrier, the aggregators write the marked bytes and clear the marks.
-//! Meanwhile the other ranks copy into the other buffers.
+//! At the same time, the other ranks copy the pieces of the next round into the other buffers.
 //! In a read, the aggregators read round r + 1 into one buffer,
-//! while all ranks copy their pieces of round r out of the other buffer.
+//! while all ranks copy their pieces of round r from the other buffer.
 //!
-//! One barrier per round is enough: buffer r mod 2 is used again after barrier r + 1.
-//! An aggregator enters barrier r + 1 only after it has written round r.
+//! One barrier per round is enough: the buffers r mod 2 are used again after barrier r + 1,
+//! and an aggregator enters barrier r + 1 only after it has written round r.
 //!
 //! With members on several nodes, the leader of each node holds the buffers of all aggregators.
 //! The leaders exchange data between two barriers of each node ([`TwoLevel`]).
 //! In a read, each rank then marks its requested bytes one round ahead.
 //!
-//! Runs of at least [`LONG`](super::plan::LONG) bytes bypass the buffers,
+//! Runs of at least [`LONG`](super::plan::LONG) bytes do not use the buffers,
 //! because copying them twice costs more than a system call.
 //! A write does not mark these runs, so the aggregators do not write them.
 //!
-//! Every rank enters every barrier, even after an error, so no rank waits indefinitely.
+//! Every rank enters every barrier, even after an error, so that no rank waits indefinitely.
 #![allow(unsafe_code)]
 
 use super::node_map::NodeMap;
@@ -70,10 +70,10 @@ impl ShmBuffers {
         Win::new(comm, &spec)
     }
 
-    /// Creates the buffers on one node: each aggregator allocates its own.
+    /// Creates the buffers if all members are on one node: each aggregator allocates its own.
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        // If one member shares its node with all members, every member finds the same.
+        // If one member is on the node of all members, so is every member, and all decide alike.
         let all_here = engine.place().members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
@@ -111,7 +111,7 @@ impl ShmBuffers {
         buffers.unless_failed(met).map(Some)
     }
 
-    /// Returns the buffers if `outcome` is a success. Otherwise discards the window:
+    /// Returns the buffers after a success. Otherwise abandons the window without freeing it:
     /// other members may have succeeded and use it.
     fn unless_failed(self, outcome: Result<(), Error>) -> Result<ShmBuffers, Error> {
         match outcome {
@@ -171,14 +171,14 @@ impl ShmBuffers {
         (0..2).for_each(|round| self.buffer(aggregator, round).clear());
     }
 
-    /// Returns true if the buffers have the size and number that a plan needs.
+    /// Returns true if the buffers have the size and the number that a plan requires.
     pub fn suit(&self, plan: &Plan) -> bool {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
     }
 
-    /// Frees the buffers during an access; collective.
-    /// In a fault-tolerant job each member discards them without communication,
-    /// since a member that failed in an earlier step because of a death does not participate.
+    /// Frees the buffers during an access, because it needs others; collective.
+    /// In a fault-tolerant job each member abandons the buffers without communication,
+    /// because a member that failed in an earlier step after a death does not participate.
     pub fn give_back(&self) -> Result<(), Error> {
         match self.win.engine().is_fault_tolerant() {
             true => {
@@ -194,7 +194,7 @@ impl ShmBuffers {
         self.win.free()
     }
 
-    /// Returns the communicator of the ranks that share the buffers.
+    /// Returns the communicator of the ranks that share the buffers: the node's or the file's.
     fn meets<'a>(&'a self, comm: &'a Comm) -> &'a Comm {
         self.two_level.as_ref().map_or(comm, TwoLevel::local)
     }
@@ -206,13 +206,13 @@ impl ShmBuffers {
     pub(crate) fn buffer(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {
         let offset = (round % 2) as usize * len_of(self.part);
         let base = self.bases[aggregator].wrapping_add(offset);
-        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window.
-        // The window lives as long as `self`, aligned to 64 bytes. Only `ShmBuffer`s access it.
+        // SAFETY: each aggregator has two buffers of `len_of(part)` bytes in the window, aligned to 64 bytes.
+        // The window lives as long as `self`. Only `ShmBuffer`s access it.
         unsafe { ShmBuffer::new(base, self.part) }
     }
 }
 
-/// Writes a rank's data of a collective access; collective. The inner error is this rank's own.
+/// Writes a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn write(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -267,8 +267,8 @@ pub(crate) fn write(
     Ok(outcome)
 }
 
-/// Reads the data of a round into the buffers.
-/// The inner error is this rank's own; after an error, this rank reads no more data.
+/// As an aggregator, reads the data of a round into this rank's buffer.
+/// The inner result is that of its own file accesses; after an error it reads no more data.
 fn fetch(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -291,7 +291,7 @@ fn fetch(
     Ok(read.map(drop))
 }
 
-/// Reads a rank's data of a collective access; collective. The inner error is this rank's own.
+/// Reads a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn read(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -303,7 +303,7 @@ pub(crate) fn read(
     let mut outcome = Ok(());
     let mut sink = Sink::new(buf);
     let about = (view, from, len);
-    // With several nodes, ranks mark their requests. On one node aggregators read whole parts.
+    // With several nodes, ranks mark what they request. On one node, aggregators read whole parts.
     let mut asked = 0;
     let mut want = |round: i64| {
         let mark = |piece: Piece, _: i64| {

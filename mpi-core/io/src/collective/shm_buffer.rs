@@ -1,8 +1,8 @@
 //! The shared-memory buffer of an aggregator: one part of the file, and a bitmap of its used bytes.
 //!
 //! Ranks copy their pieces to the matching offsets and mark the copied bytes in the bitmap.
-//! After a barrier the aggregator processes the marked ranges.
-//! All accesses are bounds-checked: none reads or writes outside of the part.
+//! After a barrier the aggregator writes the marked ranges, or sends them.
+//! All accesses are bounds-checked: no method reads or writes outside of the part.
 #![allow(unsafe_code)]
 
 use super::bitmap::{BITS, Summary, stretches};
@@ -15,7 +15,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 /// The size in bytes of the header before each buffer.
-/// The header has the file offset at which the read data end.
+/// The header contains the file offset at which the data read from the file end.
 const HEAD: usize = 64;
 
 /// One buffer of one aggregator, in memory that lives for `'a`.
@@ -26,7 +26,7 @@ pub(crate) struct ShmBuffer<'a> {
     memory: PhantomData<&'a [u8]>,
 }
 
-/// Returns the memory size in bytes of a buffer for `part` bytes of the file.
+/// Returns the size in memory, in bytes, of a buffer for `part` bytes of the file.
 pub(crate) fn len_of(part: usize) -> usize {
     HEAD + part + part / 8
 }
@@ -37,7 +37,7 @@ pub(crate) fn rounded(part: i64) -> usize {
 }
 
 impl<'a> ShmBuffer<'a> {
-    /// Creates the buffer in the memory from `base` on.
+    /// Creates a handle of the buffer in the memory from `base` on.
     ///
     /// # Safety
     /// The [`len_of`] bytes from `base` on are valid memory during `'a`, aligned to 8 bytes.
@@ -55,7 +55,7 @@ impl<'a> ShmBuffer<'a> {
         unsafe { &*self.base.cast::<AtomicI64>() }
     }
 
-    /// Returns the file offset at which the read data end.
+    /// Returns the file offset at which the data read from the file end.
     pub(crate) fn end(&self) -> i64 {
         self.end_word().load(Relaxed)
     }
@@ -77,7 +77,7 @@ impl<'a> ShmBuffer<'a> {
         }
         // SAFETY: the range was checked to be inside the part. Other ranks may copy to the same
         // bytes if the program writes overlapping pieces.
-        // Each byte then has one of the values, as the standard allows.
+        // Each byte then has one of the written values, as the MPI standard allows.
         unsafe {
             let to = self.base.add(HEAD + at);
             std::ptr::copy_nonoverlapping(data.as_ptr(), to, data.len());
@@ -85,7 +85,7 @@ impl<'a> ShmBuffer<'a> {
     }
 
     /// Returns the bytes `range` of this aggregator's part of the file, truncated to the part.
-    /// Only the aggregator may call this while other members write to the buffer.
+    /// Only the aggregator may call this, and only when no other member writes to the buffer.
     pub(crate) fn bytes(&self, range: Range<usize>) -> &'a [u8] {
         let end = range.end.min(self.part);
         let begin = range.start.min(end);
@@ -93,7 +93,7 @@ impl<'a> ShmBuffer<'a> {
         unsafe { std::slice::from_raw_parts(self.base.add(HEAD + begin), end - begin) }
     }
 
-    /// Returns the first `len` bytes of the part; the aggregator fills them from the file.
+    /// Returns the first `len` bytes of the part, which the aggregator fills from the file.
     pub(crate) fn up_to(&mut self, len: usize) -> &mut [u8] {
         // SAFETY: the range is clamped to the part; between two barriers only the aggregator
         // accesses the buffer.
@@ -112,7 +112,7 @@ impl<'a> ShmBuffer<'a> {
             marks[first].fetch_or(head & tail, Relaxed);
             return;
         }
-        // Words inside the range become all ones. Other members store no other value in them.
+        // Words inside the range become all ones, the only value that other members store in them.
         match range.start % BITS {
             0 => marks[first].store(!0, Relaxed),
             _ => drop(marks[first].fetch_or(head, Relaxed)),
@@ -130,7 +130,7 @@ impl<'a> ShmBuffer<'a> {
         self.marks().iter().map(|word| word.load(Relaxed))
     }
 
-    /// Calls `each` with the maximal marked ranges. Stops if `each` fails.
+    /// Calls `each` with the maximal marked ranges. Stops at the first error of `each`.
     pub(crate) fn marked<E>(
         &self,
         each: impl FnMut(Range<usize>) -> Result<(), E>,
@@ -155,7 +155,7 @@ impl<'a> ShmBuffer<'a> {
         summary
     }
 
-    /// Returns the number of bytes of the file that the buffer holds.
+    /// Returns the number of bytes of the file for which the buffer has space.
     pub(crate) fn part(&self) -> usize {
         self.part
     }
@@ -180,7 +180,7 @@ impl<'a> ShmBuffer<'a> {
 mod tests {
     use super::*;
 
-    /// Returns a buffer in the memory of a test.
+    /// Returns a buffer in `memory`, which belongs to the test.
     fn buffer(memory: &mut [u64], part: usize) -> ShmBuffer<'_> {
         assert!(memory.len() * 8 >= len_of(part));
         // SAFETY: the test owns the memory, and the assertion checks its length.

@@ -1,5 +1,5 @@
 //! Two-level aggregation of collective accesses, for several nodes with several members each.
-//! Each node merges its pieces in shared memory. One rank per node, the leader, exchanges them
+//! Each node merges its members' pieces in shared memory. One rank per node, the leader, exchanges them
 //! with other nodes (Q. Kang, S. Lee, K. Hou, R. Ross, A. Agrawal, A. Choudhary, W. Liao,
 //! "Improving MPI collective I/O for high volume non-contiguous requests
 //! with intra-node aggregation", TPDS 2020).
@@ -7,9 +7,9 @@
 //! Each leader holds buffers for all aggregators ([`super::shm_aggregation`]).
 //! The members of the node copy their pieces into these buffers and mark the copied bytes.
 //! After a barrier of the node, the leader sends each aggregator the marked ranges of its buffer.
-//! Adjacent pieces of a node have become one range. Only leaders are aggregators.
+//! Adjacent pieces of the node's members are then one range. Only leaders are aggregators.
 //! Each aggregator copies received ranges into its own buffer and writes the marked bytes.
-//! For a read, the marks are the requested bytes. The replies go into the buffers,
+//! In a read, the marks are the requested bytes. The leader stores the replies in the buffers,
 //! and the members copy their pieces from these buffers.
 //!
 //! A single range is sent from buffer to buffer in place. Several ranges are encoded as a list or
@@ -38,7 +38,7 @@ pub(crate) struct TwoLevel {
 }
 
 impl TwoLevel {
-    /// Creates the communicators; collective. `nodes` has the node of each member.
+    /// Creates the communicators; collective. `nodes` contains the node of each member.
     pub fn new(comm: &Comm, nodes: &[u64]) -> Result<Option<TwoLevel>, Error> {
         let here = nodes.get(comm.rank() as usize).copied();
         let ranks = (0..).zip(nodes);
@@ -55,11 +55,11 @@ impl TwoLevel {
                 .block_on(comm.constructors().create_for_steps(group))
         };
         let local = block_on(&neighbours);
-        // Runs even if the first creation has failed: leaders of other nodes wait for this process.
+        // Executed even if the first creation has failed, because leaders of other nodes wait for it.
         let leaders = block_on(&leading);
         Ok(match (local?, leaders?) {
             (Some(local), leaders) => Some(TwoLevel { local, leaders }),
-            // Every rank is in the group of its own node, so this case cannot happen.
+            // Every rank is in the group of its own node, so this case is impossible.
             (None, _) => None,
         })
     }
@@ -70,7 +70,7 @@ impl TwoLevel {
     }
 
     /// Sends each aggregator this node's data of a round,
-    /// and writes the data that this rank receives. The inner error is this rank's own.
+    /// and writes the data that it receives. The inner result is that of its own file accesses.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -100,8 +100,8 @@ impl TwoLevel {
         Ok(outcome)
     }
 
-    /// The aggregators read the bytes that are marked in a round.
-    /// The replies are copied to the marked bytes. The inner error is this rank's own.
+    /// Reads, as an aggregator, the bytes marked in a round, and exchanges them between leaders.
+    /// Replies are copied to the marked bytes. The inner result is that of its own file accesses.
     pub fn fetch<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -187,7 +187,7 @@ impl TwoLevel {
     }
 }
 
-/// Returns the file offset of offset `place` in a part; saturates at the maximum.
+/// Returns the file offset of offset `place` in a part that begins at `base`; saturates.
 fn in_file(base: i64, place: usize) -> i64 {
     i64::try_from(place).map_or(i64::MAX, |place| base.saturating_add(place))
 }
@@ -199,7 +199,7 @@ enum Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    /// Collects the requested bytes from a buffer whose contents are valid up to `end`.
+    /// Collects the requested bytes from a buffer whose contents are valid up to offset `end`.
     fn of(buffer: &ShmBuffer<'a>, extents: &Extents<'_>, end: usize) -> Answer<'a> {
         let there = |range: &Range<usize>| buffer.bytes(range.start..range.end.min(end));
         let summary = extents.summary();
@@ -222,7 +222,7 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Reads the span of the requested bytes of a part into `buffer`, by one call of `read_all`.
+/// Reads the span of the requested bytes of a part into `buffer` by [`read_all`].
 /// Returns the offset in the part at which the file ends.
 fn read_in(
     disk: &Disk,
@@ -236,20 +236,20 @@ fn read_in(
     };
     let dest = &mut buffer.up_to(span.end)[span.start..];
     match span.start + read_all(disk, dest, base + span.start as i64)? {
-        // The file may be longer, but no member requests more.
+        // The file may be longer, but no member requests bytes beyond the span.
         end if end == span.end => Ok(usize::MAX),
         end => Ok(end),
     }
 }
 
-/// Returns a message with the marked ranges and their bytes; empty if there are no marks.
+/// Returns a message with the marked ranges and their bytes; empty if no range is marked.
 fn merged(buffer: &ShmBuffer<'_>) -> Vec<u8> {
     let mut message = encode(buffer, &buffer.summary());
     buffer.each_marked(|range| message.extend_from_slice(buffer.bytes(range)));
     message
 }
 
-/// Copies the data of a message into the buffer of the part, and marks the copied bytes.
+/// Copies the data of a message into the aggregator's buffer, and marks the copied bytes.
 fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     let (extents, mut data) = Extents::read(message, buffer.part());
     extents.each(|range| {
@@ -263,7 +263,7 @@ fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     });
 }
 
-/// Copies file data to the marked ranges. Returns the offset in the part at which the data end.
+/// Copies a reply's data to the marked ranges. Returns the offset in the part where the data end.
 fn put_back(buffer: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
     let ends = buffer.marked(|range| {
         let there = data.len().min(range.len());

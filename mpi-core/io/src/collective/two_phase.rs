@@ -1,22 +1,22 @@
 //! Two-phase collective I/O by messages: a few ranks, the aggregators, read and write long ranges
-//! for all ranks with interleaved pieces
+//! for all ranks, whose pieces interleave
 //! (R. Thakur, W. Gropp, E. Lusk, "Data sieving and collective I/O in ROMIO", Frontiers '99).
 //!
 //! Protocol: the file range that the members access is split into one segment per round.
 //! Each segment is split into one part of `cb_buffer_size` bytes per aggregator.
 //! In each round every rank sends each aggregator its pieces in the aggregator's part:
-//! offsets and lengths, and for a write the data.
-//! Message sizes are exchanged before, so empty messages are not sent.
-//! For a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps.
-//! For a read, the aggregator reads the requested range and sends each rank its bytes,
+//! offsets and lengths, and in a write also the data.
+//! The ranks exchange the lengths of the messages before, so empty messages are not sent.
+//! In a write, an aggregator assembles the pieces and writes the covered bytes, without the gaps.
+//! In a read, the aggregator reads the requested range and sends each rank its bytes,
 //! up to the end of the file.
 //!
-//! Every rank participates in every round, even after an error, so no rank waits indefinitely.
-//! Members on one node use shared memory instead ([`super::shm_aggregation`]).
+//! Every rank participates in every round, even after an error, so that no rank waits indefinitely.
+//! Members on one node use shared memory instead of messages ([`super::shm_aggregation`]).
 //! On several nodes with several members each, only the leaders exchange these messages,
 //! after they have merged the pieces of their node ([`super::two_level`]).
 //!
-//! All decisions follow from values that all members have exchanged.
+//! All decisions are computed from values that all members have exchanged.
 //! The memory use depends on the size of the parts and not on the number of pieces.
 #![allow(unsafe_code)]
 
@@ -33,7 +33,7 @@ use crate::view::View;
 
 const WORD: usize = 8;
 
-/// A piece: its offset in the file, its length, and the position of its bytes in the rank's access.
+/// A piece of a rank's access: its file offset, its length, and its position in the access.
 #[derive(Clone, Copy)]
 struct Piece {
     offset: i64,
@@ -41,7 +41,7 @@ struct Piece {
     at: i64,
 }
 
-/// Returns the pieces of one rank in a round, by aggregator. Advances `done` by their bytes.
+/// Returns the pieces of one rank in a round, for each aggregator. Adds their lengths to `done`.
 fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> Vec<Vec<Piece>> {
     let mut parts = vec![Vec::new(); plan.aggregators() as usize];
     let short = |piece: InPart, at| {
@@ -52,7 +52,7 @@ fn pieces(plan: &Plan, part: (&View, i64, i64), round: i64, done: &mut i64) -> V
             at,
         });
     };
-    // With `i64::MAX` as the length of a long run, all runs are short and use messages.
+    // With `i64::MAX` as the minimum length of a long run, all runs are short and use messages.
     for_each_piece(plan, part, round, (done, i64::MAX), short, |_, _, _| {});
     parts
 }
@@ -63,7 +63,7 @@ fn put_words(message: &mut Vec<u8>, words: [i64; 2]) {
         .for_each(|word| message.extend_from_slice(&word.to_le_bytes()));
 }
 
-/// Encodes the number of pieces, then their offsets and lengths.
+/// Encodes the number of pieces, followed by their offsets and lengths.
 fn heads(pieces: &[Piece]) -> Vec<u8> {
     let mut message = Vec::with_capacity(WORD * (1 + 2 * pieces.len()));
     message.extend_from_slice(&(pieces.len() as u64).to_le_bytes());
@@ -73,8 +73,8 @@ fn heads(pieces: &[Piece]) -> Vec<u8> {
     message
 }
 
-/// Decodes the pieces of a message. Returns the pieces that are inside the part,
-/// as offset and length, and the data that follow.
+/// Decodes the pieces of a message. Returns the pieces within the part,
+/// as offset and length, and the data that follow them in the message.
 fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8]) {
     let word = |at: usize| -> i64 {
         let bytes = message.get(at * WORD..(at + 1) * WORD);
@@ -85,7 +85,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     let most = message.len() / WORD / 2;
     let count = usize::try_from(word(0)).unwrap_or(0).min(most);
     let named = (0..count).map(|i| (word(1 + 2 * i), word(2 + 2 * i)));
-    // Malformed entries are dropped.
+    // Pieces outside of the part are malformed and are ignored.
     let fits = |(offset, len): &(i64, i64)| {
         *len > 0 && *offset >= part && *len <= bytes && *offset <= part + bytes - *len
     };
@@ -93,7 +93,7 @@ fn parsed(message: &[u8], (part, bytes): (i64, i64)) -> (Vec<(i64, i64)>, &[u8])
     (named.filter(fits).collect(), data)
 }
 
-/// Sends each aggregator its message. At an aggregator, returns the messages of all ranks.
+/// Sends each aggregator its message. At an aggregator, returns the received messages.
 pub(crate) fn exchange(
     comm: &Comm,
     plan: &Plan,
@@ -131,7 +131,7 @@ pub(crate) fn exchange(
     exchange.done().map(|_| come)
 }
 
-/// Returns the covered ranges, sorted. Overlapping and adjacent ranges are merged.
+/// Returns the ranges that the pieces cover, sorted; overlapping and adjacent ranges are merged.
 fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     pieces.sort_unstable();
     let mut stretches: Vec<(i64, i64)> = Vec::new();
@@ -146,7 +146,7 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     stretches
 }
 
-/// Writes a rank's data of a collective access; collective. The inner error is this rank's own.
+/// Writes a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn write(
     comm: &Comm,
     plan: &Plan,
@@ -183,7 +183,7 @@ pub(crate) fn write(
     Ok(outcome)
 }
 
-/// Assembles the pieces of all ranks, and writes the covered ranges to the file.
+/// Assembles the pieces of all ranks and writes the covered ranges to the file.
 fn assemble(
     disk: &Disk,
     part: (i64, i64),
@@ -212,7 +212,7 @@ fn assemble(
     Ok(())
 }
 
-/// Reads a rank's data of a collective access; collective. The inner error is this rank's own.
+/// Reads a rank's data; collective. The inner result is that of its own file accesses.
 pub(crate) fn read(
     comm: &Comm,
     plan: &Plan,
@@ -237,13 +237,13 @@ pub(crate) fn read(
     Ok(outcome.map(|()| filled))
 }
 
-/// For each aggregator, the bytes of the rank's pieces, up to the end of the file.
+/// For each aggregator, the bytes of this rank's pieces, up to the end of the file.
 type Answers = Vec<Vec<u8>>;
 
-/// Requests pieces from the aggregators and serves the requests to this rank.
-/// Returns the bytes of each aggregator's pieces, up to the end of the file.
-/// The inner error is that of this rank's read as an aggregator;
-/// ranks that requested data from this rank then get none.
+/// Requests pieces from the aggregators, and serves as an aggregator the requests of all ranks.
+/// Returns the bytes of this rank's pieces for each aggregator, up to the end of the file.
+/// The inner result is that of this rank's reads as an aggregator;
+/// after an error, ranks that requested data from this rank receive no data.
 fn asked(
     comm: &Comm,
     plan: &Plan,
@@ -268,7 +268,7 @@ fn asked(
     Ok((answered(comm, mine, answers)?, outcome))
 }
 
-/// Reads the requested pieces of a part. Returns the bytes for each rank, up to the end of the file.
+/// Reads the requested pieces of this part. Returns each rank's bytes, up to the end of the file.
 fn fetch(
     disk: &Disk,
     part: (i64, i64),
@@ -300,14 +300,14 @@ fn fetch(
     Ok(named.iter().map(answer).collect())
 }
 
-/// Sends the replies. Returns the received bytes of each aggregator's pieces.
+/// Sends the replies to the requests. Returns the received replies, one per aggregator.
 fn answered(
     comm: &Comm,
     mine: &[Vec<Piece>],
     answers: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let me = comm.rank() as usize;
-    // Every rank announces to all ranks the aggregators to which it has sent a request.
+    // Every rank informs all ranks to which aggregators it has sent a request,
     // So each aggregator knows the ranks that expect a reply.
     let asked: Vec<u64> = mine
         .iter()
