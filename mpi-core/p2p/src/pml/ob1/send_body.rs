@@ -14,7 +14,7 @@ pub struct SendBody {
     envelope: Envelope,
     mode: Mode,
     stream: Option<Box<Stream>>,
-    /// The registration of the message's data for reads by the network.
+    /// The registration of the message's data for remote reads by the network.
     exposure: Option<Box<Exposure>>,
 }
 
