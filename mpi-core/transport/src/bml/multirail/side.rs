@@ -1,4 +1,4 @@
-//! State of one peer: its links, the unacknowledged messages, and the receive sequences.
+//! State of one peer in a bond: its links, the unacknowledged messages, and the receive sequences.
 
 use super::speed::Speed;
 use super::{MOST, PREFIX, SPARE};
@@ -6,39 +6,39 @@ use crate::btl::{Am, Endpoint, Header, OVERTAKES, ProcId, Reach};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The state of one peer.
+/// The state of one peer in a bond.
 pub(super) struct Side {
     pub(super) peer: ProcId,
     /// The state of each link of the bond to this peer;
-    /// set once this process has queried which links reach the peer.
+    /// `None` until this process has queried which links reach the peer.
     pub(super) ways: OnceCell<Vec<Way>>,
     pub(super) sent: [RefCell<Sent>; 2],
     pub(super) kept_bytes: Cell<usize>,
     pub(super) received: [RefCell<Received>; 2],
-    /// Bytes and messages received since the last acknowledgement.
+    /// Number of bytes and of messages received since the last acknowledgement.
     pub(super) news_bytes: Cell<usize>,
     pub(super) news_messages: Cell<u32>,
     /// True if overtaking messages have arrived that no acknowledgement has reported.
     pub(super) has_unreported: Cell<bool>,
-    /// Bytes of overtaking messages that have arrived, for each link of the peer.
+    /// Number of bytes of overtaking messages that have arrived, for each link of the peer.
     pub(super) carried: [Cell<u64>; MOST],
-    /// The message that is being received in place, for each link of this process.
+    /// The message that is being received directly into its destination, for each link of this process.
     pub(super) landings: [Cell<Landing>; MOST],
-    /// Messages of dead links to retransmit: sequence and number.
+    /// Messages of failed links that must be retransmitted: sequence index and sequence number.
     pub(super) again: RefCell<VecDeque<(usize, u64)>>,
     /// True if an acknowledgement or a retransmission is due.
     pub(super) is_due: Cell<bool>,
-    /// Texts about dead links, to be printed when the peer has proved that it is alive, each with its link.
+    /// Texts about failed links with the link's index, to be printed when the peer has proved that it is alive.
     pub(super) unsaid: RefCell<Vec<(usize, String)>>,
     pub(super) has_unsaid: Cell<bool>,
 }
 
-/// One link to one peer.
+/// The state of one link to one peer.
 pub(super) struct Way {
     pub(super) endpoint: Endpoint,
     /// True if the link does not reach the peer or must not be used for it.
     is_unused: Cell<bool>,
-    /// Why the link is unusable; `None` while it is alive.
+    /// The reason why the link is unusable; `None` if it is usable.
     pub(super) dead: RefCell<Option<String>>,
     pub(super) stage: Cell<Stage>,
     pub(super) speed: Speed,
@@ -49,7 +49,7 @@ pub(super) struct Way {
 pub(super) enum Stage {
     /// No connection exists.
     Idle,
-    /// The connection is being established, and no message waits for it.
+    /// The connection is being established; the link carries no messages yet.
     Opening,
     Open,
 }
@@ -73,7 +73,7 @@ impl Way {
         self.dead.borrow().is_none()
     }
 
-    /// Returns true if the link never carries messages to the peer.
+    /// Returns true if the link did not reach the peer or was excluded.
     pub(super) fn is_unused(&self) -> bool {
         self.is_unused.get()
     }
@@ -89,7 +89,7 @@ impl Way {
     }
 }
 
-/// The message whose payload is being received in place:
+/// A message whose payload is being received directly into its destination:
 /// the upper layer's handler number and prefix, and the sender's link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Landing {
@@ -107,31 +107,31 @@ pub(super) fn sequence(am: Am) -> usize {
     if am & OVERTAKES != 0 { FREE } else { ORDERED }
 }
 
-/// The unacknowledged messages of one sequence.
+/// The unacknowledged messages of one sequence to the peer.
 #[derive(Default)]
 pub(super) struct Sent {
-    /// The highest cumulatively acknowledged number; `kept` begins with the next number.
+    /// The highest cumulatively acknowledged sequence number; `kept` begins with the next one.
     pub(super) acked: u64,
     pub(super) kept: VecDeque<Kept>,
 }
 
 pub(super) struct Kept {
     pub(super) am: Am,
-    /// The link over which the message was sent.
+    /// The link that carried the message.
     pub(super) way: usize,
     pub(super) what: What,
 }
 
-/// The storage of the data for a retransmission.
+/// The data of an unacknowledged message, for a retransmission.
 pub(super) enum What {
-    /// A copy of prefix and payload.
+    /// A copy of the prefix and the payload.
     Copy(Vec<u8>),
-    /// The data are still in the sender's memory.
+    /// The data are in the sender's memory, and are requested by header and length.
     Left { header: Header, len: usize },
 }
 
 impl Kept {
-    /// Returns the length of the message on a link, in bytes.
+    /// Returns the length of the message with its prefix, in bytes.
     pub(super) fn len(&self) -> usize {
         match &self.what {
             What::Copy(bytes) => bytes.len(),
@@ -140,14 +140,14 @@ impl Kept {
     }
 }
 
-/// Receive state of one sequence.
+/// The received messages of one sequence.
 #[derive(Default)]
 pub(super) struct Received {
-    /// All numbers up to and including this one have arrived.
+    /// All messages up to and including this sequence number have arrived.
     pub(super) upto: u64,
-    /// Numbers that arrived after a gap.
-    /// The payload is buffered for ordered messages;
-    /// for overtaking messages only the number is kept.
+    /// Sequence numbers that arrived after a gap.
+    /// For ordered messages, the payload is buffered;
+    /// for overtaking messages, which were delivered immediately, only the number is stored.
     pub(super) beyond: BTreeMap<u64, Option<(Am, Vec<u8>)>>,
 }
 
