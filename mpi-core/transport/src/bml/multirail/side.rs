@@ -175,7 +175,7 @@ impl Side {
         [ORDERED, FREE].map(|which| self.received[which].borrow().upto)
     }
 
-    /// Returns the prefix of a payload.
+    /// Returns the prefix of a message's payload: the message's header and both acknowledgements.
     pub(super) fn prefix(&self, header: Header) -> [u8; PREFIX] {
         let mut prefix = [0; PREFIX];
         prefix[..8].copy_from_slice(&header[0].to_le_bytes());
@@ -184,14 +184,14 @@ impl Side {
         prefix
     }
 
-    /// Writes both acknowledgements to `prefix`, little-endian.
+    /// Writes the acknowledgements of both sequences to `prefix`, little-endian.
     pub(super) fn tell(&self, prefix: &mut [u8]) {
         let [ordered, free] = self.acks();
         prefix[..8].copy_from_slice(&ordered.to_le_bytes());
         prefix[8..16].copy_from_slice(&free.to_le_bytes());
     }
 
-    /// Takes the retransmission data of a message; `None` if the peer has acknowledged it.
+    /// Removes and returns the retransmission data of a message; `None` if the peer has acknowledged the message.
     pub(super) fn take(&self, which: usize, number: u64) -> Option<(Am, What)> {
         let mut sent = self.sent[which].borrow_mut();
         let kept = sent.get(number)?;
@@ -199,8 +199,8 @@ impl Side {
         Some((kept.am, what))
     }
 
-    /// Puts back the data that [`Side::take`] has taken,
-    /// and records the link of the retransmission, if there was one.
+    /// Stores the data again that [`Side::take`] has removed,
+    /// and the link `way` of the retransmission, if it was sent.
     pub(super) fn put_back(&self, which: usize, number: u64, way: Option<usize>, what: What) {
         if let Some(kept) = self.sent[which].borrow_mut().get(number) {
             kept.what = what;
@@ -208,7 +208,7 @@ impl Side {
         }
     }
 
-    /// Returns the payload of an acknowledgement.
+    /// Returns the payload of an ACK: both acknowledgements, and the bytes that have arrived over each of the peer's links.
     pub(super) fn report(&self) -> Vec<u8> {
         let carried = self.carried.iter().map(Cell::get);
         let all: Vec<u64> = self.acks().into_iter().chain(carried).collect();
@@ -220,7 +220,7 @@ impl Side {
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// Processes the peer's report of the bytes that have arrived over each link of this process.
+    /// Processes the peer's report: for each link of this process, the number of bytes that have arrived over it.
     pub(super) fn take_report(&self, carried: &[u8]) {
         let ways = self.ways.get().map_or(&[][..], |ways| ways);
         for (way, bytes) in ways.iter().zip(carried.as_chunks::<8>().0) {
@@ -228,9 +228,9 @@ impl Side {
         }
     }
 
-    /// Returns the divisor of the fragment length: the number of links if they are equally fast, and more if they differ,
-    /// because a fragment on the slowest link takes longest.
-    /// `None` until all open links have been measured.
+    /// Returns the divisor of the fragment length. It is the number of open links if they are equally fast, and larger if they differ,
+    /// because a fragment takes longest on the slowest link.
+    /// Returns `None` until all open links have been measured.
     pub(super) fn spread(&self) -> Option<u64> {
         let ways = self.ways.get()?;
         let used = ways
@@ -245,8 +245,8 @@ impl Side {
         Some(2 * parts - rates.len() as u64)
     }
 
-    /// Counts a received message for the next acknowledgement;
-    /// `link` is the sender's link if the message may overtake others.
+    /// Counts a received message of `bytes` bytes for the next acknowledgement.
+    /// `link` is the sender's link for an overtaking message, otherwise `None`.
     pub(super) fn has_news(&self, bytes: usize, link: Option<usize>) {
         if let Some(carried) = link.and_then(|link| self.carried.get(link)) {
             carried.set(carried.get() + bytes as u64);
@@ -256,21 +256,22 @@ impl Side {
         self.news_bytes.set(self.news_bytes.get() + bytes);
     }
 
-    /// Resets the counters of unacknowledged arrivals after an acknowledgement with its report has been sent.
+    /// Resets the counters of unacknowledged messages, after an ACK was sent.
     pub(super) fn told(&self) {
         self.news_bytes.set(0);
         self.news_messages.set(0);
         self.has_unreported.set(false);
     }
 
-    /// Resets these counters after a message whose prefix acknowledges all arrivals was sent.
+    /// Resets the counters of unacknowledged messages after a message was sent whose prefix acknowledges them.
+    /// Only an ACK can report the bytes of overtaking messages; if these are unreported, the counters remain.
     pub(super) fn told_by_prefix(&self) {
         if !self.has_unreported.get() {
             self.told();
         }
     }
 
-    /// Drops the messages that these acknowledgements cover, and keeps their buffers for reuse.
+    /// Discards the messages that the peer has acknowledged by `acks`, and stores their buffers in `spare` for reuse.
     pub(super) fn acknowledge(&self, acks: [u64; 2], spare: &RefCell<Vec<Vec<u8>>>) {
         for (sent, ack) in self.sent.iter().zip(acks) {
             let mut sent = sent.borrow_mut();
@@ -302,7 +303,7 @@ impl Received {
         number <= self.upto || self.beyond.contains_key(&number)
     }
 
-    /// Takes the next message in sequence out of the buffer, if it has already arrived.
+    /// If the next message of the sequence is buffered, removes and returns it.
     pub(super) fn advance(&mut self) -> Option<Option<(Am, Vec<u8>)>> {
         let waited = self.beyond.remove(&(self.upto + 1))?;
         self.upto += 1;
