@@ -1,9 +1,9 @@
-//! The interface of a transport: the trait [`Btl`], its constants ([`Info`]),
-//! and optional objects for further tasks ([`Capabilities`]).
+//! The interface of a transport: the trait [`Btl`], the transport's properties ([`Info`]),
+//! and optional interfaces for further functions ([`Capabilities`]).
 //!
-//! A decorator copies constants and capabilities from the transport that it wraps,
-//! and replaces only those that it changes,
-//! so the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
+//! A decorator copies properties and capabilities from the transport that it wraps,
+//! and replaces only those that it changes.
+//! So the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
 
 use super::get_error::GetError;
 use super::remote_memory::RemoteMemory;
@@ -15,15 +15,15 @@ use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// One transport as seen by one process.
+/// One transport of one process.
 pub trait Btl {
-    /// Returns the transport's constants.
+    /// Returns the transport's constant properties.
     fn info(&self) -> &Info;
 
-    /// Returns whether this BTL reaches job rank `peer`.
+    /// Returns the endpoint of job rank `peer`, or the reason why this transport does not reach it.
     fn reach(&self, peer: ProcId) -> Reach;
 
-    /// Sends one active message; see the guarantees in the head of [`super`].
+    /// Sends one active message; the head of [`super`] lists the guarantees.
     fn send(
         &self,
         to: Endpoint,
@@ -32,24 +32,24 @@ pub trait Btl {
         payload: Payload<'_>,
     ) -> Result<(), SendError>;
 
-    /// Delivers the messages that have arrived; returns their number.
+    /// Delivers the messages that have arrived to `sink`. Returns their number.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
-    /// Returns false if `progress` would do nothing at this moment.
-    /// A transport that needs more than a few instructions for the answer returns true.
+    /// Returns false if `progress` would do nothing now.
+    /// A transport that needs more than a few instructions to find out returns true.
     ///
-    /// Polls that do not wait call this function in place of most calls of `progress`.
+    /// Polls that do not wait call this function instead of `progress` in most cases.
     #[inline]
     fn has_work(&self) -> bool {
         true
     }
 
-    /// Returns true if `progress` would deliver a message, or a refused send may be accepted now.
+    /// Returns true if `progress` would deliver a message, or if a send that was refused may be accepted now.
     ///
-    /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
+    /// Called immediately before the process sleeps. The transport also ensures that either event will ring the process's doorbell.
     fn pending(&self) -> bool;
 
-    /// Returns the transport's capabilities besides sending messages.
+    /// Returns the transport's optional interfaces.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities::default()
     }
@@ -60,16 +60,16 @@ pub trait Btl {
 pub struct Limits {
     /// Maximum length of an eager message.
     pub eager: usize,
-    /// The longest payload that one `send` takes; larger messages are cut into fragments of this size.
+    /// The maximum payload of one `send`; longer messages are divided into fragments of at most this length.
     pub max_send: usize,
 }
 
-/// The constants of a transport.
+/// The constant properties of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The component's name, as in `--mca btl self,sm`.
     pub name: &'static str,
-    /// Priority: of several transports that reach a peer,
+    /// Priority: if several transports reach a peer,
     /// the one with the highest exclusivity is used.
     /// If it is a network, other networks share its messages.
     pub exclusivity: u32,
@@ -77,20 +77,20 @@ pub struct Info {
     pub is_network: bool,
     /// Payload limits in bytes, the same for every peer.
     pub limits: Limits,
-    /// True if messages may arrive before this process has requested a route;
-    /// a transport that does not listen is not polled until then.
+    /// True if messages may arrive before this process has requested a route to any peer.
+    /// A transport that does not listen is not polled before such a request.
     pub listens: bool,
-    /// True if a poll is a system call, so that the BML polls rarely while other transports deliver messages.
+    /// True if a poll is a system call. The BML then polls the transport rarely while other transports deliver messages.
     pub poll_is_syscall: bool,
-    /// True if a message may be accepted before the connection to its peer is made ([`Connections::is_connected`]).
+    /// True if a message may be accepted before the connection to its peer is established ([`Connections::is_connected`]).
     pub connects: bool,
-    /// True if this transport may request overtaking messages a second time ([`Sink::again`]),
-    /// so that a sender must keep the data until the receiver has confirmed them.
+    /// True if this transport may request the data of overtaking messages again ([`Sink::again`]).
+    /// The sender must then leave the data in place until the receiver has confirmed their arrival.
     pub relies_on_senders: bool,
 }
 
 impl Info {
-    /// Returns the constants of a transport in memory: a poll is no system call, it listens, and every peer is connected from the start.
+    /// Returns the properties of a transport in memory: a poll is not a system call, the transport listens, and no connections must be established.
     pub const fn of_memory(name: &'static str, exclusivity: u32, limits: Limits) -> Info {
         Info {
             name,
@@ -105,16 +105,16 @@ impl Info {
     }
 }
 
-/// How a transport accounts for messages that it has accepted and not yet delivered at their destination.
+/// The way in which a transport accounts for messages in flight: accepted, but not delivered at their destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traffic {
-    /// The transport does not count them.
+    /// The transport does not count messages in flight.
     #[default]
     Uncounted,
-    /// The messages are in memory that the receiver's [`Btl::pending`] checks.
+    /// Messages in flight are in memory that the receiver's [`Btl::pending`] checks.
     InMemory,
-    /// The number of messages that this process has accepted, and the number that it has delivered: summed over all processes of a job,
-    /// the two are equal exactly if no message is in flight.
+    /// The number of messages that this process has accepted, and the number that it has delivered. The sums of the two
+    /// over all processes of a job are equal exactly if no message is in flight.
     Counted { sent: u64, received: u64 },
 }
 
@@ -138,37 +138,37 @@ impl Traffic {
     }
 }
 
-/// The capabilities of a transport; `None` for those that it lacks.
+/// The optional interfaces of a transport; `None` for an interface that the transport does not support.
 #[derive(Clone, Copy, Default)]
 pub struct Capabilities<'a> {
-    /// Single copy from peers.
+    /// Single copies from peers' memory.
     pub single_copy: Option<&'a dyn SingleCopy>,
     /// Accesses to peers' registered memory, executed by the network.
     pub remote_memory: Option<&'a dyn RemoteMemory>,
-    /// Zero-copy sending to a peer whose queue is full.
+    /// Zero-copy sends of long messages in parts, as a peer's queue has space.
     pub lending: Option<&'a dyn Lending>,
-    /// Fragment lengths other than [`Limits::max_send`].
+    /// Fragment lengths other than [`Limits::max_send`], and the eager pipeline.
     pub pipeline: Option<&'a dyn Pipeline>,
-    /// Control of connections that are made, measured, cut and closed.
+    /// Control of connections: bandwidth, establishment, cut, and shutdown.
     pub connections: Option<&'a dyn Connections>,
-    /// Means of waking a sleeping process other than its own doorbell.
+    /// Ways to wake a sleeping process in addition to its own doorbell.
     pub wakeup: Option<&'a dyn Wakeup>,
-    /// How messages in flight are counted.
+    /// The way in which messages in flight are counted.
     pub traffic: Traffic,
 }
 
-/// The bandwidth of a transport without [`Connections`], in Mbit/s.
+/// The assumed bandwidth of a transport without [`Connections`], in Mbit/s.
 const BANDWIDTH: u32 = 1000;
 
 impl Capabilities<'_> {
-    /// Returns the fragment length for `bytes` bytes of a message, within the limits; see [`Pipeline::fragment`].
+    /// Returns the fragment length in bytes for a message of `bytes` bytes, at most [`Limits::max_send`]; see [`Pipeline::fragment`].
     pub fn fragment(&self, limits: &Limits, bytes: u64, packed: bool, alone: bool) -> usize {
         let most = limits.max_send;
         let asked = self.pipeline.map(|all| all.fragment(bytes, packed, alone));
         asked.map_or(most, |len| len.min(most))
     }
 
-    /// Returns the fragment length of the eager pipeline, within the limits; see [`Pipeline::eager_fragment`].
+    /// Returns the fragment length in bytes of the eager pipeline, at most [`Limits::max_send`]; see [`Pipeline::eager_fragment`].
     pub fn eager_fragment(
         &self,
         limits: &Limits,

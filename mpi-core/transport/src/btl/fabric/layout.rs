@@ -49,12 +49,12 @@ impl<const WORDS: usize> Block<WORDS> {
         (self.get64(offset) >> ((offset % 8) * 8)) as u32
     }
 
-    /// Returns the address of the structure, for a library that writes it.
+    /// Returns the address of the structure, for a library function that writes to the structure.
     pub fn pointer_mut(&mut self) -> *mut std::ffi::c_void {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Returns the address of the structure.
+    /// Returns the address of the structure, for a library function that reads it.
     pub fn pointer(&self) -> *const std::ffi::c_void {
         self.0.as_ptr().cast()
     }
