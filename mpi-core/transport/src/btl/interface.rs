@@ -180,7 +180,7 @@ impl Capabilities<'_> {
         Some(len.min(limits.max_send))
     }
 
-    /// Returns true unless an accepted message waits for the connection to a peer; see [`Connections::is_connected`].
+    /// Returns false if an accepted message waits for the connection to a peer; see [`Connections::is_connected`].
     pub fn is_connected(&self, to: Endpoint) -> bool {
         self.connections.is_none_or(|all| all.is_connected(to))
     }
@@ -190,14 +190,14 @@ impl Capabilities<'_> {
         (self.connections).map_or(BANDWIDTH, |all| all.bandwidth(to))
     }
 
-    /// Breaks the connection to a peer, if there is one; see [`Connections::cut`].
+    /// Breaks the connection to a peer, if one exists; see [`Connections::cut`].
     pub fn cut(&self, to: Endpoint) {
         if let Some(all) = self.connections {
             all.cut(to);
         }
     }
 
-    /// Ends the connection to a process of another job in order; see [`Connections::disconnect`].
+    /// Disconnects from a process of another job; see [`Connections::disconnect`].
     pub fn disconnect(&self, peer: ProcId) {
         if let Some(all) = self.connections {
             all.disconnect(peer);
@@ -205,15 +205,15 @@ impl Capabilities<'_> {
     }
 }
 
-/// Fragment lengths that suit a transport better than its longest payload.
+/// Fragment lengths of a transport for which [`Limits::max_send`] is not the best length.
 pub trait Pipeline {
-    /// Returns the best fragment length for `bytes` bytes of a message.
-    /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
-    /// `alone`: no other fragments for the same peer are waiting.
+    /// Returns the best fragment length in bytes for a message of `bytes` bytes.
+    /// If `packed` is true, the data are not contiguous, so packing a fragment takes longer than copying it.
+    /// If `alone` is true, no other fragments for the same peer are waiting.
     fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize;
 
-    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes; `None`: use a rendezvous.
-    /// `packed` as for [`Pipeline::fragment`].
+    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes, or `None` if a rendezvous is better.
+    /// `packed` has the same meaning as in [`Pipeline::fragment`].
     fn eager_fragment(&self, _to: Endpoint, _bytes: u64, _packed: bool) -> Option<usize> {
         None
     }
@@ -221,94 +221,95 @@ pub trait Pipeline {
 
 /// Connections to peers: their state, and the shutdown of the transport.
 pub trait Connections {
-    /// Returns the nominal bandwidth to a peer in Mbit/s; only ratios between transports matter.
+    /// Returns the nominal bandwidth to a peer in Mbit/s. Only the ratios between transports matter.
     fn bandwidth(&self, _to: Endpoint) -> u32 {
         BANDWIDTH
     }
 
-    /// Returns true if no accepted message waits for the connection to a peer. A connection makes progress only while this process calls `progress`.
-    /// A transport for which the result may be false sets [`Info::connects`].
+    /// Returns false if an accepted message waits for the connection to a peer. A connection makes progress only while this process calls `progress`.
+    /// A transport that can return false sets [`Info::connects`].
     fn is_connected(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Returns the name and version of the library that carries the connections, for explanations.
+    /// Returns the name and version of the network library, for explanations to the user.
     fn about(&self) -> Option<String> {
         None
     }
 
-    /// Starts a connection to a peer without a message, if there is none;
-    /// returns true if a connection already exists.
+    /// Starts a connection to a peer without a message, if none exists.
+    /// Returns true if a connection already exists.
     fn open(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Returns the network of the connection to a peer, as a user names it: `10.1.0.0/16`.
+    /// Returns the network of the connection to a peer in the user's notation, such as `10.1.0.0/16`.
     fn network(&self, _to: Endpoint) -> Option<String> {
         None
     }
 
-    /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
+    /// Breaks the connection to a peer at both ends, because its data cannot be trusted. Both processes receive [`Sink::lost`].
     ///
     /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Waits, for a bounded time, until this process has handed over all accepted messages, because it may not call `progress` for long.
+    /// Waits, up to a time limit, until this process has transmitted all accepted messages; it may not call `progress` for long afterwards.
     fn flush(&self) {}
 
-    /// Flushes as [`Connections::flush`] does, and notifies the peers that this end is not a death.
+    /// Flushes like [`Connections::flush`], and notifies the peers that this process leaves in order and has not failed.
     ///
-    /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
-    /// The transport may be used again afterwards.
+    /// Called when all processes of the job have reached their end. Dropping a transport without this call does the same.
+    /// The transport can be used again after the call.
     fn shutdown(&self) {}
 
-    /// Disconnects from a process of another job, until a communicator contains it again;
-    /// messages accepted for it still arrive, and messages that it sends are still delivered.
+    /// Disconnects from a process of another job, until a communicator contains the process again.
+    /// Accepted messages to the process still arrive, and messages that it sends are still delivered.
     fn disconnect(&self, _peer: ProcId) {}
 }
 
-/// Means of waking a sleeping process other than its own doorbell.
+/// Ways to wake a sleeping process in addition to its own doorbell.
 pub trait Wakeup {
-    /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
-    /// a transport whose peers ring the process's doorbell adds none.
+    /// Adds the file descriptors that become readable when a message has arrived or a refused send may be accepted.
+    /// A transport whose peers ring this process's doorbell adds none.
     fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>);
 
-    /// Returns the longest sleep, if the descriptors may miss a message; without descriptors, the time between two polls.
+    /// Returns the maximum time to sleep if the descriptors may miss a message. Without descriptors, returns the time between two polls.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
 
-    /// Adds the inboxes, besides the process's own, whose doorbells its peers ring.
+    /// Adds the inboxes, in addition to the process's own, whose doorbells the peers ring.
     fn doorbells(&self, _all: &mut Vec<Held<Inbox>>) {}
 }
 
-/// Segments of this process's memory, to be filled in order.
+/// Segments of this process's memory that are filled one after the other.
 pub type Target<'a> = &'a [&'a [Cell<u8>]];
 
 /// Single copy: reads a peer's memory without the peer's cooperation.
 pub trait SingleCopy {
-    /// Fills the segments of `local`, one after the other, with the bytes of `remote` in the peer's address space.
+    /// Fills the segments of `local`, one after the other, with the bytes of `remote`, regions in the peer's address space.
     ///
-    /// The remote regions carry no safety requirement: a region that the peer does not own results in an error, not in undefined behaviour.
+    /// `remote` has no safety requirement: a region that does not exist in the peer results in an error, not in undefined behaviour.
     fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
 
-    /// The cooperative copy, if the transport supports it.
+    /// Returns the interface of the cooperative copy, if the transport supports it.
     fn together(&self) -> Option<&dyn CooperativeCopy> {
         None
     }
 }
 
-/// A single copy by receiver and sender at the same time, the receiver from the front and the sender from the back.
+/// A single copy by two processes at the same time: the receiver copies from the front and the sender from the back.
 ///
-/// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
+/// Each side claims one piece after the other, and waits for the other side only after the last piece is claimed.
+/// If the sender does not help, the receiver copies everything.
 pub trait CooperativeCopy {
-    /// Opens a copy of `len` bytes on the receiver's side; `None` if too many copies are open.
-    /// Returns the number that the receiver's request for help carries.
+    /// Opens a cooperative copy of `len` bytes on the receiver's side; `None` if too many copies are open.
+    /// Returns the copy's ID, which the receiver's request for help contains.
     ///
-    /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
+    /// The receiver must end the copy by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;
 
-    /// The receiver's part: fills `local` from the front with the bytes of `remote`.
+    /// Executes the receiver's part: fills `local` from the front with the bytes of `remote`.
     fn fetch(
         &self,
         peer: Endpoint,
@@ -318,12 +319,12 @@ pub trait CooperativeCopy {
         share: Share,
     ) -> Fetched;
 
-    /// Ends a copy on the receiver's side:
-    /// takes all remaining pieces so that no process copies them; returns their length in bytes.
+    /// Ends a cooperative copy on the receiver's side:
+    /// claims all remaining pieces so that no process copies them. Returns their total length in bytes.
     fn close(&self, number: u32) -> usize;
 
-    /// The sender's part: writes the pieces of `data` that are not yet taken, from the back, to the regions of `remote`;
-    /// returns the number of bytes.
+    /// Executes the sender's part: writes the unclaimed pieces of `data`, from the back, to the regions of `remote`.
+    /// Returns the number of bytes written.
     fn help(
         &self,
         peer: Endpoint,
@@ -332,40 +333,40 @@ pub trait CooperativeCopy {
         remote: &[Region],
     ) -> Result<usize, GetError>;
 
-    /// Returns true if the sender may still be writing although no piece is left to take.
+    /// Returns true if the sender may still be writing, although all pieces are claimed.
     fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
 }
 
-/// How much of a cooperative copy the receiver copies in one call.
+/// The part of a cooperative copy that the receiver copies in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// The first half, so that sender and receiver copy the same number of bytes.
+    /// The first half, so sender and receiver copy the same number of bytes.
     Half,
-    /// All remaining pieces.
+    /// All unclaimed pieces.
     Rest,
 }
 
-/// State of the receiver's part of a copy after one call.
+/// The result of one call of [`CooperativeCopy::fetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Number of bytes that this call has taken; they follow those of the previous call.
+    /// Number of bytes that this call has claimed; they follow the bytes of the previous call.
     pub bytes: usize,
-    /// True if some pieces have not been taken by either side;
-    /// if false, the sender copies all bytes that the receiver has not taken.
+    /// True if neither side has claimed some pieces.
+    /// If false, the sender copies all bytes that the receiver has not claimed.
     pub open: bool,
-    /// Result of the read of these `bytes`.
+    /// Result of reading the `bytes` bytes.
     pub result: Result<(), GetError>,
 }
 
-/// Sends long messages piecewise from the sender's memory, so that a full transport makes no copy of them.
+/// Zero-copy sends of long messages in parts: a transport without space makes no copy of the message.
 pub trait Lending {
     /// Sends one active message, marked [`OVERTAKES`](super::OVERTAKES),
     /// as [`Btl::send`] does, with one exception:
-    /// [`SendError::WouldBlock`] may mean that the transport has taken a prefix of the message.
-    /// Then the sender must offer the same message again until it is taken, or call `leave_rest`.
+    /// [`SendError::WouldBlock`] may mean that the transport has accepted a prefix of the message.
+    /// Then the sender must send the same message again until it is accepted, or call `leave_rest`.
     fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
 
-    /// Called if the sender will not offer a refused message again:
-    /// if a prefix of the message was taken, the transport copies the rest.
+    /// Called if the sender will not send a refused message again.
+    /// If a prefix of the message was accepted, the transport copies the rest.
     fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
 }
