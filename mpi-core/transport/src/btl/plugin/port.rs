@@ -268,13 +268,13 @@ impl Port for PluginPort {
 }
 
 impl PluginPort {
-    /// Returns the descriptor, or a negative number, and the longest sleep in nanoseconds.
+    /// Returns the file descriptor to wait on (negative if there is none), and the maximum time to sleep in nanoseconds.
     fn wait_on(&self) -> (i32, u64) {
         let Some(wait_on) = self.table().wait_on else {
             return (-1, 0);
         };
         let mut longest = 0;
-        // SAFETY: `this` is valid until `drop` calls `free`, and `longest` is a local.
+        // SAFETY: `this` is valid until `drop` calls `free`, and `longest` is a local variable.
         let descriptor = self.guarded("wait_on", || unsafe { wait_on(self.this, &mut longest) });
         (descriptor, longest)
     }
@@ -283,7 +283,7 @@ impl PluginPort {
 impl Drop for PluginPort {
     fn drop(&mut self) {
         if let (Some(free), false) = (self.table().free, self.this.is_null()) {
-            // SAFETY: `open` returned the pointer, and this is the last call.
+            // SAFETY: `open` returned the pointer, and this is the last call with it.
             self.guarded("free", || unsafe { free(self.this) });
         }
     }

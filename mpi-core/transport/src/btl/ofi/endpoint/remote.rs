@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ptr::null_mut;
 
-/// The offset of the key in a registration (`fid_mr`).
+/// Offsets of two fields in a registration (`fid_mr`): the key, and the local descriptor.
 const KEY: usize = 32;
 const LOCAL_DESCRIPTOR: usize = 24;
 /// The keys that this process requests for registrations are larger than this value.

@@ -1,8 +1,8 @@
-//! A process of another job on this node, and the segments shared with it.
+//! The state of a process of another job on this node: the segments shared with it.
 //!
-//! Each process sends through one segment, its *outlet*,
-//! until it sends its disconnect message there, so messages keep their order.
-//! It reads all segments.
+//! A process sends through one segment, its *outlet*,
+//! until it sends its disconnect message in this segment. So messages keep their order.
+//! A process reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
@@ -13,19 +13,19 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::{Cell, RefCell};
 
-/// A slot for a segment; free ones are reused.
+/// A place for a segment; empty ones are reused.
 type Slot = RefCell<Option<Link>>;
 
 pub(super) struct Peer {
     proc: Cell<ProcId>,
-    /// All segments of the two processes; usually one.
+    /// The segments that the two processes share; usually one.
     slots: FrozenVec<Box<Slot>>,
-    /// Index of the segment that this process sends through, the outlet.
+    /// Index of the outlet, the segment through which this process sends.
     outlet: Cell<Option<usize>>,
     lost: Cell<bool>,
 }
 
-/// Results of polling the sockets of one peer.
+/// The results of polling the sockets of one peer.
 #[derive(Default)]
 pub(super) struct Ended {
     pub delivered: usize,
