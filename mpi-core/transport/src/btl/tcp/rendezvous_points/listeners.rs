@@ -1,7 +1,7 @@
-//! Listening sockets: all on one port, on the addresses that the user allows.
+//! Listening sockets of a process: all on one port, on the addresses that the user permits.
 //!
-//! A process that has left MPI does not listen. It may start a session again, and its peers know the port, so the sockets stay
-//! bound to it meanwhile without listening: connections are refused, and no other process gets the port.
+//! A process that has left MPI does not listen. It may start a new session, and its peers know the port. So the sockets remain
+//! bound to the port without listening: connections are refused, and no other process gets the port.
 
 use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
 use rustix::event::epoll;
@@ -10,28 +10,28 @@ use rustix::net::sockopt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Maximum number of ports that are tried,
-/// since a port that is free on the first address may be in use on another.
+/// Maximum number of ports that are tried.
+/// A port that is free on the first address may be in use on another address.
 const TRIES: u32 = 20;
 
 /// The addresses on which the process listens.
 #[derive(Clone, Debug)]
 pub enum On {
-    /// All current and future addresses of the machine.
+    /// All addresses that the machine has now or gets later.
     Everywhere,
-    /// The process listens only on these addresses.
+    /// Only these addresses.
     Addresses(Vec<IpAddr>),
 }
 
 pub struct Listeners {
     port: u16,
     sockets: Vec<OwnedFd>,
-    /// Addresses whose port could not be kept at the last close.
+    /// Addresses on which the port could not be reserved at the latest close.
     lost: Vec<SocketAddr>,
 }
 
 impl Listeners {
-    /// Listens on `port`; 0 lets the system choose one.
+    /// Listens on `port`; if it is 0, the system chooses a port.
     pub fn open(on: On, port: u16, buffers: Buffers) -> Result<Listeners, Errno> {
         let mut tries = 0;
         let sockets = loop {
