@@ -51,7 +51,7 @@ impl Listeners {
         })
     }
 
-    /// Returns the common port.
+    /// Returns the port on which all sockets listen.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -60,24 +60,24 @@ impl Listeners {
         &self.sockets
     }
 
-    /// Stops listening and keeps the port.
+    /// Stops listening, but reserves the port.
     pub fn close(&mut self, buffers: Buffers) {
         let at: Vec<_> = self.sockets.iter().filter_map(socket_address).collect();
         self.sockets.clear();
         for at in at {
             match bound(at, buffers) {
                 Ok(socket) => self.sockets.push(socket),
-                // Another process may take the port between the two calls.
+                // Another process can take the port between closing the listening socket and binding a new one.
                 Err(_) => self.lost.push(at),
             }
         }
-        // SO_REUSEADDR on a socket that does not listen would let every process bind to its address.
+        // With SO_REUSEADDR on a socket that does not listen, any process could bind to its address.
         for socket in &self.sockets {
             let _ = sockopt::set_socket_reuseaddr(socket, false);
         }
     }
 
-    /// Listens again.
+    /// Listens again on the reserved port.
     pub fn reopen(&mut self, buffers: Buffers) -> Result<(), Errno> {
         while let Some(&at) = self.lost.last() {
             self.sockets.push(bound(at, buffers)?);
@@ -85,7 +85,7 @@ impl Listeners {
         }
         let mut sockets = self.sockets.iter();
         sockets.try_for_each(|socket| {
-            // Accepted connections inherit it; without it those that linger would prevent binding the port at the next close.
+            // Accepted connections inherit this option. Without it, connections that remain would prevent binding to the port at the next close.
             sockopt::set_socket_reuseaddr(socket, true)?;
             rustix::net::listen(socket, BACKLOG)
         })
@@ -101,7 +101,7 @@ impl Listeners {
 fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Errno> {
     let addresses = match on {
         On::Everywhere => {
-            // One dual-stack socket where the machine has both families.
+            // A dual-stack socket if the machine supports IPv6, otherwise an IPv4 socket.
             let of = |ip: IpAddr| listen(SocketAddr::from((ip, port)), buffers);
             let socket =
                 of(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| of(Ipv4Addr::UNSPECIFIED.into()))?;
@@ -112,7 +112,7 @@ fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Er
     let mut sockets = Vec::with_capacity(addresses.len());
     for &ip in addresses {
         let socket = listen(SocketAddr::from((ip, port)), buffers)?;
-        // All others use the port of the first.
+        // All further sockets use the port of the first one.
         port = local_address(&socket).map_or(port, |address| address.port());
         sockets.push(socket);
     }
