@@ -1,23 +1,23 @@
 //! RTE, the run-time environment: process identity, address exchange, and death notices.
 //!
 //! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
-//! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
+//! * `pmi1`: the PMI-1 wire protocol of this library's mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: for a process without a launcher; it starts a launcher on its first spawn.
-//!   It refuses if a launcher exists that offers no wire-up,
-//!   because N processes that each believe to be the only one are worse than an error.
+//! * `singleton`: for a process without a launcher; the process starts a launcher when it first spawns other processes.
+//!   It returns an error if a launcher exists that offers no protocol to connect its processes,
+//!   because N processes of which each is rank 0 of 1 would be worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];
-//! * all calls block and are used only at startup, at shutdown and on first contact with a peer,
-//!   never to send a message;
-//! * the loss of the launcher is detected ([`Rte::lost`]), so that no rank is orphaned;
-//! * if the job survives deaths and the launcher reports them,
+//! * all calls may block and are used only at startup, at shutdown and at the first contact with a peer,
+//!   never for sending a message;
+//! * the end of the launcher is detected ([`Rte::lost`]), so no rank continues without a launcher;
+//! * if the job continues after deaths and the launcher reports them,
 //!   each death is reported once ([`Rte::deaths`]);
-//! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
+//! * [`Rte::node_segment`] returns the same memory to all ranks of a node, for every launcher.
 //!
-//! The environment is read only through an [`Env`], so that tests can simulate every launcher.
-//! An [`Env`] describes how the launcher started this process; variables that name a file or code are read through [`mpi_base::environment`].
+//! The environment is read only through an [`Env`], so tests can simulate every launcher.
+//! An [`Env`] describes how the launcher has started this process. Variables that name a file or code are read through [`mpi_base::environment`].
 
 pub(crate) mod cards;
 pub mod checkpoints;

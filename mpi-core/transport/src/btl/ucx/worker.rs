@@ -390,7 +390,7 @@ impl Port for Worker {
             return;
         }
         let parameters = abi::plain();
-        // SAFETY: a valid worker, and a block that is longer than the structure, with an empty mask.
+        // SAFETY: the worker is valid, and the parameter block is longer than the structure, with an empty mask.
         let request = unsafe { (self.ucp.ucp_worker_flush_nbx)(self.worker, parameters.pointer()) };
         self.flush.set(request);
     }
@@ -400,7 +400,7 @@ impl Port for Worker {
     }
 
     fn may_sleep(&self) -> bool {
-        // SAFETY: a valid worker.
+        // SAFETY: the worker is valid.
         self.descriptor.is_none() || unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
     }
 
@@ -413,7 +413,7 @@ impl Port for Worker {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the descriptor belongs to the worker, which this value outlives by the lifetime of the result.
+        // SAFETY: the descriptor belongs to the worker, and the result's lifetime ends before that of this value.
         self.descriptor
             .map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
@@ -421,7 +421,7 @@ impl Port for Worker {
 
 impl Memory for Worker {
     unsafe fn register(&self, region: Region, _rights: Rights) -> Option<Exposed> {
-        // UCX does not distinguish access rights: its registrations allow all accesses.
+        // The access rights are ignored, because UCX does not distinguish them: every registration permits all accesses.
         // SAFETY: by the contract of `Memory::register` the memory is not freed before `unregister`.
         unsafe { self.memory.as_ref()?.register(region) }
     }
@@ -444,7 +444,7 @@ impl Memory for Worker {
             return Err(GetError::PeerGone);
         };
         let shared: *const Shared = &raw const **self.shared;
-        // SAFETY: an endpoint of this worker; by the contract of `Memory::start` the local memory stays valid as the operation requires.
+        // SAFETY: the endpoint belongs to this worker, and by the contract of `Memory::start` the local memory remains valid as the operation requires.
         unsafe { memory.start(endpoint.handle, shared, operation, number) }
     }
 }
@@ -457,19 +457,19 @@ impl Drop for Worker {
         }
         let deadline = Instant::now() + CLOSING;
         while !self.is_quiet() && !self.worker.is_null() && Instant::now() < deadline {
-            // SAFETY: a valid worker; messages that arrive now are dropped.
+            // SAFETY: the worker is valid. Messages that arrive now are discarded.
             unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
             self.check_requests();
         }
         if !self.is_quiet() {
-            // UCX may still refer to buffers and hooks, so all of them are leaked.
+            // UCX may still refer to buffers and hooks, so all of these are leaked.
             std::mem::forget(self.closing.take());
             return;
         }
         if let Some(memory) = &self.memory {
             memory.unregister_all();
         }
-        // SAFETY: valid handles, or null if they were never made; nothing uses them afterwards, and all endpoints are closed.
+        // SAFETY: the handles are valid, or null if they were never created; they are not used afterwards, and all endpoints are closed.
         unsafe {
             if !self.worker.is_null() {
                 (self.ucp.ucp_worker_destroy)(self.worker);

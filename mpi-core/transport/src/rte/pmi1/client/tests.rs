@@ -161,7 +161,7 @@ fn failed_spawns_are_never_taken_for_answers_and_need_not_be_asked_for() {
     send_all(&theirs, told.as_bytes()).unwrap();
     client.barrier().unwrap();
     let (job, why) = ("a".to_string(), "it has ended".to_string());
-    // A reason that is not hexadecimal is dropped.
+    // A notice whose reason is not hexadecimal is dropped.
     assert_eq!(client.take_failed_spawns(), [FailedSpawn { job, why }]);
     assert_eq!(client.take_failed_spawns(), []);
 }
