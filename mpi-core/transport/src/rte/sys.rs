@@ -7,7 +7,6 @@ use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 /// Takes ownership of an inherited file descriptor, and sets close-on-exec on it.
 /// Returns `None` if the descriptor is not open or fails the check `is_ours`.
-///
 pub fn inherited(number: RawFd, is_ours: impl Fn(BorrowedFd<'_>) -> bool) -> Option<OwnedFd> {
     if number < 3 {
         return None;
