@@ -3,7 +3,7 @@
 //! Messages are distinguished by a context and a group.
 //! This package does not know communicators and does not depend on the package that defines them.
 //!
-//! What the layers above use:
+//! Interface for the layers above:
 //! * [`pml::Pml`]: sends, receives, probes, cancels, and progress;
 //! * [`request::Table`]: the active requests by ID or by handle, and the outcomes of completed ones;
 //!   a request's state can be any future ([`request::Body::Coll`]), which only the engine polls;

@@ -20,7 +20,7 @@ pub trait Observer {
     fn keeps(&self, context: Context, message: Key, bytes: u64);
 
     /// Called at the sender of an announced message whose data wait for the receiver's answer:
-    /// after the announcement (`begins` is true), and when the receiver has requested the data or completed the message (`begins` is false).
+    /// after the announcement (`begins` is true), and when all data have been sent, or the receiver has read them (`begins` is false).
     fn rendezvous(&self, to: &Envelope, bytes: u64, begins: bool);
 
     /// Called at the receiver of an announced message:

@@ -24,7 +24,7 @@ pub trait Either: Copy + PartialEq {
     }
 }
 
-/// The transfer protocol of long data.
+/// The two transfer protocols of long data, as ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// Single copy: the receiver reads the sender's memory by a system call of the kernel.
@@ -52,7 +52,7 @@ const DEAREST: f32 = 8.0;
 /// A sample counts at most as this number of times the known cost,
 /// because another process may have used the core during the sample.
 const OUTLIER: f32 = 4.0;
-/// Weight of a new sample in the moving average.
+/// Weight of a new sample in the moving average of a way's cost.
 const SLOWLY: f32 = 1.0 / 8.0;
 
 /// Value of the arguments `first` and `price` of [`Known::next`]

@@ -31,7 +31,7 @@ pub static SELECTION: Param<Selection> = Param::selection(
 pub enum SelectError {
     Param(ParamError),
     Selection(SelectionError),
-    /// Every component is excluded.
+    /// The user's selection excludes every component.
     NothingLeft {
         /// The user's selection as text.
         text: String,

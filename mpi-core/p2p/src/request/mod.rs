@@ -46,7 +46,7 @@ pub enum Body {
     General,
 }
 
-/// The state of a request.
+/// The stage of a request's operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Running,

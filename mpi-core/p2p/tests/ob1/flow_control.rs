@@ -19,7 +19,7 @@ const SLACK: u64 = 3 * LOOK as u64 + (4 << 20);
 #[derive(Clone, Copy)]
 struct Flood {
     count: u64,
-    /// Length of the message in bytes, at most [`LONGEST`].
+    /// Length of each message in bytes, at most [`LONGEST`].
     bytes: usize,
 }
 

@@ -58,7 +58,7 @@ pub trait Btl {
 /// Recommended and maximum payload sizes of a BTL, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum length of an eager message.
+    /// Maximum length of an eager message in bytes.
     pub eager: usize,
     /// The maximum payload of one `send`; longer messages are divided into fragments of at most this length.
     pub max_send: usize,

@@ -1,6 +1,6 @@
 //! The table of a transport's peers, by process number.
 //!
-//! Each process of the own job has a fixed entry.
+//! Each process of this job has a fixed entry.
 //! The entries of processes of other jobs are found through a map, and are reused.
 //! So the number of entries is limited by the maximum number of simultaneous peers.
 

@@ -47,7 +47,7 @@ pub enum Report {
 const SENTENCE: usize = 400;
 
 impl Notice {
-    /// Returns the line of the notice.
+    /// Returns the notice as a line of PMI-1.
     pub fn line(self) -> Line {
         let line = |what: &str, round: u64| {
             Line::cmd(CHECKPOINT)
@@ -64,7 +64,7 @@ impl Notice {
         }
     }
 
-    /// Parses a line; `None` if it is not a notice.
+    /// Parses a notice; returns `None` if the message is not a notice.
     pub fn read(message: &Message) -> Option<Notice> {
         let round = number(message, "round")?;
         let point = || number(message, "point");
@@ -86,7 +86,7 @@ impl Notice {
 }
 
 impl Report {
-    /// Returns the line of the report.
+    /// Returns the report as a line of PMI-1.
     pub fn line(&self) -> Line {
         let line = |what: &str| Line::cmd(CHECKPOINT).with("what", what);
         let at = |what: &str, round: &u64, point: &u64| {
@@ -120,7 +120,7 @@ impl Report {
         }
     }
 
-    /// Parses a line; `None` if it is not a report.
+    /// Parses a report; returns `None` if the message is not a report.
     pub fn read(message: &Message) -> Option<Report> {
         let what = message.get("what")?;
         if what == "request" {

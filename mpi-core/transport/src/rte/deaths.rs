@@ -8,7 +8,7 @@
 /// The environment variable that is `1` in ranks whose launcher continues the job when a rank dies, and notifies the other ranks.
 pub const SERVED: &str = "PORTCULLIS_FT";
 
-/// A process that has died.
+/// A process that has died, or has left its job by finalizing MPI.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Death {
     /// The name of the dead process's job, as in [`Identity`](super::Identity).

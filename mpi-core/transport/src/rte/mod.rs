@@ -83,7 +83,7 @@ pub struct Identity {
     pub size: u32,
     /// The index of this process's program in the job, `MPI_APPNUM`.
     pub appnum: Option<u32>,
-    /// `MPI_UNIVERSE_SIZE`.
+    /// The value of `MPI_UNIVERSE_SIZE`, if the launcher provides it.
     pub universe_size: Option<u32>,
     /// True if `MPI_Comm_spawn` started this job.
     pub spawned: bool,

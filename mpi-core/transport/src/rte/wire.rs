@@ -163,7 +163,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Parses one line, without its newline.
+    /// Parses a line, which must not contain its newline.
     pub fn parse(line: &[u8]) -> Result<Message, WireError> {
         let message = Message {
             line: shown(line),

@@ -63,7 +63,7 @@ impl Card {
         Ok(())
     }
 
-    /// Returns the value of a key.
+    /// Returns the value of a key; `None` if the card has no such key.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let entry = self.0.iter().find(|(known, _)| known == key);
         entry.map(|(_, value)| value.clone())
@@ -81,7 +81,7 @@ impl Card {
         out
     }
 
-    /// Decodes the wire format of [`Card::encode`].
+    /// Decodes the format of [`Card::encode`]; returns `None` if it is malformed.
     pub fn decode(bytes: &[u8]) -> Option<Card> {
         let (&count, mut rest) = bytes.split_first()?;
         let mut card = Card::default();

@@ -39,7 +39,7 @@ pub(super) struct UnexpectedMemory {
     /// The number of buffered bytes, plus [`COST`] for each message.
     kept: Cell<u64>,
     most: Cell<u64>,
-    /// The throttled peers; THROTTLE off is due to them when memory is released.
+    /// The throttled peers, to which THROTTLE (off) is sent when the buffered bytes have fallen.
     asking: RefCell<Vec<Rc<Peer>>>,
     pool: BufferPool,
 }

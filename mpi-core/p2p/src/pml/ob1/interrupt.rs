@@ -68,7 +68,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
             _ => continue,
         };
         let of_library = [Plane::Collective, Plane::Hidden].map(|plane| context.plane(plane));
-        // Messages of collective algorithms and components are aborted by their collective operations.
+        // Messages of collective algorithms and components are aborted by the operations that use them.
         if context.number() == number && !of_library.contains(&context) {
             give_up(core, &req, error);
         }

@@ -30,7 +30,7 @@ impl Losses {
         self.reasons.borrow_mut().remove(&peer);
     }
 
-    /// Sets that receives from any source stay posted when the last peer is lost.
+    /// Sets `survives`: receives from any source then stay posted when the last peer is lost.
     pub(super) fn survive(&self) {
         self.survives.set(true);
     }

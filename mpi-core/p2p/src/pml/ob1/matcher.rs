@@ -74,7 +74,7 @@ impl Matcher {
         self.matching(context).take_posted(key)
     }
 
-    /// Returns the context of the latest message.
+    /// Returns the context of the message that arrived last.
     #[cfg(feature = "testing")]
     pub(super) fn latest_context(&self) -> Option<Context> {
         self.recent.borrow().as_ref().map(|m| m.context())

@@ -70,7 +70,7 @@ impl SharedCopy {
         self.ours + left == wanted
     }
 
-    /// Returns `None` while either side may still copy, then true if all `wanted` bytes have been copied.
+    /// Returns `None` while either side may still copy, then whether all `wanted` bytes have been copied.
     pub(super) fn outcome(&self, wanted: u64) -> Option<bool> {
         let through = !self.open && (self.ours == wanted || self.theirs.is_some());
         let sum = self.ours.checked_add(self.theirs.unwrap_or(0));

@@ -7,7 +7,7 @@ use crate::datatype::SendBuf;
 use crate::pml::envelope::Context;
 
 impl Ob1 {
-    /// Returns the context of the latest message.
+    /// Returns the context of the message that arrived last.
     pub fn latest_context(&self) -> Option<Context> {
         self.receiver.matcher().latest_context()
     }

@@ -49,7 +49,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Connects to a peer that has sent a message. Only with a connection the library reports the loss of the peer.
+    /// Connects to a peer that has sent a message. Without a connection, the library would not report the loss of the peer.
     fn connect_back(&self, proc: ProcId) {
         if let Some(peer) = self.peer(proc)
             && peer.state.get() == State::Fresh

@@ -3,7 +3,7 @@
 //! In new versions of both libraries, fields are added at the end of a structure; a mask or a size marks the fields in use.
 //! A block is longer than any version of its structure, and bytes that are not set are zero.
 
-/// A structure of at most `8 * WORDS` bytes.
+/// Zeroed memory of `8 * WORDS` bytes for a C structure.
 #[repr(C, align(8))]
 pub struct Block<const WORDS: usize>([u64; WORDS]);
 
@@ -39,12 +39,12 @@ impl<const WORDS: usize> Block<WORDS> {
         self.with64(offset, pointer.expose_provenance() as u64)
     }
 
-    /// Returns a field of 64 bits.
+    /// Returns the 64-bit field at `offset`.
     pub fn get64(&self, offset: usize) -> u64 {
         self.0.get(offset / 8).copied().unwrap_or(0)
     }
 
-    /// Returns a field of 32 bits.
+    /// Returns the 32-bit field at `offset`.
     pub fn get32(&self, offset: usize) -> u32 {
         (self.get64(offset) >> ((offset % 8) * 8)) as u32
     }

@@ -1,4 +1,4 @@
-//! Run-time loading of a fabric's library.
+//! Run-time loading of a network library, such as libfabric or UCX.
 //!
 //! The network library is not linked and no header is needed, so one build runs on machines with and without a network library.
 //! A loaded library is never unloaded, because it may have started threads or installed handlers.

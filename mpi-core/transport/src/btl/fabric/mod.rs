@@ -92,7 +92,7 @@ pub struct Fabric<P: Port> {
     received: Cell<u64>,
 }
 
-/// A deferred change of a connection: the libraries do not allow it within their callbacks.
+/// A deferred change of a connection; the libraries do not permit such changes in their callbacks.
 enum Chore {
     /// A message has arrived from a peer without a connection, so this process must connect to the peer.
     Connect(ProcId),

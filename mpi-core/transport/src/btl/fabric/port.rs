@@ -22,7 +22,7 @@ pub trait Port {
     /// Ends the connection to a peer, if one exists.
     fn close(&self, peer: ProcId, how: Close);
 
-    /// Sends the bytes of a slot to a connected peer.
+    /// Sends the message in a buffer to a connected peer.
     fn post(&self, peer: ProcId, slot: Slot) -> Posted;
 
     /// Polls the library and reports events to `events`.

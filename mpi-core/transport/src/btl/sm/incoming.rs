@@ -142,7 +142,7 @@ impl Incoming {
         std::mem::take(&mut self.condemned)
     }
 
-    /// Stops receiving from a local rank.
+    /// Stops receiving from a local rank, because its ring is invalid.
     pub fn condemn(&mut self, from: u32) {
         let place = self.place.get(from as usize).copied().flatten();
         if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {

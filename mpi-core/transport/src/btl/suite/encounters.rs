@@ -33,7 +33,7 @@ pub fn courses() -> impl Strategy<Value = Course> {
     prop::collection::vec((any::<bool>(), act), 1..60)
 }
 
-/// One of the two processes; each is the only process of its job.
+/// The state of one of the two processes; each is the only process of its job.
 struct Side {
     btl: Box<dyn Btl>,
     universe: Arc<Universe>,

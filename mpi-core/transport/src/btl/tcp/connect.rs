@@ -113,7 +113,7 @@ impl Tcp {
         (!may_be_away).then_some(self.settings.refused_for)
     }
 
-    /// Starts a connection.
+    /// Starts a connection to a peer.
     #[cold]
     pub(super) fn call(&self, peer: &Peer) -> Result<(), SendError> {
         if self.names.is_unused(peer.proc()) {

@@ -195,12 +195,12 @@ pub fn close(at_once: bool) -> Block<16> {
         .with32(4, if at_once { FORCE } else { 0 })
 }
 
-/// `ucp_request_param_t` without any field.
+/// Returns the structure `ucp_request_param_t` without any field set.
 pub fn plain() -> Block<16> {
     Block::default()
 }
 
-/// Returns the status that a pointer encodes, if it is one: null is success, the last hundred addresses are errors.
+/// Returns the status that a pointer encodes (null is success, -100 to -1 are error codes); `None` for a valid pointer.
 pub fn status_of(pointer: Pointer) -> Option<Status> {
     match pointer.addr() as isize {
         0 => Some(OK),

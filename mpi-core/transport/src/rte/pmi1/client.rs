@@ -24,7 +24,7 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
-    /// True if this client has requested death notices from the server.
+    /// True if this client has requested death notices in its greeting.
     hears_deaths: bool,
     /// True if the server accepts hexadecimal values in a spawn request.
     takes_hex: bool,
@@ -437,14 +437,14 @@ impl Client {
     }
 }
 
-/// The lines of a spawn request.
+/// Builder of the lines of a spawn request.
 struct SpawnLines {
     bytes: Vec<u8>,
     takes_hex: bool,
 }
 
 impl SpawnLines {
-    /// Adds the block of one program.
+    /// Adds the block of lines for one program.
     fn program(
         &mut self,
         request: &SpawnRequest,

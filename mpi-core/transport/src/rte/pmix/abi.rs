@@ -27,7 +27,7 @@ pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
 /// The value of `pmix_scope_t` for data that all processes can read.
 pub const GLOBAL: u8 = 3;
 
-/// The rank that denotes all processes of a namespace, or the namespace as a whole.
+/// The value of a rank that means all processes of a namespace.
 pub const WILDCARD: u32 = 0xffff_fffe;
 
 /// Values of the C type `pmix_data_type_t`.

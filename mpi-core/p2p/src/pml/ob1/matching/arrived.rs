@@ -7,7 +7,7 @@ use crate::request::id::ReqId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// An unexpected message.
+/// An unexpected message: its sender, its content received so far, and the description of its type.
 pub(crate) struct Arrived {
     pub(in crate::pml::ob1) from: ProcId,
     pub(in crate::pml::ob1) content: Content,

@@ -44,7 +44,7 @@ impl Copying {
         self.cooperative.set(false);
     }
 
-    /// Counts a message that was announced to the peer.
+    /// Counts up: a message was announced to the peer.
     pub fn announces(&self) {
         self.announced.set(self.announced.get() + 1);
     }

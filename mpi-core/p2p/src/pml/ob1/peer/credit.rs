@@ -42,7 +42,7 @@ impl Credit {
         }
     }
 
-    /// Returns the length below which messages are sent eagerly.
+    /// Returns the length in bytes below which messages are sent eagerly.
     #[inline]
     pub fn eager_below(&self) -> usize {
         self.eager_below.get()

@@ -178,7 +178,7 @@ impl Peer {
         &self.queue
     }
 
-    /// Returns the queue of sends in fragments.
+    /// Returns the queue of sends to the peer in fragments.
     pub(super) fn line(&self) -> &Line {
         &self.line
     }

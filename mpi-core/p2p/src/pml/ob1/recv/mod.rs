@@ -44,7 +44,7 @@ pub struct Receiver {
     matcher: Matcher,
     /// The blocking receive of the fast path.
     slot: Slot,
-    /// The account of unexpected messages.
+    /// The flow control's account of unexpected messages.
     memory: UnexpectedMemory,
     copies: SingleCopies,
     reads: RemoteReads,

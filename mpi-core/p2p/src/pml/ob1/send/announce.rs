@@ -42,7 +42,7 @@ pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError
     Ok(())
 }
 
-/// Reports to the observer that the receiver has requested the data of an announced message or has read them.
+/// Reports to the observer that the data of an announced message have been sent or read by the receiver.
 pub fn released(core: &Core, req: &Req) {
     if let Some(observer) = core.observer()
         && let Body::Send(send) = &*req.body.borrow()

@@ -113,7 +113,7 @@ impl Remote {
         }
     }
 
-    /// Registers memory with these access rights.
+    /// Registers memory with the access flags `access`. Returns the requested key and the registration.
     ///
     /// # Safety
     /// The memory must not be freed before the registration is closed.
@@ -162,7 +162,7 @@ impl Remote {
         }
     }
 
-    /// Registers memory that peers may access.
+    /// Registers memory for access by peers. Returns `None` if that is impossible.
     ///
     /// # Safety
     /// The memory must not be freed before [`Remote::unregister`].

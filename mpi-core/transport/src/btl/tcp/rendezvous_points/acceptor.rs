@@ -1,4 +1,4 @@
-//! Incoming connections before their authentication.
+//! Incoming connections, from their acceptance to the end of their authentication.
 
 use super::super::hello::{self, Hello, Nonce};
 use super::socket::{Heard, Met, say, watch};
