@@ -1,7 +1,8 @@
-//! The decoders of messages of other processes, as entry points for fuzzing.
+//! Fuzz targets: entry points that pass arbitrary bytes to the decoders of messages from other processes.
 //!
-//! A fuzz entry takes arbitrary bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
-//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`; the test below calls all entries with random bytes.
+//! A target panics if the decoder panics,
+//! or if the decoder accepts bytes that its encoder would not produce.
+//! cargo-fuzz calls each target from `fuzz/fuzz_targets/`; the test below calls all targets with random bytes.
 
 use crate::pml::ob1::described::Described;
 use crate::pml::ob1::wire::{Assist, Rendezvous};
@@ -16,8 +17,8 @@ pub const ENTRIES: &[Entry] = &[
     ("described_types", described_types),
 ];
 
-/// Fuzzes the announcement of a long message. A payload that the decoder accepts must be unchanged
-/// after decoding and encoding.
+/// Fuzzes the announcement of a long message (RNDV).
+/// A payload that the decoder accepts must be unchanged after decoding and encoding.
 pub fn rendezvous(payload: &[u8]) {
     if let Some(read) = Rendezvous::decode_with_key(payload) {
         let key = read.key.as_deref().unwrap_or_default();
@@ -28,7 +29,7 @@ pub fn rendezvous(payload: &[u8]) {
     }
 }
 
-/// Fuzzes the receiver's request that the sender copy a part of a message (ASSIST).
+/// Fuzzes the receiver's request (ASSIST) that asks the sender to copy a part of a message.
 pub fn call_for_help(payload: &[u8]) {
     if let Some(read) = Assist::decode(payload) {
         assert_eq!(read.encoded(Assist::decode).as_ref(), Some(&read));

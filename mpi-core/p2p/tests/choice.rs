@@ -1,7 +1,7 @@
-//! The choice between two protocols follows their costs: soon after one protocol becomes more expensive, hardly any data use it;
-//! after the other protocol becomes more expensive, the choice changes.
+//! Tests that the choice between two protocols follows their costs: hardly any data use the more expensive protocol,
+//! neither at the start nor after the costs have been exchanged.
 //!
-//! The tests set the costs for the whole process, so they run one after the other, and no others are in this program.
+//! The costs are global to the process. So the tests run one after the other, and this program contains no other tests.
 
 use mpi_core::Engine;
 use mpi_core::coll::Call;
@@ -13,19 +13,20 @@ use mpi_transport::trial::{Either, Way, costs};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// One size below and one above the eager pipeline's limit (128 KiB), and the size from which
+/// Message sizes in bytes: one in the range of the eager pipeline, and one above it, from which
 /// sender and receiver copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
-/// The cost of a sample of the cheap protocol, and of the expensive one.
+/// The costs of a sample of the cheap protocol, and of the expensive protocol.
 const QUICK: Duration = Duration::from_micros(10);
 const SLOW: Duration = Duration::from_micros(200);
-/// The number of calls after which the initial choice has been made.
+/// The number of calls after which the first choice has been made.
 const FIRST: u32 = 64;
-/// The number of calls after which a change has been followed: the protocol that was slower is measured again after a few hundred.
+/// The number of calls after which the choice follows a change: the slower protocol is measured again after some hundred calls.
 const FOLLOWED: u32 = 2 * 2048;
-/// The same for the eager pipeline: of 8192 of its messages 128 use rendezvous, and those measure its cost.
+/// The same number for the eager pipeline: of 8192 messages 128 use rendezvous, and only these measure the cost of single copies.
 const PIPELINE_FOLLOWED: u32 = 2 * 8192;
-/// The number of judged calls after that; at most `SLOW_ONES` of them use the slower protocol: one in 256, and the calls of the barrier between.
+/// The number of calls whose protocols are then counted; at most `SLOW_ONES` of them use the slower protocol:
+/// one in 256, and the calls of the barriers.
 const JUDGED: u32 = 1000;
 const SLOW_ONES: u64 = 12;
 
@@ -36,7 +37,7 @@ fn world(engine: &Engine) -> Comm {
 /// A function that calls the measured operation once.
 type One = fn(&Comm, &Scratch);
 
-/// One message in each direction.
+/// Sends one message in each direction.
 fn dialogue(world: &Comm, buffer: &Scratch) {
     let other = 1 - world.rank() as i32;
     for turn in 0..2 {
@@ -50,7 +51,7 @@ fn dialogue(world: &Comm, buffer: &Scratch) {
     }
 }
 
-/// A broadcast, which the test repeats without a barrier between the calls.
+/// Broadcasts the buffer; the test repeats the call without a barrier between the calls.
 fn row(world: &Comm, buffer: &Scratch) {
     let call = Call::Bcast {
         buf: buffer.all(),
@@ -65,7 +66,7 @@ fn slow_down(slow: Way) {
     }
 }
 
-/// Returns every call with every size and every initially slow protocol.
+/// Returns all combinations of call, size, and protocol that is slow at the start.
 fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
     let calls: [(&str, One); 2] = [("dialogue", dialogue), ("row", row)];
     let sized = calls
@@ -74,7 +75,7 @@ fn settings() -> impl Iterator<Item = (&'static str, One, i64, Way)> {
     sized.flat_map(|(name, call, bytes)| Way::BOTH.map(|first| (name, call, bytes, first)))
 }
 
-/// Asserts for one setting that the slower protocol is avoided at the start, and again after the costs have been exchanged.
+/// Asserts for one setting that the slower protocol is avoided, at the start and after the costs have been exchanged.
 fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
     Job::of(2).run(|engine| {
         let (world, buffer) = (world(engine), Scratch::bytes(bytes).expect("memory"));
@@ -96,7 +97,7 @@ fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
             let seen = |way: Way| costs::taken(way) - before[way.index()];
             let told = || format!("{JUDGED} calls of a {name} of {bytes} bytes after {learning}, {slow:?} slow: {:?}", Way::BOTH.map(seen));
             assert!(seen(slow) <= SLOW_ONES, "{}", told());
-            // Messages of the eager pipeline are not counted; all collectives are.
+            // Messages of the eager pipeline are not counted by `costs::taken`; all samples of collectives are.
             let counted = name == "row";
             assert!(!counted || seen(slow.other()) >= u64::from(JUDGED), "{}", told());
         }
@@ -106,7 +107,7 @@ fn is_followed((name, call, bytes, first): (&str, One, i64, Way)) {
 /// Serialises the tests, because the costs are global to the process.
 static ALONE: Mutex<()> = Mutex::new(());
 
-/// Each call with each size: at 64 KiB the first protocol is the slow one at the start, at 256 KiB the second.
+/// Tests each call with each size; at 64 KiB the first protocol is slow at the start, at 256 KiB the second.
 #[test]
 fn hardly_any_data_go_the_way_that_costs_more_also_after_a_change() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

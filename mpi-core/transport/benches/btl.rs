@@ -1,12 +1,12 @@
-//! Benchmark of the sm transport against the machine's cache-to-cache latency, measured in the same run.
+//! Benchmark of the shared-memory transport (sm) against the machine's cache-to-cache latency, measured in the same run.
 //!
 //! `cargo bench -p mpi-transport --bench btl [-- rounds]`
 //!
 //! Two threads pinned to two cores act as two ranks.
 //! The reference is a ping-pong of one cache line.
-//! Ratios to the reference are comparable between machines; microseconds are not.
-//! Rounds are short and interleave the figures, so a slow phase of the machine affects all alike.
-//! The output has the best round of each figure, which is the cost of the code,
+//! Ratios to the reference are comparable between machines; absolute times are not.
+//! Rounds are short and each contains all measurements, so a slow phase of the machine affects all results.
+//! For each measurement the output contains the best round, which shows the cost of the code,
 //! and the median round, which includes the machine's noise.
 
 use std::cell::Cell;
@@ -59,7 +59,7 @@ impl Rank {
         }
     }
 
-    /// Returns the microseconds per one-way message of a ping-pong.
+    /// Returns the one-way time of a ping-pong message, in microseconds.
     fn latency(&self, len: usize, turns: u64) -> f64 {
         let bytes = vec![1u8; len];
         let start = self.sink.got.get();
@@ -76,7 +76,7 @@ impl Rank {
         begin.elapsed().as_secs_f64() * 1e6 / turns as f64 / 2.0
     }
 
-    /// Returns the microseconds per message of a stream with a reply after each window.
+    /// Returns the time per message of a stream with a reply after each window, in microseconds.
     fn stream(&self, len: usize, windows: u64) -> f64 {
         const WINDOW: u64 = 64;
         let bytes = vec![1u8; len];
@@ -100,7 +100,7 @@ impl Rank {
 #[repr(align(128))]
 struct Line(AtomicU64);
 
-/// Returns the microseconds per one-way transfer of a cache line without any protocol.
+/// Returns the one-way time of a ping-pong with a bare cache line, in microseconds.
 fn bare(lines: &[Line; 2], me: usize, base: u64, turns: u64) -> f64 {
     let (mine, theirs) = (&lines[me].0, &lines[1 - me].0);
     let begin = Instant::now();
@@ -136,7 +136,7 @@ fn main() {
         let mut all = ranks.into_iter().map(|rank| rank.join());
         all.next().and_then(Result::ok).unwrap_or_default()
     });
-    // Best and median of each figure, in the order in which `run` collects them.
+    // Best and median round of each measurement, in the order in which `run` collects them.
     let mut summary = figures.into_iter().map(|mut rounds| {
         rounds.sort_by(f64::total_cmp);
         (rounds[0], rounds[rounds.len() / 2])
@@ -164,7 +164,7 @@ fn main() {
 fn run(me: u32, fd: &std::os::fd::OwnedFd, lines: &[Line; 2], rounds: usize) -> Vec<Vec<f64>> {
     let mut set = rustix::thread::CpuSet::new();
     set.set(me as usize);
-    // Errors are ignored: if a thread cannot be bound to its core, the figures show it.
+    // Errors are ignored: a thread that is not bound to its core is recognisable in the results.
     let _ = rustix::thread::sched_setaffinity(None, &set);
     let params = Params::default();
     let around = OpenContext {

@@ -1,7 +1,7 @@
-//! The decoders of bytes that other processes and hosts send, as entry points for fuzzing.
+//! Fuzz targets: entry points that pass arbitrary bytes to the decoders of data from other processes and hosts.
 //!
-//! An entry accepts any bytes. It panics if the decoder does, or if the decoder accepts bytes that its encoder does not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! A target panics if the decoder panics, or if the decoder accepts bytes that its encoder would not produce.
+//! cargo-fuzz calls each target from `fuzz/fuzz_targets/`; the test below calls all targets with random bytes.
 
 use crate::btl::fabric::{card::Card as FabricCard, frame::Frame as FabricFrame};
 use crate::btl::tcp::address_record::AddressRecord;
@@ -19,7 +19,7 @@ use std::os::fd::AsFd as _;
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[
     ("tcp_frame", tcp_frame),
     ("tcp_hello", tcp_hello),
@@ -32,10 +32,10 @@ pub const ENTRIES: &[Entry] = &[
     ("fabric_header", fabric_header),
 ];
 
-/// The longest payload that a fuzzed peer may announce.
+/// The maximum payload in bytes that a fuzzed peer may announce.
 const LONGEST: usize = 64 << 10;
 
-/// The header of a frame: only canonical encodings are accepted.
+/// Fuzzes the header of a TCP frame. The decoder must accept only encodings that the encoder produces.
 pub fn tcp_frame(bytes: &[u8]) {
     let Some(header) = bytes.first_chunk::<HEADER>() else {
         return;
@@ -46,34 +46,34 @@ pub fn tcp_frame(bytes: &[u8]) {
     }
 }
 
-/// A connection's greeting: bytes that were made without the key are not accepted.
+/// Fuzzes the hello of a TCP connection. The decoder must reject all bytes, because they were generated without the key.
 pub fn tcp_hello(bytes: &[u8]) {
     let key = Key::from_bytes([1; 32]);
     assert_eq!(Hello::decode(bytes, &key), None);
 }
 
-/// The addresses that a process publishes: only canonical encodings are accepted.
+/// Fuzzes the address record that a process publishes. The decoder must accept only encodings that the encoder produces.
 pub fn tcp_address_record(bytes: &[u8]) {
     if let Some(record) = AddressRecord::decode(bytes) {
         assert_eq!(record.encode(), bytes);
     }
 }
 
-/// The card of a network library's address: only canonical encodings are accepted.
+/// Fuzzes the card that a fabric transport publishes. The decoder must accept only encodings that the encoder produces.
 pub fn fabric_card(bytes: &[u8]) {
     if let Some(card) = FabricCard::decode(bytes) {
         assert_eq!(card.encode(), bytes);
     }
 }
 
-/// The header of a message over a network library: only canonical encodings are accepted.
+/// Fuzzes the frame header of a fabric message. The decoder must accept only encodings that the encoder produces.
 pub fn fabric_header(bytes: &[u8]) {
     if let Some(frame) = FabricFrame::decode(bytes) {
         assert_eq!(frame.encode(), bytes);
     }
 }
 
-/// Drops every message.
+/// A sink that checks the length of messages and drops them.
 struct Nothing;
 
 impl Sink for Nothing {
@@ -82,8 +82,8 @@ impl Sink for Nothing {
     }
 }
 
-/// A stream of frames in pieces; the first byte gives the length of the pieces.
-/// The reader must end, with or without an error.
+/// Fuzzes a stream of TCP frames, sent in several pieces. The first byte of the input determines the length of the pieces.
+/// The receiver must end, with or without an error.
 pub fn tcp_stream(bytes: &[u8]) {
     let Some((first, stream)) = bytes.split_first() else {
         return;
@@ -91,7 +91,7 @@ pub fn tcp_stream(bytes: &[u8]) {
     let kind = SocketType::STREAM;
     let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
     let Ok((ours, theirs)) = pair else {
-        // The process has no free descriptor, which is not caused by the input.
+        // The process has no free file descriptor, which is not caused by the input.
         return;
     };
     let mut pieces = stream.chunks(1 + 8 * usize::from(*first));
@@ -109,7 +109,7 @@ pub fn tcp_stream(bytes: &[u8]) {
     assert!(is_known, "{end:?}");
 }
 
-/// Lines of the launcher's protocol, PMI-1: each line and each value is parsed or rejected.
+/// Fuzzes lines of PMI-1, the launcher's protocol. Each line and each value must be parsed or rejected.
 pub fn pmi_line(bytes: &[u8]) {
     let mut lines = Lines::default();
     lines.push(bytes);
@@ -126,12 +126,12 @@ pub fn pmi_line(bytes: &[u8]) {
     }
 }
 
-/// The card that a rank publishes for ranks of its node.
+/// Fuzzes the card that a rank publishes for the other ranks of its node.
 pub fn node_card(bytes: &[u8]) {
     cards::fuzz(bytes);
 }
 
-/// The card that a process publishes for processes of other jobs: only canonical encodings are accepted.
+/// Fuzzes the card that a process publishes for processes of other jobs. The decoder must accept only encodings that the encoder produces.
 pub fn universe_card(bytes: &[u8]) {
     if let Some(card) = Card::decode(bytes) {
         assert_eq!(card.encode(), bytes);

@@ -1,8 +1,8 @@
 //! Transports ([`btl`], [`bml`]) and the run-time environment ([`rte`]), which exchanges addresses.
 //!
-//! A transport carries active messages and never sees a tag, a communicator or a datatype: this package depends on no crate that defines these.
-//! [`universe`] numbers processes of other jobs.
-//! [`trial`] chooses the faster of two protocols by measuring both; the layers above use it too.
+//! A transport carries active messages and does not know tags, communicators or datatypes. So this package depends on no crate that defines these.
+//! [`universe`] assigns numbers to processes of other jobs.
+//! [`trial`] chooses the faster of two protocols by measuring both; the layers above also use it.
 
 #![deny(unsafe_code)]
 

@@ -1,36 +1,36 @@
-//! Adaptive choice between two protocols by measurement.
+//! Adaptive choice between two alternatives (*ways*), such as two protocols, by measurement.
 //!
-//! Each protocol is sampled a few times, then the faster one is used and the other one is sampled again from time to time,
+//! Each way is sampled a few times, then the faster way is used. The slower way is sampled again at intervals,
 //! because processes migrate and programs change their behaviour.
-//! The caller defines what a sample is.
-//! Users: messages (`pml/ob1/protocol_choice.rs`), collectives (`coll/src/shm/protocol_choice.rs`),
+//! The caller defines what a sample is. Its cost is the time per byte.
+//! The users are messages (`pml/ob1/protocol_choice.rs`), collectives (`coll/src/shm/protocol_choice.rs`),
 //! and shared-memory rings (`btl/sm/span.rs`).
 
 use std::time::Instant;
 
-/// A pair of alternatives.
+/// A type with two values, the two ways.
 pub trait Either: Copy + PartialEq {
-    /// Both alternatives; the first is sampled first.
+    /// Both ways; the first is sampled first.
     const BOTH: [Self; 2];
 
-    /// Index in [`Either::BOTH`].
+    /// Returns the index of this way in [`Either::BOTH`].
     fn index(self) -> usize {
         usize::from(self != Self::BOTH[0])
     }
 
-    /// Returns the other alternative.
+    /// Returns the other way.
     fn other(self) -> Self {
         Self::BOTH[1 - self.index()]
     }
 }
 
-/// The transfer protocol of long data.
+/// The two transfer protocols of long data, as ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Single copy: the receiver reads the sender's memory by a system call.
+    /// Single copy: the receiver reads the sender's memory by a system call of the kernel.
     Copy,
     /// Fragments through shared memory:
-    /// the sender copies each fragment in, and the receiver copies it out.
+    /// the sender copies each fragment into it, and the receiver copies the fragment out of it.
     Fragments,
 }
 
@@ -38,21 +38,21 @@ impl Either for Way {
     const BOTH: [Way; 2] = [Way::Copy, Way::Fragments];
 }
 
-/// Number of samples of a way before it is compared.
-/// The fastest sample counts: the first ones run with cold caches,
-/// and no disturbance shortens a sample.
+/// Number of samples of each way before the ways are compared.
+/// Only the fastest of these samples counts, because the first ones run with cold caches
+/// and a disturbance can only lengthen a sample.
 const TRIES: usize = 3;
-/// Number of samples after which the slower way is sampled again.
-/// It doubles from the start to the end of the range, and restarts when the faster way changes.
+/// Number of samples of the faster way after which the slower way is sampled again.
+/// The number doubles from the start to the end of this range, and begins again when the faster way changes.
 const AGAIN: std::ops::RangeInclusive<u16> = 8..=256;
-/// Resampling a way stops after the first sample that is this many times as expensive as the other way.
+/// A new series of samples ends after the first sample if this is at least this number of times as expensive as the other way.
 const CLEARLY: f32 = 1.25;
-/// Upper bound of the relative extra cost that delays resampling; an extreme measurement may be an outlier.
+/// Maximum of the relative extra cost that defers samples of the slower way, because an extreme measurement may be an outlier.
 const DEAREST: f32 = 8.0;
-/// A sample counts as at most this many times the known cost,
-/// since another process may have used the core during it.
+/// A sample counts at most as this number of times the known cost,
+/// because another process may have used the core during the sample.
 const OUTLIER: f32 = 4.0;
-/// Weight of a new sample in the moving average.
+/// Weight of a new sample in the moving average of a way's cost.
 const SLOWLY: f32 = 1.0 / 8.0;
 
 /// Value of the arguments `first` and `price` of [`Known::next`]
@@ -68,15 +68,15 @@ pub fn order_of(bytes: u64) -> usize {
     (order as usize).min(ORDERS - 1)
 }
 
-/// Measurements of both ways, for example for one size class.
+/// The measurements of both ways, for example for one size class.
 #[derive(Clone, Copy)]
 pub struct Known<W = Way> {
-    /// Measurements per way, by [`Either::index`].
+    /// The measurements of each way, indexed by [`Either::index`].
     ways: [Tried; 2],
-    /// The faster way at the last comparison.
+    /// The faster way at the latest comparison; `None` before the first comparison.
     better: Option<W>,
-    /// Samples since the slower way was last sampled.
-    /// `again`: the number of samples until it is sampled again.
+    /// Number of samples since the slower way was last sampled.
+    /// `again` is the number of samples after which the slower way is sampled again.
     since: u16,
     again: u16,
 }
@@ -85,7 +85,7 @@ pub struct Known<W = Way> {
 struct Tried {
     samples: [f32; TRIES],
     tries: usize,
-    /// Nanoseconds per byte; 0 before [`TRIES`] samples have been taken.
+    /// Cost in nanoseconds per byte; 0 before [`TRIES`] samples have been taken.
     cost: f32,
 }
 
@@ -115,13 +115,13 @@ impl<W> Default for Known<W> {
 }
 
 impl<W: Either> Known<W> {
-    /// Returns the number of samples in the current series of a way.
+    /// Returns the number of samples of a way in its present series.
     #[cfg(any(test, feature = "testing"))]
     pub fn tries(&self, way: W) -> usize {
         self.ways[way.index()].tries
     }
 
-    /// Returns the number of initial samples that a way still needs.
+    /// Returns the number of samples of a way that are missing for the first comparison.
     pub fn missing(&self, way: W) -> usize {
         match self.ways[way.index()] {
             Tried {
@@ -131,12 +131,12 @@ impl<W: Either> Known<W> {
         }
     }
 
-    /// Returns true if there is no sample yet.
+    /// Returns true if there is no sample of either way.
     pub fn is_new(&self) -> bool {
         self.ways.iter().all(|way| way.tries == 0)
     }
 
-    /// Returns a copy as the initial state for a similar case, with resampling restarted; empty unless both ways have been measured.
+    /// Returns a copy as the initial state for a similar case, such as the next size class. Returns an empty state unless both ways have been measured.
     pub fn believed(&self) -> Known<W> {
         match self.better {
             Some(_) => Known {
@@ -152,13 +152,13 @@ impl<W: Either> Known<W> {
         }
     }
 
-    /// Returns true if a way is used only to measure it, and not because it is the faster one.
+    /// Returns true if a way is used only to sample it again, and not because it is the faster way.
     pub fn only_tries(&self, way: W) -> bool {
         let other = way.other();
         self.better == Some(other) || self.ways[other.index()].tries < TRIES
     }
 
-    /// Returns the faster way, once both have been measured.
+    /// Returns the faster way; `None` before both ways have been measured.
     pub fn better(&self) -> Option<W> {
         self.better
     }
@@ -176,8 +176,8 @@ impl<W: Either> Known<W> {
 
     /// Returns the way for the next sample.
     ///
-    /// The slower way is sampled again after `again` samples, but not before `price` times its relative extra cost;
-    /// the first time, `first` replaces `price`.
+    /// The slower way is sampled again after `again` samples of the faster way, but not before `price` times its relative extra cost.
+    /// When it is sampled again for the first time, `first` replaces `price`.
     pub fn next(&mut self, first: f32, price: f32) -> W {
         if let Some(way) = W::BOTH
             .into_iter()
@@ -208,7 +208,7 @@ impl<W: Either> Known<W> {
     }
 }
 
-/// Returns the time on the clock that measures samples: the real one, unless a test has set the cost of each way.
+/// Returns the present time for measuring samples: the real time, unless a test has set the cost of each way.
 #[inline]
 pub fn now() -> Instant {
     #[cfg(feature = "testing")]
@@ -218,10 +218,10 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
-/// Simulated costs and counters, for tests.
+/// Simulated costs, and counters of samples, for tests.
 ///
-/// Once a test has set the cost of a sample of each way, samples are measured by a clock of their thread
-/// that advances by that cost when a sample ends, and by nothing else.
+/// After a test has set the cost of a sample of each way, samples are measured by a clock per thread.
+/// The clock advances only at the end of a sample, by the cost of the sample's way.
 /// So the test does not depend on the machine's load.
 #[cfg(feature = "testing")]
 pub mod costs {
@@ -230,7 +230,7 @@ pub mod costs {
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::time::{Duration, Instant};
 
-    /// Nanoseconds per sample of each way; all 0 until a test sets them.
+    /// Cost of a sample of each way in nanoseconds; both 0 until a test sets them.
     static NANOS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
     static TAKEN: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
@@ -238,17 +238,17 @@ pub mod costs {
         static CLOCK: Cell<Option<Instant>> = const { Cell::new(None) };
     }
 
-    /// Sets the cost of a sample of this way.
+    /// Sets the cost of a sample of a way.
     pub fn set(way: Way, cost: Duration) {
         NANOS[way.index()].store(cost.as_nanos() as u64, Relaxed);
     }
 
-    /// Returns how often all ranks of this process have used a way.
+    /// Returns the number of samples of a way that all ranks in this process have ended.
     pub fn taken(way: Way) -> u64 {
         TAKEN[way.index()].load(Relaxed)
     }
 
-    /// Ends a sample of this way.
+    /// Ends a sample of a way: advances the clock and counts the sample.
     pub fn end(way: Way) {
         TAKEN[way.index()].fetch_add(1, Relaxed);
         if let Some(began) = now() {
@@ -271,7 +271,7 @@ pub mod costs {
 mod tests {
     use super::*;
 
-    /// Returns the indices of those of `samples` samples that used the more expensive way.
+    /// Returns the indices of those of the next `samples` samples that used the more expensive way.
     fn tried(known: &mut Known, samples: u32, price: f32, costs: [f32; 2]) -> Vec<u32> {
         let dearer = match costs[0] > costs[1] {
             true => Way::Copy,
@@ -294,7 +294,7 @@ mod tests {
         assert_eq!(free, [&first[..], &[13, 29, 61]].concat());
         let priced = tried(&mut <Known>::default(), 250, 50.0, costs);
         assert_eq!(priced, [&first[..], &[13, 113, 213]].concat());
-        // A way that seems a thousand times as expensive is sampled again, too.
+        // A way that seems to be a thousand times as expensive is also sampled again.
         let far = tried(&mut <Known>::default(), 1000, 50.0, [1000.0, 1.0]);
         assert_eq!(far, [0, 1, 2, 13, 413, 813]);
     }

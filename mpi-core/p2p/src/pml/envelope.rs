@@ -2,23 +2,23 @@
 
 use crate::btl::ProcId;
 
-/// The envelope of a message: the communicator's context, both ranks in it, and the tag.
+/// The envelope of a message: the communicator's context, the sender's and the receiver's rank in the communicator, and the tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
     pub context: Context,
     /// Rank of the sender in the communicator.
     pub source: i32,
-    /// Rank of the receiver in the communicator; for error texts.
+    /// Rank of the receiver in the communicator; used only in error texts.
     pub dest: i32,
     /// The receiver's rank in the job.
     pub proc: ProcId,
     pub tag: i32,
 }
 
-/// A context ID: the communicator's ID (`number`), equal at all of its members, and a [`Plane`].
+/// A context ID: the communicator's ID (`number`), which is equal at all its members, and a [`Plane`].
 ///
 /// Within one job, the communicator's ID consists of the job rank of the process that chose the ID
-/// and a serial number of that process. So the choice needs no agreement, and IDs do not run out
+/// and a serial number of that process. So no agreement between processes is needed, and IDs do not run out
 /// in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub u64);
@@ -32,10 +32,10 @@ pub enum Plane {
     Collective = 1,
     /// Internal messages of components: selection, plugins, setup.
     Hidden = 2,
-    /// The announcement of a partitioned send.
+    /// The announcement of a partitioned send by its sender.
     Announce = 3,
     Partition = 4,
-    /// The answer of a partitioned receiver to the announcement.
+    /// The reply of a partitioned receiver to the announcement.
     Answer = 5,
 }
 
@@ -70,7 +70,7 @@ impl Context {
     /// The lowest ID of a communicator with members of several jobs.
     /// Lower IDs belong to communicators within one job.
     ///
-    /// Job ranks are not unique among several jobs, so these IDs do not contain the rank of the
+    /// Job ranks are not unique among several jobs. So these IDs do not contain the rank of the
     /// process that chose them; they are drawn at random from 2^60 values.
     pub const FIRST_RANDOM: u64 = 1 << (63 - PLANE_BITS);
 
@@ -89,7 +89,7 @@ impl Context {
         (self.0 >> 32) as ProcId
     }
 
-    /// Returns the communicator's ID, without the plane, for reports.
+    /// Returns the communicator's ID (the context without the plane), for reports.
     pub fn number(self) -> u64 {
         self.0 >> PLANE_BITS
     }
@@ -105,7 +105,7 @@ impl Context {
     pub const LAST_SERIAL: u32 = (1 << SERIAL_BITS) - 1;
 }
 
-/// The communication modes (MPI 5.0, section 3.4) that differ on the wire.
+/// The communication modes (MPI 5.0, section 3.4) that differ in the protocol.
 ///
 /// A buffered send is a standard send of a private copy, and a ready send is sent like a standard send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Errors of point-to-point operations, with texts that name both sides.
+//! Errors of point-to-point operations, with texts that name sender and receiver.
 
 use crate::btl::ProcId;
 use mpi_types::error::Failure;
@@ -17,7 +17,7 @@ pub enum PmlError {
         bytes: u64,
         capacity: u64,
     },
-    /// The type signature of the message is not that of the receive (`pml_ob1_check_types`).
+    /// The type signatures of the message and the receive differ (reported with `pml_ob1_check_types`).
     Types {
         receiver: i32,
         source: i32,
@@ -27,9 +27,9 @@ pub enum PmlError {
         sent: Box<str>,
         expected: Box<str>,
     },
-    /// No BTL reaches the peer; `reasons` contains one reason from each BTL.
+    /// No BTL can reach the peer; `reasons` contains one reason from each BTL.
     Unreachable { peer: ProcId, reasons: String },
-    /// The peer ended while the operation needed it.
+    /// The peer ended before the operation was complete.
     PeerGone {
         peer: ProcId,
         tag: i32,
@@ -37,7 +37,8 @@ pub enum PmlError {
         /// The transport's reason, if it reported one.
         why: Option<Arc<str>>,
     },
-    /// A receive or probe waits for a message, and every process that could send it is lost; `lost` contains the transports' reasons.
+    /// A receive or probe waits, and every process that could send a matching message is lost.
+    /// `lost` contains the transports' reasons.
     NoSender { tag: i32, lost: Vec<Arc<str>> },
 }
 
@@ -104,7 +105,7 @@ impl fmt::Display for PmlError {
                 ),
             },
             PmlError::NoSender { tag, lost } => {
-                /// The maximum number of reasons in an error text; more would obscure the first.
+                /// The maximum number of reasons in an error text; more would hide the first.
                 const SHOWN: usize = 4;
                 match *tag {
                     ANY_TAG => f.write_str("no message can come any more: ")?,

@@ -2,16 +2,17 @@
 //!
 //! The PML matches messages to receives and chooses the protocol that transfers the data;
 //! the BTLs move the bytes.
-//! `ob1` is the only component, named after Open MPI's reference component; [`select`] reports an error to a caller that asks for another.
+//! `ob1` is the only component, named after Open MPI's reference component; [`select`] returns an error if the caller requests another component.
 //!
-//! Interface: these are all the names that the layers above use.
-//! * [`Pml`]: the messaging of one process: sends, receives, probes, cancels, and progress;
+//! Interface: the layers above use only these names.
+//! * [`Pml`]: the messaging object of one process: sends, receives, probes, cancels, and progress;
 //! * [`Envelope`], [`Context`], [`Plane`], [`Mode`]: how a message is addressed; [`Key`]: what a receive accepts;
-//! * [`Matching`]: the receives and messages of one context, which a communicator keeps;
-//! * [`Sent`], [`Message`]: the results of a send and of a matched probe; [`SendBody`], [`RecvBody`]: their state in a request;
-//! * [`Config`]: the sizes that choose a protocol, with [`CHECK_TYPES`] and [`CHECK_BUFFERING`]; [`Counts`]: rare events, for performance variables.
+//! * [`Matching`]: the posted receives and unexpected messages of one context; the communicator owns it;
+//! * [`Sent`], [`Message`]: the results of a send and of a matched probe; [`SendBody`], [`RecvBody`]: the state of a send or receive in its request;
+//! * [`Config`]: the message sizes that choose a protocol, with the parameters [`CHECK_TYPES`] and [`CHECK_BUFFERING`];
+//!   [`Counts`]: counters of rare events, for performance variables.
 //!
-//! The parts of the component are private to the package.
+//! The modules of the component `ob1` are private to the package.
 
 pub mod envelope;
 pub mod error;
@@ -30,7 +31,7 @@ pub use ob1::probe::Message;
 pub use ob1::recv_body::RecvBody;
 pub use ob1::send_body::SendBody;
 
-/// Internals for tests of the protocols, which are outside of this package because they need communicators.
+/// Internals of `ob1` for tests of the protocols; these tests need communicators and therefore are in other packages.
 #[cfg(feature = "testing")]
 pub mod testing {
     pub use super::ob1::peer::pipeline::{ASKING, ROUND};

@@ -1,39 +1,39 @@
-//! Selection of the messaging layer: one for the whole process, at startup.
+//! Selection of the PML component at startup, one for the whole process.
 //!
-//! If a requested component does not exist, or none is left, the error names the request and the existing components.
+//! If the requested component does not exist, or all are excluded, the error contains the request and the existing components.
 
 use super::ob1::config;
 use mpi_base::param::{About, Param, ParamError, Params, Selection, SelectionError};
 use std::fmt;
 
-/// A component of this framework.
+/// A component of the PML framework.
 pub struct Component {
     pub name: &'static str,
     /// The parameters that `mpi-info` lists for the component.
     pub params: &'static [&'static About],
 }
 
-/// The components of the library, by descending preference.
+/// The components of the library, in descending order of preference.
 pub static BUILT_IN: &[Component] = &[Component {
     name: "ob1",
     params: config::PARAMS,
 }];
 
-/// The components that may be selected, `--mca pml ob1`.
+/// The parameter that selects components, as in `--mca pml ob1`.
 pub static SELECTION: Param<Selection> = Param::selection(
     "pml",
     "",
     "Messaging layers that may be used; the first available one is used; empty: all",
 );
 
-/// The reason why no messaging layer was selected.
+/// The reason why no component was selected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectError {
     Param(ParamError),
     Selection(SelectionError),
-    /// Every component is excluded.
+    /// The user's selection excludes every component.
     NothingLeft {
-        /// The user's selection, as text.
+        /// The user's selection as text.
         text: String,
     },
 }
@@ -58,7 +58,7 @@ fn names() -> Vec<&'static str> {
     BUILT_IN.iter().map(|component| component.name).collect()
 }
 
-/// Returns the selected component.
+/// Returns the component that the user's parameters select.
 pub fn select(params: &Params) -> Result<&'static Component, SelectError> {
     let selection = params.get(&SELECTION).map_err(SelectError::Param)?;
     selection

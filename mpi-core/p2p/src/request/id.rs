@@ -1,6 +1,6 @@
-//! Request ids, which are sent to peers and may be stale.
+//! Request IDs. They are sent to peers, and may be stale when a peer sends them back.
 
-/// A request id: index in the low half, generation in the high half.
+/// A request ID: the index is in the low half, the generation in the high half.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReqId(pub u64);
 

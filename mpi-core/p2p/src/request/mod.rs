@@ -1,16 +1,16 @@
-//! Requests: active operations, in pooled cells.
+//! Requests: the state of active operations, in reused cells.
 //!
-//! Outside this process a request is named by index and generation and never by address,
-//! so a late or forged acknowledgement finds no request instead of another operation's memory.
+//! Other processes refer to a request by index and generation, never by address.
+//! So a late or forged reply finds no request instead of another operation's memory.
 //!
-//! Protocol: [`Table::begin`] takes a cell from the pool, and the operation's owner fills its body;
+//! Protocol: [`Table::begin`] takes a cell from the pool and stores the operation's state in it as its body;
 //! the code that completes the operation calls [`Table::complete`] exactly once;
-//! the waiting thread takes the [`Outcome`] and returns the cell to the pool with [`Table::finish`].
-//! Returning a cell increments its generation.
+//! the waiting thread removes the [`Outcome`] and returns the cell to the pool by [`Table::finish`].
+//! Each return increments the cell's generation.
 //!
-//! The layer above may give a request a name (a number such as a handle) by [`Request::hold`],
-//! and look the request up by [`Table::named`] and the related functions,
-//! so it needs no table of its own. The name is removed when the cell is returned.
+//! The layer above can assign a name to a request (a number such as a handle) by [`Request::hold`]
+//! and find the request by [`Table::named`] and the related functions.
+//! So the layer needs no table of its own. The name is removed when the cell is returned.
 
 pub(crate) mod id;
 
@@ -28,13 +28,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// The outcome of an operation.
+/// The outcome of an operation: its status or its error.
 pub type Outcome = Result<Status, Error>;
 
-/// An active operation that the engine polls.
+/// An active collective operation, a future that the engine polls.
 pub type Running = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 
-/// The operation of a request.
+/// The operation of a request and its state.
 #[derive(Default)]
 pub enum Body {
     #[default]
@@ -46,20 +46,20 @@ pub enum Body {
     General,
 }
 
-/// The state of a request.
+/// The stage of a request's operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Running,
     Well,
-    /// Completed successfully, and the cell owns no value that must be dropped before its reuse:
-    /// a short receive, the most common case, or a collective.
+    /// Completed successfully, and the cell owns no value that must be dropped before its reuse.
+    /// This is the state of a short receive, the most common case, and of a collective.
     Light,
     Failed,
     /// Still active, but the waiting thread must receive an error before it continues; see [`Table::interrupt`].
     Interrupted,
 }
 
-/// One request.
+/// One request: a cell of the pool, with one operation at a time.
 pub struct Request {
     index: u32,
     generation: Cell<u32>,
@@ -67,41 +67,41 @@ pub struct Request {
     status: Cell<Status>,
     /// The error of a failed or interrupted request.
     error: RefCell<Option<Error>>,
-    /// The name of the request in the layer above, or 0.
+    /// The name that the layer above has assigned to the request, or 0.
     name: Cell<u32>,
-    /// A value of the layer above that must live as long as the operation.
+    /// A value of the layer above that must live until the request is returned to the pool.
     held: Cell<Option<Rc<dyn Any>>>,
     pub body: RefCell<Body>,
 }
 
-/// A counted reference to a request; the count is not atomic, since one thread at a time uses an engine.
+/// A counted reference to a request. The count is not atomic, because only one thread at a time uses an engine.
 pub type Req = Rc<Request>;
 
 impl Request {
-    /// Returns the request's ID in tables and on the wire; later operations in the same cell have other IDs.
+    /// Returns the request's ID, for tables and for messages. Later operations in the same cell have other IDs.
     pub fn id(&self) -> ReqId {
         ReqId::new(self.index, self.generation.get())
     }
 
-    /// Returns true if the request has an outcome, success or error.
-    /// The thread that takes the outcome returns the request to the pool.
+    /// Returns true if a wait for the request can end: it has succeeded, failed, or is interrupted.
+    /// The thread that removes the outcome of a completed request returns the request to the pool.
     #[inline]
     pub fn is_complete(&self) -> bool {
         self.state.get() != State::Running
     }
 
-    /// Returns true if a wait for this request ends early although the operation is still active; see [`Table::interrupt`].
+    /// Returns true if a wait for the request ends early with an error although the operation is active; see [`Table::interrupt`].
     #[inline]
     pub fn is_interrupted(&self) -> bool {
         self.state.get() == State::Interrupted
     }
 
-    /// Returns true if the operation has ended, so that no code will complete it any more.
+    /// Returns true if the operation has succeeded or failed; then no code will complete it again.
     pub fn has_ended(&self) -> bool {
         !matches!(self.state.get(), State::Running | State::Interrupted)
     }
 
-    /// Returns true if the request has no error and its body owns no value that must be dropped before the request is reused.
+    /// Returns true if the request has no error, and its body owns no value that must be dropped before reuse.
     #[inline]
     fn is_light(&self) -> bool {
         let body = match &*self.body.borrow() {
@@ -112,12 +112,12 @@ impl Request {
         body && !matches!(self.state.get(), State::Failed | State::Interrupted)
     }
 
-    /// Returns the status as known so far; it is final once the request is complete.
+    /// Returns the status so far; it is final when the request is complete.
     pub fn status(&self) -> Status {
         self.status.get()
     }
 
-    /// Returns the outcome of a completed request without removing it (`MPI_Request_get_status`).
+    /// Returns the outcome of a completed request, without removal (`MPI_Request_get_status`).
     pub fn peek(&self) -> Outcome {
         match &*self.error.borrow() {
             Some(e) => Err(e.clone()),
@@ -130,33 +130,33 @@ impl Request {
         self.status.set(status);
     }
 
-    /// Returns the request's index in the table, which never changes.
+    /// Returns the index of the request's cell in the table; it never changes.
     #[inline]
     pub fn index(&self) -> u32 {
         self.index
     }
 
-    /// Returns the generation, which counts how often the request's cell has been returned.
+    /// Returns the generation of the request's cell: 1 plus the number of times that the cell was returned to the pool.
     #[inline]
     pub fn generation(&self) -> u32 {
         self.generation.get()
     }
 
-    /// Gives the request a name other than 0, and a value that lives until the request is returned.
+    /// Assigns a name other than 0 to the request, and stores a value that lives until the request is returned.
     #[inline]
     pub fn hold(&self, name: u32, held: Option<Rc<dyn Any>>) {
         self.name.set(name);
         self.held.set(held);
     }
 
-    /// Returns the value given to [`Request::hold`].
+    /// Returns the value stored by [`Request::hold`].
     pub fn held(&self) -> Option<Rc<dyn Any>> {
         let held = self.held.take();
         self.held.set(held.clone());
         held
     }
 
-    /// Clears the request's name; the held value lives until the operation has completed.
+    /// Clears the request's name; the value stored by [`Request::hold`] remains.
     pub fn forget_name(&self) {
         self.name.set(0);
     }
@@ -171,10 +171,10 @@ pub struct Table {
 }
 
 impl Table {
-    /// Takes a request from the pool and gives it a body.
+    /// Takes a request from the pool and stores `body` in it.
     ///
-    /// Always inlined, so that the body is built in place. A copy would load in one piece what was
-    /// stored in several, which stalls the processor (store forwarding).
+    /// Always inlined, so the body is constructed directly in the cell. A copy would load as one block what was
+    /// stored in several parts, which stalls the processor (store forwarding).
     #[inline(always)]
     pub fn begin(&self, body: Body) -> Req {
         let req = self.take();
@@ -182,7 +182,7 @@ impl Table {
         req
     }
 
-    /// Takes a request for a receive from the pool, like [`Table::begin`], and reuses as much as possible of the cell's previous receive.
+    /// Takes a request for a receive from the pool, like [`Table::begin`], and if possible reuses the cell's previous receive.
     #[inline(always)]
     pub(crate) fn begin_recv(
         &self,
@@ -198,8 +198,8 @@ impl Table {
                 if recv.is_light() && recv.is_in(matching) =>
             {
                 recv.renew(*bytes, key, receiver);
-                // `RecvBytes` owns nothing, so nothing needs dropping.
-                // `forget` spares the compiler the check.
+                // `RecvBytes` owns nothing, so nothing needs to be dropped.
+                // With `forget` the compiler need not generate the drop check.
                 std::mem::forget(buf);
             }
             (body, _) => {
@@ -210,7 +210,7 @@ impl Table {
         req
     }
 
-    /// Takes a request from the pool, which may still contain the body of its last use.
+    /// Takes a request from the pool; it may still contain the body of its previous operation.
     #[inline(always)]
     fn take(&self) -> Req {
         let free = self.free.borrow_mut().pop();
@@ -237,7 +237,7 @@ impl Table {
         req
     }
 
-    /// Returns the live request with this id; `None` if it was returned to the pool or never existed.
+    /// Returns the live request with this ID; `None` if it was returned to the pool or never existed.
     #[inline]
     pub fn get(&self, id: ReqId) -> Option<Req> {
         let all = self.all.borrow();
@@ -253,7 +253,7 @@ impl Table {
         all.get(id.index()).is_some_and(issued)
     }
 
-    /// Calls `f` with the live request of this id; `f` must not begin another request.
+    /// Calls `f` with the live request with this ID. `f` must not begin another request.
     #[inline]
     pub(crate) fn with<R>(&self, id: ReqId, f: impl FnOnce(&Req) -> R) -> Option<R> {
         let all = self.all.borrow();
@@ -276,7 +276,7 @@ impl Table {
         }
     }
 
-    /// Completes an operation successfully with the status collected so far.
+    /// Completes an operation successfully with the status stored so far.
     #[inline]
     pub fn complete_ok(&self, req: &Request) {
         if req.is_interrupted() {
@@ -286,8 +286,8 @@ impl Table {
         self.nudge();
     }
 
-    /// Completes an operation like [`Table::complete_ok`], for a receive whose body is light,
-    /// or for a request whose body was taken.
+    /// Completes a receive like [`Table::complete_ok`], if its body owns no value that must be dropped,
+    /// or another request whose body was removed.
     #[inline]
     pub fn complete_light(&self, req: &Request) {
         if req.is_interrupted() {
@@ -297,7 +297,7 @@ impl Table {
         self.nudge();
     }
 
-    /// Interrupts the wait for an operation with `error`.
+    /// Ends the wait for an operation with `error`.
     /// The operation stays active, and an arriving message completes it as usual.
     pub fn interrupt(&self, req: &Request, error: Error) {
         if !req.has_ended() {
@@ -307,7 +307,7 @@ impl Table {
         }
     }
 
-    /// Withdraws an interruption.
+    /// Removes the interruption by [`Table::interrupt`].
     pub fn resume(&self, req: &Request) {
         if req.is_interrupted() {
             req.error.borrow_mut().take();
@@ -315,12 +315,12 @@ impl Table {
         }
     }
 
-    /// Sets the error with which the operation will complete, regardless of its own result.
+    /// Sets the error with which the operation will complete, whatever its own result is.
     pub fn doom(&self, req: &Request, error: Error) {
         *req.error.borrow_mut() = Some(error);
     }
 
-    /// Takes the outcome and returns the request to the pool.
+    /// Removes and returns the outcome, and returns the request to the pool.
     pub fn finish(&self, req: &Req) -> Outcome {
         let outcome = match req.error.borrow_mut().take() {
             Some(e) => Err(e),
@@ -330,7 +330,7 @@ impl Table {
         outcome
     }
 
-    /// Returns the request at `index` if the layer above has named it `name`.
+    /// Returns the request at `index` if its name is `name`.
     pub fn named(&self, index: u32, name: u32) -> Option<Req> {
         let all = self.all.borrow();
         let req = all.get(index as usize)?;
@@ -346,8 +346,8 @@ impl Table {
     }
 
     /// If the request at `index` with this name has ended in state `Light` (a short receive or a
-    /// collective), takes its status and returns the request to the pool.
-    /// Any other request is left unchanged, to be waited for or passed to [`Table::finish`].
+    /// collective), returns its status and returns the request to the pool.
+    /// Any other request is left unchanged: the caller must wait for it or pass it to [`Table::finish`].
     #[inline(always)]
     pub fn finish_named(&self, index: u32, name: u32) -> Option<Status> {
         let all = self.all.borrow();
@@ -358,12 +358,12 @@ impl Table {
         let status = req.status.get();
         let held = self.retire(req);
         drop(all);
-        // `held` may be the last reference to a communicator, whose drop accesses this table.
+        // `held` can be the last reference to a communicator, and its drop accesses this table.
         drop(held);
         Some(status)
     }
 
-    /// Returns a request to the pool without checking its outcome.
+    /// Returns a request to the pool and discards its outcome.
     #[inline]
     pub fn release(&self, req: &Req) {
         if req.is_light() {
@@ -371,13 +371,13 @@ impl Table {
             return;
         }
         req.error.borrow_mut().take();
-        // The body may own the last reference to a communicator, whose drop accesses this table.
+        // The body can own the last reference to a communicator, and its drop accesses this table.
         let body = req.body.take();
         let held = self.retire(req);
         drop((body, held));
     }
 
-    /// Returns a cell to the pool unchanged. Returns the value held with it.
+    /// Returns a cell to the pool without changing its body. Returns the value stored by [`Request::hold`].
     #[inline]
     fn retire(&self, req: &Req) -> Option<Rc<dyn Any>> {
         let generation = req.generation.get();
@@ -387,13 +387,13 @@ impl Table {
         req.held.take()
     }
 
-    /// Returns the number of completions, so that a waiter knows when polling again is useful.
+    /// Returns the number of completions so far. A waiter compares two values to decide whether to check its requests again.
     #[inline]
     pub fn completions(&self) -> u64 {
         self.completions.get()
     }
 
-    /// Wakes waiters that poll something other than a request.
+    /// Wakes waiters that wait for something other than a request.
     #[inline]
     pub fn nudge(&self) {
         self.completions.set(self.completions.get().wrapping_add(1));
@@ -413,13 +413,13 @@ impl Table {
         waits.map(|(req, _)| req.clone()).collect()
     }
 
-    /// Returns the requests that have a name in the layer above: those of the program.
+    /// Returns the requests to which the layer above has assigned a name: those of the program.
     pub fn all_named(&self) -> Vec<Req> {
         let named = |req: &&Req| req.name.get() != 0;
         self.all.borrow().iter().filter(named).cloned().collect()
     }
 
-    /// Returns the number of live requests, for leak checks and the hang report.
+    /// Returns the number of requests that are not in the pool, for leak checks and the hang report.
     pub fn live(&self) -> usize {
         self.all.borrow().len() - self.free.borrow().len()
     }

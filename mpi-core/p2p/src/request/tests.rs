@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Records when it is dropped.
+/// A value that records when it is dropped.
 struct Witness(Rc<Cell<bool>>);
 
 impl Drop for Witness {
@@ -27,7 +27,7 @@ fn a_name_leads_to_its_request_until_that_is_handed_back() {
     assert!(!gone.get(), "what is held lives as long as the operation");
     assert_eq!(table.finish(&req).ok(), Some(Status::EMPTY));
     assert!(gone.get() && table.named(at, 7).is_none());
-    // The cell is reused, and nothing of its last use is left.
+    // The cell is reused, and nothing of its previous operation is left.
     let next = table.begin(Body::Idle);
     assert_eq!(next.index(), at);
     assert!(table.named(at, 7).is_none() && table.named(at, 0).is_none());

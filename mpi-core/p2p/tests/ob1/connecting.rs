@@ -1,4 +1,4 @@
-//! Peers that must be connected first.
+//! Tests of peers to which a connection must be established first.
 
 use super::{recv_bytes, scratch};
 use mpi_core::pml::Mode;
@@ -7,10 +7,10 @@ use mpi_core::testing::Job;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// With this number of ranks, most pairs are not connected when a job begins.
+/// With this number of ranks, most pairs are not connected when a job starts.
 const RANKS: u32 = 8;
 
-/// The sender computes as soon as its calls have returned, and does not poll its transports until the messages have arrived.
+/// The sender computes after its calls have returned, and does not poll its transports until the messages have arrived.
 #[test]
 fn the_first_message_to_a_peer_comes_though_its_sender_computes_from_then_on() {
     for (blocking, links) in [(true, "1"), (false, "1"), (true, "2"), (false, "2")] {

@@ -1,4 +1,4 @@
-//! The eager pipeline: messages of medium length whose data follow their announcement.
+//! Tests of the eager pipeline: messages of medium length whose data follow the announcement without a CTS.
 
 use mpi_core::Engine;
 use mpi_core::btl::Sink;
@@ -11,7 +11,7 @@ use mpi_core::testing::Job;
 
 const SENDER: u64 = 77;
 
-/// Runs a test on rank 0 of two, with injected messages that appear to be from a peer.
+/// Runs a test on rank 0 of two, with injected messages whose sender appears to be rank 1.
 fn hears(test: impl Fn(&Engine, &Told) + Sync) {
     Job::of(2).run(|engine| {
         if engine.me() == 0 {
@@ -60,7 +60,7 @@ fn data() -> Vec<u8> {
 
 #[test]
 fn a_receive_that_comes_before_between_or_after_the_pieces_gets_them_all() {
-    // The receive is posted before the announcement, after it, and after each of the fragments.
+    // The receive is posted before the announcement, after it, or after one of the fragments.
     for comes in 0..=4 {
         hears(|engine, peer| {
             let buffer = Scratch::bytes(300).expect("memory");
@@ -165,12 +165,12 @@ fn a_peer_that_sends_pieces_out_of_turn_or_senseless_orders_is_lost() {
     }
 }
 
-/// Returns the number of messages of 40,000 bytes that use the eager pipeline.
+/// Returns how many of `messages` messages of 40,000 bytes use the eager pipeline.
 fn unasked(engine: &Engine, messages: u32) -> u32 {
     unasked_of(engine, messages, &Named::BYTE.into(), 40_000)
 }
 
-/// Returns the number of messages of `count` elements that use the eager pipeline.
+/// Returns how many of `messages` messages of `count` elements use the eager pipeline.
 fn unasked_of(engine: &Engine, messages: u32, datatype: &Datatype, count: i64) -> u32 {
     datatype.commit().expect("a type");
     let data = Scratch::new(count, datatype).expect("memory");
@@ -189,7 +189,7 @@ fn messages_go_unasked_to_whom_that_is_faster_and_a_few_ask_all_the_same() {
         assert_eq!(unasked(engine, 3 * round), 3 * (round - u32::from(ASKING)));
         engine.pml().deliver(1, wire::EAGER_MODE, [order, 0], &[]);
         assert_eq!(unasked(engine, 100), 0);
-        // A throttling receiver gets rendezvous whatever EAGER_MODE it has sent before.
+        // A throttling receiver gets rendezvous even if it has requested the eager pipeline before.
         engine.pml().deliver(1, wire::EAGER_MODE, [order, 1], &[]);
         engine.pml().deliver(1, wire::THROTTLE, [1, 0], &[]);
         assert_eq!(unasked(engine, 100), 0);

@@ -1,4 +1,4 @@
-//! Which receives the fast path accepts.
+//! Tests of the receives that the fast path accepts.
 
 use mpi_core::datatype::{RecvBytes, Scratch};
 use mpi_core::pml::Key;
@@ -6,7 +6,7 @@ use mpi_core::pml::Plane;
 use mpi_core::request::{ANY_SOURCE, ANY_TAG};
 use mpi_core::testing::Job;
 
-/// Returns true if the slot accepts a receive, given the key of the one that was posted before it.
+/// Returns true if the slot accepts a receive with the key `waiting` while a receive with the key `posted` is posted.
 fn lets_in(posted: (i32, i32), waiting: (i32, i32)) -> bool {
     let let_in = Job::of(1).run(|engine| {
         let (world, pml) = (engine.world().expect("a world"), engine.pml());

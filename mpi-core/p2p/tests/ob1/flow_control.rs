@@ -1,4 +1,4 @@
-//! Ranks that send far more than any receive accepts.
+//! Tests of flow control with ranks that send far more messages than are received.
 
 use mpi_core::btl::Sink;
 use mpi_core::comm::Comm;
@@ -12,23 +12,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const BOUND: u64 = 256 << 10;
-/// The bytes that the senders may send before they receive THROTTLE, plus those in a small ring or socket; a flood is many times that.
+/// The number of bytes that the senders can send before THROTTLE arrives (`LOOK` each), plus the capacity of small rings or sockets.
 const SLACK: u64 = 3 * LOOK as u64 + (4 << 20);
 
-/// Messages of one length, more than twice what may be kept, which `must_be_bounded` asserts.
+/// A flood of messages of one length. `must_be_bounded` asserts that their memory is more than twice the permitted maximum.
 #[derive(Clone, Copy)]
 struct Flood {
     count: u64,
-    /// Length of the message in bytes, at most [`LONGEST`].
+    /// Length of each message in bytes, at most [`LONGEST`].
     bytes: usize,
 }
 
-/// A third of the messages of [`OF_WORDS`], and as much memory.
+/// A third as many messages as [`OF_WORDS`], with approximately the same memory.
 const FLOOD: Flood = Flood {
     count: 40_000,
     bytes: LONGEST,
 };
-/// Messages whose memory is nearly all overhead.
+/// Messages whose memory consists almost completely of the overhead per message.
 const OF_WORDS: Flood = Flood {
     count: 120_000,
     bytes: 8,
@@ -36,12 +36,12 @@ const OF_WORDS: Flood = Flood {
 const LONGEST: usize = 256;
 
 impl Flood {
-    /// Returns the memory of all messages.
+    /// Returns the memory of all messages if they were buffered, in bytes.
     fn memory(self) -> u64 {
         self.count * (self.bytes + COST) as u64
     }
 
-    /// Returns a message that starts with its number.
+    /// Returns a message that starts with `value`, its number in the flood.
     fn message(self, value: u64) -> Scratch {
         let message = Scratch::bytes(self.bytes as i64).expect("memory");
         message.all().unpack_at(0, &value.to_ne_bytes());
@@ -85,7 +85,7 @@ fn isend(comm: &Comm, flood: Flood, value: u64, dest: i32) -> Option<(Req, Scrat
 
 fn recv(comm: &Comm, source: i32, tag: i32) -> u64 {
     let mut buffer = [0; LONGEST];
-    // SAFETY: the array outlives the call, which waits for the end of the operation.
+    // SAFETY: the array outlives the call, which returns only after the end of the operation.
     let bytes = unsafe { RecvBytes::new(buffer.as_mut_ptr(), buffer.len()) };
     comm.p2p()
         .recv_bytes(bytes, source, tag)
@@ -145,7 +145,7 @@ fn nobody_is_filled_by(flood: Flood) {
                     must_be_bounded(engine.pml(), flood.memory());
                 }
                 _ => {
-                    // Waits until the flood has stalled or ended.
+                    // Waits until the sender has sent no message for 200 ms: the flood is throttled or complete.
                     let mut before = u64::MAX;
                     while std::mem::replace(&mut before, sent.load(Ordering::Relaxed)) != before {
                         std::thread::sleep(Duration::from_millis(200));

@@ -1,4 +1,4 @@
-//! Receives that are too short or abandoned.
+//! Tests of abandoned receives, cancelled sends, and receives with too short buffers.
 
 use super::{content, recv_bytes, scratch};
 use mpi_core::pml::Mode;
@@ -73,7 +73,7 @@ fn a_receive_that_is_given_up_while_the_sender_copies_is_not_written_to_afterwar
     });
 }
 
-/// Third case: the sender handles ASSIST after the receive was abandoned, and has nothing to copy.
+/// An abandoned receive whose sender handles ASSIST only afterwards: the sender copies nothing and completes.
 #[test]
 fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
     const LEN: usize = 4 << 20;
@@ -86,7 +86,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         let world = engine.world().expect("a world");
         let buffer = scratch(LEN);
         if engine.me() == 0 {
-            // A receive that matches an unexpected message may complete at once.
+            // Waits, because a send completes immediately if its receive matches an unexpected message.
             until_set(&posted);
             let sent = world
                 .p2p()
@@ -103,7 +103,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         posted.store(true, Ordering::Release);
         let mut begun = false;
         while !begun {
-            // Stops before completion: a waiting process would copy the rest by itself.
+            // Polls one time only: a receiver that waits would copy the rest of the message itself.
             engine.progress();
             begun = engine.pml().incoming_from(&req).is_some();
             assert!(
@@ -118,7 +118,7 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
 
 /// Of two messages with the same envelope the first is cancelled, and the second is received.
 ///
-/// No rank receives before the cancellation is answered: a posted receive would have matched the first message.
+/// No rank posts a receive before the reply to the cancellation: a posted receive would have matched the first message.
 #[test]
 fn a_send_without_a_matching_receive_can_be_cancelled() {
     let cases = [
@@ -172,7 +172,7 @@ fn a_send_without_a_matching_receive_can_be_cancelled() {
     }
 }
 
-/// Messages with the same envelope arrive in the order in which they were sent, except the cancelled one, whichever of them it was.
+/// One of several messages with the same envelope is cancelled. The others arrive in the order in which they were sent.
 #[test]
 fn of_several_sends_under_one_name_the_cancelled_one_is_taken_back() {
     const COUNT: usize = 4;
@@ -274,7 +274,7 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
         }
         let mut pending = Vec::new();
         let mut count = 0_u64;
-        // No rank reads, so the transport is full in the end.
+        // No rank receives, so the transport becomes full.
         while pending.is_empty() {
             count += 1;
             match world
@@ -284,8 +284,8 @@ fn a_send_that_has_not_even_been_announced_is_taken_out_of_the_queue() {
             {
                 Sent::Done => {}
                 Sent::Pending(req) => {
-                    // Without credit, the next poll passes a message to the transport.
-                    // A message that is still pending then waits for space.
+                    // If the credit is spent, the next poll passes a message to the transport.
+                    // A message that is still pending after the poll waits for space.
                     engine.progress();
                     pending.extend(Some(req).filter(|req| !req.is_complete()));
                 }

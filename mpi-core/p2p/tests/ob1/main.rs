@@ -1,4 +1,4 @@
-//! The promises of `ob1`, by subject, tested in whole jobs whose ranks are threads.
+//! Tests of the guarantees of `ob1`, by subject, in whole jobs whose ranks are threads.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBytes, Scratch};
 use mpi_core::request::Outcome;
 
-/// Returns the bytes of message `at` of a phase: a pattern that depends on `at`.
+/// Returns the content of message `at` of a phase: `len` bytes in a pattern that depends on `at`.
 fn content(at: usize, len: usize) -> Vec<u8> {
     (0..len)
         .map(|i| (at as u8).wrapping_mul(31) ^ (i as u8) ^ (i >> 8) as u8)
@@ -30,7 +30,7 @@ fn scratch(bytes: usize) -> Scratch {
 }
 
 fn recv_bytes(comm: &Comm, buffer: &mut [u8], source: i32, tag: i32) -> Outcome {
-    // SAFETY: the slice outlives the call, which waits for the end of the operation.
+    // SAFETY: the slice outlives the call, which returns only after the end of the operation.
     let bytes = unsafe { RecvBytes::new(buffer.as_mut_ptr(), buffer.len()) };
     comm.p2p().recv_bytes(bytes, source, tag)
 }

@@ -1,4 +1,4 @@
-//! Every receive gets the message that the standard prescribes, whichever protocol is used.
+//! Tests that every receive gets the message that the standard prescribes, with every protocol.
 
 use super::plan::{holds, phase};
 use super::{content, recv_bytes, scratch};
@@ -55,7 +55,7 @@ proptest! {
     }
 }
 
-/// Parameters that select different protocols and transports.
+/// Generates parameters that select different protocols and transports.
 fn ways() -> impl Strategy<Value = &'static [(&'static str, &'static str)]> {
     prop::sample::select(vec![
         &[("btl", "self,tcp")][..],
@@ -121,8 +121,8 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
     });
 }
 
-/// A poll without an arrived message mostly sends nothing. So both ranks must make progress by
-/// polls alone: announcements, answers, fragments and space in the rings.
+/// A poll that finds no message usually does not continue sends either. So both ranks must progress by
+/// polls alone, through announcements, replies, fragments, and freed space in the rings.
 #[test]
 fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
     let pml = Config {

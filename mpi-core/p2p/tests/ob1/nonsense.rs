@@ -1,4 +1,4 @@
-//! Robustness against arbitrary messages of a peer: each is handled, counted or dropped, and active operations can be abandoned afterwards.
+//! Tests with arbitrary messages from a peer: each is handled, counted or dropped, and active operations can be abandoned afterwards.
 
 use super::scratch;
 use mpi_core::btl::{OVERTAKES, Sink};
@@ -8,7 +8,7 @@ use mpi_core::pml::testing::wire;
 use mpi_core::testing::Job;
 use proptest::prelude::*;
 
-/// A word of a header or a payload: a small number, a request of this process, or an arbitrary value.
+/// Generates a 64-bit field of a header or payload: a small number, `own`, a request of this process, source and tag, or an arbitrary value.
 fn word(own: u64) -> impl Strategy<Value = u64> {
     prop_oneof![
         0..5_u64,
@@ -39,7 +39,7 @@ proptest! {
             let Sent::Pending(send) = sent else { panic!("it went without a receive") };
             let context = engine.pml().latest_context().map_or(0, |context| context.0);
             for (am, first, second, words, odd) in &said {
-                // Often the field is the context of the receive, or a request of this process.
+                // The values 0 to 2 are replaced by the context of the receive or by a request of this process.
                 let first = match first {
                     0 => context,
                     1 => send.id().0,
@@ -53,9 +53,9 @@ proptest! {
                 };
                 let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
                 payload.truncate(payload.len().saturating_sub(*odd));
-                // A rank that receives ASSIST writes to the addresses in the message.
-                // Here these are addresses of this process itself,
-                // so ASSIST is left out.
+                // ASSIST is left out: its receiver writes to the addresses in the message,
+                // which here are random addresses
+                // of this process.
                 for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::ASSIST) {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }

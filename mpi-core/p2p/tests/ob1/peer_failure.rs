@@ -1,4 +1,4 @@
-//! Lost links and peers, and messages that no peer of this library sends.
+//! Tests of lost links and peers, and of messages that no peer of this library sends.
 
 use super::{recv_bytes, scratch};
 use mpi_core::btl::{OVERTAKES, Sink};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// Whatever a peer sends: messages of other peers continue to arrive, and no operation waits for a peer that has been declared lost.
+    /// For any messages of a peer: messages of other peers continue to arrive, and no operation waits for a peer that was declared lost.
     #[test]
     fn malformed_messages_of_a_peer_are_harmless(
         said in prop::collection::vec(
@@ -108,7 +108,7 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
         else {
             panic!("a synchronous send ended without a receive");
         };
-        // Injects the transport's report of a loss; the peer itself is alive and is not notified.
+        // Injects a transport's report of a loss. The peer itself is alive and is not notified.
         Sink::lost(engine.pml(), 2, "the wire was cut");
         let text = |outcome: Outcome| outcome.expect_err("a loss").to_string();
         assert_eq!(
@@ -131,7 +131,7 @@ fn whoever_waits_for_a_lost_peer_is_told_why_and_others_go_on() {
     });
 }
 
-/// Queued short messages, and the rest of a long one in fragments: the peer has stopped reading.
+/// The peer stops reading while short messages to it are queued, or while a long message is sent in fragments.
 #[test]
 fn sends_to_a_lost_peer_whose_ring_is_full_end() {
     const LONG: usize = 16 << 20;
@@ -150,7 +150,7 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 until_set(&over);
                 return engine.pml().termination().abandon(&long);
             }
-            // A peer that has not stopped yet reads short messages, and requests the long one.
+            // Until the peer stops, it reads the short messages and requests the long one.
             while len < LONG && !stopped.load(Ordering::Acquire) {
                 engine.progress();
             }
@@ -159,8 +159,8 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                 match world.p2p().isend(data, 1, 1, Mode::Standard).expect("sent") {
                     Sent::Done => {}
                     Sent::Pending(waiting) => {
-                        // Without credit, the next poll passes a short message to the transport.
-                        // A message that is still pending then waits for space.
+                        // If the credit is spent, the next poll passes a short message to the transport.
+                        // A message that is still pending after the poll waits for space.
                         engine.progress();
                         if len == LONG || !waiting.is_complete() {
                             break waiting;
@@ -168,11 +168,11 @@ fn sends_to_a_lost_peer_whose_ring_is_full_end() {
                     }
                 }
             };
-            // Fills the transport until it accepts and delivers no more data.
+            // Fills the transport until it neither accepts nor delivers data.
             while !stopped.load(Ordering::Acquire) || engine.progress() {
                 std::hint::spin_loop();
             }
-            // The peer may have read all of the long message before it stopped.
+            // The peer may have read all fragments of the long message before it stopped.
             let is_over = len == LONG && waiting.is_complete();
             assert!(is_over || !waiting.is_complete(), "{len} bytes have gone");
             Sink::lost(engine.pml(), 1, "it has died");

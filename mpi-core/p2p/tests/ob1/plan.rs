@@ -1,7 +1,7 @@
-//! A random plan of messages, and a check that all of them arrive accordingly: tests matching and protocols against a model that every process computes.
+//! A random plan of messages and a check of their arrival: tests matching and protocols against a model that every rank computes.
 //!
-//! All ranks draw the same plan, so each receiver knows which message each of its receives must get:
-//! of the messages from its source that the receive accepts, the one that was sent first (MPI 5.0, section 3.5).
+//! All ranks have the same plan, so each receiver knows which message each of its receives must get:
+//! among the messages from its source that the receive accepts, the one that was sent first (MPI 5.0, section 3.5).
 
 use super::{content, recv_bytes, scratch};
 use mpi_core::comm::{Comm, Probed};
@@ -22,7 +22,7 @@ struct Planned {
     synchronous: bool,
 }
 
-/// The keys of the receives of one phase; within a phase any assignment of receives to messages is valid.
+/// The form of the receives' keys in one phase. All receives of a phase have the same form, so every assignment of receives to messages is complete.
 #[derive(Clone, Copy, Debug)]
 enum Keys {
     Exact,
@@ -31,11 +31,11 @@ enum Keys {
     Any,
 }
 
-/// How one message is received.
+/// The kind of receive for one message.
 #[derive(Clone, Copy, Debug)]
 enum How {
     Blocking,
-    /// The fast path, if it is free.
+    /// A receive into bytes, on the fast path if the slot is free.
     Bytes,
     Posted,
     Probed,
@@ -50,7 +50,7 @@ pub struct Phase {
 }
 
 pub fn phase(ranks: i32) -> impl Strategy<Value = Phase> {
-    // Around every limit: one word, the ring's cell, the eager limit, a fragment, the single copy.
+    // Lengths near the limits: one word, the cell of a ring, the eager limit, a fragment, the single copy.
     let len = prop::sample::select(vec![0, 8, 9, 40, 41, 700, 8192, 8193, 33_000, 300_000]);
     let message = (0..ranks, 0..ranks, 0..3, len, prop::bool::weighted(0.2)).prop_map(
         |(from, to, tag, len, synchronous)| Planned {
@@ -98,7 +98,7 @@ fn send(comm: &Comm, at: usize, message: Planned) -> Option<(Req, Scratch)> {
     }
 }
 
-/// Receives one message with this key. Returns its status and bytes, or for `Posted` the request to wait for.
+/// Receives one message with this key. Returns the status and the bytes, or the request to wait for if the receive is only posted.
 fn receive(
     comm: &Comm,
     how: How,
@@ -155,7 +155,7 @@ fn receive(
     }
 }
 
-/// Runs one rank's part of a phase.
+/// Executes a phase on one rank.
 fn act(comm: &Comm, phase: &Phase) {
     let me = comm.rank() as i32;
     let mut pending = Vec::new();
@@ -164,12 +164,12 @@ fn act(comm: &Comm, phase: &Phase) {
             pending.extend(send(comm, at, *message));
         }
     }
-    // The messages that have not been received, in the order in which each source sent them.
+    // The messages to this rank that have not been received, in the order in which they were sent.
     let mut waiting: Vec<usize> = (0..phase.messages.len())
         .filter(|&at| phase.messages[at].to == me)
         .collect();
     let space = phase.messages.iter().map(|m| m.len).max().unwrap_or(0);
-    // Receives are posted in the reverse order of the messages.
+    // The receives are posted in the reverse order of the messages.
     let asked: Vec<Planned> = waiting.iter().rev().map(|&at| phase.messages[at]).collect();
     let mut posted = Vec::new();
     for (message, how) in asked.iter().zip(&phase.hows) {
@@ -180,7 +180,7 @@ fn act(comm: &Comm, phase: &Phase) {
             Keys::Any => (ANY_SOURCE, ANY_TAG),
         };
         match receive(comm, *how, source, tag, space) {
-            // A posted receive has its place in the matching order already; its result is checked when the others are done.
+            // A posted receive already has its position in the matching order; its result is checked after all other receives.
             Err((req, buffer)) => posted.push((req, buffer)),
             Ok(got) if posted.is_empty() => {
                 must_be_next(phase, me, &mut waiting, (source, tag), got)
@@ -200,7 +200,7 @@ fn act(comm: &Comm, phase: &Phase) {
     }
 }
 
-/// Checks the result of a receive with this key: it must be the first message of its source that the key accepts.
+/// Checks the result of a receive with this key: it must be the first unreceived message of its source that the key accepts.
 fn must_be_next(
     phase: &Phase,
     me: i32,
@@ -226,7 +226,7 @@ fn must_be_next(
     );
 }
 
-/// Checks the result of any receive: it must be one of the outstanding messages, complete.
+/// Checks the result of a receive while others are posted: it must be one of the unreceived messages, with correct bytes.
 fn must_be_some(
     phase: &Phase,
     me: i32,

@@ -1,4 +1,4 @@
-//! Tests that messages in fragments to one peer are sent round robin.
+//! Tests that several messages in fragments to one peer are sent round-robin.
 
 use super::{content, scratch};
 use mpi_core::pml::Mode;

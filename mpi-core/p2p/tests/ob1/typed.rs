@@ -6,7 +6,7 @@ use mpi_core::pml::Config;
 use mpi_core::pml::Mode;
 use mpi_core::testing::Job;
 
-/// Returns layouts of 120,000 bytes: one run, few long ones, equal or not, and many short ones.
+/// Returns layouts of 120,000 bytes: one segment, a few long segments of equal or different lengths, and many short segments.
 fn layouts() -> Vec<(Datatype, i64)> {
     let double = Datatype::from(Named::DOUBLE);
     let committed = |datatype: Result<Datatype, _>, count| {

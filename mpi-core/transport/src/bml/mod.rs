@@ -1,14 +1,14 @@
 //! BML, the BTL management layer: selects the transport to each peer.
 //!
-//! A peer is looked up when it is first needed, so a job of thousands of ranks pays only for the peers it communicates with.
-//! The transport of the highest exclusivity that reaches the peer is used.
-//! If it is a network, all networks that reach the peer are bonded (`multirail`): they share long messages, and if one fails the others carry its messages.
+//! A peer is looked up when it is first needed, so in a job of thousands of ranks only the used connections have a cost.
+//! Each peer is reached by the transport with the highest exclusivity that can reach it.
+//! If this transport is a network, all networks that reach the peer are bonded (`multirail`): they share long messages, and if one network fails the others carry its messages.
 //!
 //! If a poll of a transport is a system call
 //! ([`Info::poll_is_syscall`](crate::btl::Info::poll_is_syscall)),
-//! every progress call polls that transport only
-//! while the other transports are idle (`poll_throttle`).
-//! So a rank that communicates through shared memory does not pay for its TCP connections.
+//! it is polled in every progress call only
+//! while the other transports are idle, otherwise more rarely (`poll_throttle`).
+//! So a rank that communicates through shared memory loses no time to polls of its TCP connections.
 
 mod multirail;
 mod poll_throttle;
@@ -30,7 +30,7 @@ use std::os::fd::BorrowedFd;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Whether networks of different kinds are bonded.
+/// If true, networks of different kinds are bonded.
 pub static SHARE: Param<bool> = Param::new(
     "bml",
     "",
@@ -44,7 +44,7 @@ pub static SHARE: Param<bool> = Param::new(
 struct Carrier {
     btl: Rc<dyn Btl>,
     /// True if the BML polls this transport:
-    /// from the start if the transport listens, otherwise from its first route on.
+    /// from the start if the transport listens for connections, otherwise from the first peer that uses it.
     polled: Cell<bool>,
     /// The transport's index among the links of the network bond; `None` if it is not a network.
     link: Option<usize>,
@@ -55,32 +55,32 @@ pub struct Bml {
     me: ProcId,
     carriers: Vec<Carrier>,
     /// The bond, if this process has several networks.
-    /// `mixes`: the bond combines networks of different kinds.
+    /// `mixes` is true if the bond combines networks of different kinds.
     networks: Option<Rc<Multirail<Rc<dyn Btl>>>>,
     mixes: bool,
-    /// Number of transports at the front of `carriers` whose poll is no system call.
+    /// Number of transports at the front of `carriers` whose poll is not a system call.
     cheap: usize,
     throttle: PollThrottle,
-    /// Ranks of the job are below this number, processes of other jobs at or above it.
+    /// The number of ranks in the job. Process numbers from this value on belong to other jobs.
     job_size: u32,
     /// Transports to processes of other jobs, added while the job runs.
-    /// `has_joined`: at least one was added.
+    /// `has_joined` is true if at least one was added.
     joined: RefCell<Vec<Rc<dyn Btl>>>,
     has_joined: Cell<bool>,
     /// The handlers of active messages that are not point-to-point messages.
     handlers: Registry,
 }
 
-/// The result of a route lookup.
+/// The result of a route lookup for one peer.
 pub enum Route {
     Via(Rc<dyn Btl>, Endpoint),
-    /// No transport reaches the peer; the text gives the reason of each transport.
+    /// No transport reaches the peer; `reasons` contains the reason of each transport.
     None {
         reasons: String,
     },
 }
 
-/// A transport that does not reach a peer, with its reason.
+/// A transport that does not reach a peer, and the reason.
 pub struct Rejection {
     pub btl: &'static str,
     pub reason: String,
@@ -93,7 +93,7 @@ impl fmt::Display for Rejection {
 }
 
 impl Bml {
-    /// Sorts the transports by exclusivity, highest first; this is the order of lookup and polling. With `mixes`, networks of different kinds are bonded.
+    /// Creates the BML. Sorts the transports by exclusivity, highest first, for lookup and polling. If `mixes` is true, networks of different kinds are bonded.
     pub fn new(me: ProcId, size: u32, mut all: Vec<Transport>, mixes: bool) -> Bml {
         all.sort_by_key(|btl| std::cmp::Reverse(btl.info().exclusivity));
         let btls = all.into_iter().map(|btl| Rc::from(btl as Box<dyn Btl>));
@@ -171,7 +171,8 @@ impl Bml {
         }
     }
 
-    /// Returns the best transport to a peer. A transport of lower exclusivity is not queried, since its answer may take a round trip to the launcher.
+    /// Returns the transport with the highest exclusivity that reaches the peer.
+    /// Transports of lower exclusivity are not queried, because a query can need a round trip to the launcher.
     pub fn route(&self, peer: ProcId) -> Route {
         if peer >= self.job_size {
             return self.route_abroad(peer);
@@ -188,9 +189,9 @@ impl Bml {
         }
     }
 
-    /// Returns the names of the transports that reach a peer,
-    /// and why the transports queried before them do not.
-    /// The query order is that of [`Bml::route`]. Used for explanations.
+    /// Returns the names of the transports that reach a peer, for explanations to the user,
+    /// and the reasons why the transports queried earlier do not reach it.
+    /// The order of the queries is that of [`Bml::route`].
     pub fn survey(&self, peer: ProcId) -> (Option<String>, Vec<Rejection>) {
         let mut rejections = Vec::new();
         let found = self.ask(peer, &mut rejections);
@@ -201,14 +202,14 @@ impl Bml {
         (name, rejections)
     }
 
-    /// Queries the transports in order until one reaches the peer; all networks are queried together, as one bond.
+    /// Queries the transports in order until one reaches the peer. All networks are queried together, as one bond.
     fn ask(
         &self,
         peer: ProcId,
         rejections: &mut Vec<Rejection>,
     ) -> Option<(Rc<dyn Btl>, Endpoint)> {
         for carrier in self.carriers.iter() {
-            // The networks are last, since no other transport has a lower exclusivity.
+            // The networks are last, because no other transport has a lower exclusivity.
             if carrier.link.is_some() {
                 return self.ask_networks(peer, rejections);
             }
@@ -250,8 +251,8 @@ impl Bml {
         &self.handlers
     }
 
-    /// Delivers what has arrived on any transport, point-to-point messages to `first` and all others to their handlers;
-    /// returns the number of messages.
+    /// Delivers the messages that have arrived on all transports: point-to-point messages to `first`, all others to their handlers.
+    /// Returns the number of delivered messages.
     #[inline]
     pub fn progress<F: Sink>(&self, first: &F) -> usize {
         let others = &self.handlers;
@@ -259,7 +260,7 @@ impl Bml {
         delivered + usize::from(others.take_turns())
     }
 
-    /// Returns true if [`Bml::progress`] would do nothing at this moment. A transport whose poll is a system call is never idle, once it is polled.
+    /// Returns true if [`Bml::progress`] would do nothing now. A polled transport whose poll is a system call is never idle.
     #[inline]
     pub fn is_idle(&self) -> bool {
         let has_work = |carrier: &Carrier| carrier.polled.get() && carrier.btl.has_work();
@@ -303,7 +304,7 @@ impl Bml {
         delivered
     }
 
-    /// Polls the transports to other jobs whose poll is a system call (`by_wire`), or the others.
+    /// Polls the transports to other jobs: those whose poll is a system call if `by_wire` is true, otherwise the others.
     fn look_abroad(&self, by_wire: bool, sink: &dyn Sink) -> usize {
         let joined = self.joined.borrow();
         let such = joined
@@ -312,14 +313,14 @@ impl Bml {
         such.map(|btl| btl.progress(sink)).sum()
     }
 
-    /// Makes the next [`Bml::progress`] poll every transport, for callers that poll only once.
+    /// Makes the next [`Bml::progress`] poll every transport, for callers that poll only one time.
     #[inline]
     pub fn attend(&self) {
         self.throttle.attend();
     }
 
-    /// Calls `look` with the descriptors that become readable when a transport without a doorbell has data,
-    /// and with the inboxes, besides the process's own, whose doorbells peers ring.
+    /// Calls `look` with the file descriptors that become readable when a transport without a doorbell has data,
+    /// and with the inboxes of other jobs' transports, whose doorbells peers ring in addition to the process's own.
     pub fn with_descriptors<R>(
         &self,
         look: impl FnOnce(&[BorrowedFd<'_>], &[Held<Inbox>]) -> R,
@@ -335,14 +336,14 @@ impl Bml {
         look(&all, &doorbells)
     }
 
-    /// Returns the longest sleep that delays no message,
-    /// if the descriptors of some transport may miss a message.
+    /// Returns the maximum time to sleep without a delay of messages,
+    /// if the descriptors of some transport may not signal a message; otherwise `None`.
     pub fn longest_sleep(&self) -> Option<Duration> {
         let each = self.btls().filter_map(|btl| btl.capabilities().wakeup);
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 
-    /// Returns the messages in flight on all transports of this job; those to other jobs are not counted.
+    /// Returns how the messages in flight on this job's transports can be counted; uncountable after a transport to other jobs was added.
     pub fn traffic(&self) -> Traffic {
         if self.has_joined.get() {
             return Traffic::Uncounted;
@@ -351,7 +352,7 @@ impl Bml {
         all.fold(Traffic::InMemory, Traffic::and)
     }
 
-    /// Calls `what` for each transport with connections; transports to other jobs come last.
+    /// Calls `what` for the connections of each transport; those to other jobs are last.
     fn each(&self, what: impl Fn(&dyn Connections)) {
         let joined = self.joined.borrow().clone();
         let all = self.btls().chain(&joined);
@@ -359,7 +360,7 @@ impl Bml {
             .for_each(what);
     }
 
-    /// Waits until every transport has handed over what it accepted for sending.
+    /// Waits until every transport has passed on all messages that it accepted.
     pub fn flush(&self) {
         self.each(|all| all.flush());
     }
@@ -369,7 +370,7 @@ impl Bml {
         self.each(|all| all.shutdown());
     }
 
-    /// Returns true if any transport has a message to deliver.
+    /// Returns true if any transport has a message to deliver, so the process must not sleep.
     pub fn pending(&self) -> bool {
         let mut pending = self
             .networks
@@ -380,8 +381,8 @@ impl Bml {
             pending |= self.joined.borrow().iter().any(|btl| btl.pending());
         }
         if pending {
-            // The next poll must cover every transport,
-            // since any transport may have reported the message.
+            // The next poll must include every transport,
+            // because any transport may have the message.
             self.attend();
         }
         pending || self.handlers.pending()

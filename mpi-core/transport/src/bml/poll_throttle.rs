@@ -1,25 +1,25 @@
 //! Rate limit of polls that are system calls.
 //!
-//! A poll by a system call takes longer than a whole message through shared memory.
-//! So it runs on each call only after [`CALM`] shared-memory polls without a message (about 2 us).
-//! Before that it runs once per [`PAUSE`],
-//! so that steady traffic through shared memory does not starve the other transports.
+//! A poll by a system call takes longer than the whole transfer of a message through shared memory.
+//! So the BML polls these transports in each call only after [`CALM`] polls of shared memory without a message (about 2 us).
+//! Otherwise it polls them once per [`PAUSE`],
+//! so that continuous traffic through shared memory does not delay the other transports indefinitely.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// Number of empty polls after which shared memory counts as idle.
+/// Number of consecutive polls without a message after which shared memory counts as idle.
 const CALM: u32 = 256;
-/// Interval between two expensive polls while shared memory is busy; one poll takes about a hundredth of it.
+/// Interval between two polls by system calls while shared memory is busy. One poll takes about a hundredth of this time.
 const PAUSE: Duration = Duration::from_micros(20);
-/// The clock is read once in this many polls.
+/// The clock is read in every `READ`th poll.
 const READ: u32 = 32;
 
-/// State of the rate limit; used by the BML only.
+/// State of the rate limit; only the BML uses it.
 pub struct PollThrottle {
-    /// Consecutive polls without a message through shared memory.
+    /// Number of consecutive polls without a message through shared memory.
     calm: Cell<u32>,
-    /// Polls until the clock is read again.
+    /// Number of polls until the clock is read again.
     unread: Cell<u32>,
     last: Cell<Instant>,
 }
@@ -35,7 +35,7 @@ impl Default for PollThrottle {
 }
 
 impl PollThrottle {
-    /// Returns true if an expensive poll is due, after a cheap one that delivered `delivered` messages.
+    /// Returns true if polls by system calls are due, after a poll of shared memory that delivered `delivered` messages.
     #[inline]
     pub fn is_due(&self, delivered: usize) -> bool {
         if delivered > 0 {
@@ -60,7 +60,7 @@ impl PollThrottle {
         overdue
     }
 
-    /// Makes every expensive poll due until shared memory delivers a message.
+    /// Makes polls by system calls due in every call until shared memory delivers a message.
     #[inline]
     pub fn attend(&self) {
         self.calm.set(CALM);

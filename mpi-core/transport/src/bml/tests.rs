@@ -1,4 +1,4 @@
-//! Tests of bonded links: sharing, retransmission, and loss of the peer only with the last link.
+//! Tests of bonded links (sharing, retransmission, loss of the peer only with the last link) and of the BML's polls.
 
 use super::Bml;
 use super::multirail::Multirail;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 type Bond = Multirail<Transport>;
 
-/// The transports of a job whose processes have `links` tcp links each.
+/// Opens the transports of a job of `size` processes, each with `links` TCP links. Returns them by process.
 fn opened(size: u32, links: u32) -> Vec<Vec<Transport>> {
     let params = cramped(&[("btl", "tcp"), ("btl_tcp_links", &links.to_string())]);
     let modex = TestModex::default();
@@ -53,12 +53,12 @@ mod of_five_links {
     crate::btl_suite!(|| super::net(5));
 }
 
-/// A link that counts its traffic, has a given bandwidth, and is cut after a given number of bytes.
+/// A TCP link that counts its bytes, reports a given bandwidth, and is cut after a given number of bytes.
 struct Meter {
     inner: Transport,
     megabits: u32,
     carried: Arc<AtomicU64>,
-    /// The link is cut after this number of bytes.
+    /// The number of bytes after which the link is cut.
     dies_after: u64,
 }
 
@@ -104,7 +104,7 @@ impl Connections for Meter {
     }
 }
 
-/// A sender over metered links, a receiver over plain ones, and the meters' counters.
+/// Returns a sender with metered links, a receiver with ordinary links, and the byte counters of the metered links.
 fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
     let mut all = opened(2, meters.len() as u32).into_iter();
     let (first, second) = (all.next().unwrap(), all.next().unwrap());
@@ -125,15 +125,15 @@ fn metered(meters: &[(u32, u64)]) -> (Bond, Bond, Vec<Arc<AtomicU64>>) {
     )
 }
 
-/// Reassembles a large message from its fragments, and records notes about links.
+/// A sink that assembles a large message from its fragments, and records the texts about links.
 #[derive(Default)]
 struct Assembly {
-    /// The receiver's copy of the data that have arrived, or the sender's data.
+    /// At the receiver, the data that have arrived; at the sender, the data that it sends.
     data: RefCell<Vec<u8>>,
     came: Cell<usize>,
-    /// Number of bytes sent again.
+    /// Number of bytes that were retransmitted.
     again: Cell<usize>,
-    /// Number of fragments received in place.
+    /// Number of fragments that were received directly into their destination.
     landed: Cell<u32>,
     notes: RefCell<Vec<String>>,
     losses: RefCell<Vec<String>>,
@@ -187,7 +187,7 @@ impl Sink for Assembly {
     }
 }
 
-/// Sends `len` bytes in fragments that may overtake each other; returns the data, and what receiver and sender recorded.
+/// Sends `len` bytes in overtaking fragments. Returns the data, and the sinks of sender and receiver.
 fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly) {
     let data = pattern(1, len);
     let (here, there) = (Assembly::default(), Assembly::default());
@@ -216,7 +216,7 @@ fn transfer(from: &Bond, to: &Bond, len: usize) -> (Vec<u8>, Assembly, Assembly)
     (data, here, there)
 }
 
-/// A link in memory that accepts everything and counts its bytes.
+/// A link in memory that accepts all messages and counts their bytes.
 struct Sponge {
     info: Info,
     megabits: u32,
@@ -255,7 +255,7 @@ impl Connections for Sponge {
     }
 }
 
-/// No message is acknowledged here, so the claimed bandwidths of the links decide.
+/// The sponges acknowledge no message, so the bandwidths that the links report determine the shares.
 #[test]
 fn links_share_a_message_in_proportion_to_their_bandwidth() {
     let carried: [Arc<AtomicU64>; 2] = Default::default();
@@ -288,7 +288,7 @@ fn long_messages_are_cut_so_that_each_link_gets_several_pieces() {
     assert_eq!(from.fragment(64 << 20, false, true), longest);
     let piece = from.fragment(1 << 20, false, true);
     assert!(piece < longest && (1 << 20) / piece >= 16, "{piece}");
-    // Short messages are not cut further.
+    // Short messages are not divided further.
     assert!(from.fragment(100, false, true) >= 16 << 10);
 }
 
@@ -330,9 +330,9 @@ fn a_lost_piece_leaves_no_gap() {
     let piece = vec![0; from.info().limits.max_send];
     *there.data.borrow_mut() = piece.clone();
     let peer = endpoint(&from, 1);
-    // Many times the number of bytes that may be sent without an acknowledgement.
+    // Many times the number of bytes that may be sent without an acknowledgement (`WINDOW`).
     let (mut left, limit) = (64 << 20, Instant::now() + Duration::from_secs(30));
-    // Pieces are sent until the sender has reported the dead link,
+    // Fragments are sent until the sender has reported the failed link,
     // because the other link may carry nearly all of them.
     while left > 0 || here.notes.borrow().is_empty() {
         assert!(
@@ -389,7 +389,7 @@ fn when_the_last_link_is_gone_both_ends_are_named_with_every_reason() {
     assert_eq!(again, Err(SendError::PeerGone));
 }
 
-/// A link that works, or a link that has died and has not reported its death yet.
+/// A link that works, or one that has failed and reports this only in its next poll.
 struct Mortal {
     is_dead: bool,
 }
@@ -422,7 +422,7 @@ impl Btl for Mortal {
     }
 }
 
-/// The second link is connected only for long messages, so it is not in use when the first one dies.
+/// The second link is connected only for long messages, so it has no connection when the first link fails.
 #[test]
 fn a_message_waits_for_the_link_that_is_left_though_it_was_not_in_use() {
     let links = [true, false].map(|is_dead| Box::new(Mortal { is_dead }) as Transport);
@@ -434,7 +434,7 @@ fn a_message_waits_for_the_link_that_is_left_though_it_was_not_in_use() {
     assert_eq!(send(), Ok(()));
 }
 
-/// A transport that counts its polls, and delivers a message on each poll while a flag is set.
+/// A transport that counts its polls, and reports one delivered message per poll while `brings` is set.
 struct Watched {
     info: Info,
     brings: Arc<AtomicBool>,
@@ -460,7 +460,7 @@ impl Btl for Watched {
     }
 }
 
-/// Each poll of the sockets is a system call, and takes longer than a message through shared memory.
+/// Each poll of a socket is a system call, which takes longer than a message through shared memory.
 #[test]
 fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
     let looks: [Arc<AtomicU64>; 2] = Default::default();
@@ -480,7 +480,7 @@ fn neighbours_who_talk_through_memory_hardly_look_at_their_sockets() {
             looks: looks[usize::from(poll_is_syscall)].clone(),
         }) as Transport
     };
-    // The TCP-like transport is first in the list, so the test also covers the sorting of the BML.
+    // The transport with system calls is first in the list, so the test also covers the sorting in the BML.
     let all = vec![transport(true, &silent), transport(false, &talking)];
     let bml = Bml::new(0, 2, all, true);
     let sink = Keep::default();

@@ -1,11 +1,11 @@
-//! Dispatch of active messages to the layers that own them.
+//! Dispatch of active messages to the layers that have registered handlers.
 //!
-//! The handler numbers are divided into families of [`FAMILY_SIZE`].
+//! The handler numbers are divided into families of [`FAMILY_SIZE`] numbers.
 //! Each layer above the transports owns a family,
-//! and numbers its messages within the family ([`Family::am`]); no other layer knows their meaning.
-//! Ob1 and the bond have fixed families; any other layer registers a handler with [`Registry::register`].
+//! and numbers its messages within the family ([`Family::am`]). No other layer interprets these messages.
+//! The families of ob1 and of the bond have fixed handlers; every other layer registers its handler by [`Registry::register`].
 //!
-//! The family of point-to-point messages is recognised by one comparison, before any lookup.
+//! Point-to-point messages are recognised by one comparison, before any lookup.
 //! A message of a family without a handler is counted and dropped.
 
 use super::{Am, Header, OVERTAKES, ProcId, Sink};
@@ -13,18 +13,18 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Handler numbers per family without [`OVERTAKES`];
-/// each family has the same number of handler numbers with it.
+/// Number of handler numbers in a family without [`OVERTAKES`];
+/// the family has the same number of handler numbers with it.
 pub const FAMILY_SIZE: u8 = 16;
 const FAMILIES: usize = (OVERTAKES / FAMILY_SIZE) as usize;
 
-/// The owners of active messages and their number ranges.
+/// The families of active messages, by the layer that owns them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Family {
     /// Point-to-point messages: `pml::ob1`.
     Ob1 = 0,
-    /// One-sided communication: `osc`. Its messages need two families.
+    /// One-sided communication: `osc`. It needs two families, because it has more than 16 messages.
     Osc = 1,
     OscMore = 2,
     /// Files: `io`.
@@ -38,48 +38,48 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the active message with number `index` in this family; a constant index out of range fails the build.
+    /// Returns the handler number `index` of this family. An index out of range fails the build if it is a constant.
     pub const fn am(self, index: u8) -> Am {
         assert!(index < FAMILY_SIZE, "a family has 16 numbers");
         self as u8 * FAMILY_SIZE + index
     }
 
-    /// Returns the family of a number, as an index of the handler table.
+    /// Returns the family of a handler number, as an index of the handler table.
     const fn place(am: Am) -> usize {
         ((am & !OVERTAKES) / FAMILY_SIZE) as usize
     }
 }
 
-/// The handler of a family.
+/// The handler of the active messages of one family.
 pub trait AmHandler: Sink {
-    /// Called on every poll while there are more [`Registry::ask_for_turns`] than [`Registry::end_turns`] calls;
-    /// sends messages that wait for space. Returns true if anything was sent.
+    /// Sends messages that wait for space. Returns true if any message was sent.
+    /// Called in every poll while the number of [`Registry::ask_for_turns`] calls exceeds that of [`Registry::end_turns`] calls.
     fn turn(&self) -> bool {
         false
     }
 
-    /// Returns true if [`AmHandler::turn`] would make progress without a new message.
-    /// Called right before the process sleeps.
+    /// Returns true if [`AmHandler::turn`] would make progress without the arrival of a message.
+    /// Called immediately before the process sleeps.
     fn pending(&self) -> bool {
         false
     }
 }
 
-/// The handlers of one process, by family.
+/// The handlers of one process, indexed by family.
 #[derive(Default)]
 pub struct Registry {
     handlers: [OnceCell<Rc<dyn AmHandler>>; FAMILIES],
-    /// Number of outstanding requests for turns.
+    /// Number of unfinished requests for calls of [`AmHandler::turn`].
     turns: Cell<u32>,
-    /// Number of messages that arrived without a handler.
+    /// Number of messages that were dropped because their family has no handler.
     strays: Cell<u64>,
 }
 
 impl Registry {
     /// Registers the handler of a family.
-    /// If the family already has a handler, that one is kept, and the result is false.
+    /// If the family already has a handler, returns false and changes nothing.
     ///
-    /// The owner of the transports owns the handler, so the handler must not own the transports (no reference cycle).
+    /// The handler must not own the transports: their owner owns the handler, so this would be a reference cycle.
     pub fn register(&self, family: Family, handler: Rc<dyn AmHandler>) -> bool {
         debug_assert!(!matches!(family, Family::Ob1 | Family::Multirail));
         self.handlers[family as usize].set(handler).is_ok()
@@ -90,23 +90,23 @@ impl Registry {
         self.strays.get()
     }
 
-    /// Notifies all handlers that a process is unreachable, whichever transport has detected it.
+    /// Notifies all handlers that a process is unreachable, regardless of the transport that has detected it.
     pub fn lost(&self, peer: ProcId, why: &str) {
         self.all().for_each(|handler| handler.lost(peer, why));
     }
 
-    /// Requests calls of [`AmHandler::turn`], because a handler has messages to send.
+    /// Requests calls of [`AmHandler::turn`] in every poll, because a handler has messages to send.
     pub fn ask_for_turns(&self) {
         self.turns.set(self.turns.get() + 1);
     }
 
-    /// Ends one request of [`Registry::ask_for_turns`].
+    /// Ends one request made by [`Registry::ask_for_turns`].
     pub fn end_turns(&self) {
         self.turns.set(self.turns.get().saturating_sub(1));
     }
 
-    /// Calls [`AmHandler::turn`] of all handlers if any handler has requested turns;
-    /// returns true if anything was sent.
+    /// Calls [`AmHandler::turn`] of all handlers if any handler has requested it.
+    /// Returns true if any message was sent.
     #[inline]
     pub(crate) fn take_turns(&self) -> bool {
         self.wants_turns() && self.turn_all()
@@ -118,18 +118,18 @@ impl Registry {
             .fold(false, |moved, handler| handler.turn() | moved)
     }
 
-    /// Returns true if some handler has requested turns.
+    /// Returns true if any handler has requested calls of [`AmHandler::turn`].
     #[inline]
     pub(crate) fn wants_turns(&self) -> bool {
         self.turns.get() > 0
     }
 
-    /// Returns true if a turn of some handler would make progress.
+    /// Returns true if a call of [`AmHandler::turn`] of any handler would make progress.
     pub(crate) fn pending(&self) -> bool {
         self.wants_turns() && self.all().any(|handler| handler.pending())
     }
 
-    /// Iterates over the handlers. A handler that owns two families occurs once.
+    /// Iterates over the handlers. A handler of two consecutive families is returned one time.
     fn all(&self) -> impl Iterator<Item = &Rc<dyn AmHandler>> {
         let set = |place: usize| self.handlers.get(place).and_then(OnceCell::get);
         (0..FAMILIES).filter_map(move |place| {
@@ -157,7 +157,7 @@ impl Registry {
     }
 }
 
-/// The sink of all transports: dispatches to the point-to-point handler and the registry.
+/// The sink of all transports: dispatches messages to the point-to-point handler and the registry.
 pub(crate) struct Dispatch<'a, F> {
     /// The handler of point-to-point messages.
     pub(crate) first: &'a F,

@@ -1,12 +1,12 @@
 //! Checksum decorator: detects damaged payloads, for machines whose memory or network is not trusted.
 //!
-//! Each message carries four more bytes: the CRC-32 (IEEE 802.3) of its number, its header and its payload.
+//! Each message has four more bytes: the CRC-32 (IEEE 802.3) of its handler number, its header and its payload.
 //! A message with a wrong checksum is not delivered.
-//! Its sender is reported as lost over this link, with that reason,
-//! and the connection is cut,
-//! so that the other end detects the loss and retransmits over another link, if there is one.
+//! The sender of the message is reported as lost over this link, with the wrong checksum as the reason.
+//! The connection is also closed,
+//! so the sender detects the loss, too, and both sides retransmit over another link, if one exists.
 //!
-//! All data are checked: the decorator offers no single copy, and receives no payload in place before it has been checked.
+//! The decorator supports no single copy and no direct receive, because such data would not be checked before they are used.
 
 use super::decorate::Decorator;
 use super::{
@@ -45,15 +45,15 @@ fn wrap(around: &OpenContext<'_>, _: u32, inner: Transport) -> Result<Transport,
     }))
 }
 
-/// Length of the checksum.
+/// Length of the checksum in bytes.
 const SUM: usize = size_of::<u32>();
 
 struct Checked {
     me: ProcId,
-    /// The constants of the inner transport, with limits reduced by the checksum.
+    /// The inner transport's properties, with message lengths reduced by the checksum.
     info: Info,
     inner: Transport,
-    /// The peers from which damaged data have arrived.
+    /// The peers from which damaged messages have arrived.
     bad: RefCell<HashSet<ProcId>>,
 }
 
@@ -115,7 +115,7 @@ impl Btl for Checked {
         self.inner.pending()
     }
 
-    /// Single copies and lent buffers are withheld: data outside of messages would have no checksum.
+    /// Withholds single copy, remote memory and lending: data outside of messages would have no checksum.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
@@ -158,7 +158,7 @@ impl Sink for Checking<'_> {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // The decorator has cut this connection itself and has already reported the loss.
+        // For a peer in `bad`, the decorator itself has closed the connection and reported the loss.
         if !self.outer.bad.borrow().contains(&peer) {
             self.sink.lost(peer, why);
         }

@@ -1,4 +1,4 @@
-//! Transport components: name, parameters, constructor, and the reasons why a component is unavailable.
+//! Transport components: name, parameters, constructor, and the reasons why a component is unusable.
 
 use super::fabric::library::LibraryError;
 use super::modex::Modex;
@@ -8,20 +8,20 @@ use mpi_base::param::{About, Param, ParamError, Params, Selection};
 use std::fmt;
 use std::sync::Arc;
 
-/// The components that may be used: `--mca btl self,sm`.
+/// The parameter that selects the permitted components, as in `--mca btl self,sm`.
 pub static SELECTION: Param<Selection> =
     Param::selection("btl", "", "Transports that may be used; empty: all");
 
 /// The arguments with which a component is opened.
 pub struct OpenContext<'a> {
-    /// The number of this process in its job.
+    /// The rank of this process in its job.
     pub me: ProcId,
-    /// The number of processes of the job.
+    /// The number of processes in the job.
     pub size: u32,
-    /// The shared-memory segment of this node, and the job ranks of its processes, by local rank.
+    /// The shared-memory segment of this node, and the job ranks of the node's processes, in the order of their local ranks.
     pub node: Option<(Node, Vec<ProcId>)>,
     pub params: &'a Params,
-    /// The modex through which processes exchange addresses, if one exists.
+    /// The modex, through which processes exchange addresses, if one exists.
     pub modex: Option<Arc<dyn Modex>>,
 }
 
@@ -33,21 +33,21 @@ impl OpenContext<'_> {
             .is_some_and(|(_, procs)| procs.len() >= self.size as usize)
     }
 
-    /// Returns true if some process of the job is not reached by shared memory.
+    /// Returns true if the job has processes that shared memory does not reach.
     pub(super) fn needs_network(&self) -> Result<bool, ParamError> {
         let by_memory = self.is_one_node() && self.params.get(&SELECTION)?.allows("sm");
         Ok(self.size > 1 && !by_memory)
     }
 }
 
-/// A component of this framework.
+/// A component of the transport framework.
 pub struct Component {
     pub name: &'static str,
     /// All parameters that `mpi-info` lists for the component.
     pub params: &'static [&'static About],
-    /// Opens the transports of this process, one per link, or returns why it is not available.
+    /// Opens the transports of this process, one per link, or returns the reason why the component is unusable.
     pub open: fn(&OpenContext<'_>) -> Result<Vec<Transport>, OpenError>,
-    /// Returns true if the component publishes an address in the modex; the same in all processes of a job.
+    /// Returns true if the component publishes an address in the modex. The result must be the same in all processes of a job.
     pub posts: fn(&OpenContext<'_>) -> bool,
 }
 
@@ -59,24 +59,24 @@ pub(super) fn never(_: &OpenContext<'_>) -> bool {
     false
 }
 
-/// Why a component is unavailable; the job continues without it.
+/// The reason why a component is unusable; the job continues without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum OpenError {
-    /// The component is not selected.
+    /// The user's selection excludes the component.
     Deselected,
-    /// No other process shares memory with this one.
+    /// This process shares memory with no other process of the job.
     Alone,
-    /// This process is missing in the list of its node's processes.
+    /// The list of the node's processes does not contain this process.
     NotHere {
         me: ProcId,
     },
-    /// All processes of the job share this node's memory, and `sm` may be used.
+    /// All processes of the job share this node's memory and `sm` is permitted, so no network is needed.
     NotNeeded,
-    /// There is no modex, or the launcher refused.
+    /// The process has no modex, or the launcher refused to publish the address.
     NoModex {
         reason: String,
     },
-    /// The system refused an operation.
+    /// The operating system refused the operation `doing`.
     System {
         doing: &'static str,
         reason: String,
@@ -95,7 +95,7 @@ pub enum OpenError {
         name: &'static str,
         reason: String,
     },
-    /// The library of a network cannot be used.
+    /// The library of a network, such as libfabric or UCX, is unusable.
     Library(LibraryError),
     Param(ParamError),
     Node(mpi_base::node::NodeError),

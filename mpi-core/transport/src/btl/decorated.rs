@@ -1,4 +1,4 @@
-//! Tests of the decorators; each test wraps a real transport.
+//! Tests of the decorators; each test wraps a built-in transport.
 
 use super::open::decorate;
 use super::suite::{Keep, Net, Nothing, cramped, endpoint, pattern, send_numbered};
@@ -8,7 +8,7 @@ use mpi_base::node::Node;
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// Two processes connected by the transport that the parameters select.
+/// Returns two processes connected by the transport and the decorators that the parameters select.
 fn net(pairs: &[(&str, &str)]) -> Net {
     let params = cramped(pairs);
     let modex = TestModex::default();
@@ -46,7 +46,8 @@ mod checked_over_sm {
     crate::btl_suite!(|| super::net(&[("btl", "sm"), ("btl_checksum_enable", "yes")]));
 }
 
-/// The temporary folder is removed at return; the trace files are already open then.
+/// Returns two processes with traced transports.
+/// The temporary folder is removed on return, when the trace files are already open.
 fn traced() -> Net {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("trace").display().to_string();
@@ -212,7 +213,7 @@ fn only_the_link_that_was_named_has_faults() {
         modex: None,
     };
     let open = || open_all(&around).unwrap().btls.remove(0);
-    // A decorated transport has the same name; only the size of its type differs.
+    // A decorated transport has the same name, but its type has a different size.
     let size = |number| size_of_val(&*decorate(&around, number, open()).unwrap());
     assert_eq!(size(0), size_of_val(&*open()));
     assert_ne!(size(1), size(0));

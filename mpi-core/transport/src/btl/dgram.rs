@@ -1,11 +1,11 @@
-//! `dgram`: datagrams between the processes of one host, which also read and write each other's memory.
+//! `dgram`: a transport by datagrams between the processes of one host, which also read and write each other's memory.
 //!
-//! It is for hosts on which processes must not share mappings.
-//! It is also the example of a built-in transport behind the plugin table:
-//! the library treats it exactly as a transport from a plugin file. It is used only if the parameter `btl` names it.
+//! It serves hosts on which processes must not map shared memory.
+//! It is also an example of a built-in transport that uses the plugin interface:
+//! the library treats it like a transport from a plugin file. It is used only if the parameter `btl` names it.
 //!
-//! The kernel delivers datagrams of local sockets once and in order, or refuses them while the receiver's queue is full.
-//! Sockets have abstract names with 64 random bits, so no file is left behind, and only processes of the job can find a name.
+//! The kernel delivers datagrams of local sockets one time and in order, or refuses them while the receiver's queue is full.
+//! Sockets have abstract names with 128 random bits, so no file remains, and only processes of the job know a name.
 #![allow(unsafe_code)]
 
 use mpi_base::cma;
@@ -20,13 +20,13 @@ use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::Duration;
 
-/// Length of a socket name.
+/// Length of a socket name in bytes.
 const NAME: usize = 32;
-/// Length of an address: process number and name.
+/// Length of an address in bytes: process ID and socket name.
 const ADDRESS: usize = 4 + NAME;
-/// Length of a key: address and length of the memory, and a flag that is 1 if peers may write it.
+/// Length in bytes of a key of registered memory: address and length of the memory, and a flag that is 1 if peers may write it.
 const KEY: usize = 8 + 8 + 1;
-/// Time after which messages that a full queue has refused are offered again.
+/// Time after which messages that a full queue has refused are sent again.
 const AGAIN_AFTER: Duration = Duration::from_millis(1);
 
 pub struct Dgram {
@@ -34,7 +34,7 @@ pub struct Dgram {
     own: [u8; ADDRESS],
     peers: RefCell<BTreeMap<u32, Peer>>,
     last: Cell<u64>,
-    /// True if a peer's queue was full.
+    /// True if a peer's queue was full since the last poll.
     is_full: Cell<bool>,
 }
 
@@ -56,8 +56,8 @@ impl Peer {
     }
 }
 
-/// Returns the address in the peer's memory that the key and offset of a part denote;
-/// `None` if the key is malformed or forbids the access.
+/// Returns the address in the peer's memory at which `part` begins, from its key and offset.
+/// Returns `None` if the key is malformed or does not permit the access.
 fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
     let (address, rest) = part.key.split_first_chunk::<8>()?;
     let (len, rights) = rest.split_first_chunk::<8>()?;
@@ -72,7 +72,7 @@ fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
 impl Transport for Dgram {
     const NAME: &'static CStr = c"dgram";
     const VERSION: &'static CStr = c"1.0";
-    /// The exclusivity is lower than that of `sm` and of the networks.
+    /// Lower than the exclusivity of `sm` and of the networks.
     const EXCLUSIVITY: u32 = 20;
     const EAGER: usize = 4 << 10;
     const LONGEST: usize = 32 << 10;
@@ -123,21 +123,21 @@ impl Transport for Dgram {
                 self.is_full.set(true);
                 Ok(Sent::NoSpace)
             }
-            // The peer is on another host or has ended.
+            // The peer is on another host, or its process has ended.
             Err(error) => Err(format!("no datagram reaches it: {error}")),
         }
     }
 
     fn progress(&self, events: &Events) {
         self.is_full.set(false);
-        // A received datagram also contains a header.
+        // A received datagram contains the header in addition to the payload.
         let mut message = [0; Dgram::LONGEST + 1024];
         while let Ok(len) = self.socket.recv(&mut message) {
             events.arrived(&message[..len]);
         }
     }
 
-    /// A datagram that was sent is already in the receiver's queue.
+    /// Always true: a datagram that was sent is already in the receiver's queue.
     fn is_quiet(&self) -> bool {
         true
     }
@@ -163,15 +163,15 @@ impl Transport for Dgram {
             return Accessed::Refused;
         };
         let moved = match access {
-            // `process_vm_writev` has stored the data when it returns, so a flush is complete at once.
+            // `process_vm_writev` has written the data when it returns, so a flush is complete immediately.
             Access::Flush => return Accessed::Ended,
             Access::Read(part) => remote(&part, false).map(|from| {
-                // SAFETY: the caller leaves `bytes` bytes of valid memory to this access.
+                // SAFETY: the caller reserves `bytes` bytes of valid memory for this access.
                 let local = unsafe { std::slice::from_raw_parts_mut(part.local, part.bytes) };
                 cma::read(*process, from, local)
             }),
             Access::Write(part) => remote(&part, true).map(|to| {
-                // SAFETY: the caller keeps `bytes` bytes of valid memory unchanged during this access.
+                // SAFETY: `bytes` bytes at `local` are valid, and the caller does not change them during this access.
                 let local = unsafe { std::slice::from_raw_parts(part.local, part.bytes) };
                 cma::write(*process, to, local)
             }),

@@ -1,9 +1,9 @@
-//! Fault injection decorator, for tests of the layers above.
+//! Fault injection: a decorator for tests of the layers above the transports.
 //!
-//! A seed determines the faults, so a run can be repeated:
-//! one bit of a message is flipped, sends are refused until the next poll, messages are delivered late, a connection is cut after a number of bytes.
-//! Every transport may deliver late and refuse.
-//! The checksum detects flipped bits, and the remaining links repair a cut.
+//! A seed determines the faults, so a run can be repeated. The faults are:
+//! one bit of a message is flipped; sends are refused until the next poll; messages are delivered late; a connection is cut after a number of bytes.
+//! Every transport may deliver late and refuse sends without these faults.
+//! The checksum detects flipped bits, and the remaining links of a bond retransmit after a cut.
 
 use super::decorate::Decorator;
 use super::{
@@ -124,13 +124,13 @@ struct Faulty {
     inner: Transport,
     faults: Faults,
     random: FaultRng,
-    /// Bytes sent so far.
+    /// Number of bytes sent so far.
     sent: Cell<u64>,
-    /// All sends are refused until the next `progress`.
+    /// If true, all sends are refused until the next `progress`.
     refusing: Cell<bool>,
 }
 
-/// The random numbers that decide on faults.
+/// The random number generator that decides on faults.
 struct FaultRng(Cell<SplitMix64>);
 
 impl FaultRng {
@@ -193,13 +193,13 @@ impl Btl for Faulty {
         self.refusing.get() || self.inner.pending()
     }
 
-    /// Single copy and lent buffers are withheld: faults are injected into messages only, and these data bypass messages.
+    /// Withholds single copy, remote memory and lending: these data bypass messages, and faults are injected only into messages.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
             remote_memory: None,
             lending: None,
-            // A delayed message is neither in shared memory nor in the counters.
+            // A delayed message is neither in shared memory nor counted as delivered.
             traffic: Traffic::Uncounted,
             ..self.inner.capabilities()
         }

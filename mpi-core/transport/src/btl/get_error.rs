@@ -1,17 +1,17 @@
-//! The error of an access to a peer's memory.
+//! The error of a direct access to a peer's memory.
 
 use std::fmt;
 
-/// Why a peer's memory could not be read or written; the caller falls back to fragments.
+/// The reason why a peer's memory could not be read or written; the caller then uses fragments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetError {
-    /// The system forbids the call (container, ptrace scope) or lacks it.
+    /// The system forbids the call (container, ptrace scope) or does not support it.
     Forbidden,
     /// The peer has ended.
     PeerGone,
-    /// The range is not mapped in the peer.
+    /// The address range is not mapped in the peer.
     BadAddress,
-    /// The transport has no space for another operation now.
+    /// The transport has no space for another operation at present.
     Busy,
 }
 

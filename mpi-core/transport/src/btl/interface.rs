@@ -1,9 +1,9 @@
-//! The interface of a transport: the trait [`Btl`], its constants ([`Info`]),
-//! and optional objects for further tasks ([`Capabilities`]).
+//! The interface of a transport: the trait [`Btl`], the transport's properties ([`Info`]),
+//! and optional interfaces for further functions ([`Capabilities`]).
 //!
-//! A decorator copies constants and capabilities from the transport that it wraps,
-//! and replaces only those that it changes,
-//! so the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
+//! A decorator copies properties and capabilities from the transport that it wraps,
+//! and replaces only those that it changes.
+//! So the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
 
 use super::get_error::GetError;
 use super::remote_memory::RemoteMemory;
@@ -15,15 +15,15 @@ use std::cell::Cell;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// One transport as seen by one process.
+/// One transport of one process.
 pub trait Btl {
-    /// Returns the transport's constants.
+    /// Returns the transport's constant properties.
     fn info(&self) -> &Info;
 
-    /// Returns whether this BTL reaches job rank `peer`.
+    /// Returns the endpoint of job rank `peer`, or the reason why this transport does not reach it.
     fn reach(&self, peer: ProcId) -> Reach;
 
-    /// Sends one active message; see the guarantees in the head of [`super`].
+    /// Sends one active message; the head of [`super`] lists the guarantees.
     fn send(
         &self,
         to: Endpoint,
@@ -32,24 +32,24 @@ pub trait Btl {
         payload: Payload<'_>,
     ) -> Result<(), SendError>;
 
-    /// Delivers the messages that have arrived; returns their number.
+    /// Delivers the messages that have arrived to `sink`. Returns their number.
     fn progress(&self, sink: &dyn Sink) -> usize;
 
-    /// Returns false if `progress` would do nothing at this moment.
-    /// A transport that needs more than a few instructions for the answer returns true.
+    /// Returns false if `progress` would do nothing now.
+    /// A transport that needs more than a few instructions to find out returns true.
     ///
-    /// Polls that do not wait call this function in place of most calls of `progress`.
+    /// Polls that do not wait call this function instead of `progress` in most cases.
     #[inline]
     fn has_work(&self) -> bool {
         true
     }
 
-    /// Returns true if `progress` would deliver a message, or a refused send may be accepted now.
+    /// Returns true if `progress` would deliver a message, or if a send that was refused may be accepted now.
     ///
-    /// Called right before the process sleeps: the transport also makes sure that either event will ring the process's doorbell.
+    /// Called immediately before the process sleeps. The transport also ensures that either event will ring the process's doorbell.
     fn pending(&self) -> bool;
 
-    /// Returns the transport's capabilities besides sending messages.
+    /// Returns the transport's optional interfaces.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities::default()
     }
@@ -58,18 +58,18 @@ pub trait Btl {
 /// Recommended and maximum payload sizes of a BTL, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum length of an eager message.
+    /// Maximum length of an eager message in bytes.
     pub eager: usize,
-    /// The longest payload that one `send` takes; larger messages are cut into fragments of this size.
+    /// The maximum payload of one `send`; longer messages are divided into fragments of at most this length.
     pub max_send: usize,
 }
 
-/// The constants of a transport.
+/// The constant properties of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Info {
     /// The component's name, as in `--mca btl self,sm`.
     pub name: &'static str,
-    /// Priority: of several transports that reach a peer,
+    /// Priority: if several transports reach a peer,
     /// the one with the highest exclusivity is used.
     /// If it is a network, other networks share its messages.
     pub exclusivity: u32,
@@ -77,20 +77,20 @@ pub struct Info {
     pub is_network: bool,
     /// Payload limits in bytes, the same for every peer.
     pub limits: Limits,
-    /// True if messages may arrive before this process has requested a route;
-    /// a transport that does not listen is not polled until then.
+    /// True if messages may arrive before this process has requested a route to any peer.
+    /// A transport that does not listen is not polled before such a request.
     pub listens: bool,
-    /// True if a poll is a system call, so that the BML polls rarely while other transports deliver messages.
+    /// True if a poll is a system call. The BML then polls the transport rarely while other transports deliver messages.
     pub poll_is_syscall: bool,
-    /// True if a message may be accepted before the connection to its peer is made ([`Connections::is_connected`]).
+    /// True if a message may be accepted before the connection to its peer is established ([`Connections::is_connected`]).
     pub connects: bool,
-    /// True if this transport may request overtaking messages a second time ([`Sink::again`]),
-    /// so that a sender must keep the data until the receiver has confirmed them.
+    /// True if this transport may request the data of overtaking messages again ([`Sink::again`]).
+    /// The sender must then leave the data in place until the receiver has confirmed their arrival.
     pub relies_on_senders: bool,
 }
 
 impl Info {
-    /// Returns the constants of a transport in memory: a poll is no system call, it listens, and every peer is connected from the start.
+    /// Returns the properties of a transport in memory: a poll is not a system call, the transport listens, and no connections must be established.
     pub const fn of_memory(name: &'static str, exclusivity: u32, limits: Limits) -> Info {
         Info {
             name,
@@ -105,16 +105,16 @@ impl Info {
     }
 }
 
-/// How a transport accounts for messages that it has accepted and not yet delivered at their destination.
+/// The way in which a transport accounts for messages in flight: accepted, but not delivered at their destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Traffic {
-    /// The transport does not count them.
+    /// The transport does not count messages in flight.
     #[default]
     Uncounted,
-    /// The messages are in memory that the receiver's [`Btl::pending`] checks.
+    /// Messages in flight are in memory that the receiver's [`Btl::pending`] checks.
     InMemory,
-    /// The number of messages that this process has accepted, and the number that it has delivered: summed over all processes of a job,
-    /// the two are equal exactly if no message is in flight.
+    /// The number of messages that this process has accepted, and the number that it has delivered. The sums of the two
+    /// over all processes of a job are equal exactly if no message is in flight.
     Counted { sent: u64, received: u64 },
 }
 
@@ -138,37 +138,37 @@ impl Traffic {
     }
 }
 
-/// The capabilities of a transport; `None` for those that it lacks.
+/// The optional interfaces of a transport; `None` for an interface that the transport does not support.
 #[derive(Clone, Copy, Default)]
 pub struct Capabilities<'a> {
-    /// Single copy from peers.
+    /// Single copies from peers' memory.
     pub single_copy: Option<&'a dyn SingleCopy>,
     /// Accesses to peers' registered memory, executed by the network.
     pub remote_memory: Option<&'a dyn RemoteMemory>,
-    /// Zero-copy sending to a peer whose queue is full.
+    /// Zero-copy sends of long messages in parts, as a peer's queue has space.
     pub lending: Option<&'a dyn Lending>,
-    /// Fragment lengths other than [`Limits::max_send`].
+    /// Fragment lengths other than [`Limits::max_send`], and the eager pipeline.
     pub pipeline: Option<&'a dyn Pipeline>,
-    /// Control of connections that are made, measured, cut and closed.
+    /// Control of connections: bandwidth, establishment, cut, and shutdown.
     pub connections: Option<&'a dyn Connections>,
-    /// Means of waking a sleeping process other than its own doorbell.
+    /// Ways to wake a sleeping process in addition to its own doorbell.
     pub wakeup: Option<&'a dyn Wakeup>,
-    /// How messages in flight are counted.
+    /// The way in which messages in flight are counted.
     pub traffic: Traffic,
 }
 
-/// The bandwidth of a transport without [`Connections`], in Mbit/s.
+/// The assumed bandwidth of a transport without [`Connections`], in Mbit/s.
 const BANDWIDTH: u32 = 1000;
 
 impl Capabilities<'_> {
-    /// Returns the fragment length for `bytes` bytes of a message, within the limits; see [`Pipeline::fragment`].
+    /// Returns the fragment length in bytes for a message of `bytes` bytes, at most [`Limits::max_send`]; see [`Pipeline::fragment`].
     pub fn fragment(&self, limits: &Limits, bytes: u64, packed: bool, alone: bool) -> usize {
         let most = limits.max_send;
         let asked = self.pipeline.map(|all| all.fragment(bytes, packed, alone));
         asked.map_or(most, |len| len.min(most))
     }
 
-    /// Returns the fragment length of the eager pipeline, within the limits; see [`Pipeline::eager_fragment`].
+    /// Returns the fragment length in bytes of the eager pipeline, at most [`Limits::max_send`]; see [`Pipeline::eager_fragment`].
     pub fn eager_fragment(
         &self,
         limits: &Limits,
@@ -180,7 +180,7 @@ impl Capabilities<'_> {
         Some(len.min(limits.max_send))
     }
 
-    /// Returns true unless an accepted message waits for the connection to a peer; see [`Connections::is_connected`].
+    /// Returns false if an accepted message waits for the connection to a peer; see [`Connections::is_connected`].
     pub fn is_connected(&self, to: Endpoint) -> bool {
         self.connections.is_none_or(|all| all.is_connected(to))
     }
@@ -190,14 +190,14 @@ impl Capabilities<'_> {
         (self.connections).map_or(BANDWIDTH, |all| all.bandwidth(to))
     }
 
-    /// Breaks the connection to a peer, if there is one; see [`Connections::cut`].
+    /// Breaks the connection to a peer, if one exists; see [`Connections::cut`].
     pub fn cut(&self, to: Endpoint) {
         if let Some(all) = self.connections {
             all.cut(to);
         }
     }
 
-    /// Ends the connection to a process of another job in order; see [`Connections::disconnect`].
+    /// Disconnects from a process of another job; see [`Connections::disconnect`].
     pub fn disconnect(&self, peer: ProcId) {
         if let Some(all) = self.connections {
             all.disconnect(peer);
@@ -205,15 +205,15 @@ impl Capabilities<'_> {
     }
 }
 
-/// Fragment lengths that suit a transport better than its longest payload.
+/// Fragment lengths of a transport for which [`Limits::max_send`] is not the best length.
 pub trait Pipeline {
-    /// Returns the best fragment length for `bytes` bytes of a message.
-    /// `packed`: the data are not contiguous, so packing a fragment takes longer than copying it;
-    /// `alone`: no other fragments for the same peer are waiting.
+    /// Returns the best fragment length in bytes for a message of `bytes` bytes.
+    /// If `packed` is true, the data are not contiguous, so packing a fragment takes longer than copying it.
+    /// If `alone` is true, no other fragments for the same peer are waiting.
     fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize;
 
-    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes; `None`: use a rendezvous.
-    /// `packed` as for [`Pipeline::fragment`].
+    /// Returns the fragment length of the eager pipeline for a message of `bytes` bytes, or `None` if a rendezvous is better.
+    /// `packed` has the same meaning as in [`Pipeline::fragment`].
     fn eager_fragment(&self, _to: Endpoint, _bytes: u64, _packed: bool) -> Option<usize> {
         None
     }
@@ -221,94 +221,95 @@ pub trait Pipeline {
 
 /// Connections to peers: their state, and the shutdown of the transport.
 pub trait Connections {
-    /// Returns the nominal bandwidth to a peer in Mbit/s; only ratios between transports matter.
+    /// Returns the nominal bandwidth to a peer in Mbit/s. Only the ratios between transports matter.
     fn bandwidth(&self, _to: Endpoint) -> u32 {
         BANDWIDTH
     }
 
-    /// Returns true if no accepted message waits for the connection to a peer. A connection makes progress only while this process calls `progress`.
-    /// A transport for which the result may be false sets [`Info::connects`].
+    /// Returns false if an accepted message waits for the connection to a peer. A connection makes progress only while this process calls `progress`.
+    /// A transport that can return false sets [`Info::connects`].
     fn is_connected(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Returns the name and version of the library that carries the connections, for explanations.
+    /// Returns the name and version of the network library, for explanations to the user.
     fn about(&self) -> Option<String> {
         None
     }
 
-    /// Starts a connection to a peer without a message, if there is none;
-    /// returns true if a connection already exists.
+    /// Starts a connection to a peer without a message, if none exists.
+    /// Returns true if a connection already exists.
     fn open(&self, _to: Endpoint) -> bool {
         true
     }
 
-    /// Returns the network of the connection to a peer, as a user names it: `10.1.0.0/16`.
+    /// Returns the network of the connection to a peer in the user's notation, such as `10.1.0.0/16`.
     fn network(&self, _to: Endpoint) -> Option<String> {
         None
     }
 
-    /// Breaks the connection to a peer at both ends, because its data cannot be trusted; both ends get [`Sink::lost`].
+    /// Breaks the connection to a peer at both ends, because its data cannot be trusted. Both processes receive [`Sink::lost`].
     ///
     /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Waits, for a bounded time, until this process has handed over all accepted messages, because it may not call `progress` for long.
+    /// Waits, up to a time limit, until this process has transmitted all accepted messages; it may not call `progress` for long afterwards.
     fn flush(&self) {}
 
-    /// Flushes as [`Connections::flush`] does, and notifies the peers that this end is not a death.
+    /// Flushes like [`Connections::flush`], and notifies the peers that this process leaves in order and has not failed.
     ///
-    /// Called when all processes of the job have reached their end; dropping a transport without this call does the same.
-    /// The transport may be used again afterwards.
+    /// Called when all processes of the job have reached their end. Dropping a transport without this call does the same.
+    /// The transport can be used again after the call.
     fn shutdown(&self) {}
 
-    /// Disconnects from a process of another job, until a communicator contains it again;
-    /// messages accepted for it still arrive, and messages that it sends are still delivered.
+    /// Disconnects from a process of another job, until a communicator contains the process again.
+    /// Accepted messages to the process still arrive, and messages that it sends are still delivered.
     fn disconnect(&self, _peer: ProcId) {}
 }
 
-/// Means of waking a sleeping process other than its own doorbell.
+/// Ways to wake a sleeping process in addition to its own doorbell.
 pub trait Wakeup {
-    /// Adds the descriptors that become readable when a message has arrived or a refused send may be accepted;
-    /// a transport whose peers ring the process's doorbell adds none.
+    /// Adds the file descriptors that become readable when a message has arrived or a refused send may be accepted.
+    /// A transport whose peers ring this process's doorbell adds none.
     fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>);
 
-    /// Returns the longest sleep, if the descriptors may miss a message; without descriptors, the time between two polls.
+    /// Returns the maximum time to sleep if the descriptors may miss a message. Without descriptors, returns the time between two polls.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
 
-    /// Adds the inboxes, besides the process's own, whose doorbells its peers ring.
+    /// Adds the inboxes, in addition to the process's own, whose doorbells the peers ring.
     fn doorbells(&self, _all: &mut Vec<Held<Inbox>>) {}
 }
 
-/// Segments of this process's memory, to be filled in order.
+/// Segments of this process's memory that are filled one after the other.
 pub type Target<'a> = &'a [&'a [Cell<u8>]];
 
 /// Single copy: reads a peer's memory without the peer's cooperation.
 pub trait SingleCopy {
-    /// Fills the segments of `local`, one after the other, with the bytes of `remote` in the peer's address space.
+    /// Fills the segments of `local`, one after the other, with the bytes of `remote`, regions in the peer's address space.
     ///
-    /// The remote regions carry no safety requirement: a region that the peer does not own results in an error, not in undefined behaviour.
+    /// `remote` has no safety requirement: a region that does not exist in the peer results in an error, not in undefined behaviour.
     fn get(&self, peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError>;
 
-    /// The cooperative copy, if the transport supports it.
+    /// Returns the interface of the cooperative copy, if the transport supports it.
     fn together(&self) -> Option<&dyn CooperativeCopy> {
         None
     }
 }
 
-/// A single copy by receiver and sender at the same time, the receiver from the front and the sender from the back.
+/// A single copy by two processes at the same time: the receiver copies from the front and the sender from the back.
 ///
-/// Neither waits for the other before the last piece is taken. If the sender does not help, the receiver copies everything.
+/// Each side claims one piece after the other, and waits for the other side only after the last piece is claimed.
+/// If the sender does not help, the receiver copies everything.
 pub trait CooperativeCopy {
-    /// Opens a copy of `len` bytes on the receiver's side; `None` if too many copies are open.
-    /// Returns the number that the receiver's request for help carries.
+    /// Opens a cooperative copy of `len` bytes on the receiver's side; `None` if too many copies are open.
+    /// Returns the copy's ID, which the receiver's request for help contains.
     ///
-    /// The receiver must finish it by [`Share::Rest`] or by [`CooperativeCopy::close`].
+    /// The receiver must end the copy by [`Share::Rest`] or by [`CooperativeCopy::close`].
     fn offer(&self, len: usize) -> Option<u32>;
 
-    /// The receiver's part: fills `local` from the front with the bytes of `remote`.
+    /// Executes the receiver's part: fills `local` from the front with the bytes of `remote`.
     fn fetch(
         &self,
         peer: Endpoint,
@@ -318,12 +319,12 @@ pub trait CooperativeCopy {
         share: Share,
     ) -> Fetched;
 
-    /// Ends a copy on the receiver's side:
-    /// takes all remaining pieces so that no process copies them; returns their length in bytes.
+    /// Ends a cooperative copy on the receiver's side:
+    /// claims all remaining pieces so that no process copies them. Returns their total length in bytes.
     fn close(&self, number: u32) -> usize;
 
-    /// The sender's part: writes the pieces of `data` that are not yet taken, from the back, to the regions of `remote`;
-    /// returns the number of bytes.
+    /// Executes the sender's part: writes the unclaimed pieces of `data`, from the back, to the regions of `remote`.
+    /// Returns the number of bytes written.
     fn help(
         &self,
         peer: Endpoint,
@@ -332,40 +333,40 @@ pub trait CooperativeCopy {
         remote: &[Region],
     ) -> Result<usize, GetError>;
 
-    /// Returns true if the sender may still be writing although no piece is left to take.
+    /// Returns true if the sender may still be writing, although all pieces are claimed.
     fn is_helping(&self, peer: Endpoint, number: u32) -> bool;
 }
 
-/// How much of a cooperative copy the receiver copies in one call.
+/// The part of a cooperative copy that the receiver copies in one call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Share {
-    /// The first half, so that sender and receiver copy the same number of bytes.
+    /// The first half, so sender and receiver copy the same number of bytes.
     Half,
-    /// All remaining pieces.
+    /// All unclaimed pieces.
     Rest,
 }
 
-/// State of the receiver's part of a copy after one call.
+/// The result of one call of [`CooperativeCopy::fetch`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetched {
-    /// Number of bytes that this call has taken; they follow those of the previous call.
+    /// Number of bytes that this call has claimed; they follow the bytes of the previous call.
     pub bytes: usize,
-    /// True if some pieces have not been taken by either side;
-    /// if false, the sender copies all bytes that the receiver has not taken.
+    /// True if neither side has claimed some pieces.
+    /// If false, the sender copies all bytes that the receiver has not claimed.
     pub open: bool,
-    /// Result of the read of these `bytes`.
+    /// Result of reading the `bytes` bytes.
     pub result: Result<(), GetError>,
 }
 
-/// Sends long messages piecewise from the sender's memory, so that a full transport makes no copy of them.
+/// Zero-copy sends of long messages in parts: a transport without space makes no copy of the message.
 pub trait Lending {
     /// Sends one active message, marked [`OVERTAKES`](super::OVERTAKES),
     /// as [`Btl::send`] does, with one exception:
-    /// [`SendError::WouldBlock`] may mean that the transport has taken a prefix of the message.
-    /// Then the sender must offer the same message again until it is taken, or call `leave_rest`.
+    /// [`SendError::WouldBlock`] may mean that the transport has accepted a prefix of the message.
+    /// Then the sender must send the same message again until it is accepted, or call `leave_rest`.
     fn lend(&self, to: Endpoint, am: Am, header: Header, data: &[u8]) -> Result<(), SendError>;
 
-    /// Called if the sender will not offer a refused message again:
-    /// if a prefix of the message was taken, the transport copies the rest.
+    /// Called if the sender will not send a refused message again.
+    /// If a prefix of the message was accepted, the transport copies the rest.
     fn leave_rest(&self, to: Endpoint, am: Am, header: Header, data: &[u8]);
 }

@@ -1,15 +1,15 @@
-//! BTL, the byte transfer layer: moves bytes between two processes and nothing more.
+//! BTL, the byte transfer layer: transfers active messages between two processes, without matching.
 //!
-//! A BTL never matches tags.
-//! It carries *active messages*: a small handler number, sixteen bytes of header in two registers, and a payload.
-//! The layer that owns the handler number defines the meaning of a message ([`Family`]).
+//! A BTL does not know tags or communicators.
+//! It transfers *active messages*: a handler number (one byte), a header of sixteen bytes that is passed in two registers, and a payload.
+//! The layer that owns the handler number defines what a message means ([`Family`]).
 //!
-//! Guarantees of every BTL, checked by one test suite:
-//! * messages between one ordered pair of processes are delivered exactly once, in the order of `send` except for those marked [`OVERTAKES`];
-//! * `send` either takes the whole message or returns [`SendError::WouldBlock`] and has taken nothing;
-//! * when `send` returns `Ok`, the payload has been copied and the caller may reuse the memory;
-//! * `progress` never calls the sink re-entrantly, and the slices it delivers live until `deliver` returns;
-//! * [`Sink::lost`] is called once per unreachable peer, after all of its data has been delivered.
+//! Guarantees of every BTL, tested by one test suite:
+//! * messages from one process to another are delivered exactly once, and in the order of `send` except for those marked [`OVERTAKES`];
+//! * `send` accepts the whole message, or returns [`SendError::WouldBlock`] and has accepted nothing;
+//! * when `send` returns `Ok`, the payload has been copied and the caller may reuse its memory;
+//! * `progress` never calls the sink re-entrantly, and the slices that it delivers are valid until `deliver` returns;
+//! * [`Sink::lost`] is called once per unreachable peer, after all messages that arrived from the peer have been delivered.
 
 mod am;
 mod checksum;
@@ -61,34 +61,34 @@ use mpi_base::copy::copy;
 
 pub use mpi_base::proc::ProcId;
 
-/// The handler number of an active message; the owner of its [`Family`] knows the meaning.
+/// The handler number of an active message; the layer that owns the [`Family`] defines its meaning.
 pub type Am = u8;
 
-/// Active messages with this bit may be delivered before or after others;
-/// all other messages keep their order.
+/// Active messages with this bit may be delivered earlier or later than messages sent before or after them.
+/// All other messages are delivered in the order of `send`.
 pub const OVERTAKES: Am = 0x80;
 
-/// Two words that travel with each active message beside its payload.
+/// The header of an active message: two 64-bit words in addition to the payload.
 ///
-/// They are passed by value,
-/// so that the header of a small message is not in memory before it is written to the wire.
+/// The words are passed by value,
+/// so the header of a short message is in registers until it is written to the wire.
 pub type Header = [u64; 2];
 
-/// A BTL's own number for a peer that it reaches.
+/// A BTL's own index of a peer that it reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Endpoint(pub u32);
 
-/// Whether a BTL reaches a peer; if not, the reason, which `mpirun --explain` prints.
+/// The result of a query whether a BTL reaches a peer: the endpoint, or the reason, which `mpirun --explain` prints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reach {
     No(String),
     Yes(Endpoint),
 }
 
-/// Why `send` did not take a message.
+/// The reason why `send` did not accept a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// The queue is full; call `progress` and try again.
+    /// The transport has no space; the caller must call `progress` and try again.
     WouldBlock,
     /// The peer has ended or the connection is broken; this is final.
     PeerGone,
@@ -117,9 +117,9 @@ impl std::error::Error for SendError {}
 pub enum Payload<'a> {
     /// Contiguous bytes.
     Bytes(&'a [u8]),
-    /// Two contiguous runs, one after the other: an upper layer's header and its caller's bytes.
+    /// Two contiguous slices, one after the other: an upper layer's header and its caller's bytes.
     Joined(&'a [u8], &'a [u8]),
-    /// `len` bytes that `fill` writes directly into the transport's buffer, so that a datatype is packed only once.
+    /// `len` bytes that `fill` writes directly into the transport's buffer, so typed data are packed only once.
     Fill {
         len: usize,
         fill: &'a mut dyn FnMut(&mut [u8]),
@@ -127,7 +127,7 @@ pub enum Payload<'a> {
 }
 
 impl Payload<'_> {
-    /// The length in bytes.
+    /// Returns the length of the payload in bytes.
     pub fn len(&self) -> usize {
         match self {
             Payload::Bytes(b) => b.len(),
@@ -136,12 +136,12 @@ impl Payload<'_> {
         }
     }
 
-    /// Returns true if the message has no payload; such a message is sent for its header.
+    /// Returns true if the message has no payload; such a message is sent for its header only.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes the payload to `place`, which has the same length.
+    /// Writes the payload to `place`, which must have the length of the payload.
     #[inline]
     pub fn put(&mut self, place: &mut [u8]) {
         match self {
@@ -156,29 +156,29 @@ impl Payload<'_> {
     }
 }
 
-/// A transport calls [`Sink::begin`] only after this number of bytes of the payload have arrived, so an upper layer's header is complete.
+/// Minimum number of payload bytes that must have arrived before a transport calls [`Sink::begin`]. So an upper layer's header is complete.
 pub const BEGUN: usize = 64;
 
-/// Receives the messages and events that `progress` delivers.
+/// The receiver of the messages and events that `progress` delivers.
 pub trait Sink {
     /// Delivers one active message from `from`; both slices are valid only during the call.
     fn deliver(&self, from: ProcId, am: Am, header: Header, payload: &[u8]);
 
-    /// Announces a long payload that has begun to arrive.
-    /// Returns true to receive it in place, which saves a copy.
+    /// Reports that a long payload has begun to arrive.
+    /// The sink returns true if the transport can write the payload directly to its destination, which saves a copy.
     ///
-    /// If the result is true, the sink has taken `begun`, the beginning of the `len` bytes.
-    /// The transport then offers the rest by [`Sink::land`],
-    /// and calls [`Sink::landed`] in place of `deliver`.
+    /// If the result is true, the sink has copied `begun`, the first of the `len` bytes.
+    /// The transport then passes the rest by [`Sink::land`],
+    /// and calls [`Sink::landed`] instead of `deliver`.
     /// If the result is false, `deliver` delivers the message when it is complete.
     fn begin(&self, _from: ProcId, _am: Am, _header: Header, _len: usize, _begun: &[u8]) -> bool {
         false
     }
 
-    /// Requests the destination of bytes `range` of an announced payload.
+    /// Requests the destination of the bytes `range` of a payload that [`Sink::begin`] has accepted.
     ///
-    /// The sink either calls `fill` once with a slice of that length and returns true,
-    /// or returns false: then the receiver has given the message up, and the rest of the payload is dropped.
+    /// The sink either calls `fill` once with a slice of the range's length and returns true,
+    /// or returns false if the receive was abandoned; then the transport drops the rest of the payload.
     fn land(
         &self,
         _from: ProcId,
@@ -190,21 +190,21 @@ pub trait Sink {
         false
     }
 
-    /// Called when all `len` bytes of a payload are at the destination that [`Sink::land`] gave; replaces `deliver`.
+    /// Called instead of `deliver` when all `len` bytes of a payload are at the destinations that [`Sink::land`] provided.
     fn landed(&self, _from: ProcId, _am: Am, _header: Header, _len: usize) {}
 
-    /// Called when a peer that this process has communicated with is unreachable;
-    /// `why` is a sentence that names both processes.
+    /// Called when a peer with which this process has communicated is unreachable.
+    /// `why` is a sentence that contains the ranks of both processes.
     fn lost(&self, _peer: ProcId, _why: &str) {}
 
     /// Called when a process of another job has closed the connection in order
-    /// while this process still needs it;
-    /// unanswered requests to that process may be sent again, over a new connection.
+    /// although this process still needs it.
+    /// Requests to that process without a reply may be sent again, over a new connection.
     fn parted(&self, _peer: ProcId) {}
 
     /// Called when an overtaking message to `to` that was not copied ([`Info::relies_on_senders`]) may have been lost with a link.
     ///
-    /// A sender that still has the `len` bytes calls `send` with them once. If it sends nothing, the message counts as cancelled.
+    /// A sender that still has the `len` bytes calls `send` with them once. If it does not call `send`, the message counts as cancelled.
     fn again(
         &self,
         _to: ProcId,
@@ -215,7 +215,7 @@ pub trait Sink {
     ) {
     }
 
-    /// Called when one of several links to a peer is lost and the others carry its messages.
-    /// `what` is the text for the user; `None` at the process that does not print it.
+    /// Called when one of several links to a peer is lost and the other links carry the messages to the peer.
+    /// `what` is the text for the user; `None` at a process that does not print it.
     fn link_lost(&self, _peer: ProcId, _what: Option<&str>) {}
 }

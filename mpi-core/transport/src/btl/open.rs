@@ -1,6 +1,6 @@
-//! Opening of transports: the built-in components, and the reasons why a component is unavailable.
+//! Opening of transports: the built-in components, and the reasons why components are unusable.
 //!
-//! An unavailable component is reported with its reason, and the job continues without it.
+//! An unusable component is reported with its reason, and the job continues without it.
 //! A component that the user has named must exist.
 
 use super::decorate::Decorator;
@@ -12,10 +12,10 @@ use mpi_base::param::{ParamError, Params, Selection, SelectionError};
 use std::fmt;
 use std::sync::Arc;
 
-/// The built-in decorators.
+/// The built-in decorators; the first one wraps the transport directly.
 pub static DECORATORS: &[Decorator] = &[fault::DECORATOR, trace::DECORATOR, checksum::DECORATOR];
 
-/// Wraps a transport in the enabled decorators.
+/// Wraps a transport in all enabled decorators; `number` is the transport's index in this process.
 pub(super) fn decorate(
     context: &OpenContext<'_>,
     number: u32,
@@ -26,7 +26,7 @@ pub(super) fn decorate(
     })
 }
 
-/// The built-in components; a new component is a folder and a line in this list.
+/// The built-in components. A new component needs a folder and a line in this list.
 pub static BUILT_IN: &[Component] = &[
     self_::COMPONENT,
     sm::COMPONENT,
@@ -35,19 +35,19 @@ pub static BUILT_IN: &[Component] = &[
     tcp::COMPONENT,
 ];
 
-/// The opened transports of one process, and why the other components are not available.
+/// The opened transports of one process, and the reasons why the other components are unusable.
 pub struct Opened {
     pub btls: Vec<Transport>,
-    /// True if all processes of the job must pass a fence before the first message, because a component has published an address in the modex.
+    /// True if all processes of the job must pass a fence before the first message, because a component publishes an address in the modex.
     pub fence: bool,
     pub refused: Vec<(&'static str, OpenError)>,
-    /// Texts about components that the user has named and whose library cannot be used.
+    /// Warnings about components that the user has named and whose library is unusable.
     pub warnings: Vec<String>,
 }
 
 /// Opens all selected components.
 ///
-/// The error names a component that was selected and does not exist.
+/// Returns an error if the selection contains a component that does not exist.
 pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     let selection = context.params.get(&SELECTION).map_err(SelectError::Param)?;
     let mut known: Vec<&str> = BUILT_IN.iter().map(|component| component.name).collect();
@@ -64,7 +64,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
     };
     for component in BUILT_IN {
         let result = if selection.allows(component.name) {
-            // All processes compute the same result, even those that cannot open their transport.
+            // All processes compute the same value, including those that cannot open their transport.
             opened.fence |= (component.posts)(context);
             (component.open)(context)
         } else {
@@ -73,7 +73,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
         opened.add(context, &selection, component.name, result)?;
     }
     for component in &plugins {
-        // The user has named the component, so all processes of the job execute this code.
+        // All processes have the same selection, so all of them set `fence` here.
         opened.fence = true;
         let result = component.open(context);
         opened.add(context, &selection, component.name(), result)?;
@@ -82,7 +82,7 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
 }
 
 impl Opened {
-    /// Adds the transports of a component, or the reason why it has none.
+    /// Adds the transports of a component, or the reason why it is unusable.
     fn add(
         &mut self,
         context: &OpenContext<'_>,
@@ -121,7 +121,7 @@ fn load_plugins(
     for name in others {
         match plugin::Component::load(name, context) {
             Ok(component) => plugins.push(component),
-            // The later check of the selection reports the missing component.
+            // The check of the selection in `open_all` reports the missing component.
             Err(plugin::FileError::Missing) => {}
             Err(reason) => {
                 return Err(SelectError::Plugin {
@@ -134,8 +134,8 @@ fn load_plugins(
     Ok(plugins)
 }
 
-/// Returns a warning if the user has named a component whose library cannot be used,
-/// because another transport may replace the component unnoticed.
+/// Returns a warning if the user has named a component whose library is unusable,
+/// because otherwise another transport could replace the component without notice.
 fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<String> {
     let is_named = matches!(selection, Selection::Only(_));
     let is_library = matches!(error, OpenError::Library(_) | OpenError::Plugin { .. });
@@ -143,10 +143,10 @@ fn warning(selection: &Selection, name: &str, error: &OpenError) -> Option<Strin
         .then(|| format!("the parameter btl names {name}, which is not used: {error}"))
 }
 
-/// Opens the transports to processes of other jobs (`universe` knows them), the best first.
-/// Each transport publishes its address on this process's card.
+/// Opens the transports to processes of other jobs, in descending order of preference. `universe` contains these processes.
+/// Each transport publishes its address on this process's card in the universe.
 ///
-/// Fails with the error of the last transport if none is available.
+/// Returns the error of the last transport if none can be opened.
 pub fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,
@@ -173,12 +173,12 @@ pub fn open_to_other_jobs(
 
 type OpenAbroad = fn(&Params, &Arc<Universe>) -> Result<Transport, OpenError>;
 
-/// Why the selection of transports is invalid.
+/// The reason why the selection of transports is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SelectError {
-    /// An enabled decorator is not available; running without it would contradict the parameters.
+    /// An enabled decorator is unusable. Running without it would contradict the parameters.
     Decorator(OpenError),
-    /// The file of a transport that the user has named cannot be used.
+    /// The user has named a transport whose plugin file is unusable.
     Plugin {
         name: String,
         reason: plugin::FileError,

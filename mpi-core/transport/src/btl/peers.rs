@@ -1,24 +1,24 @@
-//! Table of peers, by process number.
+//! The table of a transport's peers, by process number.
 //!
-//! Each process of the own job has a fixed entry.
-//! A map leads to the entries of processes of other jobs, which are reused.
-//! So the number of entries is bounded by the maximum number of simultaneous peers.
+//! Each process of this job has a fixed entry.
+//! The entries of processes of other jobs are found through a map, and are reused.
+//! So the number of entries is limited by the maximum number of simultaneous peers.
 
 use super::ProcId;
 use elsa::FrozenVec;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
-/// Peer state of a transport; the entry can be reused for another process.
+/// The state of a peer in a transport; the entry can be reused for another process.
 pub(super) trait Place {
     /// Creates the state of a process without a connection.
     fn of(proc: ProcId) -> Self;
 
-    /// Assigns the entry to another process, or with [`ProcId::MAX`] to no process;
-    /// called only without a connection.
+    /// Assigns the entry to another process; [`ProcId::MAX`] means no process.
+    /// Called only if the entry has no connection.
     fn become_another(&self, proc: ProcId);
 
-    /// The process that the entry belongs to.
+    /// Returns the process to which the entry belongs.
     fn proc(&self) -> ProcId;
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Peers<P> {
 }
 
 impl<P: Place> Peers<P> {
-    /// An empty table for a job of `size` processes.
+    /// Creates an empty table for a job of `size` processes.
     pub fn new(size: u32) -> Peers<P> {
         Peers {
             own: (0..size).map(|_| OnceCell::new()).collect(),
@@ -40,7 +40,7 @@ impl<P: Place> Peers<P> {
         }
     }
 
-    /// Returns the entry of a process, if it has one.
+    /// Returns the entry of a process; `None` if the process has none.
     #[inline]
     pub fn known(&self, proc: ProcId) -> Option<&P> {
         match self.own.get(proc as usize) {
@@ -54,7 +54,7 @@ impl<P: Place> Peers<P> {
         self.others.get(place)
     }
 
-    /// Returns the entry of a process, and creates it if necessary.
+    /// Returns the entry of a process; creates the entry if necessary.
     #[inline]
     pub fn meet(&self, proc: ProcId) -> Option<&P> {
         match self.own.get(proc as usize) {
@@ -79,7 +79,7 @@ impl<P: Place> Peers<P> {
         Some(peer)
     }
 
-    /// Frees the entry of a process of another job to which there is no connection.
+    /// Frees the entry of a process of another job, which must have no connection.
     pub fn forget(&self, proc: ProcId) {
         if let Some(place) = self.places.borrow_mut().remove(&proc) {
             if let Some(peer) = self.others.get(place) {

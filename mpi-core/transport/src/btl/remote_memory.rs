@@ -1,20 +1,20 @@
-//! Access to registered memory of a peer, for transports whose network reads and writes memory without the peer's processor.
+//! Access to a peer's registered memory, for transports whose network reads and writes memory without the peer's processor.
 
 #![allow(unsafe_code)]
 
 use super::get_error::GetError;
 use super::{Endpoint, Region};
 
-/// Memory that was registered for accesses by peers.
+/// The result of registering memory for access by peers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exposed {
-    /// Names the registration in [`RemoteMemory::withdraw`].
+    /// The registration's ID, for [`RemoteMemory::withdraw`].
     pub number: u64,
-    /// The data that a peer needs for an access; only this transport interprets the key.
+    /// The data that a peer needs for an access. Only the transport itself can interpret the key.
     pub key: Vec<u8>,
 }
 
-/// The access rights of peers to registered memory.
+/// The access rights of peers to registered memory of this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rights {
     /// Peers may read the memory.
@@ -23,61 +23,61 @@ pub enum Rights {
     ReadWrite,
 }
 
-/// Part of a peer's registered memory, and local memory of the same length.
+/// A part of a peer's registered memory, and local memory of the same length.
 #[derive(Clone, Copy, Debug)]
 pub struct Span<'a> {
-    /// The key of the registration.
+    /// The key of the peer's registration.
     pub key: &'a [u8],
-    /// Offset of the part in the registered memory.
+    /// Offset of the part in the registered memory, in bytes.
     pub offset: u64,
     /// The local memory.
     pub local: Region,
 }
 
-/// Accesses to a peer's registered memory, executed by the network while both processes do other work.
+/// Access to peers' registered memory, which the network executes while both processes do other work.
 ///
-/// Each access has a number, by which the caller queries its outcome.
+/// Each access has an ID, with which the caller queries the outcome.
 pub trait RemoteMemory {
-    /// Returns the minimum length in bytes of a message for which a registration pays off.
+    /// Returns the minimum length in bytes of a message for which a registration is worthwhile.
     fn shortest(&self) -> usize;
 
-    /// Returns true if the transport reads device memory directly,
-    /// although the engine passes the host memory that represents it
+    /// Returns true if the transport reads device memory directly.
+    /// The engine then passes the host memory that represents the device memory
     /// (`mpi_base::accelerator::twins`).
     fn reads_devices(&self) -> bool {
         false
     }
 
-    /// Registers memory for peers that know its key; `None` if that is not possible.
+    /// Registers memory for access by peers that know its key. Returns `None` if that is impossible.
     ///
     /// # Safety
-    /// The memory is not freed before [`RemoteMemory::withdraw`].
+    /// The memory must not be freed before [`RemoteMemory::withdraw`].
     unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed>;
 
-    /// Ends a registration.
+    /// Ends the registration with the ID `number`.
     fn withdraw(&self, number: u64);
 
-    /// Starts to copy the peer's memory into local memory.
+    /// Starts to copy a part of the peer's memory to local memory. Returns the access's ID.
     ///
     /// # Safety
-    /// Only this read uses `span.local` until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended it.
+    /// Only this read may access `span.local` until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended the read.
     unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError>;
 
-    /// Starts to copy local memory into the peer's memory.
+    /// Starts to copy local memory to a part of the peer's memory. Returns the access's ID.
     /// The end of the write does not imply that the data have arrived ([`RemoteMemory::flush`]).
     ///
     /// # Safety
-    /// `span.local` is neither freed nor written until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended the write.
+    /// `span.local` must be neither freed nor written until [`RemoteMemory::outcome`] or [`RemoteMemory::give_up`] has ended the write.
     unsafe fn write(&self, to: Endpoint, span: Span<'_>) -> Result<u64, GetError>;
 
-    /// Starts a flush. At its end,
+    /// Starts a flush and returns its ID. When the flush ends,
     /// the data of all writes to the peer that had ended before the flush are in the peer's memory.
     fn flush(&self, to: Endpoint) -> Result<u64, GetError>;
 
-    /// Returns whether an ended access succeeded; `None` while it is active.
-    /// Each outcome is returned once.
+    /// Returns true if an access has succeeded, false if it has failed, and `None` while it is active.
+    /// An outcome can be fetched only once.
     fn outcome(&self, access: u64) -> Option<bool>;
 
-    /// Ends an access whose outcome is not needed: waits, for a bounded time, until the network has finished with its memory.
+    /// Ends an access whose outcome is not needed: waits, up to a time limit, until the network no longer accesses the local memory.
     fn give_up(&self, access: u64);
 }

@@ -1,9 +1,9 @@
-//! Trace decorator: records all messages in the Trace Event Format (JSON array), which Perfetto and `chrome://tracing` read.
+//! Trace: a decorator that records all messages in the Trace Event Format (JSON array), which Perfetto and `chrome://tracing` can read.
 //!
-//! Each process writes its own file, named by the parameter and its rank: one event per line, `send` or `deliver`,
+//! Each process writes a file per transport, FILE.RANK.NUMBER.json. Each line is one event, `send` or `deliver`,
 //! with the peer, the active message, its header and length, and the result of a send.
-//! Times are microseconds of the machine's monotonic clock, so the files of one machine can be merged.
-//! The format does not require the closing bracket, so the file of a process that died is valid up to its last line.
+//! Times are in microseconds of the machine's monotonic clock, so files of one machine can be merged.
+//! The format does not require the closing bracket, so the file of a process that died is valid except for an incomplete last line.
 
 use super::decorate::Decorator;
 use super::{
@@ -43,7 +43,7 @@ fn wrap(around: &OpenContext<'_>, number: u32, inner: Transport) -> Result<Trans
         reason: format!("{path}: {error}"),
     })?;
     let mut out = BufWriter::new(file);
-    // A trace that cannot be written must not end the job.
+    // An error is ignored: a trace that cannot be written must not end the job.
     let _ = out.write_all(b"[\n");
     Ok(Box::new(Traced {
         me: around.me,
@@ -109,7 +109,7 @@ impl Btl for Traced {
         self.inner.pending()
     }
 
-    /// Lent buffers are withheld: a lent message would not be traced.
+    /// Withholds lending, because a lent message would not be traced.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             lending: None,

@@ -1,14 +1,14 @@
 //! Node discovery and shared-memory setup for launchers that do not report which ranks share a node.
 //!
-//! Each rank publishes a card: the machine (boot id), the network namespace (abstract sockets end at it), the user,
+//! Each rank publishes a card: the machine (boot ID), the network namespace (which limits abstract sockets), the user,
 //! the name of the rank's socket, a secret, and the processors on which the rank may run.
-//! After the fence every rank reads all cards; ranks with the same machine, namespace and user are local to each other.
-//! The lowest of these ranks creates the node's memory.
-//! It passes the memory to the other ranks over its socket ([`mpi_base::fdpass`]).
-//! Ranks that the launcher has bound compute from the cards the number of ranks on their cores.
+//! After the fence every rank reads all cards. Ranks with equal machine, namespace and user belong to one node.
+//! The lowest of these ranks creates the node's memory
+//! and passes its descriptor to the other ranks through their sockets ([`mpi_base::fdpass`]).
+//! If the launcher has bound the ranks to cores, each rank computes from the cards how many ranks share its cores.
 //!
-//! The resource manager's nodes are not used: several of its nodes may be one machine,
-//! and one of its nodes may consist of several containers.
+//! The nodes of the resource manager are not used: several of them can be on one machine,
+//! and one of them can consist of several containers.
 
 use super::{NodeMembership, Rte, RteError};
 use mpi_base::cpu;
@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 const KEY: &str = "card";
 
-/// Defines the timeout parameter of a component whose ranks use cards.
+/// Defines the parameter of a component for the timeout of [`meet`].
 pub const fn patience(component: &'static str) -> Param<Duration> {
     Param::new(
         "rte",
@@ -41,17 +41,17 @@ struct Card {
     place: Place,
     socket: String,
     key: Key,
-    /// `None` if unknown, or if the list would make the card longer than a line of the launcher's protocol.
+    /// The processors on which the rank may run; `None` if they are unknown, or if the list would make the card longer than a line of the launcher's protocol.
     processors: Option<Vec<usize>>,
 }
 
 /// Maximum length of the processor list on a card, in characters.
 const LIST_MAX: usize = 64;
 
-/// Exclusive upper bound of processor numbers.
+/// Exclusive upper limit of processor numbers.
 const PROCESSORS: usize = 1 << 16;
 
-/// A machine, network namespace and user; ranks with equal values can share memory.
+/// The machine, network namespace and user of a rank. Ranks with equal values can share memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     boot_id: String,
@@ -76,11 +76,11 @@ impl Place {
     }
 }
 
-/// Returns a number that is equal for processes that reach each other by the loopback address, and otherwise equal only by chance.
+/// Returns an ID of the machine. It is equal for processes that can reach each other by the loopback address, and different for others (except by chance).
 pub(crate) fn machine() -> u64 {
     let seed = match Place::here() {
         Ok(place) => format!("{} {}", place.boot_id, place.network),
-        // If the machine is unknown, the process is treated as alone on its machine.
+        // If the machine is unknown, the process is handled as if it were alone on its machine.
         Err(_) => return u64::from(std::process::id()),
     };
     let digest = Sha256::digest(seed);
@@ -89,7 +89,7 @@ pub(crate) fn machine() -> u64 {
     u64::from_le_bytes(first)
 }
 
-/// Returns why this process cannot identify its machine, in which case [`machine`] differs in each process; `None` if it can.
+/// Returns the reason why this process cannot identify its machine ([`machine`] is then different in each process); `None` if it can.
 pub(crate) fn unknown_machine() -> Option<String> {
     let error = Place::here().err()?;
     Some(format!(
@@ -140,7 +140,7 @@ fn system(doing: &str) -> impl FnOnce(io::Error) -> RteError {
     move |error| RteError::System { doing, error }
 }
 
-/// Sets up the shared memory of this node's ranks; collective over the job.
+/// Sets up the shared memory of this node's ranks. All ranks of the job must call it.
 pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteError> {
     let me = rte.identity().rank;
     let key = Key::random().map_err(RteError::Pass)?;
@@ -151,7 +151,7 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
         key,
         processors: cpu::processors(),
     };
-    // Every rank listens before the fence, because the lowest rank is not known yet.
+    // Every rank creates a socket before the fence, because the lowest rank of the node is not known yet.
     let giver = Giver::bind(&card.socket).map_err(RteError::Pass)?;
     rte.put(KEY, &card.to_bytes())?;
     rte.fence()?;
@@ -193,16 +193,16 @@ pub fn meet(rte: &dyn Rte, patience: Duration) -> Result<NodeMembership, RteErro
     })
 }
 
-/// Returns the number of the node's ranks, including this one, that may run on `mine`.
+/// Returns the number of the node's ranks, including this one, that may run on the processors `mine`.
 ///
-/// `None` if the ranks' masks are no restriction (all ranks share all processors), or if the node is oversubscribed.
+/// Returns `None` if the ranks are not bound (all of them may run on all processors), or if the node is oversubscribed.
 fn sharers(mine: Option<&[usize]>, all: &[Option<Vec<usize>>]) -> Option<usize> {
     let sharers = cpu::sharers(mine?, all.iter().map(Option::as_deref));
     let bound = sharers < all.len();
     (bound && all.len() <= cpu::usable_unbound()?).then_some(sharers)
 }
 
-/// For [`crate::fuzz`]: encoding an accepted card and decoding it again gives the same card.
+/// For [`crate::fuzz`]: asserts that an accepted card is equal after encoding and decoding.
 #[cfg(any(test, fuzzing))]
 pub(crate) fn fuzz(bytes: &[u8]) {
     if let Some(card) = Card::parse(bytes) {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Replaces a part of a valid card; if the result is accepted, writing and reading it again gives the same card.
+        /// Replaces a part of a valid card. If the result is accepted, it must be equal after encoding and decoding.
         #[test]
         fn any_bytes_are_a_card_or_none(
             stretch in proptest::collection::vec(proptest::prelude::any::<u8>(), 0..80),

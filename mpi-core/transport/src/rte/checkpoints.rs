@@ -2,27 +2,27 @@
 //!
 //! Only Portcullis's mpirun sends notices, and only
 //! if it was started with a folder for checkpoints;
-//! it announces this in the environment ([`SERVED`]).
+//! mpirun announces this in the environment of the processes ([`SERVED`]).
 //! A process receives notices only
-//! if it has announced that it understands them ([`super::wire::HEARS_CHECKPOINTS`]).
-//! The protocol is that of `mpi_crs::coordinator`.
+//! if it has announced in its greeting that it understands them ([`super::wire::HEARS_CHECKPOINTS`]).
+//! The protocol is described in `mpi_crs::coordinator`.
 
 use super::wire::{CHECKPOINT, Line, Message, hex, unhex};
 
-/// The variable that is `1` in the ranks of a launcher that takes checkpoints.
+/// The environment variable that is `1` in the ranks of a launcher that takes checkpoints.
 pub const SERVED: &str = "PORTCULLIS_CHECKPOINTS";
 
-/// A notice from the launcher to all processes of a job. Each round of agreement has its own number.
+/// A notice from the launcher to all processes of a job. `round` is the number of the agreement to which the notice belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// A checkpoint is requested: each process reports the number of points that it has entered.
+    /// A checkpoint is requested. Each process must report the number of points (possible places for a checkpoint) that it has entered.
     Ask { round: u64 },
-    /// Each process that has not passed this point stops at the point.
+    /// Each process that has not passed the point `point` must stop at this point.
     Target { round: u64, point: u64 },
     /// All processes stop at this point, and the checkpoint is taken there.
     /// If `stop` is true, the job ends after the checkpoint.
     Go { round: u64, point: u64, stop: bool },
-    /// No checkpoint is taken in this round.
+    /// The round is abandoned without a checkpoint.
     Drop { round: u64 },
 }
 
@@ -31,23 +31,23 @@ pub enum Notice {
 pub enum Report {
     /// The program requests a checkpoint.
     Request,
-    /// The number of points entered so far.
+    /// The number of points that the process has entered so far, in reply to `Ask`.
     Entered { round: u64, point: u64 },
-    /// The process will stop at this point.
+    /// The process will stop at the point `point`.
     Agreed { round: u64, point: u64 },
-    /// The process has passed the target; `point` is the number of points entered so far.
+    /// The process has already passed the target. `point` is the number of points that it has entered so far.
     Passed { round: u64, point: u64 },
-    /// Sent by rank 0: the checkpoint of this round is on disk.
+    /// Sent by rank 0: the checkpoint of this round has been written.
     Taken { round: u64, number: u64, bytes: u64 },
     /// Sent by rank 0: the checkpoint was not taken; `why` is a sentence.
     NotTaken { round: u64, why: String },
 }
 
-/// Maximum length of a sentence in a line, in bytes.
+/// Maximum length in bytes of a sentence (`why`) in a line.
 const SENTENCE: usize = 400;
 
 impl Notice {
-    /// Returns the line of the notice.
+    /// Returns the notice as a line of PMI-1.
     pub fn line(self) -> Line {
         let line = |what: &str, round: u64| {
             Line::cmd(CHECKPOINT)
@@ -64,7 +64,7 @@ impl Notice {
         }
     }
 
-    /// Parses a line; `None` if it is not a notice.
+    /// Parses a notice; returns `None` if the message is not a notice.
     pub fn read(message: &Message) -> Option<Notice> {
         let round = number(message, "round")?;
         let point = || number(message, "point");
@@ -86,7 +86,7 @@ impl Notice {
 }
 
 impl Report {
-    /// Returns the line of the report.
+    /// Returns the report as a line of PMI-1.
     pub fn line(&self) -> Line {
         let line = |what: &str| Line::cmd(CHECKPOINT).with("what", what);
         let at = |what: &str, round: &u64, point: &u64| {
@@ -120,7 +120,7 @@ impl Report {
         }
     }
 
-    /// Parses a line; `None` if it is not a report.
+    /// Parses a report; returns `None` if the message is not a report.
     pub fn read(message: &Message) -> Option<Report> {
         let what = message.get("what")?;
         if what == "request" {

@@ -1,13 +1,13 @@
-//! Service names of processes without a launcher, visible to the same user's processes on this machine.
+//! Published service names of processes without a launcher, visible to the same user's processes on this machine.
 //!
-//! A name is a file in a directory that only this user can enter, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
-//! UID is the effective user ID. A program with raised privileges uses only the directory in `/tmp`, since the user that started it
+//! A name is a file in a directory that only this user can access, `$XDG_RUNTIME_DIR/portcullis-names` or `/tmp/portcullis-names-UID`.
+//! UID is the effective user ID. A program with raised privileges uses only the directory in `/tmp`, because the user that started the program
 //! controls the environment variable.
-//! The publisher holds a lock on the file while the name is published,
-//! so a name disappears with its process, however that process ends.
-//! A file that can be locked was left by a dead publisher; a process that finds it removes it.
+//! The publisher holds a lock on the file while the name is published.
+//! So a name becomes invalid with the end of its process, however the process ends.
+//! If a process can lock the file of a name, the publisher has ended; the process then removes the file.
 //! The file contains the port.
-//! It is empty only between its creation and its first write, when the name does not exist yet.
+//! The file is empty only between its creation and its first write; during this time the name does not exist yet.
 
 use super::RteError;
 use mpi_base::{environment, text};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Maximum length of a port name; only this part of a file is read.
+/// Maximum length of a port name in bytes; the rest of a longer file is ignored.
 const LONGEST: u64 = 4096;
 
 /// The names that this process has published.
@@ -30,7 +30,7 @@ pub struct MachineNames {
 }
 
 impl MachineNames {
-    /// Publishes a port under a service name; fails if a living process holds the name.
+    /// Publishes a port under a service name. Fails if a running process has published the name.
     pub fn publish(&self, service: &str, port: &str) -> Result<(), RteError> {
         let folder = folder().map_err(|error| failed("publishing", service, error))?;
         let file = claim(&folder.join(file_name(service)), port)
@@ -40,7 +40,7 @@ impl MachineNames {
         Ok(())
     }
 
-    /// Returns the port of a service, if a living process of this user has published it.
+    /// Returns the port of a service if a running process of this user has published the service.
     pub fn look_up(service: &str) -> Result<Option<String>, RteError> {
         let read = || -> io::Result<Option<String>> {
             let path = folder()?.join(file_name(service));
@@ -50,7 +50,7 @@ impl MachineNames {
                 Err(error) => return Err(error),
             };
             if flock(&file, FlockOperation::NonBlockingLockShared).is_ok() {
-                // The publisher has ended. Another process may have replaced the file meanwhile, so the file is removed only if the path still leads to it.
+                // The publisher has ended. Another process may have replaced the file since it was opened, so the file is removed only if the path still refers to it.
                 remove_if_same(&path, &file);
                 return Ok(None);
             }
@@ -61,7 +61,7 @@ impl MachineNames {
         read().map_err(|error| failed("looking up", service, error))
     }
 
-    /// Withdraws a name; returns false if this process does not hold it.
+    /// Withdraws a name. Returns false if this process has not published it.
     pub fn unpublish(&self, service: &str) -> Result<bool, RteError> {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(file) = held.remove(service) else {
@@ -93,7 +93,7 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
             let why = "another process holds the name";
             return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
         }
-        // The file may have been removed between opening and locking.
+        // The file may have been removed between opening and locking. Then another file must be created.
         if !is_same(path, &file) {
             continue;
         }
@@ -103,8 +103,8 @@ fn claim(path: &Path, port: &str) -> io::Result<File> {
     }
 }
 
-/// Locks a file; fails if its publisher holds the lock.
-/// A reader holds the lock briefly, so this function retries.
+/// Locks a file. Returns false if its publisher holds the lock.
+/// A reader holds the lock for a short time, so this function retries.
 fn lock(file: &File) -> bool {
     const LOOKS: u32 = 20;
     (0..LOOKS).any(|look| {
@@ -115,7 +115,7 @@ fn lock(file: &File) -> bool {
     })
 }
 
-/// Returns true if the path leads to this file.
+/// Returns true if the path refers to this open file.
 fn is_same(path: &Path, file: &File) -> bool {
     match (fs::metadata(path), file.metadata()) {
         (Ok(there), Ok(here)) => (there.dev(), there.ino()) == (here.dev(), here.ino()),
@@ -123,7 +123,7 @@ fn is_same(path: &Path, file: &File) -> bool {
     }
 }
 
-/// Removes the file of a name, which the caller has locked.
+/// Removes the file of a name if the path still refers to it; the caller has locked the file.
 fn remove_if_same(path: &Path, file: &File) {
     if is_same(path, file) {
         // If the removal fails, the next process that finds the file unlocked tries again.
@@ -131,8 +131,8 @@ fn remove_if_same(path: &Path, file: &File) {
     }
 }
 
-/// Returns the directory of this user's names, created if necessary.
-/// A directory that other users could have created or can enter is rejected.
+/// Returns the directory of this user's names; creates it if necessary.
+/// Returns an error if another user owns the directory or can access it.
 fn folder() -> io::Result<PathBuf> {
     let me = rustix::process::geteuid().as_raw();
     let folder = match environment::var("XDG_RUNTIME_DIR").filter(|dir| !dir.is_empty()) {
@@ -157,7 +157,7 @@ fn folder() -> io::Result<PathBuf> {
     Ok(folder)
 }
 
-/// Returns a file name for any service name: the first 48 characters, a 64-bit hash and the length.
+/// Returns the file name for a service name: its first 48 characters, a 64-bit hash, and its length.
 fn file_name(service: &str) -> String {
     const KEPT: usize = 48;
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';

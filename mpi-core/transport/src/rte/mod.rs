@@ -1,23 +1,23 @@
 //! RTE, the run-time environment: process identity, address exchange, and death notices.
 //!
 //! Each component supports one kind of launcher. The first one that finds its launcher is used, without configuration:
-//! * `pmi1`: the PMI-1 wire protocol of our mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
+//! * `pmi1`: the PMI-1 wire protocol of this library's mpirun, Hydra, Slurm's `--mpi=pmi2`, gforker and Flux;
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
-//! * `singleton`: for a process without a launcher; it starts a launcher on its first spawn.
-//!   It refuses if a launcher exists that offers no wire-up,
-//!   because N processes that each believe to be the only one are worse than an error.
+//! * `singleton`: for a process without a launcher; the process starts a launcher when it first spawns other processes.
+//!   It returns an error if a launcher exists that offers no protocol to connect its processes,
+//!   because N processes of which each is rank 0 of 1 would be worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];
-//! * all calls block and are used only at startup, at shutdown and on first contact with a peer,
-//!   never to send a message;
-//! * the loss of the launcher is detected ([`Rte::lost`]), so that no rank is orphaned;
-//! * if the job survives deaths and the launcher reports them,
+//! * all calls may block and are used only at startup, at shutdown and at the first contact with a peer,
+//!   never for sending a message;
+//! * the end of the launcher is detected ([`Rte::lost`]), so no rank continues without a launcher;
+//! * if the job continues after deaths and the launcher reports them,
 //!   each death is reported once ([`Rte::deaths`]);
-//! * [`Rte::node_segment`] gives all ranks of a node the same memory, whichever launcher started them.
+//! * [`Rte::node_segment`] returns the same memory to all ranks of a node, for every launcher.
 //!
-//! The environment is read only through an [`Env`], so that tests can simulate every launcher.
-//! An [`Env`] describes how the launcher started this process; variables that name a file or code are read through [`mpi_base::environment`].
+//! The environment is read only through an [`Env`], so tests can simulate every launcher.
+//! An [`Env`] describes how the launcher has started this process. Variables that name a file or code are read through [`mpi_base::environment`].
 
 pub(crate) mod cards;
 pub mod checkpoints;
@@ -50,14 +50,14 @@ pub use modex::TestModex;
 pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
 pub(crate) use sys::set_variable;
 
-/// The components that may be used.
+/// The parameter that selects the permitted components.
 pub static SELECT: Param<Selection> = Param::selection(
     "rte",
     "",
     "Run-time environments (launcher protocols) that may be used; empty: all that are found",
 );
 
-/// A component of this framework.
+/// A component of the framework for run-time environments.
 pub struct Component {
     pub name: &'static str,
     pub help: &'static str,
@@ -65,7 +65,7 @@ pub struct Component {
     open: fn(&Env, &Params) -> Result<Offer, RteError>,
 }
 
-/// The result of a component's search for its launcher.
+/// The result of a component's search for its launcher: the connection, or the reason why there is none.
 enum Offer {
     Here(Box<dyn Rte>),
     NotHere(String),
@@ -77,13 +77,13 @@ pub static BUILT_IN: &[Component] = &[pmi1::COMPONENT, pmix::COMPONENT, singleto
 /// The identity of this process within its job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// The name of the job, unique among all jobs of this machine, past and present.
+    /// The name of the job. It is unique among all present and past jobs of this machine.
     pub job: String,
     pub rank: u32,
     pub size: u32,
-    /// The number of this process's program within the job, `MPI_APPNUM`.
+    /// The index of this process's program in the job, `MPI_APPNUM`.
     pub appnum: Option<u32>,
-    /// `MPI_UNIVERSE_SIZE`.
+    /// The value of `MPI_UNIVERSE_SIZE`, if the launcher provides it.
     pub universe_size: Option<u32>,
     /// True if `MPI_Comm_spawn` started this job.
     pub spawned: bool,
@@ -92,9 +92,9 @@ pub struct Identity {
 /// The shared memory of this node, and this rank's position in that memory.
 #[derive(Debug)]
 pub struct NodeMembership {
-    /// This process's claimed rank in the memory that `mpi_base::node::Node::create` has made.
+    /// The claim of this rank on its part of the memory that `mpi_base::node::Node::create` has created.
     pub place: Claim,
-    /// Job ranks, indexed by local rank.
+    /// The job ranks of the node's processes, indexed by local rank.
     pub local_ranks: Vec<u32>,
     /// The number of local ranks that may run on this process's cores, if known; see [`mpi_base::cpu`].
     pub sharers: Option<usize>,
@@ -104,7 +104,7 @@ pub struct NodeMembership {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     Launcher,
-    /// Another rank, if the launcher names it; reported by launchers that do not end the job themselves.
+    /// Another rank has died, `None` if the launcher does not report which. Only launchers that do not end the job themselves report this.
     Rank(Option<u32>),
 }
 
@@ -118,9 +118,9 @@ impl fmt::Display for Lost {
     }
 }
 
-/// Returns `MPI_UNIVERSE_SIZE` under our mpirun, for a job of `size` processes on hosts with `slots` slots.
+/// Returns `MPI_UNIVERSE_SIZE` under the mpirun of this library, for a job of `size` processes on hosts with `slots` slots.
 ///
-/// If the job occupies all slots, its spawned processes are placed as if no process were running, so a further `slots` processes fit.
+/// If the job occupies all slots, mpirun places spawned processes as if no process were running, so `slots` more processes fit.
 pub fn universe_of(slots: usize, size: usize) -> usize {
     match slots > size {
         true => slots,
@@ -128,33 +128,33 @@ pub fn universe_of(slots: usize, size: usize) -> usize {
     }
 }
 
-/// The launcher, as seen by one of its processes.
+/// The interface to the launcher, as one of its processes sees it.
 pub trait Rte: Send + Sync {
     /// Returns the name of the component.
     fn component(&self) -> &'static str;
 
-    /// Returns the identity of this process; it never changes.
+    /// Returns the identity of this process, which is constant.
     fn identity(&self) -> &Identity;
 
-    /// Publishes bytes to the other processes of the job; they become readable after the next fence. Each key may be put once.
+    /// Publishes `value` under `key` for the other processes of the job, which can read it after the next fence. Each key may be published once.
     fn put(&self, key: &str, value: &[u8]) -> Result<(), RteError>;
 
     /// Waits until all processes of the job have called `fence`.
     fn fence(&self) -> Result<(), RteError>;
 
-    /// Returns what `rank` has put under `key`.
+    /// Returns the value that `rank` has published under `key`.
     fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError>;
 
-    /// Returns the memory of this node; collective over the job, called once.
+    /// Returns the shared memory of this node. All processes of the job must call it, exactly once.
     fn node_segment(&self) -> Result<NodeMembership, RteError>;
 
-    /// Returns the loss that prevents this process from continuing, if one occurred before `finalize`.
+    /// Returns the loss that prevents this process from continuing, if one occurred before `finalize`; otherwise `None`.
     fn lost(&self) -> Option<Lost>;
 
     /// Returns the deaths since the last call, in the order in which the launcher reported them.
     ///
-    /// Does not wait. The call costs a system call if the launcher reports deaths,
-    /// so waiting threads use it and the poll loop does not.
+    /// Does not wait. If the launcher reports deaths, the call costs a system call,
+    /// so waiting threads use it and the polling loop does not.
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }
@@ -164,8 +164,8 @@ pub trait Rte: Send + Sync {
         false
     }
 
-    /// Returns the notices about checkpoints since the last call.
-    /// Does not wait; costs a system call, as [`Rte::deaths`] does.
+    /// Returns the notices about checkpoints since the last call, in order.
+    /// Does not wait. The call costs a system call, like [`Rte::deaths`].
     fn checkpoint_notices(&self) -> Vec<checkpoints::Notice> {
         Vec::new()
     }
@@ -178,43 +178,43 @@ pub trait Rte: Send + Sync {
         Err(self.lacks("place where names are published"))
     }
 
-    /// Returns the port that was published for a service.
+    /// Returns the port that was published under a service name; `None` if there is none.
     fn lookup(&self, _service: &str) -> Result<Option<String>, RteError> {
         Err(self.lacks("place where names are published"))
     }
 
-    /// Withdraws a service name; returns false if it is not published.
+    /// Withdraws a service name. Returns false if it is not published.
     fn unpublish(&self, _service: &str) -> Result<bool, RteError> {
         Err(self.lacks("place where names are published"))
     }
 
-    /// Starts a child job, completely or not at all.
+    /// Starts a child job. Either all its processes are started, or none.
     fn spawn(&self, request: &SpawnRequest) -> Result<(), RteError> {
         self.spawn_job(request).map(drop)
     }
 
-    /// Like [`Rte::spawn`]; returns the name of the new job ([`Identity::job`] of its processes), if the launcher reports it.
+    /// Starts a child job like [`Rte::spawn`]. Returns the name of the new job ([`Identity::job`] of its processes) if the launcher reports it.
     fn spawn_job(&self, _request: &SpawnRequest) -> Result<Option<String>, RteError> {
         Err(self.lacks("way to start processes while a job runs"))
     }
 
-    /// Returns the jobs that failed to start after [`Rte::spawn_job`] had returned, with reasons.
+    /// Returns the jobs that failed to start after [`Rte::spawn_job`] had returned, with the reasons.
     /// Each job is returned once.
     /// Does not wait.
     fn failed_spawns(&self) -> Vec<FailedSpawn> {
         Vec::new()
     }
 
-    /// Reports the other jobs that this process is connected to, by their [numbers](crate::universe::job_number):
-    /// the launcher ends connected jobs together.
+    /// Reports to the launcher the other jobs to which this process is connected, by their [numbers](crate::universe::job_number).
+    /// The launcher ends connected jobs together.
     fn tell_connections(&self, _jobs: &[u64]) {}
 
-    /// Returns the value that the parent has left for this job under a key ([`SpawnRequest::left`]).
+    /// Returns the value that the parent job has stored for this job under a key ([`SpawnRequest::left`]).
     fn left_by_parent(&self, _key: &str) -> Option<String> {
         None
     }
 
-    /// Returns the error for a service that this launcher does not offer.
+    /// Returns the error for a service that this launcher does not support.
     fn lacks(&self, what: &'static str) -> RteError {
         RteError::Lacks {
             component: self.component(),
@@ -222,26 +222,26 @@ pub trait Rte: Send + Sync {
         }
     }
 
-    /// Unregisters from the launcher: from now on this process may end with any exit code.
+    /// Unregisters from the launcher. Afterwards this process may end with any exit code.
     fn finalize(&self) -> Result<(), RteError>;
 
-    /// Ends the whole job, and always this process.
+    /// Ends the whole job, and in any case this process.
     fn abort(&self, code: i32, message: &str) -> !;
 }
 
-/// The environment variables that a component may read.
+/// The environment variables from which a component recognises its launcher.
 #[derive(Clone, Debug, Default)]
 pub struct Env {
     values: HashMap<String, OsString>,
 }
 
 impl Env {
-    /// Copies the environment, so that later changes by the program have no effect.
+    /// Copies the environment of this process, so later changes by the program have no effect.
     pub fn of_this_process() -> Env {
         environment::of_launch().collect()
     }
 
-    /// Returns the value of a variable, if it is set and valid UTF-8.
+    /// Returns the value of a variable; `None` if it is not set or not valid UTF-8.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.values.get(name).and_then(|value| value.to_str())
     }
@@ -251,7 +251,7 @@ impl Env {
         self.values.contains_key(name)
     }
 
-    /// Returns the value of a variable that must be a whole number if it is set.
+    /// Returns the value of a variable. Returns an error if the variable is set but is not a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u32>, RteError> {
         let Some(value) = self.values.get(name) else {
             return Ok(None);
@@ -277,9 +277,9 @@ impl FromIterator<(OsString, OsString)> for Env {
     }
 }
 
-/// Returns true if a launcher has started this process or an ancestor, judging by the variables that launchers set.
+/// Returns true if a variable is set that launchers set for their processes. Then a launcher has started this process or an ancestor.
 ///
-/// The test is cheap, for code that runs before initialization.
+/// The test is fast, for code that runs before initialization.
 /// A true result does not imply that a component is available.
 pub fn is_launched() -> bool {
     ["PMI_FD", "PMI_PORT", "PMIX_RANK"]
@@ -287,10 +287,10 @@ pub fn is_launched() -> bool {
         .any(mpi_base::environment::is_set)
 }
 
-/// The component in use, and why the components before it were rejected.
+/// The component in use, and the reasons why components before it were rejected.
 pub struct Opened {
     pub rte: Box<dyn Rte>,
-    /// Components that were tried before the one in use, each with the reason for its rejection.
+    /// Components that were tried before the used one, each with the reason for its rejection.
     pub rejected: Vec<(&'static str, String)>,
 }
 
@@ -315,7 +315,7 @@ pub fn open(env: &Env, params: &Params) -> Result<Opened, RteError> {
     Err(RteError::NoLauncher { rejected })
 }
 
-/// Why a launcher could not be found or a request to it failed.
+/// The reason why no launcher was found, or why a request to the launcher failed.
 #[derive(Debug)]
 pub enum RteError {
     /// The launcher has set a variable to an invalid value.
@@ -328,10 +328,10 @@ pub enum RteError {
         rank: u32,
         size: u32,
         pid: u32,
-        /// The program of the process registered as this rank, while that process is alive.
+        /// The program of the process that is registered as this rank, if this process is running.
         program: Option<String>,
     },
-    /// A launcher started several processes without wire-up.
+    /// A launcher has started several processes but offers no protocol to connect them.
     NoWireUp {
         launcher: &'static str,
         size: u32,
@@ -341,7 +341,7 @@ pub enum RteError {
     NoLauncher {
         rejected: Vec<(&'static str, String)>,
     },
-    /// The launcher's end of the connection has closed.
+    /// The launcher has closed the connection.
     LauncherLost {
         doing: String,
     },
@@ -350,18 +350,18 @@ pub enum RteError {
         doing: String,
         reason: WireError,
     },
-    /// A PMIx launcher has started this process, but its library cannot be loaded.
+    /// A PMIx launcher has started this process, but libpmix cannot be loaded.
     NoPmix {
         namespace: String,
         rank: u32,
         reasons: Vec<String>,
     },
-    /// A PMIx launcher has started this process, and its program runs with raised privileges (set-user-ID).
+    /// A PMIx launcher has started this process, but the program has raised privileges (set-user-ID), so libpmix is not loaded.
     Raised {
         namespace: String,
         rank: u32,
     },
-    /// A PMIx launcher does not report the job size, or reports one that is too small for this rank.
+    /// The PMIx launcher reports no job size, or a size that is too small for this rank.
     NoSize {
         namespace: String,
         rank: u32,
@@ -385,16 +385,16 @@ pub enum RteError {
     NotStarted {
         why: String,
     },
-    /// The launcher does not offer this service.
+    /// The launcher does not support this service.
     Lacks {
         component: &'static str,
         what: &'static str,
     },
-    /// The protocol cannot carry this key.
+    /// The launcher's protocol cannot transfer this key.
     BadKey {
         key: String,
     },
-    /// A value read back is not in the format of [`Rte::put`].
+    /// A received value does not have the format that [`Rte::put`] writes.
     Garbled {
         key: String,
         rank: u32,

@@ -1,4 +1,4 @@
-//! The launcher's key-value store as the modex of the transports.
+//! The launcher's key-value store as the modex (address exchange) of the transports.
 
 use super::Rte;
 use crate::btl::{Modex, ProcId};
@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-/// A modex over a launcher that lives as long as the process.
+/// A modex that uses the launcher's key-value store.
 pub struct RteModex(pub &'static dyn Rte);
 
 impl Modex for RteModex {
@@ -26,13 +26,13 @@ impl Modex for RteModex {
 #[derive(Clone, Debug, Default)]
 pub struct TestModex(Arc<Mutex<Values>>);
 
-/// Values by rank and key.
+/// The published values by rank and key.
 #[cfg(any(test, feature = "testing"))]
 type Values = HashMap<(ProcId, String), Vec<u8>>;
 
 #[cfg(any(test, feature = "testing"))]
 impl TestModex {
-    /// Returns the view that one rank has of the modex.
+    /// Returns the modex as the rank `me` sees it.
     pub fn of(&self, me: ProcId) -> Arc<dyn Modex> {
         Arc::new(RankModex(self.clone(), me))
     }

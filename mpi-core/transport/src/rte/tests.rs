@@ -1,4 +1,4 @@
-//! Tests of launcher detection, and of the errors for an incomplete environment.
+//! Tests of the detection of launchers, and of the errors for an incomplete environment.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn a_launcher_that_gives_no_wire_up_is_refused_in_one_sentence() {
     );
     assert!(opened(&[("OMPI_COMM_WORLD_SIZE", "2")]).is_err());
     assert!(opened(&[("OMPI_COMM_WORLD_SIZE", "1")]).is_ok());
-    // A child of a rank that Slurm launched with wire-up.
+    // A child process of a rank that Slurm started with PMI.
     assert!(opened(&[("SLURM_STEP_NUM_TASKS", "4"), ("PMI_FD", "999999")]).is_ok());
 }
 

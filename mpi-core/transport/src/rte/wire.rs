@@ -1,103 +1,103 @@
-//! The PMI-1 wire protocol, for both ends: lines of `key=value` words over a stream socket.
+//! The PMI-1 wire protocol, for clients and servers: lines of `key=value` words over a stream socket.
 //!
-//! A message is `cmd=NAME key=value key=value\n`; keys end at `=`, values at a space or the end of the line,
-//! and a backslash keeps the character after it in the value.
-//! PMI-1 has no standard; this module follows what Hydra, Slurm, gforker and Flux do:
+//! A message is `cmd=NAME key=value key=value\n`. A key ends at `=`, a value at a space or the end of the line,
+//! and the character after a backslash belongs to the value.
+//! PMI-1 has no standard. This module does what Hydra, Slurm, gforker and Flux do:
 //! * keys are in any order, and unknown keys are ignored;
-//! * a value is never empty and never contains a space, a newline or a NUL, so binary values are sent as [`hex`]; other bytes are sent unchanged, UTF-8 or not;
-//! * a whole line stays below 1024 bytes, because Slurm reads one `read()` of that size as one request;
-//! * a reply without `rc` reports success, since old servers never send it.
+//! * a value is never empty and never contains a space, a newline or a NUL, so binary values are sent as [`hex`]; all other bytes are sent unchanged, even if they are not UTF-8;
+//! * a line is shorter than 1024 bytes, because Slurm treats the result of one `read()` of this size as one request;
+//! * a reply without `rc` reports success, because old servers never send `rc`.
 //!
-//! Received values are kept unchanged, backslashes included,
-//! so a client gets exactly the bytes that another client put.
+//! Received values are not changed, and retain their backslashes,
+//! so a client receives exactly the bytes that another client has stored.
 //!
-//! In the lines of a spawn request a value extends to the end of its line.
+//! In the lines of a spawn request, a value extends to the end of its line.
 //! A value with a newline is sent as [`hex`] under the key `KEY.hex`
-//! to a server that has announced [`TAKES_HEX`]; it cannot be sent to other servers.
+//! if the server has announced [`TAKES_HEX`]; it cannot be sent to other servers.
 //!
-//! No sequence of bytes from the other side makes this module panic or allocate without bound.
+//! No received bytes can make this module panic or allocate memory without a limit.
 
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Maximum length of a received line; Hydra's clients may send lines much longer than [`SEND_MAX`].
+/// Maximum length of a received line in bytes. Clients of Hydra can send lines that are much longer than [`SEND_MAX`]:
 ///
-/// The kernel accepts program arguments of up to 128 KiB;
-/// in hexadecimal digits such an argument is twice as long.
+/// the kernel accepts program arguments of up to 128 KiB,
+/// and as hexadecimal digits such an argument is twice as long.
 pub const LINE_MAX: usize = 512 * 1024;
 
-/// Maximum length of a sent line, newline included.
+/// Maximum length of a sent line in bytes, including the newline.
 pub const SEND_MAX: usize = 1023;
 
-/// Maximum length of a value, so that it fits a line of [`SEND_MAX`] with its keys.
+/// Maximum length of a value in bytes, so that it fits into a line of [`SEND_MAX`] bytes together with the keys.
 pub const VALUE_MAX: usize = 900;
 
-/// Limits that every server reports in reply to `get_maxes`.
+/// Maximum length of a KVS name in bytes. Every server reports this and the following limits in reply to `get_maxes`.
 pub const KVSNAME_MAX: usize = 256;
 /// Maximum length of a key in bytes.
 pub const KEY_MAX: usize = 64;
 
-/// A notice from the server, sent without a request: `cmd=process_died job=KVSNAME rank=RANK`.
+/// The command of a death notice, which the server sends without a request: `cmd=process_died job=KVSNAME rank=RANK`.
 ///
-/// Only our own mpirun sends this notice, only if the job survives deaths,
+/// Only the mpirun of this library sends this notice, only if the job continues after deaths,
 /// and only to clients that have sent [`HEARS_DEATHS`].
 /// With `left=1` the process has not died but has sent `finalize`.
-/// In both cases its peers get no more messages from it.
-/// The notice may occur between any two lines, hence also before the reply that a client waits for.
+/// In both cases the process sends no more messages to its peers.
+/// The notice may occur between any two lines, even before the reply for which a client waits.
 pub const DEATH: &str = "process_died";
 
-/// The key of `init` whose value `1` announces that the client understands [`DEATH`].
+/// The key of `init` with which a client announces, by the value `1`, that it understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
-/// The notice that a spawned job has failed: `cmd=spawn_failed job=KVSNAME why=HEX`.
+/// The command of a notice that a spawned job has failed: `cmd=spawn_failed job=KVSNAME why=HEX`.
 ///
-/// The spawned job will never connect to its parent, and none of its processes is left.
-/// Only our own mpirun sends this notice,
+/// The spawned job will never connect to its parent, and all its processes have ended.
+/// Only the mpirun of this library sends this notice,
 /// and only to a process whose spawn request contained [`HEARS_FAILURE`].
 pub const SPAWN_FAILED: &str = "spawn_failed";
 
-/// The key that a process adds, with the value `1`, to its spawn request if it understands [`SPAWN_FAILED`].
+/// The key that a process adds, with the value `1`, to its spawn request to announce that it understands [`SPAWN_FAILED`].
 pub const HEARS_FAILURE: &str = "PORTCULLIS_hears_failure";
 
-/// Notices and reports about checkpoints, in both directions and without replies ([`super::checkpoints`]).
+/// The command of notices and reports about checkpoints. They are sent in both directions and have no replies ([`super::checkpoints`]).
 pub const CHECKPOINT: &str = "checkpoint";
 
-/// The key of `init` whose value `1` announces that the client understands notices about checkpoints.
+/// The key of `init` with which a client announces, by the value `1`, that it understands notices about checkpoints.
 pub const HEARS_CHECKPOINTS: &str = "portcullis_checkpoints";
 
-/// A line from this library to our own mpirun, without a reply, when its connections change:
-/// `cmd=connections jobs=NUMBER,NUMBER` with the [numbers](crate::universe::job_number) of the
-/// other jobs that this process is connected to, or `jobs=none`.
+/// The command of a report from a process to this library's mpirun when the process's connections change. It has no reply:
+/// `cmd=connections jobs=NUMBER,NUMBER` contains the [numbers](crate::universe::job_number) of the
+/// other jobs to which this process is connected, or `jobs=none`.
 pub const CONNECTIONS: &str = "connections";
 
-/// The value of `jobs` if there are no other jobs, since no value may be empty.
+/// The value of `jobs` if there are no other jobs, because a value must not be empty.
 pub const NO_JOBS: &str = "none";
 
-/// The key of the reply to `init` whose value `1` announces that the server accepts hexadecimal values, marked by [`HEX_SUFFIX`], in a spawn request.
+/// The key in the reply to `init` with which a server announces, by the value `1`, that it accepts hexadecimal values in a spawn request (marked by [`HEX_SUFFIX`]).
 pub const TAKES_HEX: &str = "portcullis_hex";
 
-/// Suffix of the key of a hexadecimal value.
+/// The suffix of a key whose value is hexadecimal.
 pub const HEX_SUFFIX: &str = ".hex";
 
-/// Why received bytes, or a message to be sent, are invalid in PMI-1.
+/// The reason why received bytes, or a message to be sent, are invalid in PMI-1.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WireError {
-    /// More bytes than [`LINE_MAX`] without a newline.
+    /// More than [`LINE_MAX`] bytes were received without a newline.
     LineTooLong { len: usize },
-    /// A line that does not begin with `cmd=`.
+    /// The line does not begin with `cmd=`.
     NotAMessage { line: String },
-    /// A message of another kind than expected.
+    /// The command of the message is not the expected one.
     Unexpected { wanted: String, line: String },
-    /// A message without a key it must have.
+    /// The message lacks a mandatory key.
     Missing { key: String, line: String },
-    /// A key whose value is not a number.
+    /// The value of the key is not a number.
     NotANumber { key: String, value: String },
-    /// A value with other characters than hexadecimal digits.
+    /// The value of the key contains characters other than hexadecimal digits.
     NotHex { key: String },
-    /// The other side replied with an error code.
+    /// The server has replied with an error code.
     Refused { request: String, answer: String },
-    /// A value that this protocol cannot carry.
+    /// The value cannot be transferred by this protocol.
     Unsendable { key: String, value: String },
 }
 
@@ -143,7 +143,7 @@ impl fmt::Display for WireError {
 
 impl std::error::Error for WireError {}
 
-/// Returns a received line in printable form.
+/// Returns a received line as printable text.
 pub fn shown(line: &[u8]) -> String {
     const SHOWN: usize = 200;
     let begin = OsStr::from_bytes(&line[..line.len().min(SHOWN)]);
@@ -163,7 +163,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Parses one line, without its newline.
+    /// Parses a line, which must not contain its newline.
     pub fn parse(line: &[u8]) -> Result<Message, WireError> {
         let message = Message {
             line: shown(line),
@@ -180,12 +180,12 @@ impl Message {
         self.get("cmd").unwrap_or_default()
     }
 
-    /// Returns the line, shortened, for error texts.
+    /// Returns the line, shortened for error texts.
     pub fn shown(&self) -> &str {
         &self.line
     }
 
-    /// Returns the bytes of a value; the first one if the key occurs twice.
+    /// Returns the value of a key as bytes; the first value if the key occurs twice.
     pub fn bytes(&self, key: &str) -> Option<&[u8]> {
         let mut words = self.words.iter();
         words
@@ -193,17 +193,17 @@ impl Message {
             .map(|(_, value)| value.as_slice())
     }
 
-    /// Returns a value as text; `None` also if it is not UTF-8.
+    /// Returns the value of a key as text; `None` if the key is missing or the value is not UTF-8.
     pub fn get(&self, key: &str) -> Option<&str> {
         std::str::from_utf8(self.bytes(key)?).ok()
     }
 
-    /// Returns the bytes of a mandatory value.
+    /// Returns the value of a mandatory key as bytes.
     pub fn need_bytes(&self, key: &str) -> Result<&[u8], WireError> {
         self.bytes(key).ok_or_else(|| self.missing(key))
     }
 
-    /// Returns a mandatory value that must be text.
+    /// Returns the value of a mandatory key as text.
     pub fn need(&self, key: &str) -> Result<&str, WireError> {
         self.get(key).ok_or_else(|| self.missing(key))
     }
@@ -215,7 +215,7 @@ impl Message {
         }
     }
 
-    /// Returns a mandatory value that must be a whole number.
+    /// Returns the value of a mandatory key as a whole number.
     pub fn number(&self, key: &str) -> Result<i64, WireError> {
         let value = self.need(key)?;
         value.parse().map_err(|_| WireError::NotANumber {
@@ -224,7 +224,7 @@ impl Message {
         })
     }
 
-    /// Returns true if a reply reports success: `rc=0`, or no `rc` at all, and not Slurm's `info=fail`.
+    /// Returns true if a reply reports success: `rc=0` or no `rc`, and not Slurm's `info=fail`.
     pub fn succeeded(&self) -> bool {
         matches!(self.get("rc"), None | Some("0")) && self.get("info") != Some("fail")
     }
@@ -242,7 +242,7 @@ fn words(line: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
             return words;
         };
         let (key, after) = (&rest[..sign], &rest[sign + 1..]);
-        // A word without "=" is skipped; the key is the word directly before the sign.
+        // A word without "=" is skipped: the key is the word immediately before "=".
         let key = key.rsplit(|&byte| byte == b' ').next().unwrap_or(key);
         let end = end_of_value(after);
         let mut value = &after[..end];
@@ -267,7 +267,7 @@ fn end_of_value(bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// Builder of a message to send.
+/// The builder of a message to send.
 #[derive(Clone, Debug)]
 pub struct Line {
     name: String,
@@ -276,7 +276,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// Starts a message with this command.
+    /// Starts a message with the command `name`.
     pub fn cmd(name: &str) -> Line {
         Line {
             name: name.into(),
@@ -290,15 +290,15 @@ impl Line {
         &self.name
     }
 
-    /// Adds `key=value`.
+    /// Adds the word `key=value`.
     pub fn with(self, key: &str, value: impl fmt::Display) -> Line {
         self.with_bytes(key, value.to_string().as_bytes())
     }
 
-    /// Adds `key=value`; the value may consist of any bytes that the protocol can carry.
+    /// Adds the word `key=value`. The value may contain all bytes that the protocol can transfer.
     pub fn with_bytes(mut self, key: &str, value: &[u8]) -> Line {
-        // A value ends at the space after it;
-        // a lone backslash at the end of the value would escape that space.
+        // A value ends at the space behind it.
+        // A single backslash at the end of the value would escape this space.
         let fits = end_of_value(&[value, b" "].concat()) == value.len();
         if value.is_empty() || !fits || value.contains(&b'\n') || value.contains(&0) {
             self.bad.get_or_insert((key.into(), shown(value)));
@@ -310,7 +310,7 @@ impl Line {
         self
     }
 
-    /// Returns the bytes to send, newline included, of any length. For servers only: their clients read lines of any length.
+    /// Returns the bytes to send, including the newline; their length is not limited. Only for servers, because clients can read lines of any length.
     pub fn finish(self) -> Result<Vec<u8>, WireError> {
         if let Some((key, value)) = self.bad {
             return Err(WireError::Unsendable { key, value });
@@ -320,7 +320,7 @@ impl Line {
         Ok(bytes)
     }
 
-    /// Returns the bytes to send for a client; fails if they exceed [`SEND_MAX`].
+    /// Returns the bytes to send for a client. Returns an error if they exceed [`SEND_MAX`].
     pub fn finish_short(self) -> Result<Vec<u8>, WireError> {
         let bytes = self.finish()?;
         if bytes.len() > SEND_MAX {
@@ -338,7 +338,7 @@ impl Line {
 #[derive(Debug, Default)]
 pub struct Lines {
     bytes: Vec<u8>,
-    /// Length of the prefix of `bytes` without a newline.
+    /// Length of the prefix of `bytes` that is known to contain no newline.
     searched: usize,
 }
 
@@ -348,7 +348,7 @@ impl Lines {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Returns the next complete line without its newline.
+    /// Returns the next complete line without its newline; `None` if no complete line was received.
     pub fn next_line(&mut self) -> Result<Option<Vec<u8>>, WireError> {
         match self.bytes[self.searched..]
             .iter()
@@ -387,7 +387,7 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Decodes hexadecimal digits; `None` if the text is not valid.
+/// Decodes hexadecimal digits. Returns `None` if the text contains other characters or an odd number of digits.
 pub fn unhex(text: impl AsRef<[u8]>) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|value| value as u8);
     let text = text.as_ref();

@@ -1,4 +1,4 @@
-//! A process's card for processes of other jobs: one key and value per transport.
+//! The card of a process for processes of other jobs: one key and value per transport.
 //!
 //! ```text
 //! entries u8 | (key length u8 | key | value length u16 | value) ...
@@ -8,16 +8,16 @@
 
 use std::fmt;
 
-/// A list of keys and values.
+/// A list of keys and values, such as the addresses of a process's transports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Card(Vec<(String, Vec<u8>)>);
 
-/// Maximum number of entries of a card, and the maximum lengths of a key and of a value.
+/// Maximum number of entries on a card, and the maximum lengths of a key and of a value in bytes.
 const ENTRIES: usize = u8::MAX as usize;
 const KEY: usize = u8::MAX as usize;
 const VALUE: usize = u16::MAX as usize;
 
-/// Why a card cannot take an entry. Other jobs cannot reach a transport without an entry.
+/// The reason why a card cannot contain an entry. Without its entry, other jobs cannot reach a transport.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CardError {
     /// The card has the maximum number of entries.
@@ -44,7 +44,7 @@ impl fmt::Display for CardError {
 impl std::error::Error for CardError {}
 
 impl Card {
-    /// Adds or replaces an entry.
+    /// Adds an entry, or replaces the value of an existing key.
     pub fn put(&mut self, key: &str, value: &[u8]) -> Result<(), CardError> {
         if key.len() > KEY || value.len() > VALUE {
             return Err(CardError::Long {
@@ -63,13 +63,13 @@ impl Card {
         Ok(())
     }
 
-    /// Returns the value of a key.
+    /// Returns the value of a key; `None` if the card has no such key.
     pub fn get(&self, key: &str) -> Option<Vec<u8>> {
         let entry = self.0.iter().find(|(known, _)| known == key);
         entry.map(|(_, value)| value.clone())
     }
 
-    /// Returns the wire format.
+    /// Returns the card in the wire format.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![self.0.len() as u8];
         for (key, value) in &self.0 {
@@ -81,7 +81,7 @@ impl Card {
         out
     }
 
-    /// Decodes the wire format of [`Card::encode`].
+    /// Decodes the format of [`Card::encode`]; returns `None` if it is malformed.
     pub fn decode(bytes: &[u8]) -> Option<Card> {
         let (&count, mut rest) = bytes.split_first()?;
         let mut card = Card::default();
@@ -117,7 +117,7 @@ mod tests {
         }
     }
 
-    /// Regression: the 17th entry of a card was once dropped without an error.
+    /// Regression test: the 17th entry of a card was dropped without an error.
     #[test]
     fn an_entry_that_a_card_does_not_take_is_an_error_that_names_it() {
         let mut card = Card::default();

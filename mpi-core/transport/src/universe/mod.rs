@@ -1,16 +1,16 @@
 //! Processes of other jobs: their global names, local numbers and cards.
 //!
-//! A [`ProcId`] is this process's own number for a process.
-//! A number below the size of the job is a rank of the job.
-//! Any other number denotes a process of another job, known through `MPI_Comm_accept`,
+//! A [`ProcId`] is the number by which this process refers to a process.
+//! Numbers below the size of the job are ranks of the job.
+//! Other numbers refer to processes of other jobs, which this process knows through `MPI_Comm_accept`,
 //! `MPI_Comm_connect` or `MPI_Comm_spawn`.
-//! Two processes may have different numbers for the same third process.
-//! So messages identify a process by its [`Name`] (job and rank), and carry its card.
+//! Two processes may use different numbers for the same third process.
+//! So messages identify a process by its [`Name`] (job and rank), and contain its card.
 //!
 //! Guarantees:
-//! * a name keeps its number while a communicator or a call refers to it or a connection to it is open, and a number is never reused for another process;
-//! * when the last communicator that contains a process is freed ([`Universe::release`]), this process ends its side of the connection.
-//!   The process is forgotten when the other side has ended its side too: until then it may connect again under the same number;
+//! * a name has the same number as long as a communicator or a call refers to it or a connection to it is open; the number is never reused for another process;
+//! * when the last communicator that contains a process is freed ([`Universe::release`]), this process disconnects from the process.
+//!   The process is removed when it has also disconnected: until then it may connect again under the same number;
 //! * data from other processes are decoded before use: an unknown name is an error value, not a panic.
 
 use crate::btl::modex::Modex;
@@ -22,36 +22,36 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 mod card;
 pub use card::Card;
 
-/// A global process name: 40 bits that identify the job, 24 bits of rank.
+/// The global name of a process: 40 bits that identify the job, and 24 bits for the rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Name(pub u64);
 
 const RANK_BITS: u32 = 24;
 
-/// Maximum number of ranks of a job, from the width of the rank in a name.
+/// Maximum number of ranks in a job, because a name contains 24 bits for the rank.
 pub const RANKS_MAX: u32 = 1 << RANK_BITS;
 
 impl Name {
-    /// Returns the name of a rank of a job; see [`job_number`].
+    /// Returns the name of the process with the rank `rank` in the job with the number `job` ([`job_number`]).
     pub fn new(job: u64, rank: u32) -> Name {
         Name(job << RANK_BITS | u64::from(rank) & u64::from(RANKS_MAX - 1))
     }
 
-    /// Returns the number of the job.
+    /// Returns the number of the process's job.
     pub fn job(self) -> u64 {
         self.0 >> RANK_BITS
     }
 
-    /// Returns the rank in that job.
+    /// Returns the rank of the process in its job.
     pub fn rank(self) -> u32 {
         (self.0 & u64::from(RANKS_MAX - 1)) as u32
     }
 }
 
-/// Returns the number that identifies a job, from the name that its launcher gave it.
+/// Returns the number that identifies a job, computed from the name that the job's launcher has assigned.
 ///
-/// Forty bits of SHA-256: among 1000 jobs that are connected at once, two have the same number with a probability below 10^-6,
-/// and those two cannot be connected.
+/// The number consists of 40 bits of SHA-256. Among 1000 connected jobs, two have the same number with a probability below 10^-6;
+/// such jobs cannot be connected with each other.
 pub fn job_number(job: &str) -> u64 {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(job.as_bytes());
@@ -60,7 +60,7 @@ pub fn job_number(job: &str) -> u64 {
     u64::from_le_bytes(word) >> RANK_BITS
 }
 
-/// Table of all processes that this process knows.
+/// The table of all processes that this process knows.
 pub struct Universe {
     job: u64,
     me: ProcId,
@@ -77,7 +77,7 @@ struct Known {
     own_card: Card,
 }
 
-/// A process of another job.
+/// The state of a process of another job.
 struct Other {
     name: Name,
     card: Card,
@@ -94,7 +94,7 @@ impl Other {
 }
 
 impl Known {
-    /// Forgets a process without references and connections.
+    /// Removes a process that has no references and no connections.
     fn forget_if_idle(&mut self, proc: ProcId) {
         if self.others.get(&proc).is_some_and(Other::is_idle)
             && let Some(other) = self.others.remove(&proc)
@@ -105,7 +105,7 @@ impl Known {
 }
 
 impl Universe {
-    /// Creates the initial table of rank `me` of a job of `size` processes.
+    /// Creates the table of the process with rank `me` in a job of `size` processes, without processes of other jobs.
     pub fn new(job: u64, me: ProcId, size: u32) -> Universe {
         Universe {
             job,
@@ -119,7 +119,7 @@ impl Universe {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns this process's number in its own job.
+    /// Returns the rank of this process in its own job.
     pub fn me(&self) -> ProcId {
         self.me
     }
@@ -130,7 +130,7 @@ impl Universe {
         proc >= self.size
     }
 
-    /// Returns the name of a process.
+    /// Returns the name of a process; `None` if the number belongs to no process.
     pub fn name(&self, proc: ProcId) -> Option<Name> {
         match self.is_foreign(proc) {
             false => Some(Name::new(self.job, proc)),
@@ -138,7 +138,7 @@ impl Universe {
         }
     }
 
-    /// Returns this process's number for a named process, if it is known.
+    /// Returns the number of the process with a name; `None` if the process is unknown.
     pub fn proc(&self, name: Name) -> Option<ProcId> {
         match name.job() == self.job {
             true => Some(name.rank()).filter(|rank| *rank < self.size),
@@ -146,23 +146,23 @@ impl Universe {
         }
     }
 
-    /// Returns this process's card with its addresses.
+    /// Returns this process's card with the addresses of its transports.
     pub fn own_card(&self) -> Card {
         self.known().own_card.clone()
     }
 
-    /// Registers a process that another process has named; returns its number.
+    /// Registers a process whose name and card another process has sent. Returns its number.
     /// A process of this process's own job needs no card.
     ///
-    /// Returns `None` if the name is in the own job but not one of its ranks, or
-    /// if the numbers are exhausted.
+    /// Returns `None` if the name is in the own job but is not one of the job's ranks, or
+    /// if no number is left.
     pub fn introduce(&self, name: Name, card: Card) -> Option<ProcId> {
         if name.job() == self.job {
             return self.proc(name);
         }
         let mut known = self.known();
         if let Some(&proc) = known.by_name.get(&name) {
-            // A process that connected to us before any other process reported it has no card yet; set it now.
+            // The process had connected to this process before its card was known, so the card is stored now.
             if let Some(other) = known.others.get_mut(&proc)
                 && other.card == Card::default()
             {
@@ -201,9 +201,9 @@ impl Universe {
         }
     }
 
-    /// Drops a reference to each of these processes; returns those without further references.
+    /// Removes a reference to each of these processes. Returns the processes that have no further references.
     ///
-    /// Processes that also have no connection are forgotten.
+    /// Of these, processes without a connection are removed.
     pub fn release(&self, procs: impl Iterator<Item = ProcId>) -> Vec<ProcId> {
         let mut known = self.known();
         let mut gone = Vec::new();
@@ -220,7 +220,7 @@ impl Universe {
         gone
     }
 
-    /// Returns the other known processes of the same foreign job.
+    /// Returns the other known processes of the same other job.
     pub fn fellows(&self, of: ProcId) -> Vec<ProcId> {
         let known = self.known();
         let Some(job) = known.others.get(&of).map(|other| other.name.job()) else {
@@ -247,7 +247,7 @@ impl Universe {
     }
 }
 
-/// Transports to other jobs find addresses on cards.
+/// The modex of transports to other jobs, which reads addresses from cards.
 impl Modex for Universe {
     fn put(&self, key: &str, value: &[u8]) -> Result<(), String> {
         let put = self.known().own_card.put(key, value);
@@ -280,8 +280,8 @@ impl Names for Universe {
         format!("rank {me} of this job and {theirs} of another")
     }
 
-    /// Admits every name of another job: the caller has proved that it knows this process's key,
-    /// which is contained only in this process's card and port names.
+    /// Admits every name of another job: the caller has proved that it knows this process's key.
+    /// The key is contained only in this process's card and in its port names.
     fn admit(&self, name: u64) -> Option<ProcId> {
         let name = Name(name);
         let foreign = name.job() != self.job;
@@ -380,7 +380,7 @@ mod tests {
         universe.hold([proc].into_iter());
         universe.connected(proc);
         assert_eq!(universe.release([proc].into_iter()), [proc]);
-        // The process connects again before it has ended the first connection.
+        // The process connects again before the first connection has ended.
         assert_eq!(universe.introduce(other, Card::default()), Some(proc));
         universe.hold([proc].into_iter());
         universe.disconnected(proc);

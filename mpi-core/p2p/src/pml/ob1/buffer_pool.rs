@@ -1,17 +1,17 @@
 //! A pool of buffers for unexpected messages.
 //!
-//! If a sender sends a window of messages before their receives are posted, the receiver buffers
-//! the whole window. The C library returns this memory to the system when the last buffer is freed.
-//! The next window then causes a page fault per page, which took half of the time of a
+//! If a sender sends a series of messages before their receives are posted, the receiver buffers
+//! all these messages. The C library returns this memory to the system when the last buffer is freed.
+//! The next series then causes a page fault per page. These faults took half of the time of a
 //! bidirectional stream of 16 KiB messages.
 
 use std::cell::{Cell, RefCell};
 
-/// The shortest pooled buffer; the C library caches shorter ones itself.
+/// The size of the smallest pooled buffer, in bytes; the C library caches smaller ones itself.
 const SHORTEST: usize = 4 << 10;
 /// The maximum size of the pool in bytes.
 const MOST: usize = 4 << 20;
-/// The maximum number of pooled buffers that are searched for a sufficiently long one.
+/// The maximum number of pooled buffers that are examined for one with sufficient capacity.
 const LOOKS: usize = 8;
 
 #[derive(Default)]

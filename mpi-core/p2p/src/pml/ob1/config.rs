@@ -57,7 +57,7 @@ static COPIED_MAX: Param<usize> = Param::new(
     "Maximum memory for copies of short messages whose receiver has too many unexpected ones; above it, a send waits for its receive",
 );
 
-/// Whether the type signatures of messages are compared; a process that compares them needs an observer.
+/// If true, the type signatures of messages and receives are compared. The comparison needs an observer.
 pub static CHECK_TYPES: Param<bool> = Param::new(
     "pml",
     "ob1",
@@ -67,7 +67,7 @@ pub static CHECK_TYPES: Param<bool> = Param::new(
     "Compare the type signature of each message with that of its receive; a difference is an error of the receive that names both",
 );
 
-/// Whether standard sends of the program are synchronous; a process with this check needs an observer, too.
+/// If true, standard sends of the program are synchronous. This check needs an observer, too.
 pub static CHECK_BUFFERING: Param<bool> = Param::new(
     "pml",
     "ob1",
@@ -92,7 +92,7 @@ pub static PARAMS: &[&About] = &[
 /// The message sizes, in bytes, that choose how the data of a rendezvous are transferred:
 /// by single copy from `single_copy_min` up to `single_copy_max`, otherwise in fragments.
 ///
-/// Single copies between two ranks on two cores, medians.
+/// Medians of single copies between two ranks on two cores.
 /// Either the receiver copies alone, or both sides copy a part:
 ///
 /// | bytes | latency, us: alone | both | stream, MB/s: alone | both | bidirectional, MB/s: alone | both |
@@ -104,32 +104,32 @@ pub static PARAMS: &[&About] = &[
 /// | 1 Mi | 86 | 41 | 15,000 | 38,400 | 28,100 | 27,300 |
 /// | 4 Mi | 436 | 235 | 9,650 | 20,800 | 18,400 | 17,900 |
 ///
-/// In fragments, a stream of 4 MiB messages reached 9,000 MB/s.
+/// With copies in fragments, a stream of 4 MiB messages reached 9,000 MB/s.
 /// In bidirectional transfers, each receiver copies alone.
-/// If the two cores share a cache, the same stream reached 27,000 MB/s by single copies
-/// of both sides and 46,000 MB/s in fragments,
-/// so the choice of the protocol is measured at run time (`super::protocol_choice`).
+/// If the two cores share a cache, this stream reached 27,000 MB/s by single copies
+/// of both sides and 46,000 MB/s in fragments.
+/// So the protocol is chosen by measurements at run time (`super::protocol_choice`).
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
     pub single_copy_min: u64,
     pub single_copy_max: u64,
-    /// Whether a message that could use single copy is sent in fragments if those are measured to
+    /// If true, messages in the range of the single copy are sent in fragments if this is measured to
     /// be faster (`super::protocol_choice`).
     pub measure: bool,
-    /// Ranks per core of the node, rounded up: the work of ranks on one core is serialised.
+    /// Number of ranks per core of the node, rounded up; ranks on one core do not run in parallel.
     pub sharing: u32,
-    /// The size from which sender and receiver each copy a part,
-    /// unless both have messages for each other.
+    /// The message size in bytes from which sender and receiver each copy a part of the message,
+    /// unless both processes have messages for each other.
     pub assist_min: u64,
-    /// The limit for buffered unexpected messages of other processes, in bytes.
-    /// Beyond the limit, their senders must use rendezvous.
+    /// The limit in bytes for buffered unexpected messages of other processes.
+    /// Beyond the limit, the senders must use rendezvous.
     pub unexpected_max: u64,
-    /// The limit for copies that a sender makes of short messages, in bytes,
-    /// while their receiver holds too many unexpected messages.
+    /// The limit in bytes for copies of short messages at a sender
+    /// whose receiver holds too many unexpected messages.
     pub copied_max: u64,
-    /// Whether type signatures are compared (`super::types`).
+    /// If true, type signatures are compared (`super::types`).
     pub check_types: bool,
-    /// Whether standard sends of the program are synchronous.
+    /// If true, standard sends of the program are synchronous.
     pub check_buffering: bool,
 }
 
@@ -150,21 +150,21 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Reads the user's parameters for a node with `sharing` ranks per core.
+    /// Reads the user's parameters; the node has `sharing` ranks per core.
     pub fn from_params(params: &Params, sharing: u32) -> Result<Config, ParamError> {
         let roomy = sharing <= 1;
         Ok(Config {
             single_copy_min: params.get(&SINGLE_COPY_MIN)? as u64,
-            // No upper limit on an oversubscribed node: the two copies of a fragment, by the
-            // sender and by the receiver, run one after the other on one core.
+            // No upper limit on an oversubscribed node: there the sender's copy and the
+            // receiver's copy of a fragment run one after the other on one core.
             single_copy_max: match roomy {
                 true => params.get(&SINGLE_COPY_MAX)? as u64,
                 false => u64::MAX,
             },
             measure: params.get(&MEASURE)?,
             sharing,
-            // On an oversubscribed node, waking a sleeping sender for a copy does not pay off.
-            // Valgrind considers memory written by the sender uninitialised.
+            // On an oversubscribed node, the help of a sleeping sender does not justify waking it.
+            // Valgrind does not see the sender's writes and would report the memory as uninitialised.
             assist_min: match roomy && !valgrind::is_running() {
                 true => params.get(&ASSIST_MIN)? as u64,
                 false => u64::MAX,

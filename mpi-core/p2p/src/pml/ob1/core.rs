@@ -1,6 +1,7 @@
-//! The state that all parts of ob1 share: the parameters, the peers, the requests, the losses, and the observer.
+//! The state that all modules of ob1 share: the parameters, the peers, the requests, the losses, and the observer.
 //!
-//! The parts of ob1 hold no reference to this state. Each of their methods takes one, so the path of a short message has no extra indirection.
+//! The modules of ob1 store no reference to this state.
+//! Each of their methods takes one as an argument, so the path of a short message has no extra indirection.
 
 use super::config::Config;
 use super::counts::Counts;
@@ -14,7 +15,7 @@ use crate::request::{Req, ReqId, Table};
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// A protocol error: a message of a peer that this library never sends; the text describes the message.
+/// A protocol error: a peer sent a message that this library never sends. The text describes the message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProtocolError(pub(super) &'static str);
 
@@ -27,10 +28,11 @@ pub(super) struct Core {
     requests: Table,
     losses: Losses,
     counts: Counts,
-    /// The number of malformed messages, which are dropped.
+    /// The number of malformed or late messages, which are dropped.
     protocol_errors: Cell<u64>,
     observer: OnceCell<Rc<dyn Observer>>,
-    /// The check of type signatures, usually `None`. It is set only together with an observer, so paths without an observer need not test it.
+    /// The received type signatures; `None` unless signatures are compared.
+    /// It is set only together with an observer, so paths without an observer need not test it.
     types: Option<Types>,
 }
 
@@ -71,13 +73,13 @@ impl Core {
         &self.counts
     }
 
-    /// Returns the observer of matching; usually none.
+    /// Returns the observer of messages, if one is set.
     #[inline]
     pub(super) fn observer(&self) -> Option<&dyn Observer> {
         self.observer.get().map(|observer| &**observer)
     }
 
-    /// Returns the type signatures of messages, if they are compared.
+    /// Returns the received type signatures; `None` unless signatures are compared.
     pub(super) fn types(&self) -> Option<&Types> {
         self.types.as_ref()
     }
@@ -87,18 +89,18 @@ impl Core {
         let _ = self.observer.set(observer);
     }
 
-    /// Returns the number of arriving messages that were dropped as malformed.
+    /// Returns the number of arriving messages that were dropped as malformed or late.
     pub(super) fn protocol_errors(&self) -> u64 {
         self.protocol_errors.get()
     }
 
-    /// Counts a message about an unknown request. The message may be late and not wrong, because
-    /// the request may have been abandoned.
+    /// Counts a malformed message, or a message for a request that no longer exists.
+    /// The latter can be correct but late, because the request was abandoned.
     pub(super) fn protocol_error(&self) {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// Handles a message about an unknown request: late if the request ever existed, otherwise a protocol error.
+    /// Handles a message for an unknown request: counts the message as late if the request once existed, otherwise returns a protocol error.
     #[cold]
     pub(super) fn late(&self, request: u64) -> HandlerResult {
         match self.requests.was_issued(ReqId(request)) {
@@ -112,7 +114,7 @@ impl Core {
         }
     }
 
-    /// Completes a request successfully, or with the error of a message that was too long.
+    /// Completes a request successfully, or with the error `too_long` if the message was longer than the buffer.
     pub(super) fn end(&self, req: &Req, too_long: Option<PmlError>) {
         match too_long {
             None => self.requests.complete_ok(req),

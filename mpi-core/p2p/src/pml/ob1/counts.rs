@@ -1,4 +1,4 @@
-//! Counters of rare events, which are kept all the time: performance variables read them.
+//! Counters of rare events, always active and exported as performance variables.
 //!
 //! The fast path of a short message updates no counter.
 
@@ -11,7 +11,7 @@ pub struct Counts {
     rendezvous_received: Cell<u64>,
     queued: Cell<u64>,
     unexpected: Cell<u64>,
-    /// The number of sends while an observer is set, and the number of announced sends among them.
+    /// The number of sends while an observer was set, and the number of announced sends among them.
     observed: Cell<u64>,
     observed_rendezvous: Cell<u64>,
     links_lost: Cell<u64>,
@@ -61,7 +61,7 @@ impl Counts {
         self.rendezvous_sent.get()
     }
 
-    /// Returns the number of messages announced by rendezvous that have matched a receive of this process.
+    /// Returns the number of announced messages that have matched a receive of this process.
     pub fn rendezvous_received(&self) -> u64 {
         self.rendezvous_received.get()
     }
@@ -77,7 +77,7 @@ impl Counts {
         self.queued.get()
     }
 
-    /// Returns the number of messages that arrived before their receives.
+    /// Returns the number of messages that arrived before their receives were posted.
     pub fn unexpected(&self) -> u64 {
         self.unexpected.get()
     }

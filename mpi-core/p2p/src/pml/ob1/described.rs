@@ -1,4 +1,5 @@
-//! The sender's description of the datatype of a message ([`wire::TYPES`](super::wire::TYPES)), and the received descriptions whose messages have not arrived.
+//! The sender's description of a message's datatype ([`wire::TYPES`](super::wire::TYPES)),
+//! and the received descriptions whose messages have not arrived.
 
 use super::matching::Key;
 use super::wire;
@@ -7,13 +8,13 @@ use crate::pml::envelope::Context;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// The longest text of a description on the wire.
+/// The maximum length in bytes of a description's text.
 const MOST_TEXT: usize = 120;
 
-/// The datatype and count of a message, as its sender gave them.
+/// The datatype and count of a message, as passed to the send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Described {
-    /// `None` if the message matches every datatype.
+    /// `None` if the message matches every datatype (packed data).
     pub(super) signature: Option<Signature>,
     /// The count and datatype for error texts, such as "4 elements of MPI_INT".
     pub(super) text: String,
@@ -28,7 +29,7 @@ impl Described {
         }
     }
 
-    /// Returns the encoding: whether there is a signature, its two words, and the text.
+    /// Returns the encoding: a flag (1 if a signature is present), the signature's two words, and the text.
     pub fn encode(&self) -> Vec<u8> {
         let [elements, hash] = self.signature.unwrap_or_default().words();
         let words = [u64::from(self.signature.is_some()), elements, hash];
@@ -37,7 +38,7 @@ impl Described {
         out
     }
 
-    /// Decodes a received description; `None` if it is malformed.
+    /// Decodes a received description; returns `None` if it is malformed.
     pub fn decode(payload: &[u8]) -> Option<Described> {
         let text = payload.get(24..).filter(|text| text.len() <= MOST_TEXT)?;
         let words = [wire::word(payload, 8)?, wire::word(payload, 16)?];
@@ -52,12 +53,12 @@ impl Described {
     }
 }
 
-/// Returns the signature of one element, unless it is packed data.
+/// Returns the signature of one element, or `None` for packed data.
 pub(super) fn signature(datatype: &Datatype) -> Option<Signature> {
     (!is_packed(datatype)).then(|| datatype.signature())
 }
 
-/// Returns true for packed data.
+/// Returns true for packed data (`MPI_PACKED`).
 pub(super) fn is_packed(datatype: &Datatype) -> bool {
     datatype.basic_element() == Some(Named::PACKED)
 }
@@ -66,18 +67,18 @@ pub(super) fn is_packed(datatype: &Datatype) -> bool {
 pub(super) fn elements(count: i64, datatype: &Datatype) -> String {
     let noun = if count == 1 { "element" } else { "elements" };
     let mut text = format!("{count} {noun} of {datatype}");
-    // The name of a datatype in the library is ASCII.
+    // Names of datatypes consist of ASCII characters, so every byte index is valid for `truncate`.
     text.truncate(MOST_TEXT);
     text
 }
 
-/// The descriptions whose messages have not been matched or stored yet,
-/// in order of arrival per key.
+/// The received descriptions of messages that have not been matched or buffered yet,
+/// in order of arrival for each key.
 #[derive(Default)]
 pub(super) struct Types(RefCell<HashMap<(Context, Key), Vec<Described>>>);
 
 impl Types {
-    /// Returns the latest description of a key.
+    /// Removes and returns the latest description of a key.
     pub(super) fn take(&self, context: Context, key: Key) -> Option<Described> {
         let mut all = self.0.borrow_mut();
         let of_key = all.get_mut(&(context, key))?;

@@ -1,4 +1,4 @@
-//! Dispatch of arriving messages to the parts of ob1.
+//! Dispatch of arriving messages to the modules of ob1.
 
 use super::Ob1;
 use super::core::ProtocolError;
@@ -14,7 +14,8 @@ use crate::pml::envelope::Context;
 use std::ops::Range;
 
 impl Ob1 {
-    /// Handles all messages except short ones, in a separate function to keep the short path small.
+    /// Handles all messages except complete short ones.
+    /// This is a separate function, so the code for short messages stays small.
     #[inline(never)]
     fn on_rare(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         let Ob1 {
@@ -54,7 +55,7 @@ impl Ob1 {
         }
     }
 
-    /// Handles a complete eager message.
+    /// Handles an eager message that arrived in one piece.
     #[inline(always)]
     fn on_eager(&self, from: ProcId, header: Header, payload: &[u8]) {
         let (context, key) = wire::read_match(header);
@@ -63,7 +64,7 @@ impl Ob1 {
         }
     }
 
-    /// Buffers an unexpected message, out of line to keep the path of expected messages small.
+    /// Buffers an unexpected message. Not inlined, so the code for expected messages stays small.
     #[inline(never)]
     fn keep_eager(&self, from: ProcId, context: Context, key: Key, payload: &[u8]) {
         let kept = (self.receiver).keep_eager(&self.core, from, context, key, payload);

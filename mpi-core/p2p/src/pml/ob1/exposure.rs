@@ -1,4 +1,4 @@
-//! The registration of a send's data for reads by the network; it ends when the value is dropped.
+//! The registration of a send's data for remote reads by the network; dropping the value ends the registration.
 
 #![allow(unsafe_code)]
 
@@ -12,10 +12,11 @@ pub(super) struct Exposure {
 }
 
 impl Exposure {
-    /// Registers the data of a send, if the network reads such messages.
+    /// Registers the data of a send, if the transport supports remote reads of such data.
     pub(super) fn of(btl: &Rc<dyn Btl>, data: &[u8]) -> Option<Exposure> {
         let reader = btl.capabilities().remote_memory?;
-        // A network must not read the host copy of device data before it is filled; a transport that reads devices reads only device data.
+        // The network must not read the host copy of device data before the copy is filled.
+        // A transport that reads device memory reads only device memory.
         if reader.reads_devices() != twins::at(data.as_ptr()).is_some() {
             return None;
         }
@@ -26,7 +27,7 @@ impl Exposure {
             address: data.as_ptr().expose_provenance() as u64,
             len: data.len() as u64,
         };
-        // SAFETY: the program leaves the buffer of a send in place until the send is complete, and every end of a send drops this value.
+        // SAFETY: the program leaves the buffer of a send in place until the send completes, and every completion of a send drops this value.
         let exposed = unsafe { reader.expose(region, Rights::Read) }?;
         let fits = 16 + exposed.key.len() <= btl.info().limits.max_send;
         let exposure = Exposure {
@@ -36,7 +37,7 @@ impl Exposure {
         fits.then_some(exposure)
     }
 
-    /// Returns the key that the receiver needs for its reads.
+    /// Returns the key with which the receiver reads the data.
     pub(super) fn key(&self) -> &[u8] {
         &self.exposed.key
     }

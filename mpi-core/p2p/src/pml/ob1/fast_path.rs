@@ -1,17 +1,18 @@
-//! The fast path: the most common send and the most common receive, without a request.
+//! The fast path: short contiguous sends and blocking contiguous receives, without a request.
 //!
-//! A short contiguous message to a peer whose queue is empty is passed to the transport at once and needs no further state.
-//! A blocking receive into a contiguous buffer waits in a separate slot, if no unexpected message
-//! matches the receive, and no posted receive accepts any message that this receive accepts.
-//! All other messages take the general path, which alone handles datatypes, modes and errors.
+//! A short contiguous message to a peer whose queue is empty is passed to the transport immediately and needs no further state.
+//! A blocking receive into a contiguous buffer waits in the [`Slot`] instead of the list of posted receives,
+//! if no unexpected message
+//! matches the receive, and no posted receive accepts a message that this receive accepts.
+//! All other messages take the general path; only the general path handles datatypes, modes and errors.
 //!
-//! Matching order is kept: the slot is used only while its context has no posted receive for any message that it accepts.
-//! A receive that is posted later matches later,
+//! Matching order is preserved. While a receive occupies the slot, its context has no earlier receive for the same messages.
+//! A receive that is posted later also matches later,
 //! because an arriving message is offered to the slot first.
 //!
-//! Protocol: [`Slot::begin`] fills the slot, an arrival advances its stage, [`Slot::end`] empties it.
-//! The slot takes one blocking receive at a time; a receive of a second thread takes the general path.
-//! After the first loss of a peer the slot stays closed. Every receive then takes the general path,
+//! Protocol: [`Slot::begin`] stores the receive, an arriving message advances the stage, [`Slot::end`] empties the slot.
+//! The slot holds one blocking receive at a time; a concurrent receive of a second thread takes the general path.
+//! After the first loss of a peer the slot stays closed. Then every receive takes the general path,
 //! which checks whether the receive's sender is lost.
 
 use super::links::Links;
@@ -26,7 +27,7 @@ use crate::request::{Body, Outcome, Req, Status, Table};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Sends a short message at once. Returns false if nothing was sent and the general path must send the message.
+/// Sends a short message immediately. Returns false if nothing was sent; the caller must then use the general path.
 #[inline(always)]
 pub(super) fn try_send(
     links: &Links,
@@ -50,22 +51,22 @@ pub(super) fn try_send(
             .is_ok()
 }
 
-/// The slot of the blocking receive.
+/// The slot: one blocking receive and its state.
 pub(super) struct Slot {
     stage: Cell<Stage>,
-    /// The stage between two receives: `Free` until the slot is closed, then `Closed`.
+    /// The value of `stage` while no receive occupies the slot: `Free` until the slot is closed, then `Closed`.
     resting: Cell<Stage>,
-    /// True if the stage is `Here`; the one byte that a waiting receive polls.
+    /// True if `stage` is `Here`. A waiting receive polls only this byte.
     landed: Cell<bool>,
-    /// The key of the message in the buffer, and its length in bytes.
+    /// The key of the received message, and its length in bytes.
     message: Cell<(Key, u64)>,
-    /// The arguments of the receive; valid while the receive waits.
+    /// The arguments of the receive; valid while a receive occupies the slot.
     context: Cell<Context>,
     key: Cell<Key>,
     /// The receiver's rank in the communicator, for error texts.
     receiver: Cell<i32>,
     buf: Cell<RecvBytes>,
-    /// The request into which a rendezvous has converted the receive.
+    /// The request to which the receive was converted because a long message matched it.
     moved: RefCell<Option<Req>>,
 }
 
@@ -75,7 +76,7 @@ enum Stage {
     Waiting,
     /// The message is in the buffer, truncated to the buffer's length.
     Here,
-    /// The general path has taken over the receive.
+    /// The receive was converted to a request of the general path.
     Moved,
     /// The slot accepts no further receive.
     Closed,
@@ -112,7 +113,7 @@ impl Slot {
         self.resting.get() == Stage::Free
     }
 
-    /// Returns true if the waiting receive accepts a message of this key.
+    /// Returns true if the waiting receive accepts a message of this context and key.
     #[inline]
     pub(super) fn takes(&self, context: Context, message: Key) -> bool {
         self.stage.get() == Stage::Waiting
@@ -120,7 +121,7 @@ impl Slot {
             && self.key.get().accepts(message)
     }
 
-    /// Begins a blocking receive. Returns false if the general path must execute the receive.
+    /// Stores a blocking receive. Returns false if the caller must use the general path.
     #[inline(always)]
     pub(super) fn begin(
         &self,
@@ -182,7 +183,7 @@ impl Slot {
         }
     }
 
-    /// Returns what the receive waits for and the size of its buffer, for the state page.
+    /// Returns the context and key of the receive and the size of its buffer in bytes, for the state page.
     pub(super) fn about(&self) -> (Context, Key, u64) {
         (self.context.get(), self.key.get(), self.capacity())
     }
@@ -197,7 +198,7 @@ impl Slot {
         self.buf.get().len() as u64
     }
 
-    /// Delivers a short message to the slot.
+    /// Delivers a short message to the waiting receive.
     #[inline]
     pub(super) fn land(&self, key: Key, data: &[u8]) {
         self.buf.get().fill(data);
@@ -206,7 +207,7 @@ impl Slot {
         self.landed.set(true);
     }
 
-    /// Converts the receive into a request for a long message.
+    /// Converts the waiting receive into a request, because a long message matches it.
     #[cold]
     pub(super) fn move_on(&self, requests: &Table, matching: &Rc<Matching>) -> Req {
         let body = RecvBody::matched(

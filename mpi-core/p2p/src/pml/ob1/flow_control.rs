@@ -1,22 +1,26 @@
-//! Flow control of unexpected messages: the bound on messages that have arrived and match no receive yet.
+//! Flow control of unexpected messages: a limit for the memory of messages that match no posted receive yet.
 //!
-//! A rank that waits for one message also receives all earlier messages, and buffers eager ones.
-//! Promise: the buffered bytes of other processes stay near
-//! [`Config::unexpected_max`](super::config::Config), however much these processes send.
-//! A message beyond the bound costs the receiver one header; the sender holds the data.
+//! A rank that waits for one message also receives all earlier messages, and buffers those that are eager.
+//! Guarantee: the buffered bytes of other processes stay near
+//! [`Config::unexpected_max`](super::config::Config), no matter how much these processes send.
+//! Beyond the limit, the receiver stores only a message's header; the data stay at the sender.
 //!
-//! **Receiver.** [`UnexpectedMemory::charge`] charges an eager message that matched no receive, [`UnexpectedMemory::discharge`] removes the charge when a receive has matched it.
-//! A peer that sends while more than the bound is buffered is notified to use rendezvous ([`wire::THROTTLE`]); all such peers are released when the buffered bytes have fallen to half of the bound.
-//! THROTTLE overtakes all messages that are queued for the peer; otherwise two ranks that flood
+//! **Receiver.** [`UnexpectedMemory::charge`] adds an eager message that matched no receive to the account;
+//! [`UnexpectedMemory::discharge`] subtracts the message when a receive has matched it.
+//! If a peer's message arrives while more than the limit is buffered, the receiver sends [`wire::THROTTLE`],
+//! and the peer uses rendezvous.
+//! All these peers are released when the buffered bytes have fallen to half of the limit.
+//! THROTTLE overtakes all messages that are queued for the peer. Otherwise two ranks that flood
 //! each other would receive THROTTLE only after the flood.
 //!
 //! **Sender.** THROTTLE withdraws the credit of the [`Peer`] ([`Credit`](super::peer)).
-//! So a peer may exceed the bound by its credit (`LOOK` bytes) and by what a ring or a socket holds.
+//! So a peer can exceed the limit by its credit (`LOOK` bytes) and by the capacity of a ring or a socket.
 //!
-//! Messages of a process to itself are not bounded: the process would wait for itself.
+//! Messages of a process to itself are not limited: the process would wait for itself.
 //!
-//! A throttled message is announced in its position, so matching sees the same order.
-//! Announcements must not be withheld as well: a receive may be posted for the last of the messages first (MPI 5.0, section 3.5, progress).
+//! A throttled message is announced in its place in the order of sending, so the matching order does not change.
+//! The announcements themselves must not be delayed: the program may post the receive for the last of the messages first
+//! (MPI 5.0, section 3.5, progress).
 
 use super::buffer_pool::BufferPool;
 use super::core::{Core, HandlerResult, ProtocolError};
@@ -29,19 +33,19 @@ use std::rc::Rc;
 
 use super::peer::COST;
 
-/// The receiver's account of other processes' unexpected messages.
+/// The receiver's account of unexpected messages of other processes.
 #[derive(Default)]
 pub(super) struct UnexpectedMemory {
-    /// The buffered bytes, plus [`COST`] for each message.
+    /// The number of buffered bytes, plus [`COST`] for each message.
     kept: Cell<u64>,
     most: Cell<u64>,
-    /// The throttled peers.
+    /// The throttled peers, to which THROTTLE (off) is sent when the buffered bytes have fallen.
     asking: RefCell<Vec<Rc<Peer>>>,
     pool: BufferPool,
 }
 
 impl UnexpectedMemory {
-    /// Returns the current and the maximum memory of other processes' unexpected messages, in bytes.
+    /// Returns the present and the highest memory of unexpected messages of other processes, in bytes.
     pub(super) fn bytes(&self) -> (u64, u64) {
         (self.kept.get(), self.most.get())
     }
@@ -56,7 +60,7 @@ impl UnexpectedMemory {
         self.pool.give(memory);
     }
 
-    /// Charges an eager message of `bytes` bytes that is buffered.
+    /// Adds a buffered eager message of `bytes` bytes to the account; throttles its sender beyond the limit.
     pub(super) fn charge(&self, core: &Core, from: ProcId, bytes: usize) {
         let links = core.links();
         if from == links.me() {
@@ -74,7 +78,7 @@ impl UnexpectedMemory {
         }
     }
 
-    /// Discharges a buffered message of `bytes` bytes that has matched its receive, or whose context was freed.
+    /// Subtracts a buffered message of `bytes` bytes that has matched its receive, or whose context was freed.
     pub(super) fn discharge(&self, core: &Core, from: ProcId, bytes: usize) {
         let links = core.links();
         if from == links.me() {
@@ -91,8 +95,8 @@ impl UnexpectedMemory {
     }
 }
 
-/// Sends THROTTLE to a peer if the throttle state has changed since the last THROTTLE: at once,
-/// or as the first message when the transport has space again.
+/// Sends THROTTLE to a peer if the throttle state has changed since the last THROTTLE. The message is sent immediately,
+/// or before all queued messages when the transport has space again.
 pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
     let Some(asks) = peer.throttle().news() else {
         return;
@@ -103,14 +107,14 @@ pub(super) fn send_throttle(links: &Links, peer: &Rc<Peer>) {
         Payload::Bytes(&[0; 8]),
     ) {
         Err(SendError::WouldBlock) => links.congest(peer),
-        // A lost peer sends nothing more.
+        // A lost peer sends no more messages, so it need not be throttled.
         Ok(()) | Err(SendError::PeerGone | SendError::TooLong { .. }) => {
             peer.throttle().was_told(asks);
         }
     }
 }
 
-/// Handles THROTTLE: the peer wants every message to use rendezvous, or no longer does.
+/// Handles THROTTLE of a peer: it requests rendezvous for all messages (1), or permits eager messages again (0).
 pub(super) fn on_throttle(core: &Core, from: ProcId, header: Header) -> HandlerResult {
     const IMPOSSIBLE: ProtocolError = ProtocolError("an impossible order of flow control");
     let (Ok(peer), Ok(asks)) = (core.links().peer(from), u8::try_from(header[0])) else {

@@ -1,4 +1,4 @@
-//! The state of a receive whose message arrives in pieces.
+//! The state of a receive whose message arrives in several parts.
 
 use super::matching::Key;
 use super::protocol_choice::TimedTransfer;
@@ -11,21 +11,21 @@ pub(super) struct Incoming {
     from: ProcId,
     received: u64,
     wanted: u64,
-    /// The sender's request, which waits for FIN.
+    /// The sender's request, which completes when FIN arrives.
     sender: Option<ReqId>,
-    /// The truncation error, reported when all bytes that fit have arrived.
+    /// The truncation error of a message longer than the buffer; reported when the buffer is full.
     truncated: Option<PmlError>,
-    /// Set while both sides work on one copy.
+    /// Set during a cooperative copy, in which sender and receiver each copy parts of the message.
     shared: Option<SharedCopy>,
-    /// The transport's ID of the active read by the network.
+    /// The transport's ID of the active remote read.
     read: Option<u64>,
-    /// Set if the transfer is timed.
+    /// Set if the duration of the transfer is measured.
     transfer: Option<TimedTransfer>,
     /// The message's key and length, if it was announced.
     announced: Option<(Key, u64)>,
 }
 
-/// The remaining steps of a receive after all bytes that fit have arrived.
+/// Values that the caller must process after all bytes that fit into the buffer have arrived.
 pub(super) struct Ended {
     pub(super) truncated: Option<PmlError>,
     pub(super) transfer: Option<TimedTransfer>,
@@ -33,7 +33,7 @@ pub(super) struct Ended {
 }
 
 impl Incoming {
-    /// Creates the state of a message before its first bytes.
+    /// Creates the state of a receive before the first bytes of its message arrive.
     pub(super) fn new(from: ProcId, wanted: u64, truncated: Option<PmlError>) -> Incoming {
         Incoming {
             from,
@@ -56,7 +56,7 @@ impl Incoming {
         }
     }
 
-    /// Adds the sender's request and the ID of a read by the network.
+    /// Adds the sender's request and the ID of the active remote read.
     pub(super) fn reading(self, sender: ReqId, read: u64) -> Incoming {
         Incoming {
             sender: Some(sender),
@@ -65,17 +65,17 @@ impl Incoming {
         }
     }
 
-    /// Returns the ID of the active read by the network.
+    /// Returns the ID of the active remote read.
     pub(super) fn read(&self) -> Option<u64> {
         self.read
     }
 
-    /// Removes the ID of the read by the network and returns it.
+    /// Removes and returns the ID of the remote read.
     pub(super) fn end_read(&mut self) -> Option<u64> {
         self.read.take()
     }
 
-    /// Adds the sender's request that waits for FIN, the cooperative copy, and the timing.
+    /// Adds the sender's request that waits for FIN, the cooperative copy, and the time measurement.
     pub(super) fn with(
         self,
         sender: Option<ReqId>,
@@ -94,7 +94,7 @@ impl Incoming {
         self.from
     }
 
-    /// Returns the number of bytes that the receive takes from the message.
+    /// Returns the number of the message's bytes that fit into the receive buffer.
     pub(super) fn wanted(&self) -> u64 {
         self.wanted
     }
@@ -105,7 +105,7 @@ impl Incoming {
         self.from == from && end.is_some_and(|end| end <= self.wanted)
     }
 
-    /// Counts `len` received bytes. Returns the remaining steps if these were the last bytes.
+    /// Counts `len` received bytes. Returns `Ended` if these were the last bytes.
     pub(super) fn count(&mut self, len: usize) -> Option<Ended> {
         self.received += len as u64;
         let over = self.received >= self.wanted;
@@ -116,7 +116,7 @@ impl Incoming {
         })
     }
 
-    /// Takes the sender's request, to which the caller sends FIN.
+    /// Removes and returns the sender's request, to which the caller sends FIN.
     pub(super) fn take_sender(&mut self) -> Option<ReqId> {
         self.sender.take()
     }
@@ -126,7 +126,7 @@ impl Incoming {
         self.shared.as_mut()
     }
 
-    /// Returns true if the data arrive by a cooperative copy or a network read, and not in fragments.
+    /// Returns true if the data arrive by a cooperative copy or a remote read, and not in fragments.
     pub(super) fn is_copied(&self) -> bool {
         self.shared.is_some() || self.read.is_some()
     }
@@ -143,7 +143,7 @@ impl Incoming {
         self.transfer.as_ref()
     }
 
-    /// Drops the timing, because the rest of the message arrives by another protocol.
+    /// Discards the time measurement, because the rest of the message arrives by another protocol.
     pub(super) fn stop_measuring(&mut self) {
         self.transfer = None;
     }

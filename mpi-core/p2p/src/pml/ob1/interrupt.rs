@@ -1,11 +1,11 @@
-//! Interrupting and cancelling operations whose peers are alive, for fault tolerance.
+//! Interruption and abortion of operations whose peers are alive, for fault tolerance.
 //!
-//! An operation that has not failed itself can end early in two ways.
+//! An operation that has not failed itself can end early in one of two ways.
 //! * A receive from any source is *interrupted* when a process fails that might have sent its message:
-//!   the waiting caller gets the error, and the receive stays posted ([`crate::request::Table::interrupt`]).
-//! * An operation on a revoked communicator is *aborted* (`give_up`): an unmatched receive completes at once with an error;
-//!   an unmatched send is cancelled as by `MPI_Cancel`, and completes when its buffer is no longer accessed.
-//!   A matched operation runs to completion, which its peer ensures.
+//!   the waiting call returns the error, and the receive stays posted ([`crate::request::Table::interrupt`]).
+//! * An operation on a revoked communicator is *aborted* (`give_up`): an unmatched receive completes immediately with an error;
+//!   an unmatched send is cancelled as by `MPI_Cancel`, and completes when the library no longer accesses its buffer.
+//!   A matched operation is completed normally; its peer guarantees this.
 
 use super::core::Core;
 use super::matching::{Key, Matching};
@@ -17,7 +17,7 @@ use crate::request::{Body, Req};
 use mpi_types::status::ANY_SOURCE;
 
 /// Completes with `error` the communicator's unmatched `MPI_ANY_SOURCE` receives of user messages,
-/// since no process is left that could send.
+/// because no process that could send such a message is left.
 pub fn end_any_source(core: &Core, context: Context, error: &Error) {
     for req in core.requests().under_way() {
         if waits_for_any_source(&req, context) && withdraw(&req) {
@@ -68,7 +68,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
             _ => continue,
         };
         let of_library = [Plane::Collective, Plane::Hidden].map(|plane| context.plane(plane));
-        // Internal messages are aborted by the operations to which they belong.
+        // Messages of collective algorithms and components are aborted by the operations that use them.
         if context.number() == number && !of_library.contains(&context) {
             give_up(core, &req, error);
         }
@@ -76,7 +76,7 @@ pub fn give_up_all(core: &Core, number: u64, error: &Error) {
     core.requests().nudge();
 }
 
-/// Aborts one active operation, which completes when its buffer is no longer accessed.
+/// Aborts one active operation. It completes when the library no longer accesses its buffer.
 pub fn give_up(core: &Core, req: &Req, error: &Error) {
     if withdraw(req) {
         core.requests().complete(req, Err(error.clone()));

@@ -1,9 +1,9 @@
-//! The peers of this process, and the peers with messages that wait for space in a transport.
+//! The peers of this process, and the list of peers whose messages wait for space in a transport.
 //!
 //! A peer is looked up on first use. Peers of this job are kept; a peer of another job is removed
-//! when no communicator contains it any more.
-//! Order: a BTL delivers in the order of acceptance, and messages that the BTL did not accept wait
-//! in the peer's queue, so matching sees messages in the order of sending.
+//! when no communicator contains it any longer.
+//! A BTL delivers messages in the order in which it accepted them, and messages that the BTL did not accept wait
+//! in the peer's queue. So matching sees messages in the order of sending.
 
 use super::peer::{Peer, PeerRef, Queued};
 use crate::bml::{Bml, Route};
@@ -15,18 +15,18 @@ use std::rc::Rc;
 
 pub(super) struct Links {
     bml: Bml,
-    /// The number of ranks per core.
+    /// The number of ranks per core of the node.
     sharing: u32,
     job: Vec<OnceCell<Rc<Peer>>>,
-    /// Peers of other jobs.
+    /// Peers that belong to other jobs.
     foreign: RefCell<HashMap<ProcId, Rc<Peer>>>,
     /// Peers whose queue is not empty.
     congested: RefCell<Vec<Rc<Peer>>>,
 }
 
 impl Links {
-    /// Creates links to the processes of a job of `job_size`.
-    /// Links to processes of other jobs are created on use.
+    /// Creates the links of a process in a job of `job_size` processes.
+    /// Links to processes of other jobs are created on first use.
     pub(super) fn new(bml: Bml, job_size: u32, sharing: u32) -> Links {
         Links {
             bml,
@@ -92,13 +92,13 @@ impl Links {
         }
     }
 
-    /// Removes a process of another job that no communicator names any more.
+    /// Removes a process of another job that is in no communicator any longer.
     pub(super) fn disconnect(&self, proc: ProcId) {
         self.foreign.borrow_mut().remove(&proc);
         self.bml.disconnect(proc);
     }
 
-    /// Drops the queue of a lost peer.
+    /// Discards the queued messages to a lost peer.
     pub(super) fn clear_queue(&self, proc: ProcId) {
         if let Some(peer) = self.known(proc) {
             peer.queue().clear();
@@ -107,20 +107,20 @@ impl Links {
         }
     }
 
-    /// Cuts the connection to a peer after a protocol error.
+    /// Closes the connection to a peer after a protocol error.
     pub(super) fn cut(&self, proc: ProcId) {
         if let Ok(peer) = self.peer(proc) {
             peer.btl().capabilities().cut(peer.endpoint());
         }
     }
 
-    /// Sends a control message, now or as soon as the transport has space.
+    /// Sends a control message, immediately or as soon as the transport has space.
     pub(super) fn control(&self, peer: &Rc<Peer>, am: Am, header: Header, payload: [u8; 8]) {
         if peer.queue().is_empty() {
             match peer.send(am, header, Payload::Bytes(&payload)) {
                 Ok(()) => return,
                 Err(SendError::WouldBlock) => {}
-                // A lost peer needs no answer; the loss is reported where an operation waits for the peer.
+                // A lost peer needs no control message. An operation that waits for the peer reports the loss.
                 Err(SendError::PeerGone | SendError::TooLong { .. }) => return,
             }
         }
@@ -153,7 +153,7 @@ impl Links {
         !self.congested.borrow().is_empty()
     }
 
-    /// Takes the list of peers with queued messages; the caller lists those again whose queue stays non-empty.
+    /// Removes and returns the list of peers with queued messages. The caller adds those again whose queue is still not empty.
     pub(super) fn take_congested(&self) -> Vec<Rc<Peer>> {
         let peers = std::mem::take(&mut *self.congested.borrow_mut());
         for peer in &peers {

@@ -8,29 +8,29 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The transport's reason for a loss.
+/// The text with which a transport explains the loss of a peer.
 type Reason = Arc<str>;
 
 #[derive(Default)]
 pub(super) struct Losses {
     reasons: RefCell<HashMap<ProcId, Reason>>,
-    /// Whether the job continues after the loss of a peer.
+    /// True if the job continues after the loss of a peer.
     survives: Cell<bool>,
 }
 
 impl Losses {
-    /// Records the loss of a peer. The first reason is kept, since it is the cause of later losses.
+    /// Records the loss of a peer. Only the first reason is stored, because it is the cause of later losses.
     pub(super) fn declare(&self, peer: ProcId, why: &str) {
         let mut reasons = self.reasons.borrow_mut();
         reasons.entry(peer).or_insert_with(|| why.into());
     }
 
-    /// Removes the record of a lost process of another job.
+    /// Removes the record of a lost peer that belongs to another job.
     pub(super) fn forget(&self, peer: ProcId) {
         self.reasons.borrow_mut().remove(&peer);
     }
 
-    /// Makes receives from any source survive the loss of the last peer.
+    /// Sets `survives`: receives from any source then stay posted when the last peer is lost.
     pub(super) fn survive(&self) {
         self.survives.set(true);
     }
@@ -56,9 +56,9 @@ impl Losses {
         }
     }
 
-    /// Returns the error of waiting for a message if every possible sender is lost.
+    /// Returns the error of a receive that cannot complete because every possible sender is lost.
     ///
-    /// This process, `me`, does not count: a process has sent all messages to itself before it waits.
+    /// This process, `me`, is not a possible sender: a process has sent all messages to itself before it waits.
     pub(super) fn no_sender(&self, matching: &Matching, key: Key, me: ProcId) -> Option<PmlError> {
         let reasons = self.reasons.borrow();
         if reasons.is_empty() {

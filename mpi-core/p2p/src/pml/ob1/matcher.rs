@@ -1,4 +1,4 @@
-//! The matching state of all contexts: finds the receive for an arriving message.
+//! The matching state of all contexts, by which an arriving message finds its receive.
 
 use super::core::Core;
 use super::matching::{Key, Matching, WordMap};
@@ -12,13 +12,13 @@ use std::rc::Rc;
 #[derive(Default)]
 pub(super) struct Matcher {
     contexts: RefCell<WordMap<Context, Rc<Matching>>>,
-    /// The matching state of the last message's context, which the next message often has, too.
+    /// The matching state of the latest message's context; the next message often has the same context.
     recent: RefCell<Option<Rc<Matching>>>,
 }
 
 impl Matcher {
-    /// Returns the matching state of a context, created when a communicator or a message first names it:
-    /// a peer may finish creating a communicator, and send on it, before this process does.
+    /// Returns the matching state of a context. Creates it at the first call for the context, by a communicator or an arriving message:
+    /// a peer may finish the creation of a communicator, and send a message on it, earlier than this process.
     pub(super) fn matching(&self, context: Context) -> Rc<Matching> {
         if let Some(m) = &*self.recent.borrow()
             && m.context() == context
@@ -35,8 +35,8 @@ impl Matcher {
         matching
     }
 
-    /// Returns the state of [`Matcher::matching`] for a communicator.
-    /// `peers` are the processes to which the ranks in its messages refer.
+    /// Returns the matching state of a communicator's context (see [`Matcher::matching`]) and sets `peers`,
+    /// the group to which the ranks in the context's messages refer.
     pub(super) fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         let matching = self.matching(context);
         matching.set_peers(peers);
@@ -48,14 +48,14 @@ impl Matcher {
         self.contexts.borrow().get(&context).cloned()
     }
 
-    /// Removes the state of a freed context.
+    /// Removes and returns the matching state of a freed context.
     pub(super) fn remove(&self, context: Context) -> Option<Rc<Matching>> {
         let gone = self.contexts.borrow_mut().remove(&context);
         self.recent.borrow_mut().take_if(|m| m.context() == context);
         gone
     }
 
-    /// Takes the posted receive for a message out of its queue.
+    /// Removes the receive that a message matches from its queue and returns the receive.
     #[inline(always)]
     pub(super) fn take_posted(&self, context: Context, key: Key) -> Option<ReqId> {
         let recent = self.recent.borrow();
@@ -74,16 +74,16 @@ impl Matcher {
         self.matching(context).take_posted(key)
     }
 
-    /// Returns the context of the latest message.
+    /// Returns the context of the message that arrived last.
     #[cfg(feature = "testing")]
     pub(super) fn latest_context(&self) -> Option<Context> {
         self.recent.borrow().as_ref().map(|m| m.context())
     }
 }
 
-/// Returns true if `from` may have sent an unexpected message:
-/// the process that chose the context is in the job,
-/// and if this process knows the communicator, `from` has the rank in the message.
+/// Returns true if `from` can be the sender of an unexpected message:
+/// the context was chosen by a process of this job or at random,
+/// and `from` has the message's source rank in the communicator, or this process does not know the communicator yet.
 pub(super) fn is_plausible(core: &Core, from: ProcId, matching: &Matching, key: Key) -> bool {
     let context = matching.context();
     (context.is_random() || (context.chooser() as usize) < core.links().job_size())

@@ -1,27 +1,28 @@
 //! ob1: eager and rendezvous protocols over any BTL, with matching at the receiver.
 //!
-//! Protocol, by the size of the message:
-//! * up to the BTL's eager limit the data are sent with the match header ([`wire::EAGER`]), and the send is complete when the BTL has accepted them;
-//! * longer or synchronous messages send a [`wire::RNDV`] and wait.
-//!   When a receive has matched, the receiver fetches the data in a single copy and answers [`wire::FIN`],
-//!   or, if that is impossible or slower ([`protocol_choice`]), answers [`wire::CTS`] and gets [`wire::FRAG`]s, so that both sides copy concurrently.
-//! * to peers where the eager pipeline is faster, the data of messages of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]).
-//! * messages in fragments to one peer take turns ([`send::streams`]);
-//! * in the single copy of a large message the sender is asked to copy a part ([`wire::ASSIST`]), and reports the end of its part ([`wire::ASSIST_DONE`]);
+//! Protocol, by the length and mode of the message:
+//! * a message up to the BTL's eager limit is sent with its match header ([`wire::EAGER`]), and the send completes when the BTL has accepted the message;
+//! * a longer or synchronous message is announced by [`wire::RNDV`], and its data wait for the receiver;
+//!   when a receive has matched, the receiver reads the data in a single copy and replies [`wire::FIN`],
+//!   or, if a single copy is impossible or slower ([`protocol_choice`]), replies [`wire::CTS`]; the sender then sends [`wire::FRAG`]s, so both sides copy concurrently;
+//! * to peers for which the eager pipeline is faster, the data of a message of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]);
+//! * if several messages to one peer are sent in fragments, their fragments alternate ([`send::streams`]);
+//! * during the single copy of a large message the receiver asks the sender to copy a part ([`wire::ASSIST`]); the sender reports completion of the part ([`wire::ASSIST_DONE`]);
 //!   if the sender is computing, the receiver copies the whole message itself;
-//! * a receiver with too many unexpected short messages makes their senders use rendezvous ([`flow_control`]).
+//! * a receiver with too much memory in unexpected short messages makes the senders use rendezvous ([`flow_control`]).
 //!
-//! Parts, each with private state; [`Ob1`] composes them and passes each arriving message to the part responsible:
+//! Modules, each with private state; [`Ob1`] owns them and passes each arriving message to the responsible module:
 //! * [`core::Core`]: the shared state: the peers ([`links`]), the requests, the losses, the observer;
-//! * [`recv::Receiver`]: matching, unexpected messages, and the receiver's half of the protocols;
-//! * [`send::Sender`]: the protocol of each message, queued messages, and the sender's half of the protocols;
-//! * [`peer::Peer`]: the state of each part for one peer;
+//! * [`recv::Receiver`]: matching, unexpected messages, and the receiver's side of the protocols;
+//! * [`send::Sender`]: the choice of the protocol for each message, queued messages, and the sender's side of the protocols;
+//! * [`peer::Peer`]: the state of all modules for one peer;
 //! * [`types`]: the type signatures of messages, if they are compared ([`described::Types`]);
 //! * [`termination`]: early termination of operations, by [`peer_failure`] and [`interrupt`].
 //!
-//! Order: a BTL delivers in the order of acceptance, and messages that it did not accept wait in the peer's queue, so matching sees messages in the order of sending.
+//! Order: a BTL delivers messages in the order in which it accepted them, and messages that it did not accept wait in the peer's queue.
+//! So matching sees messages in the order of sending.
 //!
-//! No function of ob1 calls user code, and no interior borrow is held while a BTL or the request table is called.
+//! No function of ob1 calls user code, and no `RefCell` borrow is active while a BTL or the request table is called.
 
 mod buffer_pool;
 pub mod config;
@@ -76,7 +77,7 @@ use std::rc::Rc;
 pub use send::Sent;
 pub use termination::Termination;
 
-/// The point-to-point messaging of one process.
+/// The point-to-point messaging object of one process.
 pub struct Ob1 {
     core: Core,
     receiver: Receiver,
@@ -84,7 +85,7 @@ pub struct Ob1 {
 }
 
 impl Ob1 {
-    /// Creates the messaging of a process in a job of `job_size` processes.
+    /// Creates the messaging object of a process in a job of `job_size` processes.
     pub fn new(bml: Bml, job_size: u32, config: Config) -> Ob1 {
         Ob1 {
             core: Core::new(bml, job_size, config),
@@ -116,33 +117,33 @@ impl Ob1 {
         self.core.counts()
     }
 
-    /// Returns the number of arriving messages that were dropped as malformed.
+    /// Returns the number of arriving messages that were dropped as malformed or late.
     pub fn protocol_errors(&self) -> u64 {
         self.core.protocol_errors()
     }
 
-    /// Returns the matching state of a context, created when a communicator or a message first names it.
+    /// Returns the matching state of a context. The first call for a context creates the state.
     pub fn matching(&self, context: Context) -> Rc<Matching> {
         self.receiver.matcher().matching(context)
     }
 
-    /// Returns the state of [`Ob1::matching`] for a communicator's context.
-    /// `peers` are the processes to which the ranks in its messages refer.
+    /// Returns the matching state of a communicator's context (see [`Ob1::matching`]) and sets `peers`,
+    /// the group to which the ranks in the context's messages refer.
     pub fn matching_among(&self, context: Context, peers: &Group) -> Rc<Matching> {
         self.receiver.matcher().matching_among(context, peers)
     }
 
-    /// Removes a freed context and drops its unexpected messages.
+    /// Removes a freed context and discards its unexpected messages.
     pub fn forget(&self, context: Context) {
         self.receiver.forget(&self.core, context);
     }
 
-    /// Returns the limits of the transport to a peer.
+    /// Returns the message size limits of the transport to a peer.
     pub fn limits(&self, proc: ProcId) -> Result<Limits, PmlError> {
         (self.core.links().peer(proc)).map(|peer| *peer.limits())
     }
 
-    /// Removes a process of another job that no communicator names any more.
+    /// Removes a process of another job that is in no communicator any longer.
     pub fn disconnect(&self, proc: ProcId) {
         self.core.losses().forget(proc);
         self.core.links().disconnect(proc);
@@ -168,9 +169,9 @@ impl Ob1 {
         delivered > 0 || moved
     }
 
-    /// Returns true if this process has work that no event will announce, so that it must not sleep now.
+    /// Returns true if this process has work that no event will signal, so the process must not sleep now.
     ///
-    /// Messages queued for lack of space do not count: their transport reports when it has space ([`crate::btl::Btl::pending`]).
+    /// Messages queued for lack of space do not count: their transport signals when it has space ([`crate::btl::Btl::pending`]).
     pub fn pending(&self) -> bool {
         self.bml().pending() || self.receiver.has_copies()
     }
@@ -223,24 +224,24 @@ impl Ob1 {
         self.bml().progress(self);
     }
 
-    /// Begins to cancel a send. Returns true if the request is a send.
+    /// Starts to cancel a send. Returns true if the request is a send.
     pub fn cancel_send(&self, req: &Req) -> bool {
         send::cancel::cancel(&self.core, req)
     }
 
-    /// Completes the copied messages that have been delivered. Returns the number of those left.
+    /// Completes the sends from private copies that have been delivered. Returns the number of incomplete ones.
     pub fn end_copies(&self) -> usize {
         self.sender.copies().end_all(&self.core)
     }
 
-    /// Abandons the remaining copied messages, for which no receive will be posted.
+    /// Abandons the incomplete sends from private copies; no receive will be posted for them.
     pub fn abandon_copies(&self) {
         for req in self.sender.copies().take_all() {
             self.termination().abandon(&req);
         }
     }
 
-    /// Starts a receive of a message that `key` accepts.
+    /// Starts a receive for a message that `key` accepts.
     #[inline(always)]
     pub fn irecv(
         &self,
@@ -252,23 +253,23 @@ impl Ob1 {
         (self.receiver).irecv(&self.core, matching, receiver, key, buf.into())
     }
 
-    /// Cancels an unmatched receive. Returns false if a message has matched it.
+    /// Cancels an unmatched receive. Returns false if a message has matched the receive.
     pub fn cancel_recv(&self, req: &Req) -> bool {
         recv::cancel(&self.core, req)
     }
 
-    /// Returns the peer whose fragments a receive waits for, for the hang report.
+    /// Returns the peer from which a receive expects fragments, for the hang report.
     pub fn incoming_from(&self, req: &Req) -> Option<ProcId> {
         recv::fragments::incoming_from(req)
     }
 
-    /// Returns the status of the earliest message that a receive with this key would match, without removing it.
+    /// Returns the status of the earliest message that a receive with this key would match. The message is not removed.
     #[inline]
     pub fn iprobe(&self, matching: &Matching, key: Key) -> Option<Status> {
         probe::peek(matching, key)
     }
 
-    /// Removes the earliest message that a receive with this key would match.
+    /// Removes and returns the earliest message that a receive with this key would match.
     pub fn improbe(&self, matching: &Rc<Matching>, key: Key) -> Option<Message> {
         probe::take(matching, key)
     }
@@ -278,7 +279,7 @@ impl Ob1 {
         self.receiver.imrecv(&self.core, message, receiver, buf)
     }
 
-    /// Sends a short message at once. Returns false if nothing was sent and the general path must send the message.
+    /// Sends a short message immediately. Returns false if nothing was sent; the caller must then use the general path.
     #[inline]
     pub fn try_send(
         &self,
@@ -291,7 +292,7 @@ impl Ob1 {
         fast_path::try_send(self.core.links(), context, source, proc, tag, data)
     }
 
-    /// Begins a blocking receive on the fast path. Returns false if the general path must execute the receive.
+    /// Starts a blocking receive on the fast path. Returns false if the caller must use the general path.
     #[inline]
     pub fn try_recv_here(
         &self,
@@ -315,7 +316,7 @@ impl Ob1 {
         self.receiver.slot().end(self.core.requests())
     }
 
-    /// Returns what the receive on the fast path waits for, for the state page.
+    /// Returns the context and key of the receive on the fast path and the size of its buffer in bytes, for the state page.
     pub fn about_here(&self) -> (Context, Key, u64) {
         self.receiver.slot().about()
     }
@@ -325,7 +326,7 @@ impl Ob1 {
         self.receiver.slot().waiting()
     }
 
-    /// Returns the current and the maximum memory of other processes' unexpected messages, in bytes.
+    /// Returns the present and the highest memory of unexpected messages of other processes, in bytes.
     pub fn unexpected_bytes(&self) -> (u64, u64) {
         self.receiver.memory().bytes()
     }
@@ -342,7 +343,7 @@ impl Ob1 {
     }
 }
 
-/// Returns true if [`Ob1::progress`] would have no work at this moment.
+/// Returns true if [`Ob1::progress`] would have no work now.
 #[inline]
 pub fn is_idle(pml: &Ob1) -> bool {
     let sends = pml.core.links().is_congested() || pml.sender.streams().are_under_way();

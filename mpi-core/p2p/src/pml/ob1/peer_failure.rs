@@ -1,13 +1,13 @@
-//! The effect of the loss of a peer on the operations that wait for the peer.
+//! Failure of the operations that wait for a lost peer.
 //!
 //! A transport reports a loss once ([`Sink::lost`](crate::btl::Sink::lost)).
-//! Then every operation that only this peer could complete fails with an error that quotes the transport's reason:
+//! Then every operation that only this peer could complete fails with an error that contains the transport's reason:
 //! active sends to the peer, receives of data from the peer, and unmatched receives and probes
 //! whose source is the peer.
-//! A receive or a probe from any source continues while another process of the communicator may
-//! send, and fails when the last such process is lost.
-//! The peer's queue is cleared first: if the transport's buffers are full of data that the peer has
-//! not read, the transport would only keep reporting that it has no space.
+//! A receive or a probe from any source continues while another process of the communicator can
+//! send a matching message, and fails when the last such process is lost.
+//! The queue of messages to the peer is cleared first: if the transport's buffers are full of data that the peer has
+//! not read, the transport would always report that it has no space.
 
 use super::core::Core;
 use super::matching::{Key, Matching};
@@ -17,7 +17,7 @@ use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 use mpi_base::state::About;
 
-/// Returns the error of a receive that no remaining process can match.
+/// Returns the error of a receive that no remaining process can match; `None` if one can.
 pub(super) fn unmatchable(
     core: &Core,
     matching: &Matching,
@@ -44,13 +44,13 @@ fn unmatchable_after_loss(
     }
 }
 
-/// Returns the error of waiting for a message if every possible sender is lost.
+/// Returns the error of a receive or probe whose possible senders are all lost; `None` if one is left.
 pub(super) fn no_sender(core: &Core, matching: &Matching, key: Key) -> Option<PmlError> {
     let me = core.links().me();
     core.losses().no_sender(matching, key, me)
 }
 
-/// Ends all operations that only the lost `peer` could complete.
+/// Fails all operations that only the lost `peer` could complete.
 pub(super) fn end_all(core: &Core, peer: ProcId) {
     for req in core.requests().under_way() {
         if let Some(error) = needs(core, &req, peer) {
@@ -60,11 +60,11 @@ pub(super) fn end_all(core: &Core, peer: ProcId) {
         }
     }
     core.links().clear_queue(peer);
-    // A probing caller has no request.
+    // A blocking probe has no request, so its wait must be woken explicitly.
     core.requests().nudge();
 }
 
-/// Returns the error of an operation that only `peer` could complete.
+/// Returns the error of an operation that only `peer` could complete; `None` for other operations.
 fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     match &*req.body.borrow() {
         Body::Send(send) if send.proc() == peer => {
@@ -72,7 +72,7 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
             Some(core.losses().gone(peer, tag, bytes))
         }
         Body::Recv(recv) => {
-            // The network may write to the receive buffer until the read has ended; the failed read then fails the receive.
+            // The network may write to the receive buffer until the remote read ends. The failed read then completes the receive with an error.
             if recv.incoming().is_some_and(|all| all.read().is_some()) {
                 return None;
             }
@@ -87,7 +87,7 @@ fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     }
 }
 
-/// Fails a matched receive if its sender was lost before all data had arrived. Returns true if the receive was failed.
+/// Fails a matched receive if its sender was lost before all data had arrived. Returns true if the sender was lost.
 pub(super) fn fail_if_lost(core: &Core, req: &Req, from: ProcId) -> bool {
     let lost = !req.is_complete() && core.losses().has(from);
     if let Some(error) = lost.then(|| needs(core, req, from)).flatten() {

@@ -1,27 +1,27 @@
-//! Adaptive choice between single copy (by the kernel) and fragments (copied by both programs) for long messages from one peer.
+//! Choice between single copy (by the kernel) and fragments (copied by both programs) for long messages from one peer, by measurements.
 //!
 //! Neither protocol is faster on all machines.
 //! In a single copy, the kernel looks up every page. In fragments, the programs copy twice, which
-//! is nearly free if the two cores share a cache and very expensive otherwise;
-//! and fragments need a sender that progresses.
-//! So both protocols are measured, for each peer and each size class: each protocol is tried a few
+//! is nearly free if the two cores share a cache and very expensive otherwise.
+//! Fragments also need a sender that calls MPI while the message is transferred.
+//! So both protocols are measured, for each peer and each size class: each protocol is tried three
 //! times, then the faster one is used.
-//! The other protocol is tried again at intervals, since processes migrate and programs change what they do between their messages.
+//! The slower protocol is tried again at intervals, because processes migrate between cores and programs change their behaviour between messages.
 //!
-//! A sample is the time from the first fetchable message until no fetchable message is left, divided by the bytes received in this time.
-//! Messages of one protocol that overlap in time are one sample, so that a window of messages and a single one are measured alike.
-//! A window uses one protocol, except when single copy is only being tried again:
-//! once enough copies for a sample have begun, the rest of the window uses fragments.
-//! (Not the other way round: fragments are requested all at once, and would wait for the copies that follow them.)
+//! A sample is the time in which at least one matched message is being transferred, divided by the bytes received in this time.
+//! Messages of one protocol that overlap in time form one sample, so a window of messages and a single message are measured in the same way.
+//! A window uses one protocol, with one exception: if single copy is only being tried again,
+//! the rest of the window uses fragments after enough copies for a sample have begun.
+//! (The reverse is not possible: fragments are requested for all messages immediately, and would wait for the copies that follow them.)
 //!
-//! On an oversubscribed node most of the elapsed time belongs to other ranks, for which the core does useful work.
-//! There the cost of fragments is the work of both sides: twice the receiver's copying time, plus a
-//! context switch whenever the receiver had to wait for more data;
-//! but at least this rank's share of the elapsed time. Otherwise a sender that computes for long between its messages would delay every receiver that could copy its data at once.
+//! On an oversubscribed node, most of the elapsed time is useful work of other ranks on the core.
+//! There the cost of fragments is the work of both sides: twice the receiver's copying time, plus one
+//! context switch for each time that the receiver had to wait for more data.
+//! The cost is at least this rank's share of the elapsed time. Otherwise a sender that computes for long between its messages would delay a receiver that could copy the data immediately.
 //!
-//! The result for one size class is used for the next larger class until the other protocol has
-//! been tried in that class, too:
-//! three windows with the slower protocol are a fifth of the run time of a short program.
+//! The result for one size class is also used for the next larger class until both protocols have
+//! been tried in the larger class:
+//! three windows with the slower protocol would take a fifth of the run time of a short program.
 
 use crate::trial::{self, Known, ORDERS, order_of};
 use std::cell::Cell;
@@ -30,25 +30,26 @@ use std::time::{Duration, Instant};
 
 pub use crate::trial::Way;
 
-/// The slower protocol is tried again so rarely that the trials add about 1/PRICE to the cost.
-/// A sample may be a window of 64 messages, and the slower protocol four times slower.
+/// The slower protocol is tried so rarely that these trials increase the total time by about 1/PRICE.
+/// A sample can be a window of 64 messages, and the slower protocol can take four times as long.
 const PRICE: f32 = 32.0;
-/// The maximum length of a sample if there is always an active message.
+/// The maximum duration of a sample; a longer one is ended although messages are still active.
 const LONGEST: Duration = Duration::from_millis(20);
-/// The number of copies in one period that is enough for a sample.
+/// The number of copies in one period that suffices for a sample.
 const ENOUGH: u32 = 16;
 
-/// On an oversubscribed node: a receiver that has received no data for `AWAY` has yielded its core, at the cost of `SWITCH`.
+/// On an oversubscribed node, a receiver that has waited longer than `AWAY` for data is assumed to have yielded its core;
+/// the context switch costs `SWITCH`.
 const AWAY: Duration = Duration::from_micros(4);
 const SWITCH: Duration = Duration::from_nanos(1600);
 
-/// The measurements of one peer.
+/// The measurements of both protocols for one peer.
 #[derive(Default)]
 pub struct ProtocolChooser {
-    /// The number of ranks per core.
+    /// The number of ranks per core of the node.
     sharing: u32,
     known: [Cell<Known>; ORDERS],
-    /// The current sample of each protocol, while messages are active.
+    /// The current sample of each protocol; `None` if the protocol has no active message.
     periods: [Cell<Option<Period>>; 2],
     /// The protocol of messages that begin during the current sample.
     turn: Cell<Option<Way>>,
@@ -60,14 +61,14 @@ struct Period {
     order: usize,
     began: Instant,
     bytes: u64,
-    /// The work of both sides on fragments, and the time at which the last fragment was copied.
+    /// The work of both sides on the fragments, and the time at which the last fragment was copied.
     work: Duration,
     worked: Instant,
-    /// The number of active messages, and of all messages in the period.
+    /// The number of active messages, and the number of messages that began in the period.
     open: u32,
     begun: u32,
-    /// Whether the sample is valid: all its messages are of one size class, none was abandoned,
-    /// and no other long data arrived meanwhile.
+    /// True if the sample is valid: all its messages are of one size class, none was abandoned,
+    /// and no eager data arrived in the period.
     counts: bool,
 }
 
@@ -87,7 +88,7 @@ impl Period {
 }
 
 impl ProtocolChooser {
-    /// Creates the chooser for a peer without measurements, with this number of ranks per core.
+    /// Creates a chooser without measurements, for a node with `ranks` ranks per core.
     pub fn where_cores_have(ranks: u32) -> ProtocolChooser {
         ProtocolChooser {
             sharing: ranks,
@@ -112,7 +113,7 @@ impl ProtocolChooser {
         way
     }
 
-    /// Returns true if single copy is only being tried, and enough copies for a sample have begun.
+    /// Returns true if single copies are only tried again, and enough copies for a sample have begun.
     fn copies_suffice(&self) -> bool {
         self.periods[Way::Copy as usize]
             .get()
@@ -121,7 +122,7 @@ impl ProtocolChooser {
             })
     }
 
-    /// Invalidates the current samples, since the fetched messages had to wait for eager data.
+    /// Invalidates the current samples, because the measured messages had to wait for eager data.
     pub(super) fn disturb(&self) {
         for period in &self.periods {
             period.set(period.get().map(|period| Period {
@@ -135,7 +136,7 @@ impl ProtocolChooser {
         self.sharing > 1
     }
 
-    /// Adds the time from `began` to `now` in which a fragment was copied.
+    /// Adds a fragment that was copied from `began` to `now` to the work of the period.
     fn copied(&self, began: Instant, now: Instant) {
         let fragments = &self.periods[Way::Fragments as usize];
         fragments.set(fragments.get().map(|period| {
@@ -147,7 +148,7 @@ impl ProtocolChooser {
             };
             let copying = now.saturating_duration_since(began);
             Period {
-                // The sender has copied the fragment, too.
+                // The sender's copy of the fragment takes as long as the receiver's.
                 work: period.work + 2 * copying + switch,
                 worked: now,
                 ..period
@@ -155,7 +156,7 @@ impl ProtocolChooser {
         }));
     }
 
-    /// Ends a message; `bytes` is `None` if it was abandoned.
+    /// Ends the measurement of a message; `bytes` is `None` if the message was abandoned.
     fn end(&self, way: Way, bytes: Option<u64>, now: impl FnOnce() -> Instant) {
         let Some(mut period) = self.periods[way as usize].get() else {
             return;
@@ -170,7 +171,7 @@ impl ProtocolChooser {
             let known = &self.known[period.order];
             let mut learnt = known.get();
             let cost = match way {
-                // The ranks that share both cores have an equal share of the time.
+                // This rank's minimum share of the elapsed time: the ranks on the two cores share the time equally.
                 Way::Fragments if self.is_oversubscribed() => {
                     period.work.max(took / self.sharing.saturating_mul(2))
                 }
@@ -183,7 +184,7 @@ impl ProtocolChooser {
                 self.turn.set(Some(next));
                 (period.began, period.bytes, period.begun) = (now, 0, 0);
                 period.work = Duration::ZERO;
-                // The rest of the old protocol's messages overlap with those of the new one.
+                // The remaining messages of the old protocol overlap in time with those of the new one.
                 period.counts = next == way;
             }
         }
@@ -193,7 +194,7 @@ impl ProtocolChooser {
         }
     }
 
-    /// Returns the faster protocol for messages of this size, if it is known.
+    /// Returns the faster protocol for messages of `bytes` bytes, or `None` if too few samples exist.
     pub(super) fn better(&self, bytes: u64) -> Option<Way> {
         self.known[order_of(bytes)].get().better()
     }
@@ -204,7 +205,7 @@ impl ProtocolChooser {
         self.turn.get().is_none() && self.periods.iter().all(|period| period.get().is_none())
     }
 
-    /// Returns true if messages of this size have been measured.
+    /// Returns true if messages of this size class have been measured.
     #[cfg(feature = "testing")]
     pub(super) fn knows(&self, bytes: u64) -> bool {
         let known = self.known[order_of(bytes)].get();
@@ -222,7 +223,7 @@ impl ProtocolChooser {
     }
 }
 
-/// A timed active message; dropping it before its end abandons it.
+/// The time measurement of an active message; dropping it before `ends` marks the message as abandoned.
 pub struct TimedTransfer {
     chooser: Rc<ProtocolChooser>,
     bytes: u64,
@@ -230,7 +231,7 @@ pub struct TimedTransfer {
 }
 
 impl TimedTransfer {
-    /// Begins a message of this size from the chooser's peer.
+    /// Begins the measurement of a message of `bytes` bytes from the chooser's peer, and chooses the protocol.
     pub fn begin(chooser: &Rc<ProtocolChooser>, bytes: u64) -> TimedTransfer {
         TimedTransfer {
             way: chooser.begin(bytes, trial::now()),
@@ -239,12 +240,12 @@ impl TimedTransfer {
         }
     }
 
-    /// Returns the protocol to use.
+    /// Returns the protocol of the message.
     pub fn way(&self) -> Way {
         self.way
     }
 
-    /// Copies a fragment with `put`; the time counts as work on an oversubscribed node.
+    /// Copies a fragment by calling `put`. On an oversubscribed node the duration is counted as work.
     #[inline]
     pub fn put(&self, put: impl FnOnce()) {
         if !self.chooser.is_oversubscribed() {
@@ -255,7 +256,7 @@ impl TimedTransfer {
         self.chooser.copied(began, trial::now());
     }
 
-    /// Ends a message that has arrived completely by its protocol. Returns its size.
+    /// Ends the measurement of a message that has arrived completely. Returns the message's length in bytes.
     pub fn ends(mut self) -> u64 {
         let bytes = std::mem::take(&mut self.bytes);
         #[cfg(feature = "testing")]
@@ -267,7 +268,7 @@ impl TimedTransfer {
 
 impl Drop for TimedTransfer {
     fn drop(&mut self) {
-        // `ends` has set `bytes` to zero; no message begins with zero bytes.
+        // `ends` has set `bytes` to zero; a measured message is never empty.
         if self.bytes > 0 {
             self.chooser.end(self.way, None, trial::now);
         }
@@ -277,7 +278,7 @@ impl Drop for TimedTransfer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    /// Sends `messages` one after another. Returns the number sent in fragments.
+    /// Transfers `messages` messages one after another. Returns the number of messages sent in fragments.
     fn run(
         chooser: &ProtocolChooser,
         now: &mut Instant,
@@ -308,17 +309,17 @@ mod tests {
                 true => messages - fragmented,
                 false => fragmented,
             };
-            // Three tries while their cost is within 1/PRICE; then tries after 64 and 128 messages,
-            // and finally one in 256 messages.
+            // The slower protocol is tried three times while the tries cost less than 1/PRICE of the time,
+            // then after 64 and 128 messages, and finally for one message in 256.
             assert_eq!(share(run(&chooser, &mut now, 500, cost), 500), 5);
             let often = run(&chooser, &mut now, 2_560, cost);
             assert_eq!(share(often, 2_560), 10);
         }
     }
 
-    /// Returns the protocol that is found to be faster. A single copy takes 8 us.
-    /// A message has `pieces` fragments, which take `each` to copy
-    /// and arrive `after` the previous fragment.
+    /// Returns the protocol that the chooser considers faster. A single copy takes 8 us.
+    /// A message has `pieces` fragments. Each arrives `after` the previous one was copied,
+    /// and copying it takes `each`.
     fn found(sharing: u32, pieces: u32, after: Duration, each: Duration) -> Option<Way> {
         let (chooser, mut now) = (ProtocolChooser::where_cores_have(sharing), Instant::now());
         for _ in 0..7 {
@@ -341,15 +342,15 @@ mod tests {
     #[test]
     fn where_cores_are_shared_fragments_cost_what_both_work_on_them() {
         let us = Duration::from_micros;
-        // Other ranks use the 20 us in which this one waits.
+        // With two ranks per core, another rank uses the 20 us in which this rank waits.
         assert_eq!(found(1, 1, us(20), us(2)), Some(Way::Copy));
         assert_eq!(found(2, 1, us(20), us(2)), Some(Way::Fragments));
-        // The sender has to copy the fragments, too.
+        // The sender copies the fragment, too, so the work is 10 us plus a context switch.
         assert_eq!(found(2, 1, us(10), us(5)), Some(Way::Copy));
-        // Four switches take as long as a single copy.
+        // Four context switches take almost as long as a single copy.
         assert_eq!(found(8, 4, us(20), us(1) / 4), Some(Way::Copy));
         assert_eq!(found(8, 4, us(3), us(1) / 4), Some(Way::Fragments));
-        // A sender that polls too late delays the receiver, for any number of ranks per core.
+        // A sender that polls too late delays the receiver, whether the node is oversubscribed or not.
         assert_eq!(found(2, 1, us(900), us(1)), Some(Way::Copy));
         assert_eq!(found(30, 1, us(900), us(1)), Some(Way::Copy));
     }
@@ -384,8 +385,8 @@ mod tests {
         for _ in 0..7 {
             send(&mut now, 1 << 16, [6_000, 3_000]);
         }
-        // The next larger size class uses the result of the smaller one. The largest does not: the
-        // class below it has no result of its own.
+        // The class of 128 KiB uses the result of the class of 64 KiB. The class of 1 MiB does not: the
+        // next smaller class has no samples.
         let mut first = |bytes| {
             (0..8)
                 .map(|_| send(&mut now, bytes, [6_000, 9_000]))
@@ -394,7 +395,7 @@ mod tests {
         let (longer, longest): (Vec<_>, Vec<_>) = (first(1 << 17), first(1 << 20));
         assert!(longer.iter().all(|way| *way == Way::Fragments));
         assert_eq!(longest[..3], [Way::Copy; 3]);
-        // From now on this size class has samples of its own.
+        // Now the class of 128 KiB has its own samples.
         let found = |_| send(&mut now, 1 << 17, [6_000, 9_000]);
         let ways: Vec<_> = (0..200).map(found).collect();
         assert!(ways.contains(&Way::Copy));
@@ -410,9 +411,9 @@ mod tests {
         };
         run(&chooser, &mut now, 20, calm);
         run(&chooser, &mut now, 1, |_| 50_000_000);
-        // One of these messages tries the other protocol again.
+        // One of these 20 messages tries the other protocol again.
         assert_eq!(run(&chooser, &mut now, 20, calm), 19);
-        // The sender computes, and its fragments wait until it polls.
+        // The sender computes and polls rarely, so its fragments arrive late.
         let absent = |way| match way {
             Way::Copy => 8_000,
             Way::Fragments => 900_000,
@@ -426,7 +427,7 @@ mod tests {
         );
     }
 
-    /// Sends windows of 64 messages. Returns the number of single copies in each.
+    /// Transfers windows of 64 messages. Returns the number of single copies in each window.
     fn windows(
         chooser: &ProtocolChooser,
         now: &mut Instant,
@@ -514,7 +515,7 @@ mod tests {
             now += Duration::from_micros(1);
             chooser.end(Way::Copy, Some(1 << 16), || now);
         }
-        // Data that arrived before the sample began do not invalidate it.
+        // Data that arrived before a sample began do not invalidate the sample.
         chooser.disturb();
         assert_eq!(run(&chooser, &mut now, 6, |_| 1_000), 3);
     }

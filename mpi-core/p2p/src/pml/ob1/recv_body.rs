@@ -1,6 +1,6 @@
-//! The state of a receive: its buffer, its key, and the progress of a message that arrives in pieces.
+//! The state of a receive: its buffer, its key, and the progress of a message that arrives in several parts.
 //!
-//! The state of such a message is allocated separately, because most receives never need it.
+//! The progress is allocated separately, because most receives do not need it.
 
 use super::incoming::Incoming;
 use super::matching::{Key, Matching};
@@ -19,7 +19,7 @@ pub struct RecvBody {
     /// The receiver's rank in the communicator, for error texts.
     receiver: i32,
     matching: Rc<Matching>,
-    /// Set once the receive has matched a message that arrives in pieces; boxed, because most receives never have it.
+    /// Set when the receive has matched a message that arrives in several parts. Boxed, because most receives do not need it.
     incoming: Option<Box<Incoming>>,
 }
 
@@ -29,7 +29,7 @@ impl RecvBody {
         self.matching.context()
     }
 
-    /// Returns the receive's source, tag and maximum size, for the state page.
+    /// Returns the receive's source, tag and buffer size in bytes, for the state page.
     pub fn about(&self) -> About {
         self.matching.about(self.key, self.buf.bytes())
     }
@@ -40,16 +40,16 @@ impl RecvBody {
         matches!(self.buf, RecvTarget::Bytes(_)) && self.incoming.is_none()
     }
 
-    /// Returns true if this receive matches messages of this context.
+    /// Returns true if the receive belongs to this context.
     #[inline]
     pub(crate) fn is_in(&self, matching: &Rc<Matching>) -> bool {
         Rc::ptr_eq(&self.matching, matching)
     }
 
-    /// Reuses a [light](RecvBody::is_light) receive for another one of the same context.
+    /// Reuses a [light](RecvBody::is_light) receive for another receive in the same context.
     #[inline(always)]
     pub(crate) fn renew(&mut self, bytes: RecvBytes, key: Key, receiver: i32) {
-        // Field by field: a struct that is built elsewhere and then copied as a whole stalls the processor (store forwarding).
+        // Assigns single fields: building a new struct and copying it as a whole would cause failed store forwarding in the processor.
         if let RecvTarget::Bytes(place) = &mut self.buf {
             *place = bytes;
         }
@@ -57,19 +57,19 @@ impl RecvBody {
         self.receiver = receiver;
     }
 
-    /// Returns what can complete the receive: the context and key of a message,
-    /// and the process whose message has matched.
+    /// Returns the receive's context and key,
+    /// and the sender of the matched message if the message arrives in several parts.
     pub(super) fn from(&self) -> (&Matching, Key, Option<ProcId>) {
         let incoming = self.incoming.as_ref().map(|incoming| incoming.from());
         (&self.matching, self.key, incoming)
     }
 
-    /// Returns the matched message, if it arrives in pieces.
+    /// Returns the progress of the matched message if it arrives in several parts.
     pub(super) fn incoming(&self) -> Option<&Incoming> {
         self.incoming.as_deref()
     }
 
-    /// Returns the matched message as [`RecvBody::incoming`] does, mutable.
+    /// Returns the same as [`RecvBody::incoming`], mutable.
     pub(super) fn incoming_mut(&mut self) -> Option<&mut Incoming> {
         self.incoming.as_deref_mut()
     }
@@ -84,7 +84,7 @@ impl RecvBody {
         self.buf.bytes()
     }
 
-    /// Returns the datatype and the number of its elements, if they are known.
+    /// Returns the datatype of the buffer and the number of its elements; `None` for a buffer given as bytes.
     pub(super) fn elements(&self) -> Option<(&Datatype, i64)> {
         match &self.buf {
             RecvTarget::Bytes(_) => None,
@@ -92,7 +92,7 @@ impl RecvBody {
         }
     }
 
-    /// Copies a complete message into the buffer, truncated to the buffer.
+    /// Copies a complete message into the receive buffer; bytes that do not fit are dropped.
     /// Returns the size of the buffer in bytes, and true if the receive is
     /// [light](RecvBody::is_light).
     #[inline]
@@ -119,7 +119,7 @@ impl RecvBody {
         }
     }
 
-    /// Removes the receive from the queue of its context. Returns false if a message has already matched it.
+    /// Removes the receive from its context's queue. Returns false if a message has already matched the receive.
     pub(super) fn withdraw(&self, id: ReqId) -> bool {
         self.matching.withdraw(self.key, id)
     }
@@ -129,7 +129,7 @@ impl RecvBody {
         self.buf.is_in_runs()
     }
 
-    /// Calls `f` with the contiguous segments of the first `len` bytes, if they are few and long.
+    /// Calls `f` with the contiguous segments of the buffer's first `len` bytes. Returns `None` without a call if the segments are many or short.
     pub(super) fn in_runs<R>(
         &mut self,
         len: u64,
@@ -138,17 +138,17 @@ impl RecvBody {
         self.buf.in_runs(len, f)
     }
 
-    /// Returns the whole buffer as one slice, if it is contiguous.
+    /// Returns the whole buffer as one slice, or `None` if it is not contiguous.
     pub(super) fn contiguous(&mut self) -> Option<&mut [u8]> {
         self.buf.contiguous()
     }
 
-    /// Records that the matched message arrives in pieces.
+    /// Stores the progress of the matched message, which arrives in several parts.
     pub(super) fn expect(&mut self, incoming: Incoming) {
         self.incoming = Some(Box::new(incoming));
     }
 
-    /// Unpacks packed bytes at offset `at`, as far as the receive takes them. Returns the number of bytes unpacked.
+    /// Unpacks packed bytes `data` at offset `at` of the message; bytes that do not fit are dropped. Returns the number of bytes unpacked.
     pub(super) fn put(&mut self, at: u64, data: &[u8]) -> usize {
         let wanted = (self.incoming.as_ref()).map_or(u64::MAX, |incoming| incoming.wanted());
         let buffer = usize::try_from(wanted.saturating_sub(at)).unwrap_or(usize::MAX);
@@ -157,7 +157,7 @@ impl RecvBody {
         data.len()
     }
 
-    /// Creates a receive whose message is known already.
+    /// Creates a receive that is never posted, because its message has already matched.
     #[inline(always)]
     pub(crate) fn matched(
         buf: RecvTarget,

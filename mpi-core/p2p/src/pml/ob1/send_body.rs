@@ -14,7 +14,7 @@ pub struct SendBody {
     envelope: Envelope,
     mode: Mode,
     stream: Option<Box<Stream>>,
-    /// The registration of the message's data for reads by the network.
+    /// The registration of the message's data for remote reads by the network.
     exposure: Option<Box<Exposure>>,
 }
 
@@ -30,23 +30,23 @@ impl SendBody {
         }
     }
 
-    /// Returns the key of the message's data for reads by the network, if the data are registered.
+    /// Returns the key with which the network can read the message's data, if the data are registered.
     pub(super) fn key(&self) -> Option<&[u8]> {
         self.exposure.as_ref().map(|exposure| exposure.key())
     }
 
-    /// Records the registration of the message's data, or `None` after its end.
+    /// Stores the registration of the message's data. `None` ends the registration.
     pub(super) fn expose(&mut self, exposure: Option<Exposure>) {
         self.exposure = exposure.map(Box::new);
     }
 
-    /// Creates a send of the same message from another buffer with the same data.
+    /// Creates a send with the same envelope and mode from another buffer that contains the same data.
     pub(super) fn with_data_in(&self, buf: SendBuf) -> SendBody {
         SendBody::new(buf, self.envelope, self.mode)
     }
 
-    /// Calls `f` with the contiguous segments of the first `len` bytes in place, if they are few
-    /// and long and the send is not in fragments.
+    /// Calls `f` with the contiguous segments of the data's first `len` bytes in the send buffer. Returns `None`
+    /// without a call if the segments are many or short, or the send is in fragments.
     pub(super) fn in_runs<R>(&self, len: u64, f: impl FnOnce(&[&[u8]]) -> R) -> Option<R> {
         match &self.stream {
             None => self.buf.in_runs(len, f),
@@ -54,8 +54,8 @@ impl SendBody {
         }
     }
 
-    /// Returns the addresses of the message's data, for a peer that can read them in place,
-    /// if the addresses fit into an announcement of `most` bytes.
+    /// Returns the addresses of the message's data for the announcement, so that the receiver can read the data directly.
+    /// Returns `Scattered` if the announcement would exceed `most` bytes or the segments are many or short.
     pub(super) fn place(&self, most: usize) -> Place {
         let place = self.buf.in_runs(self.buf.bytes() as u64, |runs| {
             Place::new(runs.iter().map(|run| Region {
@@ -96,7 +96,7 @@ impl SendBody {
         self.envelope.proc
     }
 
-    /// Switches the send to fragments.
+    /// Continues the send in fragments.
     pub(super) fn begin(&mut self, stream: Stream) {
         self.stream = Some(Box::new(stream));
     }
@@ -106,12 +106,12 @@ impl SendBody {
         self.stream.is_some()
     }
 
-    /// Returns the progress of the send, if the message's data are sent in fragments.
+    /// Returns the progress of the send if the message's data are sent in fragments.
     pub(super) fn stream(&self) -> Option<&Stream> {
         self.stream.as_deref()
     }
 
-    /// Returns the stream of [`SendBody::stream`], mutable, and the data.
+    /// Returns the progress as [`SendBody::stream`] does, mutable, and the data.
     pub(super) fn stream_mut(&mut self) -> Option<(&mut Stream, &SendBuf)> {
         Some((self.stream.as_deref_mut()?, &self.buf))
     }
@@ -121,7 +121,7 @@ impl SendBody {
         self.envelope.context
     }
 
-    /// Returns the send's destination, tag and size, for the state page.
+    /// Returns the send's destination, tag and length in bytes, for the state page.
     pub fn about(&self) -> About {
         About {
             waits: Waits::Send,

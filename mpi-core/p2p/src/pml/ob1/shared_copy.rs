@@ -4,24 +4,24 @@ use super::wire::Place;
 use crate::btl::{Fetched, Region};
 use crate::request::id::ReqId;
 
-/// A cooperative copy at the receiver.
+/// The state of a cooperative copy at the receiver.
 pub(super) struct SharedCopy {
     sender: ReqId,
-    /// The transport's ID of the copy.
+    /// The transport's ID of the cooperative copy.
     number: u32,
     /// The addresses of the data in the sender's memory.
     remote: Place,
-    /// The bytes copied by the receiver.
+    /// The number of bytes that the receiver has copied.
     ours: u64,
-    /// The bytes that the sender has reported as copied.
+    /// The number of bytes that the sender has copied; `None` until it reports completion (ASSIST_DONE).
     theirs: Option<u64>,
-    /// Whether uncopied bytes may be left.
+    /// True if some bytes may still be unclaimed.
     open: bool,
     failed: bool,
 }
 
 impl SharedCopy {
-    /// Creates a copy that has not copied any bytes yet.
+    /// Creates the state of a cooperative copy of which no bytes have been copied.
     pub(super) fn new(sender: ReqId, number: u32, remote: Place) -> SharedCopy {
         SharedCopy {
             sender,
@@ -46,31 +46,31 @@ impl SharedCopy {
         self.remote.regions()
     }
 
-    /// Returns true if uncopied bytes may be left.
+    /// Returns true if some bytes may still be unclaimed.
     pub(super) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Adds the bytes that the receiver has fetched.
+    /// Adds a part that the receiver has copied.
     pub(super) fn add(&mut self, fetched: Fetched) {
         self.ours += fetched.bytes as u64;
         self.open = fetched.open;
         self.failed |= fetched.result.is_err();
     }
 
-    /// Records the sender's report that it has copied `bytes` bytes.
-    /// The sender leaves no bytes uncopied unless it has failed; after a failure no more bytes may be copied.
+    /// Records that the sender has completed its part and has copied `bytes` bytes.
+    /// The sender leaves no bytes unclaimed unless its copy has failed, and after a failure no more bytes may be copied.
     pub(super) fn sender_ends(&mut self, bytes: u64) {
         self.open = false;
         self.theirs = Some(bytes);
     }
 
-    /// Returns true if the sender has claimed none of `wanted` bytes, given that `left` bytes were unclaimed when the copy was closed.
+    /// Returns true if the sender has claimed no bytes: `left` of `wanted` bytes were unclaimed when the copy was closed.
     pub(super) fn is_ours_alone(&self, left: u64, wanted: u64) -> bool {
         self.ours + left == wanted
     }
 
-    /// Returns whether all of `wanted` bytes have arrived, once neither side works on the copy any more.
+    /// Returns `None` while either side may still copy, then whether all `wanted` bytes have been copied.
     pub(super) fn outcome(&self, wanted: u64) -> Option<bool> {
         let through = !self.open && (self.ours == wanted || self.theirs.is_some());
         let sum = self.ours.checked_add(self.theirs.unwrap_or(0));

@@ -4,22 +4,22 @@ use crate::btl::{Am, Header};
 use crate::request::id::ReqId;
 use std::ops::Range;
 
-/// The number of bytes that a stream sends before the next stream of the same peer continues.
+/// The number of bytes after which a stream lets the next stream of the same peer send.
 ///
-/// For windows of messages with separate buffers, turns of 64 KiB or 128 KiB and no turns at all
-/// were equally fast, within measurement error.
-/// With a single buffer, and two cores that share a cache, turns raised 4 MiB messages from 50 to
-/// 57 GB/s (bidirectional: from 50 to 61), and 1 MiB messages from 55 to 58 GB/s (from 55 to 63).
+/// For windows of messages with separate buffers, shares of 64 KiB or 128 KiB and sends one after the other
+/// gave the same bandwidth, within measurement error.
+/// With a single buffer and two cores that share a cache, shares raised the bandwidth of 4 MiB messages from 50 to
+/// 57 GB/s (bidirectional: from 50 to 61), and of 1 MiB messages from 55 to 58 GB/s (from 55 to 63).
 const TURN: u64 = 256 << 10;
 
-/// A send whose data are sent in fragments.
+/// The progress of a send in fragments.
 pub(super) struct Stream {
     am: Am,
-    /// The receive to which FRAGs belong, or the send to which EAGER_FRAGs belong.
+    /// The ID in the fragments' headers: the receive request for FRAGs, the send request for EAGER_FRAGs.
     whose: ReqId,
     sent: u64,
     wanted: u64,
-    /// The length of a fragment.
+    /// The length of a fragment in bytes; the last one can be shorter.
     fragment: usize,
 }
 
@@ -44,21 +44,21 @@ impl Stream {
         self.sent >= self.wanted
     }
 
-    /// Returns the next fragment to send.
+    /// Returns the header of the next fragment, and its byte range in the message.
     pub(super) fn next(&self) -> (Header, Range<usize>) {
         let len = (self.wanted - self.sent).min(self.fragment as u64);
         let range = self.sent as usize..(self.sent + len) as usize;
         ([self.whose.0, self.sent], range)
     }
 
-    /// Counts `len` sent bytes. Returns true if this stream's turn is over.
+    /// Counts `len` sent bytes. Returns true if the stream has sent its share and the next stream must continue.
     pub(super) fn advance(&mut self, len: usize) -> bool {
         let turn = self.sent / TURN;
         self.sent += len as u64;
         self.sent / TURN != turn
     }
 
-    /// Returns true if a fragment of type `am` for `receive` that ends at byte `end` belongs to this stream.
+    /// Returns true if a fragment of type `am` for the receive request `receive` that ends at byte `end` belongs to this stream.
     pub(super) fn has_sent(&self, am: Am, receive: u64, end: u64) -> bool {
         self.am == am && self.whose.0 == receive && end <= self.wanted
     }

@@ -1,4 +1,4 @@
-//! Early termination of operations: after the loss of a peer, by a communicator whose members have failed, and of requests that are given up.
+//! Early termination of operations: after the loss of a peer, on communicators with failed members, and of abandoned requests.
 
 use super::core::Core;
 use super::matching::{Key, Matching};
@@ -21,20 +21,20 @@ impl<'a> Termination<'a> {
         Termination { core, receiver }
     }
 
-    /// Returns the error of waiting for a message if every possible sender is lost.
+    /// Returns the error of a receive or probe whose possible senders are all lost; `None` if one is left.
     pub fn no_sender(self, matching: &Matching, key: Key) -> Option<PmlError> {
         peer_failure::no_sender(self.core, matching, key)
     }
 
-    /// Makes every receive take the general path, which checks whether a peer is lost.
-    /// Receives from any source are then interrupted by their communicator; otherwise they would end with the loss of the last peer.
+    /// Prepares for a job that continues after losses: every receive takes the general path, which checks for losses.
+    /// A receive from any source then fails only by its communicator's interruption, and not with the loss of the last peer.
     pub fn survive_losses(self) {
         self.receiver.slot().close();
         self.core.losses().survive();
     }
 
     /// Completes with `error` the communicator's unmatched `MPI_ANY_SOURCE` receives of user
-    /// messages, since no process is left that could send.
+    /// messages, because no process that could send such a message is left.
     pub fn end_any_source(self, context: Context, error: &Error) {
         interrupt::end_any_source(self.core, context, error);
     }
@@ -57,12 +57,12 @@ impl<'a> Termination<'a> {
         interrupt::give_up_all(self.core, number, error);
     }
 
-    /// Aborts one active operation, which completes when its buffer is no longer accessed.
+    /// Aborts one active operation. It completes when the library no longer accesses its buffer.
     pub fn give_up(self, req: &Req, error: &Error) {
         interrupt::give_up(self.core, req, error);
     }
 
-    /// Abandons a request; its buffer is not accessed again.
+    /// Abandons a request. After the call no process accesses its buffer.
     pub fn abandon(self, req: &Req) {
         recv::abandon(self.core, req);
         send::streams::stop(self.core, req);

@@ -1,9 +1,9 @@
-//! The type signatures of messages, compared on request (`pml_ob1_check_types`).
+//! The check of type signatures of messages (`pml_ob1_check_types`).
 //!
-//! Before each message of the program its sender sends a description of its type ([`wire::TYPES`]): the type signature, and a text for error messages.
-//! The description precedes its message and is kept with it until the message is matched, so each message is compared with exactly the receive that it matches.
-//! MPI 5.0, section 3.3.1: the signature of the message equals the beginning of the receive's.
-//! Packed data match every datatype, and so do messages that the library copied before it sent them.
+//! Before each message of the program, its sender sends a description of the message's type ([`wire::TYPES`]): the type signature, and a text for error messages.
+//! The description precedes its message and is stored with it until the message is matched, so each message is compared with the receive that it matches.
+//! Rule (MPI 5.0, section 3.3.1): the message's signature equals the beginning of the receive's signature.
+//! Packed data match every datatype. So do messages that the library packed before sending (buffered sends).
 
 use super::core::{Core, HandlerResult, ProtocolError};
 use super::described::{Described, Types, elements, is_packed, signature};
@@ -17,12 +17,12 @@ use crate::pml::envelope::{Envelope, Mode, Plane};
 use crate::pml::error::PmlError;
 use std::rc::Rc;
 
-/// Compares a message of `bytes` bytes with the receive that it has matched.
+/// Compares the type of a message of `bytes` bytes with the matched receive. Returns the error of a mismatch.
 pub(super) fn mismatch(types: &Types, recv: &RecvBody, key: Key, bytes: u64) -> Option<PmlError> {
     let described = types.take(recv.from().0.context(), key)?;
     let (datatype, count) = recv.elements()?;
     let (sent, _) = (described.signature?, signature(datatype)?);
-    // A message that is too long has an error already.
+    // A message that is longer than the buffer already has a truncation error.
     if bytes > recv.capacity() || datatype.counts().signature(bytes as i64) == Some(sent) {
         return None;
     }
@@ -36,7 +36,7 @@ pub(super) fn mismatch(types: &Types, recv: &RecvBody, key: Key, bytes: u64) -> 
     })
 }
 
-/// Sends the description of a message to the receiver before the message itself.
+/// Sends the description of a message to its receiver; the message itself must follow.
 fn describe(core: &Core, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf) {
     let is_programs = envelope.context == envelope.context.plane(Plane::User);
     if core.types().is_none() || !is_programs {
@@ -47,7 +47,7 @@ fn describe(core: &Core, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf) {
     if peer.queue().is_empty() {
         match peer.send(wire::TYPES, header, Payload::Bytes(&payload)) {
             Err(SendError::WouldBlock) => {}
-            // The message itself reports a lost peer.
+            // The loss of a peer is reported by the send of the message itself.
             Ok(()) | Err(SendError::PeerGone | SendError::TooLong { .. }) => return,
         }
     }
@@ -56,12 +56,12 @@ fn describe(core: &Core, peer: &Rc<Peer>, envelope: &Envelope, buf: &SendBuf) {
         .enqueue(peer, Queued::Description { header, payload });
 }
 
-/// Handles the description of the message that follows it.
+/// Handles TYPES: stores the description of the message that follows.
 pub(super) fn on_types(core: &Core, header: Header, payload: &[u8]) -> HandlerResult {
     let Some(described) = Described::decode(payload) else {
         return Err(ProtocolError("a malformed description of a message"));
     };
-    // A job that compares types may be connected with one that does not.
+    // A job that compares types may be connected with a job that does not.
     if let Some(types) = core.types() {
         let (context, key) = wire::read_match(header);
         types.put(context, key, described);
@@ -69,7 +69,7 @@ pub(super) fn on_types(core: &Core, header: Header, payload: &[u8]) -> HandlerRe
     Ok(())
 }
 
-/// Sends the description of a message of the program, if types are compared. Returns the mode in which the message is sent.
+/// Sends the description of a message of the program, if types are compared. Returns the mode for sending the message.
 #[cold]
 #[inline(never)]
 pub(super) fn announce(
@@ -81,7 +81,7 @@ pub(super) fn announce(
 ) -> Mode {
     describe(core, peer, envelope, buf);
     let is_programs = envelope.context == envelope.context.plane(Plane::User);
-    // A buffered send is packed, and may not wait.
+    // A buffered send is already packed, and must not wait for a receive.
     match core.config().check_buffering && is_programs && !is_packed(buf.datatype()) {
         true => Mode::Synchronous,
         false => mode,

@@ -1,9 +1,9 @@
 //! The wire format of ob1: the active messages of [`crate::btl::Family::Ob1`] (0 to 15).
 //!
-//! Every request ID on the wire is an index and a generation ([`ReqId`]); no received value is used
+//! Every request ID on the wire consists of an index and a generation ([`ReqId`]); no received value is used
 //! as an address in this process.
-//! Addresses on the wire are only passed to the system's cross-process copy, which checks them:
-//! the sender's in a rendezvous, the receiver's in an ASSIST; each is an address in the memory of the process that sends it.
+//! Received addresses are only passed to the system's copy between processes, which checks them.
+//! A rendezvous contains addresses of the sender's memory, an ASSIST addresses of the receiver's memory.
 
 use super::matching::Key;
 use crate::btl::{Am, Header, OVERTAKES, Region};
@@ -14,43 +14,44 @@ use crate::request::id::ReqId;
 pub const EAGER: Am = 1;
 /// A rendezvous announcement. Header as EAGER; payload: [`Rendezvous`].
 pub const RNDV: Am = 2;
-/// A rendezvous like [`RNDV`], with the key of registered memory. Payload: number of bytes, u64; sender's request, u64; key.
+/// A rendezvous announcement with the key of registered memory. Header as EAGER; payload: number of bytes, u64; sender's request, u64; key.
 pub const RNDV_KEY: Am = 15;
 /// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
 pub const CTS: Am = 3;
 /// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
 /// The header contains the offset, so fragments may arrive in any order.
 pub const FRAG: Am = 4 | OVERTAKES;
-/// Receiver to sender: the data has been fetched, or none was needed. Header: [sender's request, 0].
+/// Receiver to sender: the receiver has read the data, or needs none. Header: [sender's request, 0].
 pub const FIN: Am = 5;
-/// Receiver to sender: copy a part of the message. Header: [sender's request, receiver's request]; payload: [`Assist`].
+/// Receiver to sender: please copy a part of the message. Header: [sender's request, receiver's request]; payload: [`Assist`].
 pub const ASSIST: Am = 6;
-/// Sender to receiver: its part of the copy is done. Header: [receiver's request, bytes copied]; no bytes if it failed; payload: sender's request, u64.
+/// Sender to receiver: the sender's part of the copy is complete. Header: [receiver's request, bytes copied (0 after a failure)]; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;
 /// Receiver to sender: flow control of unexpected messages. Header: [1, 0], use rendezvous for
-/// every message; [0, 0], the eager protocol is allowed again.
+/// every message; [0, 0], the eager protocol is permitted again.
 pub const THROTTLE: Am = 8;
-/// A complete message like [`EAGER`], but longer than the messages that are sent eagerly to every receiver.
+/// A complete message like [`EAGER`], but longer than the eager limit.
 pub const EAGER_LONG: Am = 12;
-/// A message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without a place.
+/// The announcement of a message whose data follow as [`EAGER_FRAG`]s. Header as EAGER; payload: [`Rendezvous`] without regions.
 pub const EAGER_START: Am = 9;
 /// The next fragment of a message announced by [`EAGER_START`]. Header: [sender's request, offset]; payload: the fragment.
 pub const EAGER_FRAG: Am = 10;
-/// Receiver to sender: how to send messages of a size class. Header: [order, 1 for the eager
+/// Receiver to sender: the protocol for messages of a size class. Header: [size class, 1 for the eager
 /// pipeline, 0 for rendezvous].
 pub const EAGER_MODE: Am = 11;
 
 /// Sender to receiver: cancel an announced message. Header as EAGER; payload: sender's request, u64.
 pub const CANCEL: Am = 13;
-/// Receiver to sender: the cancelled message has been dropped. Header: [sender's request, 0].
+/// Receiver to sender: the cancelled message has been discarded. Header: [sender's request, 0].
 pub const CANCELLED: Am = 14;
-/// Sender to receiver: the type signature of the next message with this header. Header as EAGER; payload: [`Described`](super::described::Described).
+/// Sender to receiver: the type signature of the next message with the same header. Header as EAGER; payload: [`Described`](super::described::Described).
 pub const TYPES: Am = 0;
 
-/// The longest message of the eager pipeline, whatever EAGER_MODE requests; the receiver allocates its whole buffer at the announcement.
+/// The maximum length of a message of the eager pipeline in bytes, even if EAGER_MODE requests the pipeline:
+/// the receiver allocates the whole buffer at the first fragment of an unexpected message.
 pub const LONGEST_FOLLOWED: u64 = 1 << 20;
 
-/// Returns a message's match header: the context, and source and tag.
+/// Returns the match header of a message: the context; and source and tag in one integer.
 #[inline]
 pub fn match_header(context: Context, source: i32, tag: i32) -> Header {
     [
@@ -59,7 +60,7 @@ pub fn match_header(context: Context, source: i32, tag: i32) -> Header {
     ]
 }
 
-/// Returns the context and key of a match header.
+/// Returns the context and the key in a match header.
 #[inline]
 pub fn read_match(header: Header) -> (Context, Key) {
     (
@@ -68,20 +69,20 @@ pub fn read_match(header: Header) -> (Context, Key) {
     )
 }
 
-/// The maximum number of regions of a message on the wire; more would cost more than packing saves.
+/// The maximum number of regions in one announcement; more regions would cost more time than packing the data.
 pub const MOST_REGIONS: usize = 64;
 
 /// The regions of a message's data in the sending process's address space, in packed order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// Too many regions to send.
+    /// No regions: the data are in too many segments, or must not be read directly.
     Scattered,
     CooperativeCopy([Region; 1]),
     Runs(Box<[Region]>),
 }
 
 impl Place {
-    /// Creates a place from regions; `Scattered` if there are too many, or none.
+    /// Creates a place from regions; `Scattered` if there are none, or more than [`MOST_REGIONS`].
     pub fn new(regions: impl ExactSizeIterator<Item = Region>) -> Place {
         let mut regions = regions;
         match regions.len() {
@@ -94,7 +95,7 @@ impl Place {
         }
     }
 
-    /// Returns the regions in packed order; empty if scattered.
+    /// Returns the regions in packed order; empty for `Scattered`.
     pub fn regions(&self) -> &[Region] {
         match self {
             Place::Scattered => &[],
@@ -103,7 +104,7 @@ impl Place {
         }
     }
 
-    /// Decodes the place that [`message`] wrote after two 64-bit integers.
+    /// Decodes the regions that [`message`] wrote after two 64-bit integers.
     fn decode(payload: &[u8]) -> Option<Place> {
         let (regions, rest) = payload.as_chunks::<REGION>();
         if !rest.is_empty() || regions.len() > MOST_REGIONS {
@@ -116,7 +117,7 @@ impl Place {
         Some(Place::new(regions.iter().map(region)))
     }
 
-    /// Returns the total bytes of all regions; `None` on overflow.
+    /// Returns the total length of all regions in bytes; `None` on overflow.
     fn bytes(&self) -> Option<u64> {
         let mut lens = self.regions().iter().map(|region| region.len);
         lens.try_fold(0_u64, u64::checked_add)
@@ -125,7 +126,7 @@ impl Place {
 
 const REGION: usize = 16;
 
-/// Calls `show` with the encoding of two 64-bit integers and a place.
+/// Calls `show` with the encoding: two 64-bit integers and the regions of a place.
 fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> R {
     let regions = place.regions();
     let write = |out: &mut [u8]| {
@@ -138,7 +139,7 @@ fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> 
         }
     };
     let len = 16 + REGION * regions.len();
-    // The usual message is short, and clearing the long buffer would take longer than everything else.
+    // Most messages have at most one region. For these, clearing the long array would take longer than the rest of the function.
     if regions.len() <= 1 {
         let mut out = [0; 16 + REGION];
         write(&mut out);
@@ -153,27 +154,27 @@ fn message<R>(words: [u64; 2], place: &Place, show: impl FnOnce(&[u8]) -> R) -> 
 /// A sender's announcement of a message that waits for its receive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rendezvous {
-    /// The number of bytes of packed data.
+    /// The length of the message's packed data in bytes.
     pub bytes: u64,
     pub sender: ReqId,
-    /// The addresses of the data, `bytes` bytes or more, if the receiver may read them in place.
+    /// The addresses of the data (`bytes` bytes or more) if the receiver may read them directly.
     pub place: Place,
-    /// The transport's key of the data, if the network may read them.
+    /// The transport's key of the data, if they are registered for remote reads.
     pub key: Option<Box<[u8]>>,
 }
 
 impl Rendezvous {
-    /// Returns the length of a rendezvous on the wire.
+    /// Returns the length of an encoded rendezvous in bytes.
     pub fn bytes_with(place: &Place) -> usize {
         16 + REGION * place.regions().len()
     }
 
-    /// Calls `show` with the encoding, which is valid only during the call.
+    /// Calls `show` with the encoding, which is valid during the call only.
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.bytes, self.sender.0], &self.place, show)
     }
 
-    /// Decodes a received rendezvous; `None` if it is too short, or its regions are shorter than the message.
+    /// Decodes a received rendezvous. Returns `None` if it is malformed, or its regions are shorter than the message.
     pub fn decode(payload: &[u8]) -> Option<Rendezvous> {
         let (bytes, place) = (word(payload, 0)?, Place::decode(payload.get(16..)?)?);
         let whole = place == Place::Scattered || place.bytes()? >= bytes;
@@ -185,13 +186,13 @@ impl Rendezvous {
         })
     }
 
-    /// Returns the encoding with a key.
+    /// Returns the encoding of a rendezvous with a key ([`RNDV_KEY`]).
     pub fn with_key(bytes: u64, sender: ReqId, key: &[u8]) -> Vec<u8> {
         let words = [bytes.to_le_bytes(), sender.0.to_le_bytes()];
         [words.as_flattened(), key].concat()
     }
 
-    /// Decodes a received rendezvous with a key.
+    /// Decodes a received rendezvous with a key ([`RNDV_KEY`]).
     pub fn decode_with_key(payload: &[u8]) -> Option<Rendezvous> {
         Some(Rendezvous {
             bytes: word(payload, 0)?,
@@ -207,19 +208,19 @@ impl Rendezvous {
 pub struct Assist {
     /// The transport's ID of the cooperative copy.
     pub number: u32,
-    /// The number of bytes that the receiver takes.
+    /// The number of the message's bytes that fit into the receive buffer.
     pub wanted: u64,
-    /// The destination of the data.
+    /// The addresses of the receive buffer.
     pub place: Place,
 }
 
 impl Assist {
-    /// Calls `show` with the encoding, which is valid only during the call.
+    /// Calls `show` with the encoding, which is valid during the call only.
     pub fn encoded<R>(&self, show: impl FnOnce(&[u8]) -> R) -> R {
         message([self.number.into(), self.wanted], &self.place, show)
     }
 
-    /// Decodes a received ASSIST; `None` if it is too short, or its regions are shorter than `wanted`.
+    /// Decodes a received ASSIST. Returns `None` if it is malformed, or its regions are shorter than `wanted`.
     pub fn decode(payload: &[u8]) -> Option<Assist> {
         let (number, wanted) = (word(payload, 0)?, word(payload, 8)?);
         let place = Place::decode(payload.get(16..)?)?;
@@ -231,7 +232,7 @@ impl Assist {
     }
 }
 
-/// Returns the little-endian 64-bit integer at byte `at`; `None` beyond the end of the payload.
+/// Returns the little-endian 64-bit integer at byte `at`; `None` if it exceeds the payload.
 pub fn word(payload: &[u8], at: usize) -> Option<u64> {
     let bytes = payload.get(at..at + 8)?;
     bytes.try_into().ok().map(u64::from_le_bytes)
@@ -242,7 +243,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Places with up to a few more regions than fit, none of which is empty.
+    /// Generates places with up to a few more regions than [`MOST_REGIONS`]; no region is empty.
     fn places() -> impl Strategy<Value = Place> {
         let region =
             (any::<u64>(), 1u64..1 << 50).prop_map(|(address, len)| Region { address, len });

@@ -1,33 +1,33 @@
-//! Bonding: several links to a peer, used as one transport.
+//! Bonding: several network links to a peer, used as one transport.
 //!
 //! **Links.** A bond consists of all networks of a process; those that reach a peer are its links to that peer.
-//! The first link carries the first message. The others are connected when a long message is sent,
-//! and carry messages once their connection exists, so a blocked network delays no message.
+//! The first link carries the first message. The others are connected when a long message is sent.
+//! They carry messages after their connection exists, so a blocked network delays no message.
 //!
-//! **Sharing.** Messages that may overtake each other ([`OVERTAKES`](crate::btl::OVERTAKES)), the fragments of large messages, go to the link that
+//! **Sharing.** Messages that may overtake others ([`OVERTAKES`](crate::btl::OVERTAKES)), that is, the fragments of large messages, use the link that
 //! is expected to deliver them first: the one with the smallest `(outstanding + length) / speed` ([`speed`]).
 //! All other messages use the first live link, so they keep their order.
 //!
-//! **Loss of a link loses no message.** Every message has a sequence number and is remembered until the peer has acknowledged it.
-//! When a link dies, its unacknowledged messages are retransmitted over the remaining links.
-//! The bond copies ordered messages for such a retransmission.
-//! Overtaking messages are sent from their sender's memory without a copy: the bond asks the sender for their data again ([`Sink::again`]),
-//! and sends a [`VOID`] in place of a message that its sender no longer has, so that the sequence has no gap.
-//! The receiver drops duplicates and delivers ordered messages by number, whichever link they arrived on.
-//! The peer is lost only when its last link has died; the error text then quotes the reason of every link.
-//! The death of a link is printed only after a later message has proved that the peer is alive, because a peer's death also ends all of its links.
+//! **Loss of a link loses no message.** Every message has a sequence number and is recorded until the peer has acknowledged it.
+//! When a link fails, its unacknowledged messages are retransmitted over the remaining links.
+//! The bond stores copies of ordered messages for such a retransmission.
+//! Overtaking messages are sent from their sender's memory without a copy: for a retransmission, the bond requests the data from the sender ([`Sink::again`]),
+//! and sends a [`VOID`] instead of a message that its sender no longer has, so the sequence has no gap.
+//! The receiver drops duplicates and delivers ordered messages by sequence number, regardless of the link on which they arrive.
+//! The peer counts as lost only when its last link has failed; the error text then contains the reason of every link.
+//! The failure of a link is printed only after a later message has proved that the peer is alive, because all links of a dead peer fail as well.
 //!
 //! **Wire format.** A message over a link is an [`IN_ORDER`] or a [`FREELY`] with the header
 //! `[sequence number, upper layer's handler number | link << 8]`.
 //! Its payload begins with [`PREFIX`] bytes: the upper layer's header, then two cumulative
 //! acknowledgements, which cover the messages of the opposite direction.
-//! Ordered and overtaking messages have separate sequences, both from 1.
-//! An [`ACK`] carries the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over it.
-//! The receiver sends an [`ACK`] after enough bytes or messages, and before the process sleeps.
+//! Ordered and overtaking messages have separate sequences; both begin with 1.
+//! An [`ACK`] contains the acknowledgements, and for each of the peer's links the number of bytes of overtaking messages that have arrived over the link.
+//! The receiver sends an [`ACK`] after a certain number of bytes or messages, and before the process sleeps.
 //!
 //! The bond has its own handler numbers,
 //! so one link can carry bonded messages and messages of peers without a bond.
-//! The two ends of a bond may send over different links.
+//! The two processes of a bond may send over different links.
 
 mod repair;
 mod side;
@@ -46,33 +46,33 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 use through::Through;
 
-/// A message of the sequence that keeps its order.
+/// The active message that carries an ordered message.
 pub const IN_ORDER: Am = Family::Multirail.am(12);
-/// A message of the sequence in which messages may overtake others.
+/// The active message that carries an overtaking message.
 pub const FREELY: Am = Family::Multirail.am(13) | OVERTAKES;
 /// The active message that carries acknowledgements.
 pub const ACK: Am = Family::Multirail.am(15) | OVERTAKES;
-/// The active message sent under the sequence number of a cancelled message, so that the sequence has no gap; its payload is only the prefix.
+/// The active message that replaces a message whose sender no longer has the data, so the sequence has no gap; its payload is only the prefix.
 pub const VOID: Am = Family::Multirail.am(14) | OVERTAKES;
 
-/// Length of the prefix of each payload: the message's header and two acknowledgements.
+/// Length in bytes of the prefix of each payload: the message's header and two acknowledgements.
 const PREFIX: usize = 4 * size_of::<u64>();
 
 /// Maximum number of links; further networks are not used.
 const MOST: usize = 16;
-/// Maximum number of bytes remembered for one peer.
+/// Maximum number of unacknowledged bytes to one peer.
 const WINDOW: usize = 8 << 20;
-/// The receiver sends an acknowledgement at the latest after this number of bytes or messages.
+/// The receiver sends an acknowledgement after at most this number of bytes or messages.
 const SOON_BYTES: usize = WINDOW / 32;
 const SOON_MESSAGES: u32 = 64;
-/// Number of fragments per link into which a message is cut if all links are equally fast.
-/// There are several, so that each link's share can follow its speed.
+/// Number of fragments per link into which a long message is divided if all links are equally fast.
+/// More than one per link, so the share of each link can follow its speed.
 const PIECES: u64 = 8;
-/// Minimum length of a fragment, since each costs a few system calls.
+/// Minimum length of a fragment in bytes, because each fragment costs some system calls.
 const SHORTEST: usize = 32 << 10;
-/// Upper bound of the factor by which fragments are shortened when one link is slow.
+/// Maximum of the factor by which fragments are shortened if one link is slow.
 const MOST_SPREAD: u64 = 32;
-/// Maximum number of buffers kept for reuse.
+/// Maximum number of message buffers that are stored for reuse.
 const SPARE: usize = 128;
 
 /// The bonded links of one process. `L` is an owned or shared transport.
@@ -82,20 +82,20 @@ pub struct Multirail<L> {
     links: Vec<L>,
     sides: Vec<OnceCell<Box<Side>>>,
     spare: RefCell<Vec<Vec<u8>>>,
-    /// The peers to which an acknowledgement or a retransmission is due. `urgent`: the next poll must handle them.
+    /// The peers to which an acknowledgement or a retransmission is due. If `urgent` is true, the next poll must handle them.
     due: RefCell<Vec<ProcId>>,
     urgent: Cell<bool>,
-    /// Deaths of links, as reported by the links' polls: peer, link and reason.
+    /// Failures of links that the links' polls have reported: peer, link and reason.
     deaths: RefCell<Vec<(ProcId, usize, String)>>,
-    /// Divisor of the fragment length for links of different speeds ([`Side::spread`]), as of the last acknowledgement from any peer.
+    /// Divisor of the fragment length for links of different speeds ([`Side::spread`]), updated at each acknowledgement.
     spread: Cell<u64>,
-    /// The links whose death has been printed.
+    /// A bit set of the links whose failure has been printed.
     printed: Cell<u32>,
 }
 
 /// The route of messages to a peer.
 pub enum Reached {
-    /// Over one link, without the bond's prefix.
+    /// Over a single link, without the bond's prefix.
     Alone(usize, Endpoint),
     Bonded(Endpoint),
     No,
@@ -122,7 +122,8 @@ where
         }
     }
 
-    /// Returns how a peer is reached, and why the other links are not used. If `mixed` is false, only links of the same kind as the first are bonded.
+    /// Returns the route to a peer, and the reasons why some links do not reach it.
+    /// If `mixed` is false, only links of the same kind as the first live link are bonded.
     pub fn route(&self, peer: ProcId, mixed: bool) -> (Reached, Vec<Rejection>) {
         let Some(side) = self.side(peer) else {
             return (Reached::No, Vec::new());
@@ -140,7 +141,7 @@ where
         }
         let reached = match (first, live().count()) {
             (None, _) if ways.iter().all(Way::is_unused) => Reached::No,
-            // All links have died; each message to the peer fails.
+            // All links to the peer have failed, so each message to the peer fails.
             (None, _) => Reached::Bonded(Endpoint(peer)),
             (Some(first), 1) => Reached::Alone(first, ways[first].endpoint),
             _ => Reached::Bonded(Endpoint(peer)),
@@ -148,8 +149,8 @@ where
         (reached, self.rejections(ways))
     }
 
-    /// Returns why kinds of links do not reach a peer:
-    /// each reason once, and no reason for a kind with a live link.
+    /// Returns the reasons why links do not reach a peer:
+    /// each reason one time, and none for a kind of network with a live link.
     fn rejections(&self, ways: &[Way]) -> Vec<Rejection> {
         let mut all: Vec<Rejection> = Vec::new();
         let each = || self.links.iter().zip(ways);
@@ -170,8 +171,8 @@ where
         all
     }
 
-    /// Returns the names of the links to a peer,
-    /// each with the number of its links, for explanations.
+    /// Returns the names of the networks that reach a peer,
+    /// each with the number of its links, for explanations to the user.
     pub fn names(&self, peer: ProcId) -> String {
         let ways = self.side(peer).map_or(&[][..], |side| self.ways(side));
         let mut names: Vec<(&str, u32)> = Vec::new();
@@ -193,7 +194,7 @@ where
         Some(self.sides.get(peer as usize)?.get_or_init(make))
     }
 
-    /// Returns the links to a peer. Must not be called while a link polls, because a link may have to connect to answer.
+    /// Returns the links to a peer. Must not be called while a link polls, because the query may make a link connect.
     fn ways<'a>(&self, side: &'a Side) -> &'a [Way] {
         side.ways.get_or_init(|| {
             let each = self.links.iter();
@@ -205,7 +206,8 @@ where
         })
     }
 
-    /// Offers a message to one link; `runs` are a prefix and the payload, or the whole message and an empty run. Returns the link's error if the link refused the message.
+    /// Passes a message to one link. `runs` are the prefix and the payload, or the whole message and an empty slice.
+    /// Returns the link's error if the link refuses the message.
     fn offer(
         &self,
         side: &Side,
@@ -233,7 +235,7 @@ where
         Ok(())
     }
 
-    /// Offers a new message to the links in turn; returns the index of the link that took it.
+    /// Passes a new message to one link after the other until one accepts it. Returns the index of this link.
     fn offer_all(&self, side: &Side, am: Am, runs: [&[u8]; 2]) -> Result<usize, SendError> {
         let which = sequence(am);
         let number = {
@@ -247,7 +249,7 @@ where
         let mut result = Err(SendError::PeerGone);
         let mut limit = u64::MAX;
         for (way, cost) in self.order(side, which, len) {
-            // A slower link would deliver the message later than the fast link that is full now.
+            // A link that is this much slower would deliver the message later than the fast link, which is full now.
             if cost > limit {
                 break;
             }
@@ -255,26 +257,26 @@ where
                 Ok(()) => return Ok(way),
                 Err(SendError::WouldBlock) => {
                     result = Err(SendError::WouldBlock);
-                    // The next link would accept the message, too,
-                    // but the receiver would have to buffer it.
+                    // The next link would accept this ordered message,
+                    // but the message could overtake earlier ones, and the receiver would have to buffer it.
                     if which == ORDERED {
                         break;
                     }
                     limit = limit.min(cost.saturating_mul(2));
                 }
-                // The link has died; its next poll reports it.
+                // The link has failed; its next poll reports the failure.
                 Err(_) => {}
             }
         }
         match result {
-            // The caller tries another link once that poll has recorded the death,
-            // because the other link may have no connection yet.
+            // Another live link exists, but may have no connection yet.
+            // The caller tries again after the poll that records the failure.
             Err(SendError::PeerGone) if self.has_idle(side) => Err(SendError::WouldBlock),
             other => other,
         }
     }
 
-    /// Returns true if a live link to a peer is not yet in use.
+    /// Returns true if a live link to a peer has no open connection.
     fn has_idle(&self, side: &Side) -> bool {
         let mut ways = self.ways(side).iter();
         ways.any(|way| way.is_live() && way.stage.get() != Stage::Open)
@@ -292,7 +294,7 @@ where
         }
     }
 
-    /// Copies a message into one buffer, after its prefix.
+    /// Copies a message into one buffer, behind its prefix.
     fn join(&self, side: &Side, header: Header, mut payload: Payload<'_>) -> Vec<u8> {
         let mut bytes = self.spare.borrow_mut().pop().unwrap_or_default();
         bytes.clear();
@@ -304,26 +306,26 @@ where
                 payload.put(&mut bytes[PREFIX..]);
             }
         }
-        // The prefix is written last: `fill` may have sent messages, whose prefixes raise the acknowledgements.
+        // The prefix is written last: `fill` may have sent other messages, after which the acknowledgements have changed.
         bytes[..PREFIX].copy_from_slice(&side.prefix(header));
         bytes
     }
 
-    /// Records a message that a link has taken.
+    /// Records a message that a link has accepted as unacknowledged.
     fn remember(&self, side: &Side, which: usize, kept: Kept) {
         side.told_by_prefix();
         side.kept_bytes.set(side.kept_bytes.get() + kept.len());
         side.sent[which].borrow_mut().kept.push_back(kept);
     }
 
-    /// Returns the live links with their expected times, in the order in which a message of a sequence tries them.
+    /// Returns the open links in the order in which a message of `len` bytes tries them, each with the expected delivery time.
     fn order(&self, side: &Side, which: usize, len: usize) -> impl Iterator<Item = (usize, u64)> {
         let all = self.ways(side);
         let is_open = |way: &usize| all[*way].is_live() && all[*way].stage.get() == Stage::Open;
         if !(0..all.len()).any(|way| is_open(&way))
             && let Some(next) = all.iter().find(|way| way.is_live())
         {
-            // The link has no connection yet, so the message waits for the connection.
+            // No link is open. The next live link accepts the message and sends it when its connection exists.
             next.stage.set(Stage::Open);
         }
         let mut ways = [(usize::MAX, u64::MAX); MOST];
@@ -342,7 +344,7 @@ where
         ways.into_iter().take(count)
     }
 
-    /// Returns the expected time until a message is delivered over a link, in nanoseconds.
+    /// Returns the expected time until a message of `len` bytes is delivered over a link, in nanoseconds.
     fn cost(&self, link: &Way, way: usize, len: usize) -> u64 {
         let claimed = || self.links[way].capabilities().bandwidth(link.endpoint);
         link.speed.time(len, claimed)
@@ -353,14 +355,14 @@ where
         each.filter_map(|link| link.capabilities().connections)
     }
 
-    /// Returns the links that carry messages to a peer.
+    /// Returns the open links to a peer.
     fn used(&self, to: Endpoint) -> impl Iterator<Item = (&L, &Way)> {
         let ways = self.side(to.0).and_then(|side| side.ways.get());
         let each = self.links.iter().zip(ways.into_iter().flatten());
         each.filter(|(_, way)| way.is_live() && way.stage.get() == Stage::Open)
     }
 
-    /// Records that an acknowledgement or a retransmission is due to a peer; with `now`, the next poll handles it.
+    /// Records that an acknowledgement or a retransmission to a peer is due. If `now` is true, the next poll handles it.
     fn set_due(&self, side: &Side, now: bool) {
         if !side.is_due.replace(true) {
             self.due.borrow_mut().push(side.peer);
@@ -370,7 +372,7 @@ where
         }
     }
 
-    /// Polls one link; returns the number of messages that the sink has received.
+    /// Polls one link. Returns the number of messages that were delivered to the sink.
     #[inline]
     pub fn poll(&self, way: usize, sink: &dyn Sink) -> usize {
         let through = Through {
@@ -386,7 +388,7 @@ where
         through.delivered.get()
     }
 
-    /// Sends the retransmissions and acknowledgements that are due.
+    /// Sends the due retransmissions and acknowledgements.
     fn do_due(&self, sink: &dyn Sink) {
         self.urgent.set(false);
         self.record_deaths(sink);
@@ -410,7 +412,7 @@ where
         }
     }
 
-    /// Sends all outstanding acknowledgements, because the process is about to sleep; returns true if a retransmission is due.
+    /// Sends all due acknowledgements, because the process is about to sleep. Returns true if a retransmission is due.
     pub fn before_sleep(&self) -> bool {
         let mut busy = !self.deaths.borrow().is_empty();
         for peer in self.due.take() {
@@ -431,7 +433,7 @@ where
     }
 }
 
-/// Returns the [`Info`] of a bond of these links.
+/// Returns the [`Info`] of a bond with these links.
 fn bonded<L>(links: &[L]) -> Info
 where
     L: Deref,
@@ -492,7 +494,7 @@ where
             return Err(SendError::TooLong { len, max });
         }
         let side = self.side(to.0).ok_or(SendError::PeerGone)?;
-        // Retransmissions precede new messages; else the peer would have to buffer the new ones.
+        // Retransmissions are sent before new messages. Otherwise the peer would have to buffer the new ones.
         if !side.again.borrow().is_empty() {
             return Err(SendError::WouldBlock);
         }
@@ -563,7 +565,7 @@ where
     L::Target: Btl,
 {
     fn is_connected(&self, to: Endpoint) -> bool {
-        // A link that was never used counts as connected, so all links must be checked.
+        // All links must be checked, because a link without messages counts as connected.
         let mut each = self.used(to);
         each.all(|(link, way)| link.capabilities().is_connected(way.endpoint))
     }

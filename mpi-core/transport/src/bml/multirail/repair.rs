@@ -1,4 +1,4 @@
-//! Retransmission after the death of a link, and acknowledgements.
+//! Retransmission after the failure of a link, and acknowledgements.
 
 use super::side::{FREE, ORDERED, Side, Stage, Way, What};
 use super::{ACK, Multirail, PREFIX, VOID};
@@ -10,10 +10,10 @@ where
     L: Deref,
     L::Target: Btl,
 {
-    /// Retransmits the messages that dead links may have lost, until no link takes more.
+    /// Retransmits the messages that failed links may have lost, until no link accepts more.
     pub(super) fn repair(&self, side: &Side, sink: &dyn Sink) {
         while let Some((which, number)) = { side.again.borrow().front().copied() } {
-            // Skipped if the peer has acknowledged the message in the meantime.
+            // `None` if the peer has acknowledged the message since the failure; then nothing is sent.
             let way = match side.take(which, number) {
                 Some((am, What::Copy(bytes))) => {
                     let way = self.mend(side, am, number, [&bytes, &[]]);
@@ -34,7 +34,7 @@ where
         }
     }
 
-    /// Retransmits a message from its sender's memory, or a [`VOID`] if the sender no longer has it.
+    /// Retransmits an overtaking message from its sender's memory, or sends a [`VOID`] if the sender no longer has the data.
     fn ask_again(
         &self,
         side: &Side,
@@ -52,7 +52,7 @@ where
         answer.unwrap_or_else(|| self.mend(side, VOID, number, [&prefix, &[]]))
     }
 
-    /// Offers a lost message to the links; returns the link that took it.
+    /// Passes a message to the links again. Returns the link that accepted it.
     fn mend(&self, side: &Side, am: Am, number: u64, runs: [&[u8]; 2]) -> Option<usize> {
         let len = runs[0].len() + runs[1].len();
         let offer = |&way: &usize| self.offer(side, way, am, number, runs).is_ok();
@@ -60,8 +60,8 @@ where
         ways.collect::<Vec<_>>().into_iter().find(offer)
     }
 
-    /// Records the deaths that the links have reported. Must run outside of the links' polls,
-    /// because this process may have to query which links reach the peer.
+    /// Records the failures that the links have reported. Must not be called while a link polls,
+    /// because this process may have to query which links reach the peer (`ways`).
     #[cold]
     pub(super) fn record_deaths(&self, sink: &dyn Sink) {
         for (peer, way, why) in self.deaths.take() {
@@ -72,7 +72,7 @@ where
         }
     }
 
-    /// Records the death of a link, and reports the peer as lost if no live link is left.
+    /// Records the failure of a link, and reports the peer as lost if no live link is left.
     fn record_link_death(&self, side: &Side, way: usize, why: &str, sink: &dyn Sink) {
         let ways = self.ways(side);
         if !ways[way].is_live() {
@@ -96,7 +96,7 @@ where
             );
             return sink.lost(peer, &why);
         }
-        // No message has used a link that was never open.
+        // A link that was never open has carried no message.
         if ways[way].stage.get() != Stage::Open {
             return;
         }
@@ -125,13 +125,13 @@ where
         side.has_unsaid.set(true);
     }
 
-    /// Prints the texts about dead links, because a message has proved that the peer is alive.
-    /// Only the lower rank of the two prints,
-    /// so that a network that fails under many ranks does not fill the screen.
+    /// Prints the texts about failed links, because a message has proved that the peer is alive.
+    /// Only the lower rank of the two prints a link, and each rank prints it for one peer only,
+    /// so a network that fails under many ranks does not fill the screen.
     #[cold]
     pub(super) fn print_unsaid(&self, side: &Side, over: usize, sink: &dyn Sink) {
         let is_live = |ways: &Vec<Way>| ways.get(over).is_some_and(Way::is_live);
-        // A message that arrived over the dead link earlier does not prove that the peer is alive.
+        // A message over a failed link may be an old one and does not prove that the peer is alive.
         if !side.ways.get().is_some_and(is_live) {
             return;
         }

@@ -1,4 +1,4 @@
-//! State of one peer: its links, the unacknowledged messages, and the receive sequences.
+//! State of one peer in a bond: its links, the unacknowledged messages, and the receive sequences.
 
 use super::speed::Speed;
 use super::{MOST, PREFIX, SPARE};
@@ -6,39 +6,39 @@ use crate::btl::{Am, Endpoint, Header, OVERTAKES, ProcId, Reach};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 
-/// The state of one peer.
+/// The state of one peer in a bond.
 pub(super) struct Side {
     pub(super) peer: ProcId,
     /// The state of each link of the bond to this peer;
-    /// set once this process has queried which links reach the peer.
+    /// `None` until this process has queried which links reach the peer.
     pub(super) ways: OnceCell<Vec<Way>>,
     pub(super) sent: [RefCell<Sent>; 2],
     pub(super) kept_bytes: Cell<usize>,
     pub(super) received: [RefCell<Received>; 2],
-    /// Bytes and messages received since the last acknowledgement.
+    /// Number of bytes and of messages received since the last acknowledgement.
     pub(super) news_bytes: Cell<usize>,
     pub(super) news_messages: Cell<u32>,
     /// True if overtaking messages have arrived that no acknowledgement has reported.
     pub(super) has_unreported: Cell<bool>,
-    /// Bytes of overtaking messages that have arrived, for each link of the peer.
+    /// Number of bytes of overtaking messages that have arrived, for each link of the peer.
     pub(super) carried: [Cell<u64>; MOST],
-    /// The message that is being received in place, for each link of this process.
+    /// The message that is being received directly into its destination, for each link of this process.
     pub(super) landings: [Cell<Landing>; MOST],
-    /// Messages of dead links to retransmit: sequence and number.
+    /// Messages of failed links that must be retransmitted: sequence index and sequence number.
     pub(super) again: RefCell<VecDeque<(usize, u64)>>,
     /// True if an acknowledgement or a retransmission is due.
     pub(super) is_due: Cell<bool>,
-    /// Texts about dead links, to be printed when the peer has proved that it is alive, each with its link.
+    /// Texts about failed links with the link's index, to be printed when the peer has proved that it is alive.
     pub(super) unsaid: RefCell<Vec<(usize, String)>>,
     pub(super) has_unsaid: Cell<bool>,
 }
 
-/// One link to one peer.
+/// The state of one link to one peer.
 pub(super) struct Way {
     pub(super) endpoint: Endpoint,
     /// True if the link does not reach the peer or must not be used for it.
     is_unused: Cell<bool>,
-    /// Why the link is unusable; `None` while it is alive.
+    /// The reason why the link is unusable; `None` if it is usable.
     pub(super) dead: RefCell<Option<String>>,
     pub(super) stage: Cell<Stage>,
     pub(super) speed: Speed,
@@ -49,7 +49,7 @@ pub(super) struct Way {
 pub(super) enum Stage {
     /// No connection exists.
     Idle,
-    /// The connection is being established, and no message waits for it.
+    /// The connection is being established; the link carries no messages yet.
     Opening,
     Open,
 }
@@ -73,7 +73,7 @@ impl Way {
         self.dead.borrow().is_none()
     }
 
-    /// Returns true if the link never carries messages to the peer.
+    /// Returns true if the link did not reach the peer or was excluded.
     pub(super) fn is_unused(&self) -> bool {
         self.is_unused.get()
     }
@@ -89,7 +89,7 @@ impl Way {
     }
 }
 
-/// The message whose payload is being received in place:
+/// A message whose payload is being received directly into its destination:
 /// the upper layer's handler number and prefix, and the sender's link.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Landing {
@@ -107,31 +107,31 @@ pub(super) fn sequence(am: Am) -> usize {
     if am & OVERTAKES != 0 { FREE } else { ORDERED }
 }
 
-/// The unacknowledged messages of one sequence.
+/// The unacknowledged messages of one sequence to the peer.
 #[derive(Default)]
 pub(super) struct Sent {
-    /// The highest cumulatively acknowledged number; `kept` begins with the next number.
+    /// The highest cumulatively acknowledged sequence number; `kept` begins with the next one.
     pub(super) acked: u64,
     pub(super) kept: VecDeque<Kept>,
 }
 
 pub(super) struct Kept {
     pub(super) am: Am,
-    /// The link over which the message was sent.
+    /// The link that carried the message.
     pub(super) way: usize,
     pub(super) what: What,
 }
 
-/// The storage of the data for a retransmission.
+/// The data of an unacknowledged message, for a retransmission.
 pub(super) enum What {
-    /// A copy of prefix and payload.
+    /// A copy of the prefix and the payload.
     Copy(Vec<u8>),
-    /// The data are still in the sender's memory.
+    /// The data are in the sender's memory, and are requested by header and length.
     Left { header: Header, len: usize },
 }
 
 impl Kept {
-    /// Returns the length of the message on a link, in bytes.
+    /// Returns the length of the message with its prefix, in bytes.
     pub(super) fn len(&self) -> usize {
         match &self.what {
             What::Copy(bytes) => bytes.len(),
@@ -140,14 +140,14 @@ impl Kept {
     }
 }
 
-/// Receive state of one sequence.
+/// The received messages of one sequence.
 #[derive(Default)]
 pub(super) struct Received {
-    /// All numbers up to and including this one have arrived.
+    /// All messages up to and including this sequence number have arrived.
     pub(super) upto: u64,
-    /// Numbers that arrived after a gap.
-    /// The payload is buffered for ordered messages;
-    /// for overtaking messages only the number is kept.
+    /// Sequence numbers that arrived after a gap.
+    /// For ordered messages, the payload is buffered;
+    /// for overtaking messages, which were delivered immediately, only the number is stored.
     pub(super) beyond: BTreeMap<u64, Option<(Am, Vec<u8>)>>,
 }
 
@@ -175,7 +175,7 @@ impl Side {
         [ORDERED, FREE].map(|which| self.received[which].borrow().upto)
     }
 
-    /// Returns the prefix of a payload.
+    /// Returns the prefix of a message's payload: the message's header and both acknowledgements.
     pub(super) fn prefix(&self, header: Header) -> [u8; PREFIX] {
         let mut prefix = [0; PREFIX];
         prefix[..8].copy_from_slice(&header[0].to_le_bytes());
@@ -184,14 +184,14 @@ impl Side {
         prefix
     }
 
-    /// Writes both acknowledgements to `prefix`, little-endian.
+    /// Writes the acknowledgements of both sequences to `prefix`, little-endian.
     pub(super) fn tell(&self, prefix: &mut [u8]) {
         let [ordered, free] = self.acks();
         prefix[..8].copy_from_slice(&ordered.to_le_bytes());
         prefix[8..16].copy_from_slice(&free.to_le_bytes());
     }
 
-    /// Takes the retransmission data of a message; `None` if the peer has acknowledged it.
+    /// Removes and returns the retransmission data of a message; `None` if the peer has acknowledged the message.
     pub(super) fn take(&self, which: usize, number: u64) -> Option<(Am, What)> {
         let mut sent = self.sent[which].borrow_mut();
         let kept = sent.get(number)?;
@@ -199,8 +199,8 @@ impl Side {
         Some((kept.am, what))
     }
 
-    /// Puts back the data that [`Side::take`] has taken,
-    /// and records the link of the retransmission, if there was one.
+    /// Stores the data again that [`Side::take`] has removed,
+    /// and the link `way` of the retransmission, if it was sent.
     pub(super) fn put_back(&self, which: usize, number: u64, way: Option<usize>, what: What) {
         if let Some(kept) = self.sent[which].borrow_mut().get(number) {
             kept.what = what;
@@ -208,7 +208,7 @@ impl Side {
         }
     }
 
-    /// Returns the payload of an acknowledgement.
+    /// Returns the payload of an ACK: both acknowledgements, and the bytes that have arrived over each of the peer's links.
     pub(super) fn report(&self) -> Vec<u8> {
         let carried = self.carried.iter().map(Cell::get);
         let all: Vec<u64> = self.acks().into_iter().chain(carried).collect();
@@ -220,7 +220,7 @@ impl Side {
         words.flat_map(|word| word.to_le_bytes()).collect()
     }
 
-    /// Processes the peer's report of the bytes that have arrived over each link of this process.
+    /// Processes the peer's report: for each link of this process, the number of bytes that have arrived over it.
     pub(super) fn take_report(&self, carried: &[u8]) {
         let ways = self.ways.get().map_or(&[][..], |ways| ways);
         for (way, bytes) in ways.iter().zip(carried.as_chunks::<8>().0) {
@@ -228,9 +228,9 @@ impl Side {
         }
     }
 
-    /// Returns the divisor of the fragment length: the number of links if they are equally fast, and more if they differ,
-    /// because a fragment on the slowest link takes longest.
-    /// `None` until all open links have been measured.
+    /// Returns the divisor of the fragment length. It is the number of open links if they are equally fast, and larger if they differ,
+    /// because a fragment takes longest on the slowest link.
+    /// Returns `None` until all open links have been measured.
     pub(super) fn spread(&self) -> Option<u64> {
         let ways = self.ways.get()?;
         let used = ways
@@ -245,8 +245,8 @@ impl Side {
         Some(2 * parts - rates.len() as u64)
     }
 
-    /// Counts a received message for the next acknowledgement;
-    /// `link` is the sender's link if the message may overtake others.
+    /// Counts a received message of `bytes` bytes for the next acknowledgement.
+    /// `link` is the sender's link for an overtaking message, otherwise `None`.
     pub(super) fn has_news(&self, bytes: usize, link: Option<usize>) {
         if let Some(carried) = link.and_then(|link| self.carried.get(link)) {
             carried.set(carried.get() + bytes as u64);
@@ -256,21 +256,22 @@ impl Side {
         self.news_bytes.set(self.news_bytes.get() + bytes);
     }
 
-    /// Resets the counters of unacknowledged arrivals after an acknowledgement with its report has been sent.
+    /// Resets the counters of unacknowledged messages, after an ACK was sent.
     pub(super) fn told(&self) {
         self.news_bytes.set(0);
         self.news_messages.set(0);
         self.has_unreported.set(false);
     }
 
-    /// Resets these counters after a message whose prefix acknowledges all arrivals was sent.
+    /// Resets the counters of unacknowledged messages after a message was sent whose prefix acknowledges them.
+    /// Only an ACK can report the bytes of overtaking messages; if these are unreported, the counters remain.
     pub(super) fn told_by_prefix(&self) {
         if !self.has_unreported.get() {
             self.told();
         }
     }
 
-    /// Drops the messages that these acknowledgements cover, and keeps their buffers for reuse.
+    /// Discards the messages that the peer has acknowledged by `acks`, and stores their buffers in `spare` for reuse.
     pub(super) fn acknowledge(&self, acks: [u64; 2], spare: &RefCell<Vec<Vec<u8>>>) {
         for (sent, ack) in self.sent.iter().zip(acks) {
             let mut sent = sent.borrow_mut();
@@ -302,7 +303,7 @@ impl Received {
         number <= self.upto || self.beyond.contains_key(&number)
     }
 
-    /// Takes the next message in sequence out of the buffer, if it has already arrived.
+    /// If the next message of the sequence is buffered, removes and returns it.
     pub(super) fn advance(&mut self) -> Option<Option<(Am, Vec<u8>)>> {
         let waited = self.beyond.remove(&(self.upto + 1))?;
         self.upto += 1;

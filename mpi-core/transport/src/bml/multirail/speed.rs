@@ -1,38 +1,38 @@
-//! The measured speed of a link to a peer, which determines the link's share of the data.
+//! The measured speed of a link to a peer, from which the link's share of the data is calculated.
 //!
-//! The peer reports the number of bytes that have arrived over each link.
-//! A measurement is the number of bytes that arrive during [`ENOUGH`] of busy time of the link; the speed is a running mean of measurements.
-//! Before the first measurement, the bond assumes the speed that the interface claims.
-//! It sends only little data over such a link.
+//! The peer reports the number of bytes that have arrived over each link (ACK).
+//! A measurement is the number of bytes that arrive while the link is busy for [`ENOUGH`]. The speed is a running mean of measurements.
+//! Before the first measurement, the bond uses the bandwidth that the interface reports,
+//! and sends only little data over the link.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// Minimum duration of one measurement.
-/// It exceeds the time in which a network queue delivers faster than the network itself.
+/// Longer than the time in which the queue of a network interface accepts data faster than the network transmits them.
 const ENOUGH: Duration = Duration::from_millis(4);
-/// The number of bytes after which a link without a measurement is avoided until the peer has reported.
+/// A link without a measurement is avoided from this number of unreported bytes on, until the peer reports their arrival.
 const UNMEASURED: u64 = 512 << 10;
-/// Penalty on the expected time of a link that is avoided, in nanoseconds.
+/// Nanoseconds that are added to the expected delivery time of an avoided link.
 const AVOIDED: u64 = 1 << 50;
 
 #[derive(Default)]
 pub(super) struct Speed {
-    /// Bytes sent over the link.
-    /// `arrived`: the number of these bytes that the peer has reported as arrived.
+    /// Number of bytes sent over the link.
+    /// `arrived` is the number of these bytes that the peer has reported as arrived.
     sent: Cell<u64>,
     arrived: Cell<u64>,
-    /// Bytes per millisecond; 0 if nothing has been measured.
+    /// Measured speed in bytes per millisecond; 0 before the first measurement.
     rate: Cell<u64>,
     /// Start of the current busy period; `None` while the link is idle.
     since: Cell<Option<Instant>>,
-    /// The current measurement: bytes that have arrived. `busy`: busy time of the link.
+    /// Bytes that have arrived in the current measurement. `busy` is the time during which the link was busy.
     bytes: Cell<u64>,
     busy: Cell<Duration>,
 }
 
 impl Speed {
-    /// Counts bytes that the link has taken.
+    /// Counts `bytes` bytes that the link has accepted.
     pub fn sent(&self, bytes: usize) {
         if self.outstanding() == 0 {
             self.since.set(Some(Instant::now()));
@@ -40,7 +40,7 @@ impl Speed {
         self.sent.set(self.sent.get() + bytes as u64);
     }
 
-    /// Processes the peer's report of all bytes that have arrived; a report of more bytes than were sent changes nothing.
+    /// Processes the peer's report that `arrived` bytes have arrived in total. A report of more bytes than were sent has no effect.
     pub fn report(&self, arrived: u64) {
         let more = arrived.saturating_sub(self.arrived.get());
         if more == 0 || more > self.outstanding() {
@@ -71,7 +71,7 @@ impl Speed {
         self.rate.set(rate);
     }
 
-    /// Returns the number of bytes sent whose arrival the peer has not reported.
+    /// Returns the number of sent bytes that the peer has not reported as arrived.
     fn outstanding(&self) -> u64 {
         self.sent.get() - self.arrived.get()
     }
@@ -81,10 +81,10 @@ impl Speed {
         Some(self.rate.get()).filter(|rate| *rate > 0)
     }
 
-    /// Returns the time until `len` more bytes have arrived, in nanoseconds; `claimed` is the interface's bandwidth in Mbit/s.
+    /// Returns the expected time until `len` more bytes have arrived, in nanoseconds. `claimed` returns the interface's bandwidth in Mbit/s.
     pub fn time(&self, len: usize, claimed: impl FnOnce() -> u32) -> u64 {
         let bytes = self.outstanding().saturating_add(len as u64);
-        // 1 Mbit/s are 125 bytes per millisecond.
+        // 1 Mbit/s = 125 bytes per millisecond.
         let rate = (self.rate()).unwrap_or_else(|| u64::from(claimed().max(1)) * 125);
         let time = bytes.saturating_mul(1_000_000) / rate;
         let is_avoided = self.rate.get() == 0 && bytes > UNMEASURED;

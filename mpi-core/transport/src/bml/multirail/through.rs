@@ -1,5 +1,5 @@
-//! The sink of one link: delivers the messages of peers without a bond unchanged;
-//! for bonded peers it processes acknowledgements, drops duplicates and restores the order.
+//! The sink of one link of a bond: delivers messages of peers without a bond unchanged.
+//! For bonded peers it processes acknowledgements, drops duplicates and restores the order.
 
 use super::side::{FREE, Landing, ORDERED, Side};
 use super::{
@@ -9,7 +9,7 @@ use crate::btl::{Am, Btl, Header, ProcId, Sink};
 use std::cell::Cell;
 use std::ops::{Deref, Range};
 
-/// The sink of one link's poll.
+/// The sink with which the bond polls one link.
 pub(super) struct Through<'a, L> {
     pub(super) bond: &'a Multirail<L>,
     pub(super) way: usize,
@@ -22,8 +22,8 @@ fn is_bonded(am: Am) -> bool {
     matches!(am, IN_ORDER | FREELY | VOID | ACK)
 }
 
-/// Returns the upper layer's handler number and the sender's link, from a header's second word.
-/// `None` if that word was not written by a bond.
+/// Returns the upper layer's handler number and the sender's link from `word`, the second word of a header.
+/// Returns `None` if a bond cannot have written the word.
 fn own(am: Am, word: u64) -> Option<(Am, usize)> {
     let own = Am::try_from(word & 0xff).ok()?;
     let fits = match am {
@@ -42,21 +42,21 @@ where
         self.bond.side(from)?.landings.get(self.way)
     }
 
-    /// Delivers a message of a peer without a bond.
+    /// Delivers a message to the bond's own sink.
     #[inline]
     fn pass(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         self.delivered.set(self.delivered.get() + 1);
         self.sink.deliver(from, am, header, payload);
     }
 
-    /// Delivers one message of a bond whose prefix has been checked.
+    /// Delivers a bonded message without its prefix, whose length has been checked.
     fn hand_on(&self, from: ProcId, am: Am, bytes: &[u8]) {
         if let (Some(first), Some(second)) = (word(bytes, 0), word(bytes, 8)) {
             self.pass(from, am, [first, second], &bytes[PREFIX..]);
         }
     }
 
-    /// Processes a cumulative acknowledgement of both sequences.
+    /// Processes the peer's acknowledgements of both sequences.
     fn acknowledged(&self, side: &Side, acks: [u64; 2]) {
         side.acknowledge(acks, &self.bond.spare);
         if side.has_unsaid.get() {
@@ -71,7 +71,7 @@ where
         }
     }
 
-    /// Counts an arrival that must be acknowledged to the peer.
+    /// Counts an arrived message, which must be acknowledged to the peer.
     fn count(&self, side: &Side, bytes: usize, link: Option<usize>) {
         side.has_news(bytes, link);
         let is_much =
@@ -114,7 +114,7 @@ where
             return;
         };
         let at = if am == ACK { 0 } else { 16 };
-        // A payload that is too short for its prefix was not written by a bond.
+        // A payload that is shorter than the prefix was not written by a bond.
         let (Some(ordered), Some(free)) = (word(payload, at), word(payload, at + 8)) else {
             return;
         };
@@ -140,10 +140,10 @@ where
         }
     }
 
-    /// Receives an overtaking message in place.
-    /// An ordered message is buffered, since an earlier message may have to be retransmitted first.
+    /// Begins to receive an overtaking message directly into its destination.
+    /// An ordered message is buffered, because an earlier message may have to be retransmitted first.
     ///
-    /// If the link dies before the message is complete, the same bytes arrive at the same address over another link.
+    /// If the link fails before the message is complete, a retransmission writes the same bytes to the same destination.
     fn begin(&self, from: ProcId, am: Am, header: Header, len: usize, begun: &[u8]) -> bool {
         if !is_bonded(am) {
             return self.sink.begin(from, am, header, len, begun);
@@ -157,7 +157,7 @@ where
         let [Some(first), Some(second), Some(ordered), Some(free)] = words else {
             return false;
         };
-        // The message may already have arrived over a link that is dead now.
+        // The message may already have arrived over a link that has failed since.
         let side = self.bond.side(from);
         if side.is_none_or(|side| side.received[FREE].borrow().knows(header[0])) {
             return false;
@@ -225,7 +225,7 @@ where
     }
 }
 
-/// Returns the little-endian word at `at`, or `None` beyond the end.
+/// Returns the little-endian 64-bit integer at byte `at`, or `None` beyond the end of `bytes`.
 fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let word = bytes.get(at..at + 8)?;
     word.try_into().ok().map(u64::from_le_bytes)
@@ -238,7 +238,7 @@ mod tests {
     use crate::btl::{Btl, Endpoint, Info, Limits, Payload, Reach, SendError};
     use proptest::prelude::*;
 
-    /// A link that accepts everything and delivers nothing.
+    /// A link that accepts all messages and delivers none.
     struct Quiet;
 
     impl Btl for Quiet {
@@ -265,8 +265,8 @@ mod tests {
 
     proptest! {
         /// Arbitrary input is delivered as a message or dropped,
-        /// and each number is delivered at most once.
-        /// Acknowledgements of messages that were never sent release nothing.
+        /// and each sequence number is delivered at most once.
+        /// Acknowledgements of messages that were never sent release no message.
         #[test]
         fn what_no_bond_has_written_does_no_harm(
             messages in prop::collection::vec(
@@ -279,7 +279,7 @@ mod tests {
             let sink = Keep::default();
             let through = Through { bond: &bond, way: 0, sink: &sink, delivered: Cell::new(0) };
             for (am, wild, near, is_near, bytes) in &messages {
-                // Numbers near the expected number reach more of the code.
+                // Sequence numbers near the expected one cover more of the code.
                 let header = if *is_near { [*near, wild % 1000] } else { [*wild; 2] };
                 let am = &[ACK, VOID, FREELY, IN_ORDER][usize::from(*am) % 4];
                 let len = bytes.len() + 100;

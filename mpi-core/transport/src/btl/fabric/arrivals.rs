@@ -1,5 +1,5 @@
-//! Arrivals: restores the order of each peer's messages.
-//! A message is delivered to the sink, or kept until a poll has a sink.
+//! Arrivals on a fabric: restores the order of each peer's messages.
+//! A message is delivered to the poll's sink, or stored until a poll has a sink.
 
 use super::frame::{Frame, Kind};
 use super::peer::{Early, Peer, State};
@@ -9,7 +9,7 @@ use super::{Chore, Fabric, order};
 use crate::btl::{Am, Header, OVERTAKES, ProcId, Sink};
 use std::cell::Cell;
 
-/// An arrival that is kept until a poll has a sink.
+/// An event that is stored until a poll has a sink.
 pub(super) enum Held {
     Message {
         from: ProcId,
@@ -21,7 +21,7 @@ pub(super) enum Held {
     Lost(ProcId, String),
 }
 
-/// One poll of a fabric.
+/// One poll of a fabric, with or without a sink.
 pub(super) struct Turn<'a, P: Port> {
     fabric: &'a Fabric<P>,
     sink: Option<&'a dyn Sink>,
@@ -37,12 +37,12 @@ impl<'a, P: Port> Turn<'a, P> {
         }
     }
 
-    /// Returns the number of messages that the sink has received.
+    /// Returns the number of messages that were delivered to the sink.
     pub fn delivered(&self) -> usize {
         self.delivered.get()
     }
 
-    /// Passes the kept arrivals to the sink, if this poll has one.
+    /// Delivers the stored events to the sink, if this poll has one.
     #[inline]
     pub fn deliver_held(&self) {
         if self.sink.is_some() && !self.fabric.held.borrow().is_empty() {
@@ -87,7 +87,7 @@ impl<'a, P: Port> Turn<'a, P> {
         }
     }
 
-    /// Handles a message that is next in order.
+    /// Handles the next message in the peer's order.
     #[inline]
     fn take(&self, peer: &Peer, am: Am, header: Header, is_disconnect: bool, payload: &[u8]) {
         match is_disconnect {
@@ -120,7 +120,7 @@ impl<'a, P: Port> Turn<'a, P> {
         self.fabric.chores.borrow_mut().push(lose);
     }
 
-    /// Records the first message that has arrived on a connection.
+    /// Records that a first message has arrived from a peer, and requests a connection to it.
     #[cold]
     fn meet(&self, peer: &Peer) {
         peer.is_made.set(true);
@@ -138,7 +138,7 @@ impl<P: Port> Events for Turn<'_, P> {
         let Some(frame) = Frame::decode(head) else {
             return;
         };
-        // A process that does not know this key does not belong to this job.
+        // A sender that does not know this process's key does not belong to this job.
         if frame.key != self.fabric.key || payload.len() > self.fabric.info.limits.max_send {
             return;
         }

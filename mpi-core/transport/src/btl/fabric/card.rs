@@ -1,18 +1,18 @@
-//! The card that a process publishes for its peers: the address of its port and the key of its messages.
+//! The card that a process publishes for its peers: the address of its port, and the key that its peers' messages must contain.
 //!
 //! ```text
 //! "PF" | version u8 | fabric u8 | process u32 | key u64 | longest message u32 | length u16 | address | CRC-32 u32
 //! ```
 //!
-//! A network library may crash on a damaged address.
-//! So the process, length and checksum of a card are checked before its address is used.
+//! A network library may crash if a damaged address is passed to it.
+//! So the process number, length and checksum of a card are checked before its address is used.
 //! [`Card::decode`] accepts any input without a panic.
 
 use crate::btl::ProcId;
 
 const MAGIC: [u8; 2] = *b"PF";
 const VERSION: u8 = 1;
-/// Longest address; the launchers carry it in several pieces.
+/// Maximum length of an address in bytes; the launchers transfer it in several messages.
 pub const MOST_ADDRESS: usize = 4096;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct Card {
     pub fabric: u8,
     pub proc: ProcId,
     pub key: u64,
-    /// The longest payload of a message, which must be the same in all processes.
+    /// The maximum payload of a message in bytes. It must be the same in all processes.
     pub longest: u32,
     pub address: Vec<u8>,
 }

@@ -1,4 +1,4 @@
-//! Connections: cards, time limits, losses, and the shutdown of the transport.
+//! Connections of a fabric: connecting by cards, time limits, losses, and the shutdown of the transport.
 
 use super::arrivals::Held;
 use super::card::Card;
@@ -10,14 +10,14 @@ use crate::btl::{Am, Connections, Endpoint, Header, OVERTAKES, ProcId, SendError
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// How long a leaving process waits until its last messages are sent,
-/// and then again for its peers' disconnect messages.
+/// Time limit of a process that shuts down, for the transmission of its last messages
+/// and for the disconnect messages of its peers.
 const SHUTDOWN: Duration = Duration::from_secs(2);
-/// How long a transport that is dropped without a shutdown tries to send its accepted messages.
+/// Time limit for the transmission of accepted messages if a transport is dropped without a shutdown.
 const DROPPED: Duration = Duration::from_millis(20);
 
 impl<P: Port> Fabric<P> {
-    /// Reads a peer's card and starts the connection.
+    /// Reads a peer's card from the modex and starts the connection.
     #[cold]
     pub(super) fn connect(&self, peer: &Peer) -> Result<(), String> {
         let bytes = self.modex.get(peer.proc, self.card_key)?;
@@ -37,7 +37,7 @@ impl<P: Port> Fabric<P> {
         Ok(())
     }
 
-    /// Handles the connection changes that were deferred because the library was on the stack.
+    /// Handles the connection changes that were deferred because they must not be made inside a call of the library.
     #[cold]
     pub(super) fn do_chores(&self, sink: Option<&dyn Sink>) {
         for chore in self.chores.take() {
@@ -49,17 +49,17 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Connects to a peer that has sent a message, so that the library reports a loss of the peer.
+    /// Connects to a peer that has sent a message. Without a connection, the library would not report the loss of the peer.
     fn connect_back(&self, proc: ProcId) {
         if let Some(peer) = self.peer(proc)
             && peer.state.get() == State::Fresh
         {
-            // Without a connection the peer's messages still arrive.
+            // An error is ignored, because the peer's messages arrive even without a connection.
             let _ = self.connect(peer);
         }
     }
 
-    /// Answers a disconnect message and ends the connection. A process that is leaving has sent its own disconnect message already.
+    /// Replies to a disconnect message and ends the connection. A process that shuts down has already sent its own disconnect message.
     fn answer(&self, proc: ProcId, sink: Option<&dyn Sink>) {
         let Some(peer) = self.peer(proc) else { return };
         if self.is_leaving.get() || peer.state.get() == State::Lost {
@@ -78,7 +78,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Sends a control message of this layer.
+    /// Sends a control message of the fabric (disconnect or cut).
     fn say(&self, peer: &Peer, kind: Kind) -> Result<(), SendError> {
         let am: Am = if kind == Kind::Cut { OVERTAKES } else { 0 };
         let nothing: Header = [0; 2];
@@ -94,7 +94,7 @@ impl<P: Port> Fabric<P> {
         }
         self.port.close(proc, how);
         self.drop_refused(peer);
-        // A peer is not lost if it has left in order, or if this process no longer waits for it.
+        // The connection of a peer that has sent a disconnect message ends without a loss.
         if peer.has_left.get() {
             return peer.reset();
         }
@@ -108,7 +108,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Drops the messages that the library has not taken.
+    /// Discards the messages to a peer that the library has refused.
     fn drop_refused(&self, peer: &Peer) {
         for slot in peer.refused.take() {
             self.pool.put(slot);
@@ -116,7 +116,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Reports the peers whose connection could not be made in time as lost.
+    /// Reports the peers as lost to which the connection was not established within the time limit.
     #[cold]
     pub(super) fn check_deadlines(&self, sink: Option<&dyn Sink>) {
         let now = Instant::now();
@@ -145,7 +145,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Polls while `something` returns true, until `deadline`.
+    /// Polls while `something` returns true, at most until `deadline`.
     fn wait_while(&self, deadline: Instant, sink: Option<&dyn Sink>, something: impl Fn() -> bool) {
         let mut nap = Duration::from_micros(1);
         while something() && Instant::now() < deadline {
@@ -155,7 +155,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Returns true if the library has not finished sending a message to a connected peer.
+    /// Returns true if the transmission of a message to a connected peer is not complete.
     fn is_sending(&self) -> bool {
         self.known()
             .any(|peer| peer.unsent.get() > 0 && peer.state.get() == State::Up)
@@ -167,13 +167,13 @@ impl<P: Port> Fabric<P> {
         self.wait_while(deadline, sink, || !self.port.is_quiet());
     }
 
-    /// Ends all connections within `limit`: sends a disconnect message to each peer, and with `answers` waits for theirs.
+    /// Ends all connections within `limit`: sends a disconnect message to each peer. If `answers` is true, waits for the peers' disconnect messages.
     fn end(&self, limit: Duration, answers: bool) {
         self.is_leaving.set(true);
         let begin = Instant::now();
         let deadline = begin + limit;
         let sink: Option<&dyn Sink> = Some(&Discard);
-        // A dead peer that was not reported must not use up the time of the other peers.
+        // Half of the time limit, so that a dead peer that was not reported leaves time for the other peers.
         self.wait_while(begin + limit / 2, sink, || self.is_sending());
         for peer in self.known().filter(|peer| peer.expects_disconnect()) {
             let said = Cell::new(self.say(peer, Kind::Disconnect));
@@ -207,7 +207,7 @@ impl<P: Port> Fabric<P> {
         self.is_leaving.set(false);
     }
 
-    /// Ends a transport that is dropped. Its peers may no longer poll, so the time limit is short.
+    /// Ends the connections of a transport that is dropped. Its peers may no longer poll, so the time limit is short.
     pub(super) fn end_now(&self) {
         self.end(DROPPED, false);
     }
@@ -228,7 +228,7 @@ impl<P: Port> Connections for Fabric<P> {
         if peer.state.get() != State::Up {
             return;
         }
-        // If no buffer is free for this message, the peer detects the end of the connection.
+        // If no buffer is free for the cut message, the peer detects the end of the connection by itself.
         let _ = self.say(peer, Kind::Cut);
         let why = "this process has given it up".to_owned();
         let lose = Chore::Lose(peer.proc, why, Close::InOrder);
@@ -248,7 +248,7 @@ impl<P: Port> Connections for Fabric<P> {
     }
 }
 
-/// A sink that discards what arrives during shutdown.
+/// A sink that discards messages that arrive during the shutdown.
 struct Discard;
 
 impl Sink for Discard {

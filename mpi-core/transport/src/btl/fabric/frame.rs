@@ -1,25 +1,25 @@
-//! The header of each message on a fabric.
+//! The frame header of each message on a fabric.
 //!
 //! ```text
 //! header 2 x u64 | sender u32 | number u16 | active message u8 | version and kind u8 | key u64
 //! ```
 //!
-//! The key is that of the receiver's card,
-//! so messages of a process that has not read the card of this job are ignored.
+//! The key is that of the receiver's card.
+//! So a process ignores the messages of senders that have not read its card, which do not belong to this job.
 //! [`Frame::decode`] accepts any input without a panic.
 
 use crate::btl::{Am, Header, ProcId};
 
-/// Length of a header.
+/// Length of a frame header in bytes.
 pub const HEADER: usize = 32;
-/// Version of the format, in the upper half of the last byte before the key.
+/// Version of the format, in the upper half of byte 23 (version and kind).
 const VERSION: u8 = 0x10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub header: Header,
     pub from: ProcId,
-    /// The position in the order of the sender's messages; unused in messages that may overtake others.
+    /// The sequence number of the message; unused in messages that may overtake others.
     pub number: u16,
     pub am: Am,
     pub kind: Kind,
@@ -29,9 +29,9 @@ pub struct Frame {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Message,
-    /// The sender leaves; a disconnect message is its last message on this connection.
+    /// The sender shuts down or replies; this is its last message on the connection.
     Disconnect,
-    /// The sender has given up the connection.
+    /// The sender has closed the connection after an error.
     Cut,
 }
 

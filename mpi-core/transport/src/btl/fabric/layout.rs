@@ -1,9 +1,9 @@
-//! C structures that are accessed by the offsets of their fields.
+//! Access to C structures by the offsets of their fields.
 //!
-//! The structures of both libraries grow at their ends; a mask or a size marks the fields in use.
-//! A block is longer than any version of its structure; bytes that no field sets are zero.
+//! In new versions of both libraries, fields are added at the end of a structure; a mask or a size marks the fields in use.
+//! A block is longer than any version of its structure, and bytes that are not set are zero.
 
-/// A structure of at most `8 * WORDS` bytes.
+/// Zeroed memory of `8 * WORDS` bytes for a C structure.
 #[repr(C, align(8))]
 pub struct Block<const WORDS: usize>([u64; WORDS]);
 
@@ -14,7 +14,7 @@ impl<const WORDS: usize> Default for Block<WORDS> {
 }
 
 impl<const WORDS: usize> Block<WORDS> {
-    /// Sets a field of 64 bits. Offsets are constants of this library; one outside of the block is ignored.
+    /// Returns the block with a 64-bit field set to `value`. Offsets are constants of this library; an offset beyond the block has no effect.
     #[must_use]
     pub fn with64(mut self, offset: usize, value: u64) -> Self {
         if let Some(word) = self.0.get_mut(offset / 8) {
@@ -23,7 +23,7 @@ impl<const WORDS: usize> Block<WORDS> {
         self
     }
 
-    /// Sets a field of 32 bits.
+    /// Returns the block with a 32-bit field set to `value`.
     #[must_use]
     pub fn with32(mut self, offset: usize, value: u32) -> Self {
         if let Some(word) = self.0.get_mut(offset / 8) {
@@ -33,28 +33,28 @@ impl<const WORDS: usize> Block<WORDS> {
         self
     }
 
-    /// Sets a pointer.
+    /// Returns the block with a pointer field set.
     #[must_use]
     pub fn with_pointer<T: ?Sized>(self, offset: usize, pointer: *const T) -> Self {
         self.with64(offset, pointer.expose_provenance() as u64)
     }
 
-    /// Returns a field of 64 bits.
+    /// Returns the 64-bit field at `offset`.
     pub fn get64(&self, offset: usize) -> u64 {
         self.0.get(offset / 8).copied().unwrap_or(0)
     }
 
-    /// Returns a field of 32 bits.
+    /// Returns the 32-bit field at `offset`.
     pub fn get32(&self, offset: usize) -> u32 {
         (self.get64(offset) >> ((offset % 8) * 8)) as u32
     }
 
-    /// Returns the address of the structure, for a library that writes it.
+    /// Returns the address of the structure, for a library function that writes to the structure.
     pub fn pointer_mut(&mut self) -> *mut std::ffi::c_void {
         self.0.as_mut_ptr().cast()
     }
 
-    /// Returns the address of the structure.
+    /// Returns the address of the structure, for a library function that reads it.
     pub fn pointer(&self) -> *const std::ffi::c_void {
         self.0.as_ptr().cast()
     }

@@ -1,7 +1,7 @@
-//! Run-time loading of a fabric's library.
+//! Run-time loading of a network library, such as libfabric or UCX.
 //!
-//! Nothing is linked and no header is needed, so one build serves machines with and without a fabric.
-//! A loaded library is never unloaded, since it may have threads and handlers of its own.
+//! The network library is not linked and no header is needed, so one build runs on machines with and without a network library.
+//! A loaded library is never unloaded, because it may have started threads or installed handlers.
 
 #![allow(unsafe_code)]
 
@@ -11,32 +11,32 @@ use mpi_base::privilege;
 use std::fmt;
 use std::path::Path;
 
-/// A library of a fabric: its file, and the package that a user installs.
+/// A network library: its file, and the package that a user must install.
 pub struct Named {
     /// The library's display name, used in messages to the user.
     pub title: &'static str,
-    /// The file that the system's loader finds.
+    /// The file name that the system's loader searches.
     pub soname: &'static str,
     /// The Debian package that contains the library.
     pub package: &'static str,
-    /// The oldest version that has all required functions.
+    /// The oldest version of the library that has all required functions.
     pub oldest: &'static str,
-    /// Environment variables with reasons.
-    /// A variable that the user has not set is set before the library reads it.
+    /// Environment variables (name and value) that the library reads.
+    /// A variable that the user has not set is set before the library is loaded.
     pub variables: &'static [(&'static str, &'static str)],
 }
 
-/// Why a library cannot be used.
+/// The reason why a library is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LibraryError {
-    /// The loader could not load the library, for this reason.
+    /// The loader could not load the library; `reason` is the loader's error.
     NotLoaded {
         title: &'static str,
         file: String,
         package: &'static str,
         reason: String,
     },
-    /// The library has no function of this name.
+    /// The library has no function with the name `function`.
     Lacks {
         title: &'static str,
         file: String,
@@ -50,7 +50,7 @@ pub enum LibraryError {
         doing: &'static str,
         reason: String,
     },
-    /// The program has raised privileges.
+    /// The program has raised privileges (setuid, for example), so no library is loaded.
     Raised { title: &'static str },
 }
 
@@ -89,7 +89,7 @@ impl fmt::Display for LibraryError {
     }
 }
 
-/// An open library, from which functions are taken.
+/// A loaded library, in which functions are looked up.
 pub struct Opened {
     file: File,
     path: String,
@@ -97,9 +97,9 @@ pub struct Opened {
 }
 
 impl Opened {
-    /// Loads the library, from the user's file if `path` is not empty.
+    /// Loads the library: from `path` if it is not empty, otherwise by the library's file name.
     pub fn open(named: &'static Named, path: &Path) -> Result<Opened, LibraryError> {
-        // The libraries load plugins from folders that environment variables name.
+        // The libraries load plugins from folders that environment variables name, which a user without privileges can set.
         if privilege::is_raised() {
             return Err(LibraryError::Raised { title: named.title });
         }
@@ -112,7 +112,7 @@ impl Opened {
                 crate::rte::set_variable(name, value);
             }
         }
-        // SAFETY: the library's constructors run; the system or the user chose the file, and this process does not have raised privileges.
+        // SAFETY: the library's constructors run. The system or the user chose the file, and this process does not have raised privileges.
         let file = unsafe { File::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let shown = path.display().to_string();
         let file = file.map_err(|error| LibraryError::NotLoaded {
@@ -128,10 +128,10 @@ impl Opened {
         })
     }
 
-    /// Returns the function of this name.
+    /// Looks up the function `name` in the library.
     ///
     /// # Safety
-    /// `F` must be the type of the function of this name.
+    /// `F` must be the type of the function `name`.
     pub unsafe fn function<F: Copy>(&self, name: &str) -> Result<F, LibraryError> {
         let symbol = format!("{name}\0");
         // SAFETY: `F` is the type of this function, by the contract of this method.
@@ -145,7 +145,7 @@ impl Opened {
         })
     }
 
-    /// Keeps the library loaded while the process lives.
+    /// Leaves the library loaded for the rest of the process's life.
     pub fn keep(self) {
         std::mem::forget(self.file);
     }
@@ -155,7 +155,7 @@ fn words(error: &libloading::Error) -> String {
     std::error::Error::source(error).map_or_else(|| error.to_string(), |inner| inner.to_string())
 }
 
-/// Declares the table of a library's functions, each with the type that its header gives it.
+/// Declares the table of a library's functions; each function has the type that the library's header declares.
 #[macro_export]
 macro_rules! functions {
     ($(#[$meta:meta])* $table:ident { $($name:ident: fn($($argument:ty),* $(,)?) $(-> $result:ty)?;)* }) => {

@@ -1,16 +1,16 @@
-//! [`Fabric`], a transport over any [`Port`]: the common part of the transports over network libraries.
+//! [`Fabric`], a transport over any [`Port`]: the code that the transports over network libraries share.
 //!
 //! **Cards.** Each process publishes the address of its port and a random key through the launcher ([`card`]).
-//! A connection is made when a peer is first needed; an address from an incomplete or damaged card is not used.
+//! A process connects to a peer when it first needs the peer. An address from an incomplete or damaged card is not used.
 //!
-//! **Sending** copies a message into a buffer of a bounded pool ([`pool`]); while all are in use, `send` returns `WouldBlock`.
-//! **Receiving** delivers a message straight from the library's memory,
-//! if the message is next in order ([`order`]).
-//! Before a process sleeps, the library is polled without a sink; messages that arrive then are kept for the next `progress`.
+//! **Sending** copies a message into a buffer of a bounded pool ([`pool`]). If all buffers are in use, `send` returns `WouldBlock`.
+//! **Receiving** delivers a message directly from the library's memory
+//! if the message is the next in the sender's order ([`order`]).
+//! Before a process sleeps, it polls the library without a sink; messages that arrive then are stored for the next `progress`.
 //!
-//! **Ends.** A leaving process sends a disconnect message after its last message.
-//! Then it waits, for a bounded time, for those of its peers.
-//! A peer is lost if its connection fails without a disconnect message or cannot be made in time.
+//! **End of connections.** A process that shuts down sends a disconnect message after its last message.
+//! Then it waits for the disconnect messages of its peers, up to a time limit.
+//! A peer is lost if its connection fails without a disconnect message or is not established within the time limit.
 //!
 //! A component is a [`Port`] with its parameters; [`seen`] detects the hardware, and [`library`] loads the library.
 
@@ -46,57 +46,57 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum number of unfinished messages to one peer, so that a peer that does not respond does not occupy all buffers.
+/// Maximum number of messages to one peer whose transmission is not complete, so that a peer that does not respond does not occupy all buffers.
 const UNSENT: u32 = 256;
-/// Maximum number of polls before a sleep; if the library still has work after them, the process does not sleep.
+/// Maximum number of polls before a sleep. If the library still has work after these polls, the process does not sleep.
 const ROUNDS: u32 = 16;
 
 /// A transport over a port.
 pub struct Fabric<P: Port> {
     me: ProcId,
-    /// The library's name in texts for the user.
+    /// The library's name in texts for the user, such as error messages.
     title: String,
     info: Info,
-    /// The number of the library in cards. `card_key`: the modex key of the transport's cards.
+    /// The number that identifies the library in cards. `card_key` is the modex key of the transport's cards.
     kind: u8,
     card_key: &'static str,
-    /// The key of the messages to this process.
+    /// The key that messages to this process must contain.
     key: u64,
     connect_within: Duration,
-    /// The component's name in parameters.
+    /// The component's name in MCA parameters (`btl_NAME_...`).
     parameters: &'static str,
     port: P,
     modex: Arc<dyn Modex>,
     peers: Vec<OnceCell<Box<Peer>>>,
     pool: Pool,
-    /// Arrivals that wait for a sink.
+    /// Messages and other events that wait for a poll with a sink.
     held: RefCell<VecDeque<Held>>,
-    /// Deferred work that must not run inside a callback of the network library.
+    /// Connection changes that must not run inside a callback of the network library.
     chores: RefCell<Vec<Chore>>,
     /// The peers whose messages the library has refused.
     refusing: RefCell<Vec<ProcId>>,
-    /// The peers whose connection is being made.
+    /// The peers whose connection is being established.
     connecting: RefCell<Vec<ProcId>>,
     /// True while a poll is running.
     busy: Cell<bool>,
-    /// True once this process is leaving: it has sent its disconnect messages or is about to.
+    /// True from the moment at which this process begins to shut down the transport until its connections have ended.
     is_leaving: Cell<bool>,
-    /// `wants_space`: a send was refused since this process last slept. `has_space`: a buffer was freed since then.
+    /// `wants_space` is true if a send was refused since this process last slept, `has_space` if a buffer was freed since then.
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
     operations: Operations,
-    /// Messages of at least this length are read from their sender's memory.
+    /// Messages of at least this length in bytes are read from registered memory of the sender.
     read_min: usize,
-    /// Messages accepted. `received`: messages that a sink has received.
+    /// Number of messages that this transport has accepted. `received` is the number of messages delivered to a sink.
     sent: Cell<u64>,
     received: Cell<u64>,
 }
 
-/// A deferred change of a connection: the libraries do not allow it within their callbacks.
+/// A deferred change of a connection; the libraries do not permit such changes in their callbacks.
 enum Chore {
-    /// A message has arrived from a peer without a connection, so this process connects to it.
+    /// A message has arrived from a peer without a connection, so this process must connect to the peer.
     Connect(ProcId),
-    /// A peer has left, so this process answers the peer's disconnect message.
+    /// A peer has sent a disconnect message, so this process must reply.
     Answer(ProcId),
     Lose(ProcId, String, port::Close),
 }
@@ -111,7 +111,7 @@ impl<P: Port> Fabric<P> {
         self.peers.iter().filter_map(|cell| Some(&**cell.get()?))
     }
 
-    /// Hands a filled buffer to the library.
+    /// Passes a message in a buffer to the library.
     #[inline]
     fn post(
         &self,
@@ -156,7 +156,7 @@ impl<P: Port> Fabric<P> {
         Ok(())
     }
 
-    /// Queues a message that the library has refused, as it does while a connection is being made.
+    /// Queues a message that the library has refused, for example because the connection is not established yet.
     #[cold]
     fn keep(&self, peer: &Peer, slot: Slot) {
         let mut refused = peer.refused.borrow_mut();
@@ -167,7 +167,7 @@ impl<P: Port> Fabric<P> {
         self.waits(peer);
     }
 
-    /// Handles the library's report that a peer cannot be reached: returns the buffer and defers the loss.
+    /// Handles the library's result that a peer is unreachable: frees the buffer and defers the loss.
     #[cold]
     fn gone(&self, peer: &Peer, slot: Slot, why: String) {
         self.pool.put(slot);
@@ -175,7 +175,7 @@ impl<P: Port> Fabric<P> {
         self.chores.borrow_mut().push(lose);
     }
 
-    /// Offers refused messages to the library again.
+    /// Passes the refused messages to the library again.
     #[cold]
     fn offer_again(&self) {
         for proc in self.refusing.take() {
@@ -208,19 +208,19 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Called when the library has finished a message to a peer, so that a buffer is free.
+    /// Counts a message to a peer as transmitted; its buffer is free.
     fn finished(&self, peer: &Peer) {
         peer.unsent.set(peer.unsent.get().saturating_sub(1));
         self.has_space.set(true);
     }
 
-    /// Counts a message to a peer that the library has not finished.
+    /// Counts a message to a peer whose transmission is not complete.
     fn waits(&self, peer: &Peer) {
         peer.unsent.set(peer.unsent.get() + 1);
         self.starts_waiting(peer);
     }
 
-    /// Starts the time limit of a connection when the first message waits for that connection.
+    /// Starts the time limit for the connection to a peer, when the first message waits for the connection.
     fn starts_waiting(&self, peer: &Peer) {
         if !peer.is_made.get() && peer.waits_since.get().is_none() {
             peer.waits_since.set(Some(Instant::now()));
@@ -228,7 +228,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Polls once, with `busy` set; without a sink, arrivals are kept.
+    /// Polls the library once; the caller has set `busy`. Without a sink, events are stored.
     fn turn(&self, sink: Option<&dyn Sink>) -> usize {
         let turn = Turn::new(self, sink);
         turn.deliver_held();
@@ -245,7 +245,7 @@ impl<P: Port> Fabric<P> {
         turn.delivered()
     }
 
-    /// Returns true if a refused send may be accepted now.
+    /// Returns true if a send was refused and a buffer has been freed since.
     fn has_space_again(&self) -> bool {
         let has_space = self.wants_space.get() && self.has_space.replace(false);
         if has_space {
@@ -269,8 +269,8 @@ impl<P: Port> Btl for Fabric<P> {
         };
         match peer.state.get() {
             State::Up | State::Lost => Reach::Yes(Endpoint(proc)),
-            // The library reports a missing path to the peer here, before the first message,
-            // so that another transport can be used.
+            // The connection is started here, before the first message. If the library finds no path to the peer,
+            // another transport can be used.
             State::Fresh => match self.connect(peer) {
                 Ok(()) => Reach::Yes(Endpoint(proc)),
                 Err(why) => Reach::No(why),
@@ -312,7 +312,7 @@ impl<P: Port> Btl for Fabric<P> {
 
     #[inline]
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink of a running `progress` has called this; the running call delivers the rest.
+        // True if the sink of a running `progress` calls this function; the running call delivers all messages.
         if self.busy.replace(true) {
             return 0;
         }

@@ -1,5 +1,5 @@
-//! Opening of a fabric transport:
-//! checks whether the transport is needed, selected and has hardware, and publishes its card.
+//! Constructor of a fabric transport:
+//! checks whether the transport is needed, is selected and has hardware, opens the port, and publishes its card.
 
 use super::card::{Card, MOST_ADDRESS};
 use super::library::LibraryError;
@@ -15,13 +15,13 @@ use std::cell::{Cell, RefCell};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Opens a port of a fabric; also returns the name and version of its library.
+/// A function that opens a port of a network library. It also returns the name and version of the library.
 pub type OpenPort<P> = fn(&OpenContext<'_>, &Settings) -> Result<(P, String), LibraryError>;
 
-/// A component of the fabric transports.
+/// A component for transports over one network library.
 pub struct Fabrics<P: Port> {
     pub name: &'static str,
-    /// The number of the component's library in cards.
+    /// The number that identifies the component's library in cards.
     pub kind: u8,
     /// The modex key of the component's cards.
     pub card_key: &'static str,
@@ -29,15 +29,15 @@ pub struct Fabrics<P: Port> {
     pub knobs: &'static Knobs,
     /// Returns the devices of this machine that the component's library supports.
     pub seen: fn(&Path) -> Vec<String>,
-    /// The name of such devices in texts for the user.
+    /// The name of these devices in texts for the user.
     pub devices: &'static str,
     /// Loads the library and opens the port.
     pub open: OpenPort<P>,
 }
 
 impl<P: Port + Send + 'static> Fabrics<P> {
-    /// Opens the transport. The library is loaded only
-    /// if the user has named the component or this machine has its hardware.
+    /// Opens the transport. Without a device of this machine that the library supports, the library is loaded only
+    /// if the user has named the component in the parameter `btl`.
     pub fn transports(&self, context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         if !context.needs_network().map_err(OpenError::Param)? {
             return Err(OpenError::NotNeeded);
@@ -59,7 +59,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
         Ok(vec![Box::new(self.fabric(context, &settings, &devices)?)])
     }
 
-    /// Opens the port and publishes its card.
+    /// Opens the port and publishes its card in the modex.
     pub fn fabric(
         &self,
         context: &OpenContext<'_>,
@@ -73,7 +73,7 @@ impl<P: Port + Send + 'static> Fabrics<P> {
             kind: self.kind,
             card_key: self.card_key,
             exclusivity: self.exclusivity,
-            // With a device, a poll reads memory; without one, the library uses sockets.
+            // With a device, a poll only reads memory. Without a device, the library uses sockets, and a poll is a system call.
             poll_is_syscall: devices.is_empty(),
             title: match devices {
                 [] => title,
@@ -84,26 +84,26 @@ impl<P: Port + Send + 'static> Fabrics<P> {
     }
 }
 
-/// The names of a fabric transport.
+/// The names and constants of a fabric transport.
 pub struct Names {
     pub name: &'static str,
-    /// The number of the transport's library in cards.
+    /// The number that identifies the transport's library in cards.
     pub kind: u8,
     pub card_key: &'static str,
     pub exclusivity: u32,
     pub poll_is_syscall: bool,
-    /// The library's name in texts for the user.
+    /// The library's name in texts for the user, such as error messages.
     pub title: String,
 }
 
-/// Returns the modex. Without a modex no address can be published, so the result is an error.
+/// Returns the modex of the process. Returns an error without a modex, because then the address cannot be published.
 pub fn modex_of(context: &OpenContext<'_>) -> Result<Arc<dyn Modex>, OpenError> {
     context.modex.clone().ok_or_else(|| OpenError::NoModex {
         reason: "there is no launcher".into(),
     })
 }
 
-/// Publishes the card of an open port, and makes the transport over it.
+/// Publishes the card of an open port, and creates the transport over this port.
 pub fn assemble<P: Port>(
     names: Names,
     context: &OpenContext<'_>,

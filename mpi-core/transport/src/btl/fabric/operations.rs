@@ -1,5 +1,5 @@
-//! Operations on peers' registered memory:
-//! the numbers of active operations, and the outcomes of ended ones.
+//! Operations on peers' registered memory (remote reads, writes and flushes):
+//! the IDs of active operations, and the outcomes of ended operations.
 
 #![allow(unsafe_code)]
 
@@ -11,23 +11,23 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Maximum time that `give_up` waits for the end of an operation.
+/// Maximum time in which `give_up` waits for the end of an operation.
 const GIVEN_UP: Duration = Duration::from_secs(2);
-/// Maximum number of operations that the library has not finished, so that its memory is bounded.
+/// Maximum number of operations without a fetched outcome, which limits the library's memory.
 const MOST: usize = 64;
 
-/// The operations of one process whose outcome has not been taken.
+/// The operations of one process whose outcome has not been fetched.
 #[derive(Default)]
 pub(super) struct Operations {
     last: Cell<u64>,
-    /// The outcome of each operation by number; `None` while it is active.
+    /// The outcome of each operation by its ID: true for success, `None` while the operation is active.
     all: RefCell<HashMap<u64, Option<bool>>>,
-    /// Number of outcomes in `all`.
+    /// Number of ended operations in `all`.
     ended: Cell<usize>,
 }
 
 impl Operations {
-    /// Returns the number of a new operation; `None` if too many are active.
+    /// Returns the ID of a new operation; `None` if there are too many.
     fn begin(&self) -> Option<u64> {
         let mut all = self.all.borrow_mut();
         if all.len() >= MOST {
@@ -39,7 +39,7 @@ impl Operations {
         Some(number)
     }
 
-    /// Records the end of an operation; an operation that was given up is forgotten.
+    /// Records the end of an operation. The end of an abandoned operation is ignored.
     pub fn end(&self, number: u64, succeeded: bool) {
         if let Some(outcome @ None) = self.all.borrow_mut().get_mut(&number) {
             *outcome = Some(succeeded);
@@ -47,7 +47,7 @@ impl Operations {
         }
     }
 
-    /// Returns true if an operation has ended and its outcome has not been taken.
+    /// Returns true if an operation has ended and its outcome has not been fetched.
     pub fn have_ended(&self) -> bool {
         self.ended.get() > 0
     }
@@ -56,8 +56,8 @@ impl Operations {
         matches!(self.all.borrow().get(&number), Some(None))
     }
 
-    /// Forgets an operation, whether it has ended or not.
-    /// Returns false if the operation was already forgotten.
+    /// Removes an operation, whether it is active or has ended.
+    /// Returns false if the operation was removed before.
     fn forget(&self, number: u64) -> bool {
         match self.all.borrow_mut().remove(&number) {
             None => return false,
@@ -77,10 +77,10 @@ impl Operations {
 }
 
 impl<P: Port> Fabric<P> {
-    /// Starts an operation on a peer's memory; returns its number.
+    /// Starts an operation on a peer's registered memory. Returns the operation's ID.
     ///
     /// # Safety
-    /// As [`super::port::Memory::start`].
+    /// As for [`super::port::Memory::start`].
     unsafe fn start(&self, to: Endpoint, operation: Operation<'_>) -> Result<u64, GetError> {
         let peer = self.peer(to.0).ok_or(GetError::PeerGone)?;
         match peer.state.get() {
@@ -90,7 +90,7 @@ impl<P: Port> Fabric<P> {
         }
         let memory = self.port.memory().ok_or(GetError::Forbidden)?;
         let number = self.operations.begin().ok_or(GetError::Busy)?;
-        // SAFETY: the caller promises what the port requires of the memory.
+        // SAFETY: the caller guarantees what the port requires of the local memory.
         match unsafe { memory.start(to.0, operation, number) } {
             Ok(true) => self.operations.end(number, true),
             Ok(false) => {}
@@ -99,7 +99,7 @@ impl<P: Port> Fabric<P> {
                 return Err(error);
             }
         }
-        // An active operation counts as a message in flight, since its end allows both processes to continue.
+        // An active operation counts as a message in flight, because a process may wait for its end.
         self.sent.set(self.sent.get() + 1);
         Ok(number)
     }
@@ -111,7 +111,7 @@ impl<P: Port> RemoteMemory for Fabric<P> {
     }
 
     unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed> {
-        // SAFETY: the caller promises that the memory stays until it is withdrawn.
+        // SAFETY: the caller guarantees that the memory remains valid until `withdraw`.
         unsafe { self.port.memory()?.register(region, rights) }
     }
 
@@ -122,17 +122,17 @@ impl<P: Port> RemoteMemory for Fabric<P> {
     }
 
     unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError> {
-        // SAFETY: the caller promises that only this read uses the memory until its outcome is known.
+        // SAFETY: the caller guarantees that only this read accesses the local memory until its outcome is known.
         unsafe { self.start(from, Operation::Read(span)) }
     }
 
     unsafe fn write(&self, to: Endpoint, span: Span<'_>) -> Result<u64, GetError> {
-        // SAFETY: the caller promises that the memory is neither freed nor written until the outcome is known.
+        // SAFETY: the caller guarantees that the local memory is neither freed nor written until the outcome is known.
         unsafe { self.start(to, Operation::Write(span)) }
     }
 
     fn flush(&self, to: Endpoint) -> Result<u64, GetError> {
-        // SAFETY: a flush uses no memory.
+        // SAFETY: a flush accesses no local memory.
         unsafe { self.start(to, Operation::Flush) }
     }
 
@@ -144,8 +144,8 @@ impl<P: Port> RemoteMemory for Fabric<P> {
 
     fn give_up(&self, access: u64) {
         let deadline = Instant::now() + GIVEN_UP;
-        // Within a poll, the running call makes the progress;
-        // the library has stopped all operations with a lost peer.
+        // If a poll is running (`busy`), this call must not poll.
+        // In this case the library has already stopped all operations with the lost peer.
         while self.operations.is_active(access) && !self.busy.replace(true) {
             self.turn(None);
             self.busy.set(false);

@@ -1,13 +1,13 @@
-//! The order of one peer's messages.
+//! The sequence of one peer's ordered messages.
 //!
-//! The libraries deliver active messages of one endpoint in order today,
-//! but no manual guarantees that order.
-//! So each ordered message has a number, and a message that arrives before its predecessors is kept
-//! until they have arrived.
+//! Present versions of the libraries deliver the active messages of one endpoint in order,
+//! but their documentation does not guarantee this.
+//! So each ordered message has a sequence number, and a message that arrives early is stored
+//! until all earlier messages have arrived.
 
 use std::collections::HashMap;
 
-/// Maximum number of messages that are kept for one peer.
+/// Maximum distance of an early message from the next expected sequence number.
 const MOST: u16 = 4096;
 
 /// The action for an ordered message that has arrived.
@@ -15,13 +15,13 @@ const MOST: u16 = 4096;
 pub enum Turn {
     /// Deliver the message, then call [`Order::advance`].
     Now,
-    /// Keep the message until its predecessors have arrived.
+    /// Store the message until all earlier messages have arrived.
     Later,
-    /// The message is a duplicate, or too many messages before it are missing: the connection is broken.
+    /// The message is a duplicate, or too many earlier messages are missing: the connection must be closed.
     Broken,
 }
 
-/// The next expected number, and the messages that have arrived before their predecessors.
+/// The next expected sequence number, and the messages that have arrived early.
 pub struct Order<T> {
     next: u16,
     early: HashMap<u16, T>,
@@ -46,12 +46,12 @@ impl<T> Order<T> {
         }
     }
 
-    /// Stores a message that arrived before its predecessors.
+    /// Stores a message that arrived early.
     pub fn keep(&mut self, number: u16, message: T) {
         self.early.insert(number, message);
     }
 
-    /// Advances past the message just delivered; returns the next one if it has already arrived.
+    /// Advances the expected sequence number by one. Returns the next message if it has already arrived.
     #[inline]
     pub fn advance(&mut self) -> Option<T> {
         self.next = self.next.wrapping_add(1);
@@ -68,8 +68,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Whatever the order of arrival within the window,
-        /// messages are delivered in the order of their numbers, also when the numbers wrap.
+        /// Messages that arrive in any order within the window
+        /// are delivered in the order of their sequence numbers, also when the numbers wrap around.
         #[test]
         fn messages_in_any_order_are_delivered_in_theirs(keys in prop::collection::vec(0u32..2000, 100..3000), first in any::<u16>()) {
             let mut arrivals: Vec<(u32, u16)> = keys.iter().enumerate()

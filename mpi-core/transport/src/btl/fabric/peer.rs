@@ -1,4 +1,4 @@
-//! State of one peer.
+//! State of one peer of a fabric.
 
 use super::order::Order;
 use super::pool::Slot;
@@ -10,22 +10,22 @@ use std::time::Instant;
 pub(super) struct Peer {
     pub proc: ProcId,
     pub state: Cell<State>,
-    /// The key of the peer's card, which each message to it carries.
+    /// The key of the peer's card, which each message to the peer must contain.
     pub key: Cell<u64>,
-    /// The number of the next ordered message to the peer.
+    /// The sequence number of the next ordered message to the peer.
     pub next: Cell<u16>,
     pub order: RefCell<Order<Early>>,
-    /// Messages that the library has refused.
+    /// Messages to the peer that the library has refused.
     pub refused: RefCell<VecDeque<Slot>>,
-    /// Number of messages to the peer that the library has not finished.
+    /// Number of messages to the peer whose transmission is not complete.
     pub unsent: Cell<u32>,
-    /// True if the library has taken a message on this connection, or a message has arrived on it.
+    /// True if the connection is established: the library has transmitted a message on it, or a message has arrived.
     pub is_made: Cell<bool>,
-    /// The time at which the first message began to wait for the connection.
+    /// The time at which the first message began to wait for the connection to be established.
     pub waits_since: Cell<Option<Instant>>,
-    /// True if a message was sent or has arrived, so the peer is notified of the connection's end.
+    /// True if a message was sent to the peer or has arrived from it, so a disconnect message must be sent.
     pub has_spoken: Cell<bool>,
-    /// True if the peer's last message on this connection has arrived.
+    /// True if the peer's disconnect message has arrived.
     pub has_left: Cell<bool>,
 }
 
@@ -36,7 +36,7 @@ pub(super) enum State {
     Lost,
 }
 
-/// A message that has arrived before its predecessors.
+/// An ordered message that has arrived before an earlier one.
 pub(super) struct Early {
     pub am: Am,
     pub header: Header,
@@ -61,7 +61,7 @@ impl Peer {
         })
     }
 
-    /// Resets the connection; the next message makes a new one.
+    /// Resets the connection; the next message establishes a new one.
     pub fn reset(&self) {
         self.state.set(State::Fresh);
         self.next.set(0);
@@ -72,7 +72,7 @@ impl Peer {
         self.has_left.set(false);
     }
 
-    /// Returns true if the peer must be notified when this process leaves.
+    /// Returns true if this process must send the peer a disconnect message when it shuts down.
     pub fn expects_disconnect(&self) -> bool {
         self.state.get() == State::Up && self.has_spoken.get()
     }

@@ -1,31 +1,31 @@
-//! A bounded pool of send buffers.
+//! The bounded pool of send buffers of a fabric transport.
 //!
-//! A library that does not send at once refers to the message until it is sent.
-//! The pool bounds the memory of such messages.
-//! Short buffers are numerous, so that small messages do not wait for long ones. Buffers are allocated only when they are needed.
+//! A library that does not transmit a message immediately refers to its buffer until the transmission is complete.
+//! The pool limits the memory of these buffers.
+//! Short buffers are numerous, so that short messages do not wait for long ones. Buffers are allocated when they are first needed.
 
 use super::frame::HEADER;
 use crate::btl::ProcId;
 use std::cell::RefCell;
 
-/// Length of a short buffer.
+/// Length of a short buffer in bytes, with the frame header.
 const SHORT: usize = 1 << 10;
-/// Number of short buffers.
+/// Maximum number of short buffers.
 const SHORTS: usize = 1 << 10;
 
-/// A send buffer with a message; boxed, so that its address does not change.
+/// A send buffer with a message. It is boxed, so its address does not change.
 pub type Slot = Box<Buffer>;
 
-/// A send buffer. The context is the first field, so its address is that of the buffer.
+/// A send buffer. The context is the first field, so the context's address is also the buffer's address.
 #[repr(C)]
 pub struct Buffer {
-    /// Memory that some libraries need while they send the message.
+    /// Memory that some libraries use while they transmit the message.
     context: [u64; 8],
     bytes: Box<[u8]>,
     len: usize,
     /// The peer to which the message is sent.
     pub peer: ProcId,
-    /// A value that the port stores while it owns the slot.
+    /// A value that the port stores while it owns the buffer.
     pub tag: usize,
 }
 
@@ -40,7 +40,7 @@ impl Buffer {
         })
     }
 
-    /// Returns the header of the message.
+    /// Returns the frame header of the message.
     pub fn head(&self) -> &[u8] {
         &self.bytes[..HEADER]
     }
@@ -50,22 +50,22 @@ impl Buffer {
         &self.bytes[HEADER..HEADER + self.len]
     }
 
-    /// Returns header and payload.
+    /// Returns the frame header and the payload.
     pub fn message(&self) -> &[u8] {
         &self.bytes[..HEADER + self.len]
     }
 
-    /// Returns the whole memory of the buffer, for a registration.
+    /// Returns the whole memory of the buffer, for its registration with a library.
     pub fn whole(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Sets the header.
+    /// Sets the frame header.
     pub fn set_head(&mut self, head: &[u8; HEADER]) {
         self.bytes[..HEADER].copy_from_slice(head);
     }
 
-    /// Returns the payload, to be written.
+    /// Returns the payload for writing.
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[HEADER..HEADER + self.len]
     }
@@ -74,7 +74,7 @@ impl Buffer {
 /// The free buffers of a transport, short and long ones,
 /// and the number of buffers that may still be allocated.
 pub struct Pool {
-    /// Length of a long buffer.
+    /// Length of a long buffer in bytes.
     long: usize,
     free: RefCell<[Class; 2]>,
 }
@@ -97,7 +97,7 @@ impl Pool {
         }
     }
 
-    /// Returns a buffer for a payload of `len` bytes; `None` if all are in use.
+    /// Returns a buffer for a payload of `len` bytes; `None` if all buffers of this size are in use.
     #[inline]
     pub fn take(&self, len: usize) -> Option<Slot> {
         let which = usize::from(len + HEADER > SHORT);
@@ -113,7 +113,7 @@ impl Pool {
         Some(slot)
     }
 
-    /// Takes back a buffer.
+    /// Returns a buffer to the pool.
     #[inline]
     pub fn put(&self, slot: Slot) {
         let which = usize::from(slot.bytes.len() > SHORT);

@@ -1,7 +1,7 @@
-//! The port: the interface between the shared part of a fabric transport and the binding of one library.
+//! The port: the interface between the code that all fabric transports share and the binding of one library.
 //!
-//! A port owns the memory of a message from [`Port::post`] until it returns the [`Slot`], so no library refers to memory that has been freed.
-//! A port reports all events within [`Port::progress`].
+//! A port owns the buffer of a message from [`Port::post`] until it returns the [`Slot`], so no library refers to freed memory.
+//! A port reports all events during [`Port::progress`].
 
 #![allow(unsafe_code)]
 
@@ -10,45 +10,45 @@ use crate::btl::{Exposed, GetError, ProcId, Region, Rights, Span};
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// One process's access to a fabric.
+/// The access of one process to a network library.
 pub trait Port {
     /// Returns the address that the peers need to connect to this process.
     fn address(&self) -> &[u8];
 
-    /// Starts a connection to a peer whose card has this address;
-    /// returns the reason if no connection can be made.
+    /// Starts a connection to the peer whose card contains `address`.
+    /// Returns the reason if no connection is possible.
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String>;
 
-    /// Ends the connection to a peer, if there is one.
+    /// Ends the connection to a peer, if one exists.
     fn close(&self, peer: ProcId, how: Close);
 
-    /// Sends the bytes of a slot to a connected peer.
+    /// Sends the message in a buffer to a connected peer.
     fn post(&self, peer: ProcId, slot: Slot) -> Posted;
 
     /// Polls the library and reports events to `events`.
     fn progress(&self, events: &dyn Events);
 
-    /// Asks the library to hand over everything that was posted.
+    /// Requests that the library transmit all posted messages.
     fn flush(&self);
 
-    /// Returns true if the last [`Port::flush`] is complete, and no connection is being closed.
+    /// Returns true if the last [`Port::flush`] is complete and no connection is being closed.
     fn is_quiet(&self) -> bool;
 
-    /// Returns true if the next event will make the descriptor readable, false
-    /// if [`Port::progress`] must be called first.
+    /// Returns true if the next event will make the descriptor readable, and false
+    /// if [`Port::progress`] must be called before the process sleeps.
     fn may_sleep(&self) -> bool;
 
-    /// The descriptor that becomes readable at an event.
+    /// Returns the file descriptor that becomes readable at an event, if the library has one.
     fn descriptor(&self) -> Option<BorrowedFd<'_>>;
 
-    /// Returns the interface to registered memory,
-    /// if the library can read and write registered memory of peers.
+    /// Returns the interface to registered memory
+    /// if the library supports reads and writes of peers' registered memory.
     fn memory(&self) -> Option<&dyn Memory> {
         None
     }
 
-    /// The longest sleep on a descriptor that may miss events;
-    /// without a descriptor, the time between two polls.
+    /// Returns the maximum time to sleep, if the descriptor may miss events.
+    /// Without a descriptor, returns the time between two polls.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
@@ -59,25 +59,26 @@ pub trait Port {
 pub enum Operation<'a> {
     Read(Span<'a>),
     Write(Span<'a>),
-    /// A flush ends when the data of all ended writes to the peer are in the peer's memory.
+    /// Ends when the data of all ended writes to the peer are in the peer's memory.
     Flush,
 }
 
 /// Registered memory of this process, and operations on registered memory of peers.
 pub trait Memory {
-    /// Registers memory; `None` if that is not possible.
+    /// Registers memory of this process; returns `None` if that is impossible.
     ///
     /// # Safety
-    /// The memory is not freed before [`Memory::unregister`].
+    /// The memory must not be freed before [`Memory::unregister`].
     unsafe fn register(&self, region: Region, rights: Rights) -> Option<Exposed>;
 
-    /// Ends a registration.
+    /// Ends the registration with the ID `number`.
     fn unregister(&self, number: u64);
 
-    /// Starts an operation on the memory of a connected peer. Returns true if it has ended within the call; otherwise [`Events::ended`] reports its end.
+    /// Starts an operation on the registered memory of a connected peer.
+    /// Returns true if the operation ended during the call; otherwise [`Events::ended`] reports its end.
     ///
     /// # Safety
-    /// Until the operation has ended, no other code uses the local memory of a read, and the local memory of a write is neither freed nor written.
+    /// Until the operation has ended, no other code may access the local memory of a read, and the local memory of a write must be neither freed nor written.
     unsafe fn start(
         &self,
         peer: ProcId,
@@ -89,33 +90,33 @@ pub trait Memory {
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// The connection ends after everything that was posted has been handed over.
+    /// The connection ends after all posted messages have been transmitted.
     InOrder,
-    /// The connection ends at once: messages that were posted are dropped.
+    /// The connection ends immediately; posted messages may be lost.
     AtOnce,
 }
 
-/// The result of [`Port::post`].
+/// The result of [`Port::post`]: the state of the message.
 pub enum Posted {
     /// The library has copied the message.
     Done(Slot),
-    /// The library refers to the slot; [`Events::sent`] returns it.
+    /// The library refers to the buffer; [`Events::sent`] returns the buffer.
     Pending,
-    /// The library has no space now and has not taken the message.
+    /// The library has no space now and has refused the message.
     Again(Slot),
-    /// The peer cannot be reached any more.
+    /// The peer is unreachable; the text is the reason.
     Gone(Slot, String),
 }
 
-/// Receives the events of a port.
+/// The receiver of a port's events.
 pub trait Events {
     /// A message has arrived; both slices are valid only during the call.
     fn arrived(&self, head: &[u8], payload: &[u8]);
 
-    /// The library no longer refers to a slot; `why` is set if its message was not sent.
+    /// The library no longer refers to a buffer. `why` is the reason if the message was not transmitted.
     fn sent(&self, slot: Slot, why: Option<String>);
 
-    /// An operation on a peer's memory has ended.
+    /// The operation with the ID `number` on a peer's memory has ended.
     fn ended(&self, number: u64, succeeded: bool);
 
     /// The connection to a peer has failed.

@@ -1,11 +1,11 @@
-//! Detection of the fabric hardware of this machine in `/sys/class`.
+//! Detection of network hardware of this machine in `/sys/class`.
 
 use std::path::Path;
 
-/// The directory in which the kernel lists devices.
+/// The directory in which the kernel lists devices by class.
 pub const SYS: &str = "/sys/class";
 
-/// The names of devices that libfabric serves and UCX does not.
+/// Prefixes of the names of devices that libfabric supports and UCX does not.
 const OF_OFI: [&str; 4] = ["efa", "hfi1", "opa", "cxi"];
 
 /// Returns the InfiniBand and RoCE devices with an active port.
@@ -31,7 +31,7 @@ fn verbs(class: &Path, wanted: impl Fn(&str) -> bool) -> Vec<String> {
     all
 }
 
-/// Returns true if a port of a device is active; its file contains "4: ACTIVE".
+/// Returns true if a port of the device is active, that is, the port's file `state` contains "4: ACTIVE".
 fn is_active(device: &Path) -> bool {
     let ports = device.join("ports");
     let state = |port: &String| std::fs::read_to_string(ports.join(port).join("state"));
@@ -39,7 +39,7 @@ fn is_active(device: &Path) -> bool {
     names(&ports).iter().any(active)
 }
 
-/// Returns the sorted names in a folder; none if it does not exist.
+/// Returns the sorted names in a folder; empty if the folder does not exist.
 fn names(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Vec::new();

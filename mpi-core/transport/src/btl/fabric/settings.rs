@@ -5,7 +5,7 @@ use mpi_base::param::{self, About, Level, Param, ParamError, Params, Value};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The parameters of one component.
+/// The MCA parameters of one component.
 pub struct Knobs {
     pub library: Param<PathBuf>,
     pub eager: Param<usize>,
@@ -123,8 +123,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Sets [`Reading::Auto`] to `Yes` if there is a device:
-    /// without one, a library copies the data as often as messages do.
+    /// Changes [`Reading::Auto`] to `Yes` if the machine has a device.
+    /// Without a device, a library's remote read copies the data as often as messages do.
     pub fn look_at(&mut self, devices: &[String]) {
         if self.read == Reading::Auto && !devices.is_empty() {
             self.read = Reading::Yes;
@@ -137,10 +137,10 @@ impl Settings {
     }
 }
 
-/// Whether long messages are read from registered memory.
+/// The setting whether long messages are read from registered memory of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
-    /// Long messages are read if this machine has a device.
+    /// Long messages are read if this machine has a device that the library supports.
     Auto,
     Yes,
     No,

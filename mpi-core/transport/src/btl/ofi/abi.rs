@@ -1,7 +1,7 @@
-//! The part of libfabric's C interface that this transport uses: functions, offsets, bits, and calls through the tables of objects.
+//! The part of libfabric's C interface that this transport uses: functions, offsets of fields, flags, and calls through the function tables of objects.
 //!
-//! Compared in the headers of libfabric 1.17 and 2.6: offsets and values are the same, and structures have only grown at their ends.
-//! An object refers to tables of functions, each of which begins with its size in bytes.
+//! The headers of libfabric 1.17 and 2.6 were compared: offsets and values are equal, and new fields are only at the ends of structures.
+//! A libfabric object contains pointers to function tables. Each table begins with its size in bytes.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int, c_void};
 pub type Pointer = *mut c_void;
 
 crate::functions! {
-    /// The functions of `libfabric.so.1`; all others are in tables.
+    /// The exported functions of `libfabric.so.1`; all others are in function tables.
     Functions {
         fi_getinfo: fn(u32, *const c_char, *const c_char, u64, Pointer, *mut Pointer) -> c_int;
         fi_freeinfo: fn(Pointer);
@@ -22,7 +22,7 @@ crate::functions! {
     }
 }
 
-/// The requested version of the interface, 1.9, which has all of these functions.
+/// The requested version of libfabric's interface, 1.9. It has all functions that this transport uses.
 pub const VERSION: u32 = 1 << 16 | 9;
 
 pub const EAGAIN: isize = -11;
@@ -65,7 +65,7 @@ pub const WAIT_FD: u32 = 3;
 pub const GETWAIT: c_int = 5;
 pub const ENABLE: c_int = 6;
 
-/// Offsets in `fi_info` and its parts.
+/// Offsets of fields in `fi_info` and the structures to which it points.
 pub mod info {
     pub const NEXT: usize = 0;
     pub const CAPS: usize = 8;
@@ -75,12 +75,12 @@ pub mod info {
     pub const EP: usize = 88;
     pub const DOMAIN: usize = 96;
     pub const FABRIC: usize = 104;
-    /// Offset in `tx_attr` and `rx_attr`.
+    /// Offsets in `tx_attr` and `rx_attr`.
     pub const MSG_ORDER: usize = 24;
     pub const INJECT_SIZE: usize = 40;
     /// Offset in `ep_attr`.
     pub const TYPE: usize = 0;
-    /// Offset in `domain_attr`.
+    /// Offsets in `domain_attr`.
     pub const THREADING: usize = 16;
     pub const CONTROL_PROGRESS: usize = 20;
     pub const DATA_PROGRESS: usize = 24;
@@ -89,7 +89,7 @@ pub mod info {
     pub const PROVIDER: usize = 16;
 }
 
-/// `fi_cq_data_entry`.
+/// The C structure `fi_cq_data_entry`: one completion.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Completion {
@@ -100,14 +100,14 @@ pub struct Completion {
     pub data: u64,
 }
 
-/// `iovec`.
+/// The C structure `iovec`.
 #[repr(C)]
 pub struct LocalPart {
     pub start: Pointer,
     pub len: usize,
 }
 
-/// `fi_rma_iov`.
+/// The C structure `fi_rma_iov`.
 #[repr(C)]
 pub struct RemotePart {
     pub address: u64,
@@ -115,7 +115,7 @@ pub struct RemotePart {
     pub key: u64,
 }
 
-/// `fi_msg_rma`.
+/// The C structure `fi_msg_rma`.
 #[repr(C)]
 pub struct WriteMessage {
     pub local: *const LocalPart,
@@ -128,26 +128,26 @@ pub struct WriteMessage {
     pub data: u64,
 }
 
-/// `fi_cq_err_entry`, longer than any version.
+/// The C structure `fi_cq_err_entry`; the block is longer than any version of the structure.
 pub type ErrorEntry = Block<16>;
 
-/// `fi_cq_attr`: entries of [`Completion`], and what to wait for.
+/// Returns the attributes of a completion queue (`fi_cq_attr`): the format of [`Completion`], and the wait object `wait`.
 pub fn queue(wait: u32) -> Block<8> {
     const DATA: u32 = 3;
     Block::default().with32(16, DATA).with32(20, wait)
 }
 
-/// `fi_av_attr`: a table.
+/// Returns the attributes of an address vector (`fi_av_attr`) of the type table for `count` addresses.
 pub fn addresses(count: usize) -> Block<8> {
     const TABLE: u32 = 2;
     Block::default().with32(0, TABLE).with64(8, count as u64)
 }
 
-/// An object of the library; its tables are at the offsets that its type has.
+/// An object of the library. The type of the object determines the offsets of its function tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Object(pub Pointer);
 
-/// A function in a table: the offset of the table in the object, and that of the function in the table.
+/// A function in a function table: the offset of the table's pointer in the object, and the offset of the function in the table.
 #[derive(Clone, Copy)]
 pub struct Entry(pub usize, pub usize);
 
@@ -200,13 +200,13 @@ pub type Read = unsafe extern "C" fn(Pointer, Pointer, usize) -> isize;
 pub type ReadError = unsafe extern "C" fn(Pointer, Pointer, u64) -> isize;
 
 impl Object {
-    /// Returns a function of the object; `None` if its version of the library has no such function.
+    /// Returns a function of the object; `None` if the loaded version of the library has no such function.
     ///
     /// # Safety
-    /// The object is of the type to which `entry` belongs and has not been closed, and `F` is the type of that function.
+    /// The object must have the type to which `entry` belongs and must not be closed, and `F` must be the type of the function.
     pub unsafe fn function<F: Copy>(self, Entry(table, entry): Entry) -> Option<F> {
         const { assert!(size_of::<F>() == size_of::<Pointer>()) };
-        // SAFETY: an open object begins with the fields of its type, of which the pointer to the table is one; a table begins with its size.
+        // SAFETY: an open object begins with the fields of its type, which contain the pointer to the table; a table begins with its size.
         unsafe {
             let table = self.0.byte_add(table).cast::<*const u8>().read();
             if table.is_null() || table.cast::<usize>().read() < entry + size_of::<Pointer>() {

@@ -1,9 +1,9 @@
-//! The transport over libfabric: Slingshot, EFA, Omni-Path, and every other provider with reliable datagrams.
+//! `ofi`, the transport over libfabric: Slingshot, EFA, Omni-Path, and every other provider with reliable datagrams.
 //!
-//! `libfabric.so.1` is loaded only if the user names `ofi` in the parameter `btl`, or a device that it serves is in `/sys/class`:
-//! loading Debian's library takes 200 ms and listing its providers more than 100 ms.
-//! Messages are sends between reliable datagram endpoints; everything else is in [`super::fabric`].
-//! libfabric's own variables (`FI_PROVIDER` and those of the providers) have their usual effect.
+//! `libfabric.so.1` is loaded only if the user names `ofi` in the parameter `btl`, or if `/sys/class` contains a device that the library supports:
+//! loading Debian's library takes 200 ms, and listing its providers takes more than 100 ms.
+//! Messages are sent between reliable datagram endpoints. All other functions are in [`super::fabric`].
+//! libfabric's own environment variables (`FI_PROVIDER` and those of the providers) have their usual effect.
 
 mod abi;
 mod endpoint;
@@ -24,7 +24,7 @@ static LIBRARY: Named = Named {
     package: "libfabric1",
     oldest: "1.9",
     variables: &[
-        // The libraries of Omni-Path and True Scale, which Debian's libfabric loads, would replace the program's signal handlers.
+        // Debian's libfabric loads the libraries of Omni-Path and True Scale, which would otherwise replace the program's signal handlers.
         ("HFI_NO_BACKTRACE", "1"),
         ("IPATH_NO_BACKTRACE", "1"),
     ],

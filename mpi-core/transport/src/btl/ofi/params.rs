@@ -1,4 +1,4 @@
-//! MCA parameters of the transport.
+//! MCA parameters of the transport `ofi`.
 
 use crate::btl::fabric::settings::{Defaults, Knobs};
 use mpi_base::param::{About, Level, Param};
@@ -7,7 +7,7 @@ pub(super) static KNOBS: Knobs = Knobs::of(
     "ofi",
     &Defaults {
         eager: "32k",
-        // The provider `ofi_rxm` makes a rendezvous of its own above 128 KiB.
+        // Above 128 KiB the provider `ofi_rxm` uses its own rendezvous, so messages are shorter.
         max_send: "64k",
     },
 );

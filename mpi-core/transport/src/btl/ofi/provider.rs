@@ -1,13 +1,13 @@
-//! Choice of a provider among those that libfabric offers.
+//! Choice of one of the providers that libfabric offers.
 
 /// Providers that are used only if the user names them:
-/// they serve one host only, are deprecated or slow,
-/// or use interfaces that belong to other providers.
+/// they support only one host, are deprecated or slow,
+/// or use interfaces that other providers need.
 const ONLY_NAMED: [&str; 7] = ["shm", "sm2", "sockets", "udp", "psm3", "lnx", "usnic"];
-/// Providers over plain Ethernet, the best first; any other provider is better.
+/// Providers over plain Ethernet, in descending order of preference. All other providers are preferred to these.
 const ETHERNET: [&str; 3] = ["tcp;ofi_rxm", "tcp", "net"];
 
-/// Returns the index of the best of these providers; `wanted` is a name, or the leading layers of a layered one.
+/// Returns the index of the best provider in `offered`. `wanted` is empty, a provider's name, or the first layers of a layered name.
 pub fn choose(offered: &[String], wanted: &str) -> Option<usize> {
     let all = || offered.iter().enumerate();
     if !wanted.is_empty() {
@@ -25,7 +25,7 @@ pub fn choose(offered: &[String], wanted: &str) -> Option<usize> {
         .map(|(index, _)| index)
 }
 
-/// Returns true if `name` is `first`, or `first` followed by further layers after a semicolon.
+/// Returns true if `name` equals `first`, or consists of `first` and further layers after a semicolon.
 fn is_layer_of(name: &str, first: &str) -> bool {
     let rest = name.strip_prefix(first);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))

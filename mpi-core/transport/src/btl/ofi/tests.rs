@@ -1,6 +1,6 @@
-//! Tests of libfabric over its providers that need no hardware; they are skipped, with a sentence, where libfabric is not installed.
+//! Tests of `ofi` over libfabric's providers that need no hardware. If libfabric is not installed, they are skipped with a message.
 //!
-//! The provider `shm` is not among them: it uses the memory of a peer in the same process after that peer has closed it.
+//! The provider `shm` is not tested: if two peers are in one process, it accesses a peer's memory after the peer has closed it.
 
 use super::*;
 use crate::btl::suite::{Net, cramped};
@@ -8,13 +8,13 @@ use crate::btl::{Btl, ProcId};
 use crate::rte::TestModex;
 use mpi_base::param::{Params, Source};
 
-/// Opens the transports of a job of `size` processes over a provider; `None` if libfabric or the provider is missing.
+/// Opens the transports of a job of `size` processes over a provider. Returns `None` if libfabric or the provider is missing.
 fn job(size: u32, provider: &str, pairs: &[(&str, &str)]) -> Option<Vec<Box<dyn Btl + Send>>> {
     let modex = TestModex::default();
     let mut params: Params = cramped(pairs);
     params.set("btl_ofi_provider", provider, Source::CommandLine);
     let mut settings = params::KNOBS.read(&params).expect("they are right");
-    // Pretend that the machine has a fabric device.
+    // Sets the parameters as for a machine with a fabric device.
     settings.look_at(&["a device".into()]);
     let mut all: Vec<Box<dyn Btl + Send>> = Vec::new();
     for me in 0..size {
@@ -36,7 +36,7 @@ fn job(size: u32, provider: &str, pairs: &[(&str, &str)]) -> Option<Vec<Box<dyn 
     Some(all)
 }
 
-/// The higher rank sends.
+/// Opens a job in reverse order of ranks, so the higher rank is the sender.
 fn net(size: u32, provider: &str, pairs: &[(&str, &str)]) -> Option<Net> {
     Some(Net {
         btls: job(size, provider, pairs)?.into_iter().rev().collect(),

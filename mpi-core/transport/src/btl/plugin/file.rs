@@ -1,4 +1,4 @@
-//! Search, loading and checking of a transport's plugin file and its table.
+//! Search and loading of a transport's plugin file, and the check of its table.
 #![allow(unsafe_code)]
 
 use mpi_base::installation;
@@ -15,12 +15,12 @@ use std::ffi::{CStr, c_char, c_void};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// The framework in the names of transports' plugin files.
+/// The name of the framework in the file names of transports' plugins (`btl_NAME.so`).
 const FRAMEWORK: &str = "btl";
-/// Maximum number of a transport's parameters; bounds the reads if the table is garbage.
+/// Maximum number of parameters of a transport; it limits the reads if the table contains garbage.
 const MOST_PARAMS: usize = 256;
 
-/// A transport file whose table has been checked.
+/// A transport plugin whose table has been checked.
 #[derive(Clone)]
 pub struct Plugin {
     pub name: &'static str,
@@ -34,12 +34,12 @@ pub struct Plugin {
     pub table: abi::Transport,
 }
 
-/// Why a transport's file is not used.
+/// The reason why a transport's plugin file is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileError {
-    /// No folder has a file of that name.
+    /// No folder in the search order has a file for this name.
     Missing,
-    /// Users that are not trusted can write the file or its folder.
+    /// Untrusted users can write the file or its folder.
     Untrusted(PathBuf, Untrusted),
     Manifest(PathBuf, ManifestError),
     Open(PathBuf, OpenError),
@@ -62,7 +62,7 @@ impl fmt::Display for FileError {
 }
 
 impl FileError {
-    /// Returns the reason without the path in front of it.
+    /// Returns the reason without the path.
     pub fn reason(&self) -> String {
         match self {
             FileError::Missing => self.to_string(),
@@ -76,16 +76,16 @@ impl FileError {
 
 impl std::error::Error for FileError {}
 
-/// A transport's file, as its manifest describes it.
+/// A transport's plugin file as its manifest describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     pub name: String,
     pub file: PathBuf,
-    /// The transport's version, or why the file cannot be used.
+    /// The transport's version, or the reason why the file is unusable.
     pub version: Result<String, FileError>,
 }
 
-/// Lists the files of transports by their manifests, without opening them.
+/// Lists the plugin files of transports by their manifests, without loading the files.
 pub fn list(params: &Params) -> Vec<Found> {
     let search = Search::of_this_process();
     let mut all: Vec<Found> = Vec::new();
@@ -104,9 +104,9 @@ pub fn list(params: &Params) -> Vec<Found> {
     all
 }
 
-/// Loads the first plugin file of this name in the search order.
+/// Loads the first plugin file with this name in the search order.
 ///
-/// While the file starts, the state page contains its name.
+/// While the file's start code runs, the state page `page` contains the file's name.
 pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plugin, FileError> {
     let search = Search::of_this_process();
     let mut files = search.files(params).into_iter();
@@ -120,7 +120,7 @@ pub fn load(name: &str, params: &Params, page: Option<&StatePage>) -> Result<Plu
     })
 }
 
-/// Checks the table of a transport that is part of the library, in the same way as that of a file.
+/// Checks the table of a built-in transport in the same way as that of a plugin file.
 pub fn built_in<T: Guest>() -> Result<Plugin, FileError> {
     let file = Path::new("the library");
     let text = |text: &CStr| text.to_string_lossy().into_owned();
@@ -133,27 +133,27 @@ pub fn built_in<T: Guest>() -> Result<Plugin, FileError> {
         component: text(T::NAME),
         version: text(T::VERSION),
     };
-    // SAFETY: the package builds the table at compile time, and everything that it points to is constant.
+    // SAFETY: the table is built at compile time, and everything to which it points is constant.
     let read = unsafe { check(table::<T>(), &manifest, file) };
     read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
 }
 
-/// Opens a file and checks its table.
+/// Loads a plugin file and checks its table.
 fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<Plugin, FileError> {
     let of_file = |error| FileError::Open(file.to_path_buf(), error);
     let entry = open::entry(file, before, SYMBOL).map_err(of_file)?;
-    // SAFETY: `transport.h` fixes the type of the symbol of this name, and a function has the size of a pointer.
+    // SAFETY: `transport.h` specifies the type of the symbol, and a function pointer has the size of a pointer.
     let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };
     let shown = file.to_string_lossy();
     let owner = (&*manifest.component, &*shown);
-    // SAFETY: `transport.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
+    // SAFETY: by `transport.h` the function takes no arguments and returns a table that remains valid; the file is never closed.
     let table = guarded(&owner, SYMBOL, || unsafe { entry() });
-    // SAFETY: `transport.h`: the table and all that it points to stay unchanged.
+    // SAFETY: by `transport.h` the table and everything to which it points do not change.
     let read = unsafe { check(table, manifest, file) };
     read.map_err(|reason| FileError::Table(file.to_path_buf(), reason))
 }
 
-/// The folders that this process searches, and the owners that it trusts.
+/// The folders in which this process searches, and the owners of files that it trusts.
 struct Search {
     places: Places,
     trust: Trust,
@@ -168,7 +168,7 @@ impl Search {
         }
     }
 
-    /// The files of transports, with their names, in search order.
+    /// Returns the plugin files of transports with their names, in search order.
     fn files(&self, params: &Params) -> Vec<(String, PathBuf)> {
         let (folders, _) = self.places.order(params);
         let mut all = Vec::new();
@@ -182,7 +182,7 @@ impl Search {
         all
     }
 
-    /// Checks a file's owner, rights and manifest.
+    /// Checks a file's owner, permissions and manifest. Returns the manifest and the file's identity.
     fn manifest(&self, file: &Path, name: &str) -> Result<(Manifest, Option<Identity>), FileError> {
         for path in file.parent().into_iter().chain([file]) {
             let trusted = self.trust.check(path);
@@ -198,10 +198,11 @@ impl Search {
     }
 }
 
-/// Checks a table; the error is a sentence about it.
+/// Checks a transport's table. The error is a sentence about the table.
 ///
 /// # Safety
-/// The table and all that it points to stay valid and unchanged, and it is readable for the size that it begins with: the rules of `transport.h`.
+/// The table and everything to which it points must remain valid and unchanged, and the table must be readable for the size with which it begins
+/// (the rules of `transport.h`).
 unsafe fn check(
     table: *const abi::Transport,
     manifest: &Manifest,
@@ -227,7 +228,7 @@ unsafe fn check(
             abi::TRANSPORT_VERSION
         ));
     }
-    // SAFETY: the caller guarantees that the table's texts end with a NUL and stay unchanged.
+    // SAFETY: the caller guarantees that the table's texts are NUL-terminated and do not change.
     let (name, version) = unsafe { (text(table.name), text(table.version)) };
     let (Some(name), Some(version)) = (name, version) else {
         return Err("its table has no name or no version".into());
@@ -260,7 +261,7 @@ unsafe fn check(
             table.param_count
         ));
     }
-    // SAFETY: the caller guarantees the number of parameters that the table gives, and texts that end with a NUL.
+    // SAFETY: the caller guarantees that the table has the specified number of parameters, with NUL-terminated texts.
     let params = unsafe { parameters(name, &table) }?;
     Ok(Plugin {
         name,
@@ -276,7 +277,7 @@ unsafe fn check(
 }
 
 /// # Safety
-/// `params` of the table points to `param_count` parameters, whose texts end with a NUL; all stay unchanged.
+/// `params` of the table must point to `param_count` parameters with NUL-terminated texts, and all of these must not change.
 unsafe fn parameters(
     transport: &'static str,
     table: &abi::Transport,
@@ -284,11 +285,11 @@ unsafe fn parameters(
     if table.params.is_null() {
         return Ok(&[]);
     }
-    // SAFETY: not null, and the caller guarantees the number.
+    // SAFETY: the pointer is not null, and the caller guarantees the number of parameters.
     let declared = unsafe { std::slice::from_raw_parts(table.params, table.param_count) };
     let mut params = Vec::with_capacity(declared.len());
     for param in declared {
-        // SAFETY: the caller guarantees texts that end with a NUL.
+        // SAFETY: the caller guarantees that the texts are NUL-terminated.
         let texts = unsafe {
             (
                 text(param.name),
@@ -313,11 +314,11 @@ unsafe fn parameters(
 }
 
 /// # Safety
-/// `at` is null or a text that ends with a NUL and stays unchanged for the rest of the process.
+/// `at` must be null or a NUL-terminated text that does not change for the rest of the process's life.
 unsafe fn text(at: *const c_char) -> Option<&'static str> {
     if at.is_null() {
         return None;
     }
-    // SAFETY: not null, and the caller guarantees the text.
+    // SAFETY: the pointer is not null, and the caller guarantees a NUL-terminated text.
     unsafe { CStr::from_ptr(at) }.to_str().ok()
 }

@@ -1,4 +1,4 @@
-//! The services of the library for a transport's plugin: rank, parameters, log, clock.
+//! The library's functions that a transport's plugin can call: rank, parameters, log, clock.
 #![allow(unsafe_code)]
 
 use super::events;
@@ -8,16 +8,16 @@ use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The object behind the plugin's `portcullis_job` pointer.
+/// The object to which the plugin's `portcullis_job` pointer points.
 pub struct JobFacts {
     pub me: ProcId,
     pub size: u32,
     pub transport: &'static str,
-    /// The values of the transport's parameters.
+    /// The values of the transport's parameters, by parameter name.
     pub values: BTreeMap<CString, CString>,
 }
 
-/// The lowest level at which a log line is printed.
+/// The lowest level of log lines that are printed; lower levels are ignored.
 const WARNING: c_int = 1;
 
 const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
@@ -27,7 +27,7 @@ const LIBRARY: &CStr = match CStr::from_bytes_with_nul(
     Err(_) => c"Portcullis",
 };
 
-/// The host table.
+/// The table of functions that a plugin can call.
 pub static HOST: Host = Host {
     size: size_of::<Host>(),
     abi_version: TRANSPORT_VERSION,
@@ -45,19 +45,19 @@ pub static HOST: Host = Host {
 };
 
 /// # Safety
-/// `job` is the pointer that the library passed to `open`, and the transport has not been freed: the rule of `transport.h`.
+/// `job` must be the pointer that the library passed to `open`, and the transport must not have been freed (a rule of `transport.h`).
 unsafe fn facts<'a>(job: *mut Job) -> &'a JobFacts {
-    // SAFETY: the library made the pointer from a boxed `JobFacts` that lives until after `free`, and the caller keeps the rule above.
+    // SAFETY: the library created the pointer from a boxed `JobFacts` that lives until after `free`, and the caller observes the contract.
     unsafe { &*job.cast::<JobFacts>() }
 }
 
 unsafe extern "C" fn rank(job: *mut Job) -> u32 {
-    // SAFETY: the plugin keeps the contract of `facts`.
+    // SAFETY: the plugin observes the contract of `facts`.
     unsafe { facts(job) }.me
 }
 
 unsafe extern "C" fn ranks(job: *mut Job) -> u32 {
-    // SAFETY: the plugin keeps the contract of `facts`.
+    // SAFETY: the plugin observes the contract of `facts`.
     unsafe { facts(job) }.size
 }
 
@@ -65,7 +65,7 @@ unsafe extern "C" fn param(job: *mut Job, name: *const c_char) -> *const c_char 
     if name.is_null() {
         return std::ptr::null();
     }
-    // SAFETY: the plugin keeps the contract of `facts`; `name` is not null, and the plugin passes a text that ends with a NUL.
+    // SAFETY: the plugin observes the contract of `facts`; `name` is not null, and the plugin passes a NUL-terminated text.
     let (facts, name) = unsafe { (facts(job), CStr::from_ptr(name)) };
     let value = facts.values.get(name);
     value.map_or(std::ptr::null(), |value| value.as_ptr())
@@ -75,7 +75,7 @@ unsafe extern "C" fn log(job: *mut Job, level: c_int, line: *const c_char) {
     if line.is_null() || level < WARNING {
         return;
     }
-    // SAFETY: the plugin keeps the contract of `facts`; `line` is not null, and the plugin passes a text that ends with a NUL.
+    // SAFETY: the plugin observes the contract of `facts`; `line` is not null, and the plugin passes a NUL-terminated text.
     let (facts, line) = unsafe { (facts(job), CStr::from_ptr(line)) };
     let print = || {
         printable::eprintln!(

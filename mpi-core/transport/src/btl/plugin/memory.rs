@@ -1,4 +1,4 @@
-//! Accesses of a plugin's transport to the memory of peers: the last three functions of its table.
+//! Access of a plugin's transport to the memory of peers, by the table's functions `expose`, `withdraw` and `access`.
 #![allow(unsafe_code)]
 
 use super::port::PluginPort;
@@ -11,7 +11,7 @@ use portcullis_plugin::btl::abi::{
 use std::ffi::c_int;
 use std::ptr::{null, null_mut, with_exposed_provenance_mut};
 
-/// The longest key of exposed memory.
+/// The maximum length in bytes of a key of exposed memory.
 const LONGEST_KEY: usize = 512;
 
 impl Memory for PluginPort {
@@ -23,7 +23,7 @@ impl Memory for PluginPort {
         };
         let memory = with_exposed_provenance_mut(region.address as usize);
         let (mut number, mut key) = (0, vec![0_u8; LONGEST_KEY]);
-        // SAFETY: `this` is valid until `drop` calls `free`; the caller promises that the memory stays until `unregister`, and `key` has the capacity that is passed.
+        // SAFETY: `this` is valid until `drop` calls `free`; the caller guarantees that the memory remains valid until `unregister`, and `key` has the capacity that is passed.
         let len = self.guarded("expose", || unsafe {
             let (bytes, to) = (region.len as usize, key.as_mut_ptr().cast());
             expose(
@@ -71,7 +71,7 @@ impl Memory for PluginPort {
                 bytes: 0,
             },
         };
-        // SAFETY: `this` is valid until `drop` calls `free`; the caller leaves the local memory to this access until it has ended.
+        // SAFETY: `this` is valid until `drop` calls `free`; the caller reserves the local memory for this access until it has ended.
         let code = self.guarded("access", || unsafe {
             start(self.this, peer, &access, number)
         });

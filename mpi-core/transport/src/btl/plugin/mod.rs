@@ -1,9 +1,9 @@
-//! Transports from plugin files: a `Fabric` over a port that calls the functions of a C table.
+//! Transports from plugin files: a `Fabric` over a port that calls the functions of the plugin's C table.
 //!
-//! A file `btl_NAME.so` is opened only if the parameter `btl` names it, so that all processes of a job agree on it before they communicate.
-//! [`mpi_base::plugin_file`] decides which folders are searched and which files are trusted; the package `portcullis-plugin` defines the tables.
+//! A file `btl_NAME.so` is loaded only if the parameter `btl` contains NAME, so all processes of a job agree on the file before they communicate.
+//! [`mpi_base::plugin_file`] specifies which folders are searched and which files are trusted; the package `portcullis-plugin` defines the tables.
 //! `dgram` is part of the library; its table, checks and port are the same as for a plugin file.
-//! A published address begins with the transport's version, so a peer with another version is not reached, and the reason names both versions.
+//! A published address begins with the transport's version. So a peer with another version counts as unreachable, and the reason contains both versions.
 
 mod events;
 mod file;
@@ -25,22 +25,22 @@ use mpi_base::param::About;
 use mpi_base::state::StatePage;
 use port::PluginPort;
 
-/// The number of all plugins in cards; each plugin has its own modex key.
+/// The number that identifies plugins in cards, the same for all plugins; each plugin has its own modex key.
 const KIND: u8 = 255;
 
-/// The library's own transports that use the plugin table;
-/// a plugin file of the same name replaces the built-in transport.
+/// The built-in transports that use the plugin table.
+/// A plugin file with the same name replaces the built-in transport.
 const BUILT_IN: &[(&str, BuiltIn)] = &[("dgram", file::built_in::<Dgram>)];
 
 type BuiltIn = fn() -> Result<Plugin, FileError>;
 
-/// Returns the state page of this process, which names a plugin's file while it starts.
+/// Returns this process's state page, which contains the name of a plugin file while the file's code is started.
 fn page_of(context: &OpenContext<'_>) -> Option<Held<StatePage>> {
     let (node, _) = context.node.as_ref()?;
     node.state(node.rank()).ok()
 }
 
-/// A transport with a plugin table, not yet opened.
+/// A transport with a plugin table; the transport is not yet opened.
 pub struct Component {
     plugin: Plugin,
     knobs: &'static Knobs,
@@ -48,7 +48,7 @@ pub struct Component {
 }
 
 impl Component {
-    /// Loads the file of a transport that the user has named, or takes the library's own.
+    /// Loads the plugin file of a transport that the user has named. If no such file exists, uses the built-in transport with this name.
     pub fn load(name: &str, context: &OpenContext<'_>) -> Result<Component, FileError> {
         let page = page_of(context);
         let of_library = BUILT_IN.iter().find(|(own, _)| *own == name);
@@ -59,7 +59,7 @@ impl Component {
             (Err(FileError::Missing), Some((_, built_in))) => built_in(),
             (loaded, _) => loaded,
         }?;
-        // Listings need static texts, and a file is never unloaded, so these texts are leaked.
+        // Lists of parameters need static texts. The texts are leaked, which is acceptable because a plugin is never unloaded.
         let defaults = Defaults {
             eager: plugin.eager.to_string().leak(),
             max_send: plugin.longest.to_string().leak(),
@@ -71,12 +71,12 @@ impl Component {
         })
     }
 
-    /// Returns the transport's name in the parameter `btl`.
+    /// Returns the transport's name for the parameter `btl`.
     pub fn name(&self) -> &'static str {
         self.plugin.name
     }
 
-    /// Returns the transport's parameters, for listings.
+    /// Returns the transport's parameters, for lists of parameters.
     pub fn params(&self) -> Vec<&'static About> {
         let own = self.plugin.params.iter();
         self.knobs.about().into_iter().chain(own).collect()

@@ -1,4 +1,4 @@
-//! The port of a plugin: calls the functions of its table.
+//! The port of a plugin's transport: calls the functions of the plugin's table.
 #![allow(unsafe_code)]
 
 use super::events::{Lent, Poll};
@@ -24,19 +24,19 @@ pub struct PluginPort {
     plugin: Plugin,
     shown: String,
     pub(super) this: *mut c_void,
-    /// False if the user has disabled accesses to memory.
+    /// False if the user has disabled access to peers' memory.
     reads: bool,
-    /// The version, its length, and the transport's own address.
+    /// The address for the card: the version's length, the version, and the transport's own address.
     address: Vec<u8>,
     lent: Lent,
     last: Cell<u64>,
-    /// Buffer for the reason of a failed send; reused, since clearing one costs more than a short message.
+    /// Buffer for the reason of a failed send. It is reused, because clearing a new one takes longer than sending a short message.
     why: RefCell<Why>,
-    /// The object behind the plugin's `portcullis_job`; boxed, and dropped after the plugin's `free`.
+    /// The object to which the plugin's `portcullis_job` pointer points. It is boxed, and dropped after the plugin's `free`.
     facts: Box<JobFacts>,
 }
 
-// SAFETY: the pointer is the plugin's own, and `transport.h` allows calls from any thread, one at a time, as `Port` makes them.
+// SAFETY: only the plugin uses the pointer, and `transport.h` permits calls from any thread, one at a time. `Port` calls one at a time.
 unsafe impl Send for PluginPort {}
 
 impl Owner for PluginPort {
@@ -49,11 +49,11 @@ impl Owner for PluginPort {
     }
 }
 
-/// Maximum length of the transport's own address; the rest of a card's address is for the version.
+/// Maximum length in bytes of the transport's own address; the rest of a card's address contains the version.
 const MOST_OWN: usize = MOST_ADDRESS - 64;
 
 impl PluginPort {
-    /// Opens the transport.
+    /// Opens the transport by the plugin's function `open`.
     pub fn open(
         plugin: &Plugin,
         context: &OpenContext<'_>,
@@ -88,7 +88,7 @@ impl PluginPort {
         let job = from_ref(&*port.facts).cast_mut().cast();
         let page = page_of(context);
         let code = reported(page.as_deref(), FileCall::PluginOpen, &port.shown, || {
-            // SAFETY: the rules of `transport.h`: the host's table is a static, and the facts live until after `free`.
+            // SAFETY: as `transport.h` requires, the host table is static, and the facts live until after `free`.
             port.guarded("open", || unsafe { open(&HOST, job, &mut this, &mut why) })
         });
         if code != DONE {
@@ -103,12 +103,12 @@ impl PluginPort {
         &self.plugin.table
     }
 
-    /// Calls a function of the plugin; ends the process if the function throws.
+    /// Calls a function of the plugin. Aborts the process if the function throws an exception.
     pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
         guarded(self, function, call)
     }
 
-    /// Returns the address for the card.
+    /// Returns the address for the card, with the version.
     fn published(&self) -> Result<Vec<u8>, String> {
         let address = self.table().address.ok_or("it has no function address")?;
         let mut own = vec![0; MOST_OWN];
@@ -128,7 +128,7 @@ impl PluginPort {
         Ok(all)
     }
 
-    /// Returns a peer's own address, if the peer has the same version of the transport.
+    /// Returns a peer's own address without the version. Returns an error if the peer has another version of the transport.
     fn checked<'a>(&self, published: &'a [u8]) -> Result<&'a [u8], String> {
         let parts = published.split_first().and_then(|(len, rest)| {
             let (version, own) = rest.split_at_checked(usize::from(*len))?;
@@ -146,7 +146,7 @@ impl PluginPort {
     }
 }
 
-/// Returns the reason in `why`, or a text with the code if there is none.
+/// Returns the reason in `why`, or a text with the code `code` if the plugin gave no reason.
 fn sentence(code: i32, why: &Why) -> String {
     let text = why.sentence();
     match code {
@@ -165,7 +165,7 @@ impl Port for PluginPort {
         let own = self.checked(address)?;
         let connect = self.table().connect.ok_or("it has no function connect")?;
         let mut why = Why::new();
-        // SAFETY: `this` is valid until `drop` calls `free`, and `own` is readable for its length.
+        // SAFETY: `this` is valid until `drop` calls `free`, and `own` is readable for the length that is passed.
         let code = self.guarded("connect", || unsafe {
             connect(self.this, peer, own.as_ptr().cast(), own.len(), &mut why)
         });
@@ -189,8 +189,8 @@ impl Port for PluginPort {
         };
         let number = self.last.get() + 1;
         self.last.set(number);
-        // The header forbids the plugin to report the message as sent before `send` returns.
-        // Even if the plugin does so, the memory is safe, since it is boxed.
+        // `transport.h` forbids a plugin to report the message as sent before `send` returns.
+        // If the plugin does so, the message's memory is valid nevertheless, because it is boxed.
         let (data, bytes) = (slot.message().as_ptr(), slot.message().len());
         let mut kept = self.why.try_borrow_mut();
         let mut own;
@@ -201,7 +201,7 @@ impl Port for PluginPort {
                 &mut own
             }
         };
-        // SAFETY: `this` is valid until `drop` calls `free`; the slot keeps the message until `sent` or the return value gives it back.
+        // SAFETY: `this` is valid until `drop` calls `free`; the buffer holds the message until `sent` or the result of the call returns it.
         let code = self.guarded("send", || unsafe {
             send(self.this, peer, data.cast(), bytes, number, &mut *why)
         });
@@ -234,7 +234,7 @@ impl Port for PluginPort {
         self.guarded("progress", || unsafe { progress(self.this, pointer) });
     }
 
-    /// Does nothing: a plugin hands over accepted messages by itself, in its polls.
+    /// Does nothing: a plugin transmits accepted messages by itself, in its polls.
     fn flush(&self) {}
 
     fn is_quiet(&self) -> bool {
@@ -251,7 +251,7 @@ impl Port for PluginPort {
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let descriptor = self.wait_on().0;
-        // SAFETY: `transport.h`: the descriptor stays open as long as the transport, from which it is borrowed.
+        // SAFETY: by `transport.h` the descriptor remains open as long as the transport, from which it is borrowed.
         (descriptor >= 0).then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
 
@@ -268,13 +268,13 @@ impl Port for PluginPort {
 }
 
 impl PluginPort {
-    /// Returns the descriptor, or a negative number, and the longest sleep in nanoseconds.
+    /// Returns the file descriptor to wait on (negative if there is none), and the maximum time to sleep in nanoseconds.
     fn wait_on(&self) -> (i32, u64) {
         let Some(wait_on) = self.table().wait_on else {
             return (-1, 0);
         };
         let mut longest = 0;
-        // SAFETY: `this` is valid until `drop` calls `free`, and `longest` is a local.
+        // SAFETY: `this` is valid until `drop` calls `free`, and `longest` is a local variable.
         let descriptor = self.guarded("wait_on", || unsafe { wait_on(self.this, &mut longest) });
         (descriptor, longest)
     }
@@ -283,7 +283,7 @@ impl PluginPort {
 impl Drop for PluginPort {
     fn drop(&mut self) {
         if let (Some(free), false) = (self.table().free, self.this.is_null()) {
-            // SAFETY: `open` returned the pointer, and this is the last call.
+            // SAFETY: `open` returned the pointer, and this is the last call with it.
             self.guarded("free", || unsafe { free(self.this) });
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of transports from plugin files: a lossy one over UDP in Rust, and one in C that reads and writes memory.
+//! Tests of transports from plugin files: one in Rust over UDP that loses messages, and one in C that reads and writes peers' memory.
 
 use super::*;
 use crate::btl::suite::{Net, cramped};
@@ -8,10 +8,10 @@ use mpi_base::param::{Params, Source};
 use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
-// Linked, so that cargo builds the plugin first.
+// Linked, so that cargo builds the plugin before this test.
 use udp_plugin as _;
 
-/// A folder with the plugin that cargo has put beside the test executables.
+/// Returns a folder with a copy of the Rust plugin, which cargo has built next to the test executable.
 fn shelf() -> TempDir {
     let made = std::env::current_exe().expect("this test has a path");
     let folder = tempfile::tempdir().expect("a folder");
@@ -26,7 +26,7 @@ const DATAGRAMS: &str = concat!(
     "/src/btl/plugin/testdata/datagrams.c"
 );
 
-/// A folder with a variant of the transport in C.
+/// Compiles the plugin in C with the options `defines`, and returns a folder with the plugin.
 fn shelf_in_c(defines: &[&str]) -> TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let mut cc = Command::new("cc");
@@ -83,7 +83,7 @@ fn net_of(name: &str, folder: &TempDir, size: u32, pairs: &[(&str, &str)]) -> Ne
     let params = params(folder.path(), pairs);
     let opened = |me| open_named(name, me, size, &params, &modex).expect("a transport");
     let all = (0..size).flat_map(opened);
-    // The process with the higher rank sends.
+    // The transports are in reverse order of ranks, so the process with the higher rank sends.
     let btls: Vec<Box<dyn Btl + Send>> = all.collect();
     Net {
         btls: btls.into_iter().rev().collect(),
@@ -128,7 +128,7 @@ mod over_the_built_in_one {
     }
 }
 
-/// Whether both processes of a pair offer accesses to memory.
+/// Returns true if the transports of both processes of a pair support access to peers' memory.
 fn has_memory(defines: &[&str], pairs: &[(&str, &str)]) -> bool {
     let net = net_of("datagrams", &shelf_in_c(defines), 2, pairs);
     let mut all = net.btls.iter();
@@ -150,7 +150,7 @@ fn a_transport_offers_accesses_to_memory_if_its_table_has_them_and_the_user_allo
     );
 }
 
-/// A transport that was compiled with the first header: its table ends with `free`.
+/// Tests a plugin that was compiled with the first version of the header, whose table ends with `free`.
 #[test]
 fn a_table_of_the_first_version_is_used_without_the_functions_that_it_lacks() {
     let old = [
@@ -203,7 +203,7 @@ fn a_transport_that_declines_and_a_file_that_is_none_have_their_sentences() {
         declined.starts_with("the transport udp: no socket on 203.0.113.77"),
         "{declined}"
     );
-    // A new file: this process has mapped the old one.
+    // The file is removed first, because this process has mapped the old file.
     let file = folder.path().join("btl_udp.so");
     std::fs::remove_file(&file).expect("removing");
     std::fs::write(&file, "no library").expect("a file");

@@ -1,7 +1,7 @@
-//! Loopback transport: a queue of a process to itself.
+//! `self`, the loopback transport: a queue of messages from a process to itself.
 //!
-//! A message is copied into a pooled buffer and delivered by the next `progress`, never inside `send`,
-//! so that a process that sends to itself sees the same order of events as with any other peer.
+//! A message is copied into a pooled buffer and delivered by a later `progress`, never during `send`.
+//! So the order of events is the same as in communication with another process.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -50,7 +50,7 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     Ok(vec![Box::new(Loop::new(around.me, limits))])
 }
 
-/// Maximum queue length; `send` returns `WouldBlock` while it is reached.
+/// Maximum number of queued messages; beyond it `send` returns `WouldBlock`.
 const DEPTH: usize = 256;
 
 struct Loop {
@@ -59,7 +59,7 @@ struct Loop {
     queue: RefCell<VecDeque<Message>>,
     /// Buffers of delivered messages, for reuse.
     spare: RefCell<Vec<Vec<u8>>>,
-    /// True while the sink is running.
+    /// True while `progress` delivers messages to the sink.
     busy: Cell<bool>,
 }
 
@@ -132,7 +132,7 @@ impl Btl for Loop {
         if self.queue.borrow().is_empty() || self.busy.replace(true) {
             return 0;
         }
-        // Messages that the sink sends are left for the next call, so that this one ends.
+        // Messages that the sink sends during this call are left for the next one. Otherwise this call might never end.
         let round = self.queue.borrow().len();
         let mut delivered = 0;
         while delivered < round
@@ -166,7 +166,7 @@ impl Btl for Loop {
 
 impl SingleCopy for Loop {
     fn get(&self, _peer: Endpoint, remote: &[Region], local: Target<'_>) -> Result<(), GetError> {
-        // The system call copies, because the trait requires an error and not a crash for an unmapped range.
+        // The data are copied by a system call, because the trait requires an error and not a crash for an unmapped range.
         let (remote, local) = (remote.iter().copied(), local.iter().copied());
         cma::read_all(remote, local, std::process::id()).map_err(GetError::from)
     }

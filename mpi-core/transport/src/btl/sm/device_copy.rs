@@ -1,9 +1,9 @@
 //! Copies of long messages between the devices of one node that bypass host memory.
 //!
-//! The memory that the engine sends or receives may represent device memory ([`twins`]).
-//! The sender announces the message with a handle of its allocation.
-//! The receiver opens the handle and starts a copy to its own device or host memory.
-//! If there is no handle, or it cannot be opened, the message is sent in fragments.
+//! The host memory that the engine sends or receives can represent device memory ([`twins`]).
+//! The sender announces the message with an inter-process handle of the device allocation.
+//! The receiver opens the handle and starts a copy to its own device memory or host memory.
+//! If there is no handle, or if the receiver cannot open it, the message is sent in fragments.
 
 #![allow(unsafe_code)]
 
@@ -13,7 +13,7 @@ use mpi_base::accelerator::{self, Accelerator, Export, Flight};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// The copies of this process that may still be active.
+/// The device copies of this process that may still be active.
 #[derive(Default)]
 pub(super) struct DeviceCopies {
     number: Cell<u64>,
@@ -24,7 +24,7 @@ struct Active {
     number: u64,
     by: &'static dyn Accelerator,
     flight: Flight,
-    /// The target, if it is on a device. `bytes`: the length of the message.
+    /// The destination, if it is device memory. `bytes` is the length of the message.
     target: Option<Arc<Twin>>,
     bytes: usize,
 }
@@ -60,7 +60,7 @@ fn host(region: Region) -> *mut u8 {
     std::ptr::with_exposed_provenance_mut(region.address as usize)
 }
 
-/// Splits a key into the name of the accelerator and its export.
+/// Splits a key into the accelerator and the exported handle.
 fn parsed(key: &[u8]) -> Option<(&'static dyn Accelerator, Export)> {
     let (&len, rest) = key.split_first()?;
     let (name, export) = rest.split_at_checked(len.into())?;
@@ -69,7 +69,7 @@ fn parsed(key: &[u8]) -> Option<(&'static dyn Accelerator, Export)> {
 }
 
 impl RemoteMemory for DeviceCopies {
-    /// Only memory that represents device memory is exposed, and such memory is always long.
+    /// One byte: only memory that represents device memory is exposed, and such memory is always long.
     fn shortest(&self) -> usize {
         1
     }
@@ -92,7 +92,7 @@ impl RemoteMemory for DeviceCopies {
         Some(Exposed { number, key })
     }
 
-    /// The handle stays valid as long as the program's memory.
+    /// Does nothing: the handle remains valid as long as the program's memory.
     fn withdraw(&self, _number: u64) {}
 
     unsafe fn read(&self, from: Endpoint, span: Span<'_>) -> Result<u64, GetError> {
@@ -110,8 +110,8 @@ impl RemoteMemory for DeviceCopies {
             }
             None => (None, host(span.local)),
         };
-        // SAFETY: only this copy uses the target until its outcome is known, by the contract of this function;
-        // device memory of the program stays until the receive is complete.
+        // SAFETY: by the contract of this function only this copy accesses the target until its outcome is known.
+        // The program leaves its device memory valid until the receive completes.
         let started = unsafe { by.import(near.as_ref(), from.0.into(), &export, to, bytes) };
         let flight = started.map_err(|_| GetError::Forbidden)?;
         let number = self.next();

@@ -1,4 +1,4 @@
-//! Receiving side: the rings of all peers of the node.
+//! Receiver of the transport `sm`: polls the rings from all peers of the node.
 
 use std::cell::Cell;
 
@@ -12,40 +12,40 @@ use super::super::{ProcId, Sink};
 use super::SCAN;
 use super::span::Spans;
 
-/// Maximum number of messages taken from one ring before the next one is polled and a waiting thread checks its condition.
+/// Maximum number of messages that are taken from one ring before the next ring is polled and a waiting thread checks its condition.
 const TURN: usize = 32;
-/// Maximum number of bytes taken from one ring in one turn,
-/// so that the next ring is polled and a waiting thread checks its condition.
+/// Maximum number of bytes that are taken from one ring in one poll,
+/// before the next ring is polled and a waiting thread checks its condition.
 ///
-/// With data in both directions, the sender gets space back sooner, while it is in the cache.
-/// Also, unexpected data are copied once more:
-/// without this bound, a third of the messages were unexpected in a test
+/// With data in both directions, this returns space to the sender sooner, while the space is in the cache.
+/// It also avoids unexpected data, which are copied one more time:
+/// without this limit, a third of the messages were unexpected in a test
 /// in which both peers sent windows of 64 messages of 16 KiB,
-/// because one turn took the answer to a window together with the next window.
-/// GB/s on two cores that share a cache, without a bound and with 128, 64 and 32 KiB:
-/// both directions, 16 KiB: 35.8, 41.8, 45.6 and 45.9; 32 KiB: 38.0, 52.1, 52.8 and 51.2;
-/// one direction, 32 KiB: 57.8, 56.9, 54.5 and 53.1.
+/// because one poll took the reply to a window together with the next window.
+/// Bandwidths in GB/s on two cores that share a cache, without a limit and with limits of 128, 64 and 32 KiB:
+/// both directions, messages of 16 KiB: 35.8, 41.8, 45.6 and 45.9; messages of 32 KiB: 38.0, 52.1, 52.8 and 51.2;
+/// one direction, messages of 32 KiB: 57.8, 56.9, 54.5 and 53.1.
 pub(super) const TURN_BYTES: usize = 128 << 10;
 
-/// Turns of at least this number of bytes count as long data, whose throughput depends on the span of the ring in use.
+/// If one poll takes at least this number of bytes from a ring, they count as long data. Their throughput depends on the used span of the ring.
 pub(super) const LONG: usize = 8 << 10;
 
 pub(super) struct Incoming {
     node: Node,
     procs: Vec<ProcId>,
     inbox: Held<Inbox>,
-    /// Number of sender requests (announcements and requests for space) handled so far.
+    /// The value of the inbox's call counter (announcements of senders and requests for space) up to which calls were handled.
     calls: u32,
-    /// The rings of all peers that have sent, in the order of their first message.
+    /// The rings of all peers that have sent messages, in the order of their first message.
     rings: Vec<Ring>,
-    /// Index in `rings` by local rank.
+    /// The index of each sender's ring in `rings`, by local rank.
     place: Vec<Option<u32>>,
-    /// Marks of the rings to poll, by local rank;
-    /// `None` until this process has requested marks from the senders.
+    /// Bit set of the rings to poll, by local rank.
+    /// `None` until this process has requested that senders mark their rings.
     marks: Option<Vec<u64>>,
-    /// Local ranks whose rings have had invalid contents since the last call of [`Incoming::take_condemned`].
+    /// Local ranks whose rings were found invalid since the last call of [`Incoming::take_condemned`].
     condemned: Vec<u32>,
-    /// True if some ring has a cell that can never become readable.
+    /// True if a ring has a cell with invalid contents, which can never become readable.
     odd: Cell<bool>,
 }
 
@@ -53,7 +53,7 @@ struct Ring {
     from: u32,
     proc: ProcId,
     consumer: Consumer,
-    /// Measurements that choose the span in use; `None` if the ring is too short for a choice.
+    /// The measurements that choose the used span of the ring; `None` if the ring is too short for a choice.
     spans: Option<Spans>,
 }
 
@@ -72,7 +72,7 @@ impl Incoming {
         }
     }
 
-    /// Delivers messages that have arrived, one turn per ring.
+    /// Delivers messages that have arrived: at most [`TURN`] messages or [`TURN_BYTES`] from each ring. Returns their number.
     #[inline]
     pub fn progress(&mut self, sink: &dyn Sink) -> usize {
         let called = self.inbox.calls() != self.calls;
@@ -131,18 +131,18 @@ impl Incoming {
         }
     }
 
-    /// Returns true if a ring has had invalid contents since the last call of [`Incoming::take_condemned`].
+    /// Returns true if a ring was found invalid since the last call of [`Incoming::take_condemned`].
     #[inline]
     pub fn has_condemned(&self) -> bool {
         !self.condemned.is_empty()
     }
 
-    /// Returns the local ranks whose rings had invalid contents since the last call.
+    /// Returns the local ranks whose rings were found invalid since the last call.
     pub fn take_condemned(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.condemned)
     }
 
-    /// Stops receiving from a local rank.
+    /// Stops receiving from a local rank, because its ring is invalid.
     pub fn condemn(&mut self, from: u32) {
         let place = self.place.get(from as usize).copied().flatten();
         if let Some(ring) = place.and_then(|at| self.rings.get_mut(at as usize)) {
@@ -150,7 +150,7 @@ impl Incoming {
         }
     }
 
-    /// Returns true if `progress` would deliver messages, release space, or admit or drop senders.
+    /// Returns true if `progress` would deliver messages, release space, add new senders, or remove invalid ones.
     #[inline]
     pub fn has_work(&self) -> bool {
         let is_due = |ring: &Ring| ring.consumer.is_ready() || ring.consumer.owes_space();
@@ -165,8 +165,8 @@ impl Incoming {
             }
     }
 
-    /// Returns true if a message has arrived, or a sender has made a request.
-    /// Called before the process sleeps, so it also detects cells that can never become readable.
+    /// Returns true if a message has arrived, or if a sender has announced itself or requested space.
+    /// Called before the process sleeps, so it also searches for cells that can never become readable.
     pub fn has_news(&self) -> bool {
         if self.rings.iter().any(|ring| ring.consumer.is_odd()) {
             self.odd.set(true);
@@ -206,7 +206,7 @@ impl Incoming {
             if self.marks.is_none() {
                 self.inbox.doorbell().ask_for_marks();
             }
-            // Messages sent before the sender saw the request for marks, or before its ring was added, have no mark: poll all rings.
+            // Messages have no mark if they were sent before the sender noticed the request for marks, or before its ring was added. So all rings are polled once.
             let mut marks = vec![0; self.words()];
             for ring in &self.rings {
                 marks[ring.from as usize / 64] |= 1 << (ring.from % 64);
@@ -215,7 +215,7 @@ impl Incoming {
         }
     }
 
-    /// Releases consumed space to the senders that wait for it, and rings their doorbells.
+    /// Releases consumed space to the senders that have requested it, and rings their doorbells.
     #[cold]
     fn feed(&mut self) {
         for w in 0..self.words() {
@@ -238,10 +238,10 @@ impl Incoming {
 }
 
 impl Ring {
-    /// Delivers up to [`TURN`] messages or [`TURN_BYTES`]; the flag is true if there may be more.
+    /// Delivers up to [`TURN`] messages or [`TURN_BYTES`]. Returns the number of messages, and true if the ring may contain more.
     ///
-    /// Consumed space is released in a later turn without messages,
-    /// so that the release does not delay the thread that waits for a message.
+    /// Consumed space is released in a later poll that finds no message,
+    /// so the release does not delay a thread that waits for a message.
     #[inline]
     fn turn(&mut self, node: &Node, sink: &dyn Sink) -> (usize, bool) {
         let (from, proc) = (self.from, self.proc);
@@ -269,7 +269,7 @@ impl Ring {
                         self.consumer.give_back();
                         break 'turn (before, false);
                     }
-                    // Invalid contents: nothing after them can be trusted, so the ring is no longer read.
+                    // Invalid contents: no later contents can be trusted either, so the ring is no longer read.
                     Polled::Got(false) | Polled::Broken => {
                         self.consumer.condemn();
                         break 'turn (before, false);
@@ -284,7 +284,7 @@ impl Ring {
         turn
     }
 
-    /// Counts the bytes of long data of one turn, and chooses the span of the ring.
+    /// Counts the bytes of long data in one poll, and requests another span of the ring if the measurements favour it.
     #[inline(never)]
     fn measure(&mut self, bytes: usize) {
         let Some(spans) = &mut self.spans else { return };

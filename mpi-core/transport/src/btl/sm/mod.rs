@@ -1,17 +1,17 @@
-//! Shared-memory transport between the processes of one node, over the rings of [`mpi_base::node`].
+//! `sm`, the shared-memory transport between the processes of one node, over the rings of [`mpi_base::node`].
 //!
-//! A small payload travels inside a ring's cell, a medium one in the ring's byte area,
-//! a longer one in a pooled fragment.
-//! All three kinds of payload have a cell in the same ring, so they keep their order.
-//! The fast path has no system call and no lock: a send is a store to the receiver's ring, and a receive polls it.
-//! Up to [`SCAN`] senders are polled one by one.
-//! Above that, the receiver requests marks and polls only marked rings.
+//! A small payload is inside a cell of a ring, a medium one in the ring's byte area,
+//! and a longer one in a fragment from a pool.
+//! All three have a cell in the same ring, so messages keep their order.
+//! The fast path has no system call and no lock: a send stores to the receiver's ring, and the receiver polls the ring.
+//! Up to [`SCAN`] senders, the receiver polls all rings.
+//! With more senders, it requests marks and polls only marked rings.
 //!
 //! A sender without space requests a doorbell only when it is about to sleep ([`Btl::pending`]),
 //! because an awake sender polls.
-//! The protocols are in `mpi_base::ring`, `doorbell`, `bitmap` and `inbox`; this module adds no shared state.
+//! The protocols in shared memory are in `mpi_base::ring`, `doorbell`, `bitmap` and `inbox`; this module adds no shared state.
 //!
-//! Processes of other jobs on the same node share a two-process segment with this one ([`other_jobs`]).
+//! For a process of another job on the same node, a two-process segment is created ([`other_jobs`]).
 
 mod device_copy;
 mod incoming;
@@ -56,7 +56,7 @@ static MAX_SEND_SIZE: Param<usize> = Param::new(
     "Maximum fragment size of a message through shared memory, from 64 to 64k; less if a node has many ranks",
 );
 
-/// Lower bound of `max_send_size`, so that the library's own messages fit.
+/// Minimum of `max_send_size` in bytes, so that the library's own messages fit into one fragment.
 const SHORTEST_PIECE: usize = 64;
 
 static FOLLOW_MAX: Param<usize> = Param::new(
@@ -77,27 +77,27 @@ static SINGLE_COPY: Param<bool> = Param::new(
     "Whether large messages may be read from the peer's memory in a single copy, if the system allows it",
 );
 
-/// Returns true if a process may read its neighbours' memory for long messages.
+/// Returns true if the parameters permit direct reads of other processes' memory for long messages.
 pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
     params.get(&SINGLE_COPY)
 }
 
-/// The exclusivity is higher than that of any other transport:
-/// shared memory is preferred for every peer that it reaches.
+/// Higher than the exclusivity of any other transport except `self`:
+/// shared memory is used for every other process that it reaches.
 const EXCLUSIVITY: u32 = 1 << 10;
 
-/// Maximum number of senders that are polled one by one. A poll costs 0.7 ns (measured); marks cost an atomic operation per message.
+/// Maximum number of senders whose rings are all polled. A poll of a ring costs 0.7 ns (measured); marks cost an atomic operation per message.
 const SCAN: usize = 32;
 
-/// Number of polls without a message after which a process counts as waiting, which leaves time to populate pages.
+/// Number of consecutive polls without a message after which a process counts as waiting and uses the time to populate pages.
 const IDLE: u32 = 256;
 
-/// Fragment length of contiguous data.
+/// Minimum and maximum fragment length in bytes for contiguous data.
 const FRAGMENT: RangeInclusive<usize> = 16 << 10..=32 << 10;
 const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
-/// Fragment length of a lone contiguous message between cores that share only their last cache:
-/// sender and receiver work one fragment apart,
-/// and each access to a line of the other core is slow there.
+/// Fragment length in bytes for a single contiguous message between cores that share only their last-level cache:
+/// sender and receiver work on consecutive fragments,
+/// and each access to a cache line of the other core is slow on these cores.
 const SHORT_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 
@@ -131,26 +131,26 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
 
 struct Sm {
     node: Node,
-    /// Job ranks by local rank.
+    /// The job ranks of the node's processes, by local rank.
     procs: Vec<ProcId>,
     info: Info,
-    /// True if the node's cores share only their last cache, so that senders cycle through the whole span of a ring.
+    /// True if the node's cores share only their last-level cache, so senders use the whole span of a ring cyclically.
     is_cycled: bool,
-    /// Maximum length in bytes of a message that the sender sends by the eager pipeline.
+    /// Maximum length in bytes of a message that may use the eager pipeline.
     follow_max: usize,
     outgoing: Vec<RefCell<Outgoing>>,
     frags: RefCell<FragPool>,
     incoming: RefCell<Incoming>,
-    /// True if some entry of `outgoing` may have refused a send since this process last slept.
+    /// True if an element of `outgoing` may have refused a send since this process last slept.
     wants_space: Cell<bool>,
     single_copy: Option<Cma>,
     device_copies: DeviceCopies,
-    /// Number of polls so far. Two sends at the same number are a stream;
-    /// a ping-pong polls between two sends.
+    /// Number of polls so far. Two sends without a poll between them belong to a stream;
+    /// in a ping-pong, a poll is between two sends.
     looks: Cell<u32>,
-    /// Number of consecutive polls that found nothing, since pages were last populated ([`Sm::count_idle_poll`]).
+    /// Number of consecutive polls that found no message, modulo [`IDLE`] ([`Sm::count_idle_poll`]).
     idle: Cell<u32>,
-    /// A local rank that has written an invalid position into a ring and whose loss has not been reported yet.
+    /// A local rank that has written an invalid position into a ring, until its loss is reported.
     broken: Cell<Option<u32>>,
 }
 
@@ -158,7 +158,7 @@ fn info(limits: Limits) -> Info {
     Info::of_memory("sm", EXCLUSIVITY, limits)
 }
 
-/// Returns the payload limits for rings of this shape and fragments of this length.
+/// Returns the payload limits in bytes for rings of this shape and pooled fragments of `frag_len` bytes.
 fn limits(params: &Params, rings: Shape, frag_len: usize) -> Result<Limits, ParamError> {
     let longest = rings.longest().min(*LONG_FRAGMENT.end()).max(frag_len);
     let max_send = params.get(&MAX_SEND_SIZE)?.clamp(SHORTEST_PIECE, longest);
@@ -166,30 +166,30 @@ fn limits(params: &Params, rings: Shape, frag_len: usize) -> Result<Limits, Para
     Ok(Limits { eager, max_send })
 }
 
-/// Returns `bytes / parts` within `lens`, rounded up to whole cache lines.
+/// Returns `bytes / parts`, at least and at most as `lens` permits, rounded up to whole cache lines.
 fn part(limits: Limits, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> usize {
     let part = usize::try_from(bytes / parts).unwrap_or(usize::MAX);
     let len = part.clamp(*lens.start(), *lens.end());
     len.next_multiple_of(64).min(limits.max_send)
 }
 
-/// Returns the fragment length of a rendezvous message.
+/// Returns the fragment length in bytes for a rendezvous message of `bytes` bytes.
 ///
-/// Sender and receiver work at the same time, one fragment apart.
+/// Sender and receiver work at the same time on consecutive fragments.
 ///
 /// Packed data use shorter fragments, a quarter of the message,
 /// because only one side works on the first and on the last fragment.
-/// Measured with runs of 64 bytes, 16 KiB in all, in fragments of 2, 4 and 8 KiB:
-/// 1.89, 1.54 and 1.31 us.
+/// Measured with segments of 64 bytes and a total of 16 KiB, in fragments of 2, 4 and 8 KiB:
+/// 1.89, 1.54 and 1.31 us per message.
 /// Contiguous data use longer fragments,
-/// because the notice of a short fragment costs as much as its copy:
-/// streams of 1 MiB reached 36 GB/s with fragments of 8 KiB and 48 with 32 KiB, where both cores share a cache.
+/// because the notification of a short fragment costs as much as its copy:
+/// if both cores share a cache, streams of 1 MiB messages reached 36 GB/s with fragments of 8 KiB and 48 GB/s with 32 KiB.
 /// The longest fragments are for streams, and for messages
 /// so long that the first and the last fragment do not matter.
-/// Streams of 4 MiB reached, in GB/s,
+/// Streams of 4 MiB messages reached the following bandwidths in GB/s,
 /// with fragments of at most 32 KiB and of at most 64 KiB:
-/// one way 51.3 and 51.7, both ways 51.8 and 54.2;
-/// on a slow day of the machine, one way 30.6 and 32.2, both ways 31.1 and 32.6.
+/// one direction 51.3 and 51.7, both directions 51.8 and 54.2;
+/// when the machine was slower, one direction 30.6 and 32.2, both directions 31.1 and 32.6.
 /// Fragments of 128 KiB were no faster.
 fn fragment(limits: Limits, bytes: u64, packed: bool, alone: bool) -> usize {
     match (packed, alone) {
@@ -203,7 +203,7 @@ fn fragment(limits: Limits, bytes: u64, packed: bool, alone: bool) -> usize {
 }
 
 impl Sm {
-    /// Creates the transport with the sizes of the parameters, as far as the segment allows.
+    /// Creates the transport with the sizes that the parameters specify, limited by the sizes of the segment.
     fn of(
         node: Node,
         procs: Vec<ProcId>,
@@ -252,8 +252,8 @@ impl Sm {
         })
     }
 
-    /// Called after a refused send:
-    /// records the receiver if it has written an invalid position into the ring.
+    /// Called after a refused send.
+    /// Records the receiver as broken if it has written an invalid position into the ring.
     #[cold]
     fn note_broken(&self, to: Endpoint) {
         let out = self.outgoing.get(to.0 as usize).map(RefCell::try_borrow);
@@ -262,7 +262,7 @@ impl Sm {
         }
     }
 
-    /// Disconnects from peers with invalid rings, and reports them to the layer above.
+    /// Disconnects from peers whose rings are invalid, and reports these peers as lost.
     #[cold]
     fn lose_broken(&self, mut condemned: Vec<u32>, sink: &dyn Sink) {
         condemned.extend(self.broken.take());
@@ -282,7 +282,7 @@ impl Sm {
         }
     }
 
-    /// Counts a poll that found nothing; every [`IDLE`]th consecutive one populates pages that later messages need.
+    /// Counts a poll that found no message. Every [`IDLE`]th consecutive one populates pages for later messages.
     #[inline]
     fn count_idle_poll(&self) {
         let idle = self.idle.get() + 1;
@@ -292,7 +292,7 @@ impl Sm {
         }
     }
 
-    /// Populates the next pages of one of the rings in use.
+    /// Populates the next pages of one of the used rings to peers.
     #[cold]
     fn populate_ahead(&self) {
         let ahead = |out: &RefCell<Outgoing>| {
@@ -310,7 +310,7 @@ impl Sm {
         header: Header,
         payload: Payload<'_>,
     ) -> Result<(), Refused> {
-        // A `fill` that sends to the peer it is filling for gets `WouldBlock`.
+        // If `fill` itself sends to the same peer, that send returns `WouldBlock`.
         let out = self.outgoing.get(to.0 as usize).ok_or(Refused::Gone)?;
         let mut out = out.try_borrow_mut().map_err(|_| Refused::Full)?;
         if out.is_condemned() {
@@ -373,7 +373,7 @@ impl Btl for Sm {
         self.looks.set(self.looks.get().wrapping_add(1));
         let (delivered, has_condemned) = match self.incoming.try_borrow_mut() {
             Ok(mut incoming) => (incoming.progress(sink), incoming.has_condemned()),
-            // The sink has called this function; the running call delivers the rest.
+            // The sink of a running `progress` has called this function; the running call delivers all messages.
             Err(_) => return 0,
         };
         if has_condemned || self.broken.get().is_some() {
@@ -403,8 +403,8 @@ impl Btl for Sm {
         if !self.wants_space.get() {
             return false;
         }
-        // The process is about to sleep: a full receiver must ring its doorbell
-        // when there is space. Poll once more for space that is already free.
+        // The process is about to sleep. So a receiver whose ring is full must ring this process's doorbell
+        // when it has released space. Space that is already released is used immediately.
         let mut wants_space = false;
         let mut room = false;
         for out in &self.outgoing {
@@ -441,11 +441,11 @@ impl Pipeline for Sm {
         fragment(self.info.limits, bytes, packed, alone)
     }
 
-    /// A single message arrives sooner in four fragments than in two,
+    /// A single message uses four fragments: it arrives sooner than with two,
     /// because the copies of sender and receiver overlap more
-    /// (see [`fragment`]): 64 KiB took 1.48 us in four and 1.62 us in two fragments.
-    /// Streams use longer fragments: with one buffer per message,
-    /// messages of 64 KiB reached 42 GB/s in two fragments and 39 in four.
+    /// (see [`fragment`]). A message of 64 KiB took 1.48 us in four fragments and 1.62 us in two.
+    /// A stream uses two fragments per message: with a separate buffer for each message,
+    /// messages of 64 KiB reached 42 GB/s in two fragments and 39 GB/s in four.
     fn eager_fragment(&self, to: Endpoint, bytes: u64, packed: bool) -> Option<usize> {
         if bytes > self.follow_max as u64 {
             return None;
@@ -466,8 +466,8 @@ impl Pipeline for Sm {
 }
 
 impl Connections for Sm {
-    /// Stops receiving from the peer and sending to it.
-    /// The peer is not notified, since its shared memory cannot be trusted.
+    /// Stops receiving from the peer and sending to the peer.
+    /// The peer is not notified, because the shared memory can no longer be trusted.
     fn cut(&self, to: Endpoint) {
         if let Ok(mut incoming) = self.incoming.try_borrow_mut() {
             incoming.condemn(to.0);

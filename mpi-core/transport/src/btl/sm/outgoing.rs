@@ -1,4 +1,4 @@
-//! Sending side: the ring to one peer of the node.
+//! Sender of the transport `sm`: the ring to one peer of the node.
 
 use std::cell::RefCell;
 
@@ -11,32 +11,32 @@ use mpi_base::ring::{Full, Producer};
 
 use super::super::{Am, Header};
 
-/// Why a message was not sent.
+/// The reason why a message was not sent.
 pub(super) enum Refused {
     Full,
     Gone,
 }
 
-/// The sender of one ring. A payload that fits goes into the ring, a longer one into a fragment.
-/// A ring that is read as fast as it is written reuses a few pages, which stay in the caches.
-/// Streams of 16 and 32 KiB reached 50 GB/s in the ring and 35 in pooled fragments, where both cores share a cache.
+/// The sender of one ring. A payload that fits into the ring is written there, a longer one to a pooled fragment.
+/// If a ring is read as fast as it is written, the same few pages are reused and stay in the caches.
+/// If both cores share a cache, streams of messages of 16 and 32 KiB reached 50 GB/s in the ring and 35 GB/s in pooled fragments.
 pub(super) struct Outgoing {
     producer: Producer,
     /// The receiver's inbox.
     inbox: Held<Inbox>,
     me: usize,
     to: u32,
-    /// True if the receiver has been notified of this ring.
+    /// True if the ring was announced to the receiver.
     announced: bool,
-    /// True in the common case: the ring is announced,
-    /// and the receiver can execute this process's memory fences (`membarrier`).
+    /// True in the usual case: the ring was announced,
+    /// and the receiver can execute the memory fence for this process (`membarrier`).
     /// The fast path tests only this flag.
     usual: bool,
-    /// Length of the payload that was refused last, until one is accepted.
+    /// Length in bytes of the latest refused payload; `None` after a payload was accepted.
     wants_space: Option<usize>,
-    /// The number of this process's polls at the last send.
+    /// The number of this process's polls at the latest send.
     looks: u32,
-    /// True if the receiver's shared memory is invalid, so that nothing is sent any more.
+    /// True if the receiver's shared memory is invalid; nothing is sent afterwards.
     condemned: bool,
 }
 
@@ -64,7 +64,7 @@ impl Outgoing {
         self.after(result, 8)
     }
 
-    /// Sends a contiguous payload, at most as long as a fragment.
+    /// Sends a contiguous payload of at most the length of a pooled fragment.
     #[inline]
     pub fn put_bytes(
         &mut self,
@@ -82,7 +82,7 @@ impl Outgoing {
         self.after(result, len)
     }
 
-    /// Sends a payload of `len` bytes that `fill` writes, at most as long as a fragment.
+    /// Sends a payload of `len` bytes, at most the length of a pooled fragment; `fill` writes it.
     #[inline]
     pub fn put(
         &mut self,
@@ -108,7 +108,7 @@ impl Outgoing {
         len: usize,
         fill: impl FnOnce(&mut [u8]),
     ) -> Result<(), Full> {
-        // The cell is checked first: a filled fragment without a notice would be lost.
+        // A free cell is checked first: without a cell, the receiver could not be notified of a filled fragment.
         if !self.producer.has_cell() {
             return Err(Full);
         }
@@ -130,14 +130,14 @@ impl Outgoing {
         if heard { Ok(()) } else { Err(Refused::Gone) }
     }
 
-    /// Returns true if this process has not polled since its last send; `looks` is its number of polls.
+    /// Returns true if this process has not polled since its latest send. `looks` is its present number of polls.
     #[inline(always)]
     pub fn goes_on(&self, looks: u32) -> bool {
         looks == self.looks
     }
 
-    /// Records a send after `looks` polls.
-    /// Two sends without a poll in between indicate a stream, so the next cell is prefetched.
+    /// Records a send. `looks` is the present number of polls.
+    /// Two sends without a poll between them indicate a stream, so the next cell is prefetched.
     #[inline(always)]
     pub fn go_on(&mut self, looks: u32) {
         if self.goes_on(looks) {
@@ -146,8 +146,8 @@ impl Outgoing {
         self.looks = looks;
     }
 
-    /// Notifies the receiver if the ring is new to it,
-    /// or if the receiver cannot execute this process's memory fences (`membarrier`).
+    /// Announces the ring to the receiver if this is its first message,
+    /// and notifies the receiver with a full fence. Returns false if the receiver has ended.
     #[cold]
     fn notify_first(&mut self) -> bool {
         if !self.announced {
@@ -158,12 +158,12 @@ impl Outgoing {
         self.inbox.notify(self.me)
     }
 
-    /// Populates the next pages of the ring, if it is in use and some are left; see [`Producer::populate_ahead`].
+    /// Populates the next pages of the ring. Returns false if the ring is unused or all pages exist; see [`Producer::populate_ahead`].
     pub fn populate_ahead(&mut self) -> bool {
         !self.condemned && self.producer.populate_ahead()
     }
 
-    /// Stops sending.
+    /// Stops sending to the receiver.
     pub fn condemn(&mut self) {
         self.condemned = true;
         self.wants_space = None;
@@ -179,7 +179,7 @@ impl Outgoing {
         self.to
     }
 
-    /// Returns true if this end has stopped sending.
+    /// Returns true if sending was stopped by [`Outgoing::condemn`].
     pub fn is_condemned(&self) -> bool {
         self.condemned
     }
@@ -197,7 +197,7 @@ impl Outgoing {
         self.wants_space.is_some()
     }
 
-    /// Requests a doorbell when there is space for the refused payload; returns true if there already is.
+    /// Requests a doorbell for the time when the refused payload has space. Returns true if it already has space.
     pub fn call_for_room(&mut self, all: &[RefCell<Outgoing>], frags: &mut FragPool) -> bool {
         let Some(len) = self.wants_space else {
             return false;
@@ -205,8 +205,8 @@ impl Outgoing {
         self.call();
         let in_ring = len <= self.producer.longest();
         if !in_ring && let Some(slowest) = frags.slowest() {
-            // Another receiver may hold the fragment;
-            // this entry itself is borrowed mutably and has been called above.
+            // Another receiver may hold the fragment.
+            // (If the slowest is this ring's own receiver, `self` is already borrowed, and was called above.)
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {
                 holder.call();
             }

@@ -1,13 +1,13 @@
 //! Single copy by system calls, from the sender's memory to the receiver's ([`mpi_base::cma`]).
 //!
-//! *Alone*: the receiver reads the whole message.
-//! *Together*: the receiver offers pieces ([`mpi_base::split_copy`]) and reads them from the front, while the sender, if it helps, writes from the back:
-//! Two cores copy, and each finds its half in its own cache if the same buffers are sent again.
-//! Data that are copied together are accessed by the kernel only,
-//! never by loads and stores of either program.
-//! Exactly one of the two processes copies each piece.
+//! *Alone*: the receiver reads the whole message from the sender's memory.
+//! *Together* (cooperative copy): the receiver divides the message into pieces ([`mpi_base::split_copy`]) and reads them from the front; the sender, if it helps, writes from the back.
+//! Two cores copy at the same time, and each finds its half in its own cache if the same buffers are sent again.
+//! In a cooperative copy only the kernel accesses the data of the other process,
+//! so there are no loads and stores by either program.
+//! Each piece is copied by exactly one of the two processes.
 //!
-//! A receiver may have a few open offers.
+//! A receiver may have up to [`OFFERS`] open cooperative copies.
 //! So in a stream of messages the receiver can read the first half of the next message
 //! while the sender writes the second half of the previous one.
 
@@ -24,14 +24,14 @@ use super::super::{
     CooperativeCopy, Endpoint, Fetched, GetError, Region, Share, SingleCopy, Target,
 };
 
-/// Single copy on this node; readability is tested on first use of each peer.
+/// Single copy on this node. At the first use of each peer, the readability of its memory is tested.
 pub(super) struct Cma {
     node: Node,
     peers: Vec<Cell<Readable>>,
     offers: Held<Offers>,
-    /// The number of this process's last offer.
+    /// The ID of this process's latest cooperative copy.
     number: Cell<u32>,
-    /// The length of each open offer in bytes.
+    /// The length of each open cooperative copy in bytes.
     lens: [Cell<usize>; OFFERS],
     helping: Held<Helping>,
 }
@@ -116,7 +116,7 @@ impl CooperativeCopy for Cma {
             Ok(())
         });
         if result.is_err() {
-            // The remaining pieces are taken even after an error, so the sender does not copy them.
+            // The receiver claims the remaining pieces even after an error, so that the sender does not copy them.
             bytes += self.close(number);
         }
         Fetched {
@@ -166,16 +166,16 @@ impl CooperativeCopy for Cma {
         let (Ok(helping), Ok(inbox)) = (self.node.helping(peer.0), self.node.inbox(peer.0)) else {
             return false;
         };
-        // A peer that has died during the copy writes no more.
+        // A peer that died during the copy no longer writes.
         helping.is_with(self.node.rank(), number) && inbox.doorbell().wishes() & GONE == 0
     }
 }
 
-/// A contiguous run of a process's memory.
+/// A contiguous segment of a process's memory.
 trait Run: Copy {
     fn len(self) -> u64;
 
-    /// Returns the subrange `range`, which must be inside the run.
+    /// Returns the subrange `range`, which must be inside the segment.
     fn cut(self, range: Range<u64>) -> Self;
 }
 
@@ -186,7 +186,7 @@ impl Run for Region {
 
     fn cut(self, range: Range<u64>) -> Region {
         Region {
-            // The address comes from the peer and may be invalid; then the system call fails.
+            // The address comes from the peer and may be invalid. Then the system call fails.
             address: self.address.wrapping_add(range.start),
             len: range.end - range.start,
         }
@@ -203,7 +203,7 @@ impl<T> Run for &[T] {
     }
 }
 
-/// Returns the runs that cover bytes `range` of the concatenation of `runs`.
+/// Returns the segments that cover the bytes `range` of the concatenation of `runs`.
 fn part<R: Run>(runs: &[R], range: Range<usize>) -> impl Iterator<Item = R> {
     let (start, end) = (range.start as u64, range.end as u64);
     let places = runs.iter().scan(0_u64, |at, &run| {
@@ -217,18 +217,19 @@ fn part<R: Run>(runs: &[R], range: Range<usize>) -> impl Iterator<Item = R> {
         .map(move |(from, run)| run.cut(start.saturating_sub(from)..run.len().min(end - from)))
 }
 
-/// Division of a copy into pieces; both sides compute it from the length only.
+/// The division of a cooperative copy into pieces; both processes compute it from the length only.
 #[derive(Clone, Copy, Debug)]
 struct Cut {
     len: usize,
     piece: usize,
 }
 
-/// Number of pieces by message length: `(below, pieces)`; longer messages have pieces of at least [`LONGEST`] bytes.
+/// Number of pieces by message length: `(below, pieces)`, with `below` in bytes.
+/// Longer messages are divided into pieces of at least [`LONGEST`] bytes.
 ///
-/// A piece costs a system call of about half a microsecond,
-/// and with short pieces a core no longer finds its half in its cache.
-/// Measured: for 1 MiB, two pieces took 36 us, four 36, eight 40, sixteen 44 and one 64; for 128 KiB two took 4.9, four 6.3 and one 6.7.
+/// Each piece costs a system call of about half a microsecond,
+/// and if the pieces are short, a core does not find its half in its cache.
+/// Measured durations in us: for 1 MiB, two pieces 36, four 36, eight 40, sixteen 44 and one piece 64; for 128 KiB, two pieces 4.9, four 6.3 and one piece 6.7.
 const CUTS: &[(usize, usize)] = &[(256 << 10, 2), (4 << 20, 4)];
 const LONGEST: usize = 1 << 20;
 
@@ -246,11 +247,11 @@ impl Cut {
     }
 
     fn pieces(self) -> u16 {
-        // Cannot overflow: `of` chooses the length of the pieces accordingly.
+        // `of` chooses the length of the pieces so that their number fits.
         u16::try_from(self.len.div_ceil(self.piece)).unwrap_or(u16::MAX)
     }
 
-    /// Returns the bytes of a piece; empty for a piece that does not exist.
+    /// Returns the byte range of a piece; empty if the piece does not exist.
     fn range(self, piece: u16) -> Range<usize> {
         let start = (usize::from(piece) * self.piece).min(self.len);
         start..(start + self.piece).min(self.len)

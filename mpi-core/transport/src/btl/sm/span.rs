@@ -1,20 +1,20 @@
-//! Adaptive span of a ring: the number of bytes that the sender uses.
-//! The node's caches determine it first, later the receiver chooses it by measurement.
+//! The adaptive span of a ring: the number of the ring's bytes that the sender uses.
+//! The first span is chosen from the node's caches; later the receiver chooses it by measurements.
 //!
-//! A short span stays in the caches together with the data copied through it, so its memory traffic is the lowest.
+//! A short span stays in the caches together with the data copied through it, so it causes the least memory traffic.
 //! But if the two cores share only the last-level cache,
-//! data that one core has just written or read are in a cache that the other core reaches slowly.
-//! A span whose lines have left that cache again is up to twice as fast (`docs/performance.md`).
-//! The creator of the node's memory knows the caches and chooses the span at the start ([`mpi_base::node::Sizes::for_caches`]).
-//! The better span also depends on the cores of the ranks, on other copies,
-//! and on whether a virtual machine reports its caches truthfully,
-//! so both spans are measured at run time ([`crate::trial`]).
+//! data that one core has just written or read are in a cache of this core, which the other core reaches slowly.
+//! A long span is then up to twice as fast, because its lines have left that cache before they are used again (`docs/performance.md`).
+//! The process that creates the node's memory knows the caches and chooses the first span ([`mpi_base::node::Sizes::for_caches`]).
+//! The faster span also depends on the cores of the ranks, on other copies,
+//! and on whether a virtual machine reports its caches correctly.
+//! So both spans are measured at run time ([`crate::trial`]).
 //!
-//! A sample is the best of a few stretches of long data that arrived one after the other,
-//! so a stretch in which the program computed or the other direction was active does not count.
+//! A sample is the best of [`STRETCHES`] consecutive stretches ([`STRETCH`] bytes of long data each).
+//! So a stretch in which the program computed or data were also sent in the other direction does not affect the sample.
 //! Messages below [`super::incoming::LONG`] are not counted.
-//! A ring that began with the short span is sampled only after much data: the first try of the long span allocates its memory (ADR 24).
-//! A ring that began with the long span has that memory, so sampling starts after a few uses.
+//! If a ring began with the short span, samples begin only after much data, because the first use of the long span allocates its memory (ADR 24).
+//! If a ring began with the long span, the memory is already allocated, so samples begin after a few uses of the ring.
 
 use crate::trial::{Either, FREE, Known};
 use mpi_base::ring::NEAR;
@@ -22,26 +22,26 @@ use std::time::Instant;
 
 /// The short span in bytes.
 ///
-/// The span and the data copied through it must fit both cores' nearest caches (here 1 MiB).
-/// With 64 KiB, streams of 8 KiB messages wait for space all the time, at half the bandwidth.
-/// Streams one way and both ways, GB/s, medians of five, with spans of 192, 384, 512 and 768 KiB:
-/// 8 KiB both ways 44.5, 49.6, 51.0 and 51.9, 256 KiB one way 53.8, 54.2, 54.3 and 55.0;
-/// with a buffer for each message, 256 KiB 36.6, 34.6, 30.1 and 17.6, 1 MiB 20.4, 19.3, 15.5 and 12.7.
+/// The span and the data copied through it must fit into both cores' private caches (here 1 MiB).
+/// With 64 KiB, streams of 8 KiB messages wait for space continually, at half the bandwidth.
+/// Bandwidths of streams in GB/s, medians of five, with spans of 192, 384, 512 and 768 KiB:
+/// messages of 8 KiB in both directions 44.5, 49.6, 51.0 and 51.9; of 256 KiB in one direction 53.8, 54.2, 54.3 and 55.0;
+/// with a separate buffer for each message: 256 KiB 36.6, 34.6, 30.1 and 17.6; 1 MiB 20.4, 19.3, 15.5 and 12.7.
 pub(super) const SHORT: usize = NEAR;
 
-/// Bytes per time measurement (a stretch).
+/// Number of bytes whose transfer time is measured (a stretch).
 const STRETCH: usize = 512 << 10;
-/// Stretches per sample.
+/// Number of stretches in a sample.
 const STRETCHES: u32 = 4;
 /// Number of stretches before sampling starts, indexed by the span used at first:
 /// 2048 (1 GiB of data) for the short span, 64 (32 MiB) for the long one.
 const PATIENCE: [u32; 2] = [2048, 64];
-/// The span that was not used at first must be faster by this factor.
+/// The measured cost of the span that was not used at first is multiplied by this factor, so it must be this much faster.
 const MARGIN: f32 = 1.125;
-/// The `price` in [`Known::next`]: a span that costs twice as much as the other is sampled once in this number of samples.
+/// The argument `price` of [`Known::next`]: a span that is twice as slow as the other is sampled once in this number of samples.
 const PRICE: f32 = 32.0;
 
-/// How much of a ring is used.
+/// The part of a ring that the sender uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Span {
     Short,
@@ -54,7 +54,7 @@ impl Either for Span {
 }
 
 impl Span {
-    /// Returns the span in bytes, of a ring of `ring` bytes.
+    /// Returns the span in bytes for a ring of `ring` bytes.
     pub fn of(self, ring: usize) -> usize {
         match self {
             Span::Short => ring.min(SHORT),
@@ -63,24 +63,24 @@ impl Span {
     }
 }
 
-/// Measurements of one ring.
+/// The measurements of one ring, which choose its span.
 pub(super) struct Spans {
     known: Known<Span>,
-    /// The span used at first. `now`: the span used at present.
+    /// The span used at first. `now` is the span used at present.
     first: Span,
     now: Span,
-    /// Number of stretches until sampling starts.
+    /// Number of stretches so far, until samples begin.
     before: u32,
-    /// The current stretch: bytes received, and start time.
+    /// The current stretch: number of bytes received, and start time.
     come: usize,
     began: Option<Instant>,
-    /// The current sample: number of stretches, and nanoseconds per byte in the best of them.
+    /// The current sample: number of stretches, and cost of the best one in nanoseconds per byte.
     stretches: u32,
     best: f32,
 }
 
 impl Spans {
-    /// Creates the measurements of a ring of `ring` bytes, of which senders use `span` bytes at first; `None` if the ring offers no choice.
+    /// Creates the measurements for a ring of `ring` bytes of which senders use `span` bytes at first. Returns `None` if the ring is too short for a choice.
     pub fn new(ring: usize, span: usize) -> Option<Spans> {
         let first = match span > SHORT {
             true => Span::Long,
@@ -98,7 +98,7 @@ impl Spans {
         })
     }
 
-    /// Counts received bytes of long data; returns the span to use from now on, if it changes.
+    /// Counts `bytes` received bytes of long data. Returns the span to use from now on if it changes.
     #[inline]
     pub fn count(&mut self, bytes: usize) -> Option<Span> {
         self.come += bytes;
@@ -136,7 +136,7 @@ impl Spans {
         let next = self.known.next(FREE, PRICE);
         self.now = next;
         (next != used).then(|| {
-            // The first stretch with the other span runs with cold caches, or with leftovers of the old one.
+            // The first stretch with another span is not measured: it has cold caches, or contains data sent with the old span.
             self.began = None;
             next
         })
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
-    /// Simulates `mib` MiB at costs per span in nanoseconds per KiB; returns how many MiB went through the long span.
+    /// Simulates the transfer of `mib` MiB; `costs` has the cost of each span in nanoseconds per KiB. Returns how many MiB used the long span.
     fn long(spans: &mut Spans, now: &mut Instant, mib: u32, costs: [u64; 2]) -> u32 {
         let mut used = spans.now;
         let mut long = 0;
@@ -219,7 +219,7 @@ mod tests {
         let mut through_long = 0;
         for stretch in 0..PATIENCE[0] + 2_000 {
             spans.come = STRETCH;
-            // The program computes after three of four stretches, and more often while the better span is used.
+            // The program computes after three of four stretches, so only one stretch in four shows the cost of the span.
             now += Duration::from_micros(if stretch % 4 == 0 { 0 } else { 700 });
             now += Duration::from_micros(if used == Span::Long { 20 } else { 40 });
             through_long += u32::from(used == Span::Long);

@@ -1,4 +1,4 @@
-//! Tests of shared memory only: marks, sleeping, full rings, death.
+//! Tests of the transport `sm`: marks, sleeping, full rings, caches, and the death of a process.
 
 use std::cell::Cell;
 use std::os::fd::{AsFd, OwnedFd};
@@ -18,7 +18,7 @@ use crate::btl::suite::{
 };
 use crate::btl::{BUILT_IN, GetError, OpenContext, Region, open_all};
 
-/// Job ranks differ from local ranks: here they are larger by ten.
+/// Opens the transports of a node of `nlocal` ranks. The job ranks are the local ranks plus ten.
 fn net(nlocal: u32, sizes: Sizes, params: &Params) -> Net {
     let fd = Node::create_with(nlocal, sizes).unwrap();
     let procs: Vec<ProcId> = (10..10 + nlocal).collect();
@@ -46,7 +46,7 @@ fn plain(nlocal: u32) -> Net {
     net(nlocal, Sizes::for_ranks(nlocal), &Params::default())
 }
 
-/// Small sizes, so that everything wraps and fills often.
+/// Returns small sizes, so rings often wrap around and become full.
 fn tiny() -> Sizes {
     Sizes {
         ring_cells: 8,
@@ -70,7 +70,7 @@ mod with_shallow_rings_of_many_ranks {
     crate::btl_suite!(|| super::plain(40));
 }
 
-/// Every rank except rank 0 is a thread that sends `count` numbered messages to rank 0 and sleeps when the ring is full.
+/// Runs each rank as a thread. All ranks except rank 0 send `count` numbered messages to rank 0 and sleep while the ring is full.
 fn all_to_one(net: Net, fds: Vec<Node>, count: u64) {
     let max = net.btls[0].info().limits.max_send;
     let len = mixed(max);
@@ -137,7 +137,7 @@ fn net_and_nodes(nlocal: u32, sizes: Sizes) -> (Net, Vec<Node>) {
     net_in(&Node::create_with(nlocal, sizes).unwrap(), nlocal)
 }
 
-/// The ranks of a node whose memory is `fd`.
+/// Opens the transports of the `nlocal` ranks of a node with the memory `fd`.
 fn net_in(fd: &OwnedFd, nlocal: u32) -> (Net, Vec<Node>) {
     let procs: Vec<ProcId> = (10..10 + nlocal).collect();
     let nodes: Vec<_> = (0..nlocal).map(|r| Node::attach(fd, r).unwrap()).collect();
@@ -226,7 +226,7 @@ fn what_is_alone_follows_in_four_parts_and_a_stream_in_two() {
             .unwrap()
             >> 10
     };
-    // In a dialogue, a poll comes between two sends.
+    // In a ping-pong, a poll is between two sends.
     sender.progress(&Nothing);
     assert_eq!((pieces(false), pieces(true)), (16, 16));
     assert_eq!(send_numbered(&**sender, to, 0, 8), Ok(()));
@@ -255,7 +255,7 @@ fn where_only_the_last_cache_is_shared_a_lone_message_follows_in_short_parts() {
     };
     sender.progress(&Nothing);
     assert_eq!([16, 64, 128].map(pieces), [8, 8, 16]);
-    // A stream has longer ones, since each costs a notice.
+    // In a stream the fragments are longer, because each fragment needs a notification.
     assert_eq!(send_numbered(&**sender, to, 0, 8), Ok(()));
     assert_eq!(pieces(64), 32);
 }
@@ -272,13 +272,13 @@ fn a_refused_sender_is_rung_when_there_is_room() {
         }
         let sink = Keep::default();
         let deadline = Instant::now() + Duration::from_secs(20);
-        // The sleeper finds no news, so it will sleep, and has requested a doorbell.
+        // `pending` finds nothing, so the sender will sleep, and it has requested a doorbell.
         let doorbell = nodes[1].my_inbox().doorbell();
         assert!(!from.pending());
         doorbell.sleep(Duration::from_micros(1), || {
             to.progress(&sink);
             to.progress(&sink);
-            // The receiver has rung, so the flag for "sleeping" is cleared.
+            // The receiver has rung the doorbell, so the flag for a sleeping process is cleared.
             assert_eq!(doorbell.wishes(), 0);
             from.pending()
         });
@@ -329,7 +329,7 @@ fn fragments_of_streams_and_of_long_messages_are_the_longest() {
     assert_eq!(packed, [8, 16, 16]);
 }
 
-/// A sink that accepts everything unchecked.
+/// A sink that accepts all messages without checks.
 struct Anything;
 
 impl Sink for Anything {
@@ -343,7 +343,7 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
     let to = endpoint(&**sender, net.procs[0]);
     let data = vec![7; sender.info().limits.max_send];
     let ring = Sizes::for_ranks(2).ring_bytes as usize;
-    // The number of messages that fit before any is consumed.
+    // Returns the number of bytes that fit into the ring before any are consumed.
     let fit = || {
         let fits = |_: &usize| sender.send(to, 1, [0; 2], Payload::Bytes(&data)).is_ok();
         let fitted = (0..).take_while(fits).count();
@@ -363,7 +363,7 @@ fn a_receiver_of_very_much_has_the_long_part_of_the_ring_tried() {
     panic!("nothing but {most} bytes was ever tried");
 }
 
-/// Two cores that share only their last cache.
+/// The caches of two cores that share only their last-level cache.
 const APART: Caches = Caches {
     level_2: 1 << 20,
     level_2_is_private: true,
@@ -383,7 +383,7 @@ fn a_span_that_is_cycled_through_is_populated_in_steps_and_the_rest_by_a_waiting
             assert_eq!(sender.progress(&Nothing), 0);
         }
     };
-    // A ring that carries no message costs nothing, however long its ranks wait.
+    // A ring that carries no message takes no memory, no matter how long its ranks wait.
     let before = kib();
     idle(1_000 * super::IDLE);
     assert_eq!(kib(), before);
@@ -458,7 +458,7 @@ fn the_selection_decides_and_says_why_the_rest_is_missing() {
 
 const CHILD: &str = "PORTCULLIS_TEST_SM_CHILD";
 
-/// The other rank is a separate process: this test binary again, which receives the memory through an abstract socket.
+/// The other rank is a separate process: this test binary, started again. It receives the memory's descriptor through an abstract socket.
 #[test]
 fn two_processes_share_rings_and_read_each_others_memory() {
     let name = |key: &Key| format!("portcullis-test-{}", &key.to_hex()[..16]);
@@ -514,7 +514,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
         }
     };
     let len = mixed(btl.info().limits.max_send);
-    // One turn may deliver the last message of the stream together with the next one of the other process.
+    // One poll may deliver the last message of the stream together with the next message of the other process.
     let sink = ThenKeep {
         count: 3000,
         stream: Expect {
@@ -526,14 +526,14 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     };
     for n in 0..sink.count {
         while send_numbered(&*btl, peer, n, len(n)).is_err() {
-            // Space may become free without news, so every second poll retries.
+            // Space can become free without an event, so every second poll tries to send again.
             let looks = Cell::new(0);
             wait(&sink, &|| looks.replace(looks.get() + 1) > 0);
         }
     }
     wait(&sink, &|| sink.stream.next.get() == sink.count);
 
-    // Each process sends the address of a pattern, reads the other's pattern, and confirms it.
+    // Each process sends the address of a pattern, reads the other process's pattern, and confirms the read.
     let told = &sink.after;
     let mine = pattern(me.into(), 100_000);
     let at = mine.as_ptr().expose_provenance() as u64;
@@ -559,7 +559,7 @@ fn two_processes_share_rings_and_read_each_others_memory() {
     }
 }
 
-/// Expects a stream of `count` messages and records what arrives after it.
+/// A sink that expects a stream of `count` messages and records the messages after it.
 struct ThenKeep<F: Fn(u64) -> usize> {
     count: u64,
     stream: Expect<F>,

@@ -1,4 +1,4 @@
-//! Tests of single copy, by the receiver alone and by both sides together.
+//! Conformance tests of single copy, by the receiver alone and by both processes together.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -24,13 +24,13 @@ fn region(data: &[u8]) -> Region {
     }
 }
 
-/// Where the system forbids it, `Forbidden` is the only valid result.
+/// If the system forbids single copy, `Forbidden` is the only valid result.
 pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     let Some(copy) = net.from().capabilities().single_copy else {
         return;
     };
     for len in [0, 1, 4097, 1 << 20] {
-        // The ranks of this test are threads of one process, so the peer's memory is mapped here.
+        // The ranks of this test are in one process, so the peer's memory is also mapped here.
         let theirs = pattern(len as u64, len);
         let mut ours = vec![0; len];
         let target = Cell::from_mut(&mut ours[..]).as_slice_of_cells();
@@ -47,8 +47,8 @@ pub fn single_copy_reads_the_peers_memory_or_says_why_not(net: Net) {
     assert_eq!(result, Err(GetError::BadAddress));
 }
 
-/// The sender helps late, in time or never.
-/// If the system forbids the copy, the receiver gets an error.
+/// The sender begins to help late, in time, or not at all.
+/// If the system forbids the copy, the receiver's result is an error.
 pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
     let copy = net.from().capabilities().single_copy;
     if copy.is_none_or(|copy| copy.together().is_none()) {
@@ -71,7 +71,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
             for data in datas {
                 let mut room = vec![0; data.len()];
                 let target = Cell::from_mut(&mut room[..]).as_slice_of_cells();
-                // Both lists are cut, at different offsets.
+                // Both lists of segments are divided, at different offsets.
                 let target: Vec<_> = target.chunks(data.len().div_ceil(3)).collect();
                 let from: Vec<_> = data.chunks(data.len().div_ceil(5)).map(region).collect();
                 let to = target.iter().map(|run| Region {
@@ -81,7 +81,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                 let Some(number) = copy.offer(data.len()) else {
                     panic!("a copy of {} bytes was not begun", data.len());
                 };
-                // A closed channel means that the other thread has failed, which reports it.
+                // A closed channel means that the other thread has failed; its panic reports the failure.
                 if ask.send((number, to.collect::<Vec<_>>())).is_err() {
                     return;
                 }
@@ -99,7 +99,7 @@ pub fn a_copy_together_is_whole_whoever_does_how_much(net: Net) {
                 assert!(room == *data, "{ours} of {}", data.len());
             }
             while copy.offer(1 << 20).is_some() {}
-            // The maximum number of copies is open; closing one allows another.
+            // The maximum number of cooperative copies is open. Closing one permits another.
             for number in 0..1000 {
                 copy.close(number);
             }

@@ -1,4 +1,4 @@
-//! Test of two processes of different jobs that connect, disconnect and reconnect in any order and at any speed.
+//! Conformance test of two processes of different jobs that connect, disconnect and reconnect in any order and at any speed.
 
 use super::super::{Am, Btl, Endpoint, Header, ProcId, Reach, Sink};
 use super::net::{kind, pattern, send_numbered};
@@ -8,19 +8,19 @@ use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The next action of one of the two processes.
+/// An action of one of the two processes.
 #[derive(Clone, Copy, Debug)]
 pub enum Act {
     /// A communicator with the other process is created.
     Meet,
-    /// The last communicator with it is freed.
+    /// The last communicator with the other process is freed.
     Part,
     Send,
-    /// Polls the transport a few times.
+    /// The process polls its transport this number of times.
     Poll(u16),
 }
 
-/// Actions in order, each with the process that takes it.
+/// A sequence of actions. The flag chooses the process: false for the first, true for the second.
 pub type Course = Vec<(bool, Act)>;
 
 pub fn courses() -> impl Strategy<Value = Course> {
@@ -33,17 +33,17 @@ pub fn courses() -> impl Strategy<Value = Course> {
     prop::collection::vec((any::<bool>(), act), 1..60)
 }
 
-/// One of the two processes; each is the only process of its job.
+/// The state of one of the two processes; each is the only process of its job.
 struct Side {
     btl: Box<dyn Btl>,
     universe: Arc<Universe>,
-    /// The number of the other process, while a communicator contains that process.
+    /// The other process's number at this process; `None` while no communicator contains the other process.
     other: Option<ProcId>,
     sent: u64,
     came: Came,
 }
 
-/// Checks that all messages arrive in order, over all connections.
+/// A sink that checks that all messages arrive in order, over all connections, and records losses.
 #[derive(Default)]
 struct Came {
     next: Cell<u64>,
@@ -108,7 +108,7 @@ impl Side {
     }
 }
 
-/// For every sequence of actions: each message is delivered once and in order, no process is lost, and nothing is left when both have disconnected.
+/// For every sequence of actions: each message is delivered once and in order, no process is lost, and no segment or number is left after both have disconnected.
 pub fn every_encounter_has_its_own_messages_and_its_own_end(
     open: impl Fn(&Arc<Universe>) -> Box<dyn Btl>,
     course: Course,

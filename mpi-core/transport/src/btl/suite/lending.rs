@@ -1,9 +1,9 @@
-//! Test of lent data.
+//! Conformance test of zero-copy sends ([`Lending`](super::super::Lending)).
 
 use super::super::{Header, OVERTAKES, SendError};
 use super::net::{Keep, Net, pattern, send_numbered};
 
-/// A full transport leaves lent data with the sender, which offers them again or leaves the rest; ordered messages pass independently.
+/// A full transport refuses a lent message; the sender sends it again or calls `leave_rest`. Ordered messages can be sent in between.
 pub fn what_is_lent_arrives_whole_and_once_or_not_at_all(net: Net) {
     let Some(lending) = net.from().capabilities().lending else {
         return;
@@ -30,7 +30,7 @@ pub fn what_is_lent_arrives_whole_and_once_or_not_at_all(net: Net) {
         }
     }
     assert!(ordered > 0 && !left.is_empty(), "there was always room");
-    // An ordered message arrives after everything that was accepted before it.
+    // The last ordered message arrives after all messages that were accepted before it.
     while send_numbered(net.from(), peer, ordered, 100).is_err() {
         net.pump(&sink);
     }

@@ -1,4 +1,4 @@
-//! Tests of messages: complete, exactly once, in order, and space is released.
+//! Conformance tests of messages: complete, exactly once, and in order; and space becomes free again.
 
 use std::cell::Cell;
 
@@ -21,7 +21,7 @@ fn exchange(net: &Net, count: u64, len: impl Fn(u64) -> usize + Copy) {
                 Err(error) => panic!("message {n}: {error}"),
             }
         }
-        // The receiver falls behind and catches up in turns.
+        // The receiver polls in ten of fifty rounds, so it alternately falls behind and catches up.
         if n % 50 > 40 {
             net.pump(&sink);
         }
@@ -40,7 +40,7 @@ pub fn every_length_up_to_the_eager_limit_arrives_whole(net: Net) {
     exchange(&net, eager as u64 + 1, |n| n as usize);
 }
 
-/// Exchanges messages of every length up to 8 KiB; above, of one length in five and of the limit itself.
+/// Exchanges messages of every length up to 8 KiB, of every fifth length above, and of the eager limit.
 pub fn lengths_up_to_the_eager_limit_arrive_whole(net: Net) {
     const ALL: usize = 8 << 10;
     const STEP: usize = 5;
@@ -72,7 +72,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
     for len in [8, 300, net.from().info().limits.max_send] {
         let sink = Keep::default();
         let mut sent = 0;
-        // A transport that never refuses would buffer without bound.
+        // A transport must refuse at some time. Otherwise it would buffer without a limit.
         while sent < 100_000 && send_numbered(net.from(), net.endpoint(), sent, len).is_ok() {
             sent += 1;
         }
@@ -81,7 +81,7 @@ pub fn would_block_takes_nothing_and_room_comes_back(net: Net) {
         assert_eq!(again, Err(SendError::WouldBlock));
         net.pump_until(&sink, || sink.len() as u64 == sent);
         assert_eq!(net.pump(&sink), 0);
-        // A refused sender may sleep only if it is notified of free space, and there is some now.
+        // Now there is space again, so the refused message must be accepted.
         assert!(send_numbered(net.from(), net.endpoint(), sent, len).is_ok());
         net.pump_until(&sink, || sink.len() as u64 == sent + 1);
         for (n, (header, payload)) in sink.0.borrow().iter().enumerate() {
@@ -120,7 +120,7 @@ pub fn what_waits_is_pending_until_delivered(net: Net) {
             if net.to().pending() {
                 break;
             }
-            // A transport that connects on demand has work to do at both ends.
+            // If a transport connects on demand, both processes must poll.
             net.from().progress(&Nothing);
             net.from().pending();
         }
@@ -131,7 +131,7 @@ pub fn what_waits_is_pending_until_delivered(net: Net) {
     }
 }
 
-/// The sender fills its queue again and again, so the receiver must also find that it has space to release.
+/// The sender fills its queue repeatedly, so `has_work` of the receiver must also report space to be released.
 pub fn polls_that_first_check_for_work_miss_no_message_and_no_space(net: Net) {
     let max = net.from().info().limits.max_send;
     for (total, len) in [(3_000, 8), (100, max)] {
@@ -155,7 +155,7 @@ pub fn polls_that_first_check_for_work_miss_no_message_and_no_space(net: Net) {
     }
 }
 
-/// A sink that sends from within, and tries to make progress.
+/// A sink that sends messages and calls `progress` while it is called.
 struct Busybody<'a> {
     net: &'a Net,
     inside: Cell<bool>,

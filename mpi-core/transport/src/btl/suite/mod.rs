@@ -1,6 +1,6 @@
-//! Conformance tests of the BTL framework; a transport joins with one line: `btl_suite!(|| net)`.
+//! Conformance tests of transports; one line runs them for a transport: `btl_suite!(|| net)`.
 //!
-//! A [`Net`] holds the transports of all processes of a small job, and one ordered pair to test; for a loopback both ends are the same.
+//! A [`Net`] contains the transports of all processes of a small job, and the pair of sender and receiver to test; for a loopback both are the same process.
 
 mod copies;
 mod encounters;
@@ -18,7 +18,7 @@ pub use net::*;
 pub use remote_memory::*;
 pub use threads::*;
 
-/// Runs all tests for a transport: the closure creates a fresh [`Net`], or returns `None` if this machine lacks what the transport needs.
+/// Runs all tests for a transport. The closure opens a new [`Net`], or returns `None` if this machine lacks something that the transport needs.
 #[macro_export]
 macro_rules! btl_suite {
     // Long tests only (`--long`): for a second configuration of a transport

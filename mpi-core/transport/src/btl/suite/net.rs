@@ -1,11 +1,11 @@
-//! The transports of a small job, and numbered messages with known lengths and contents.
+//! The transports of a small job for tests, and numbered messages with known lengths and contents.
 
 use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
 
 use super::super::{Am, Btl, Endpoint, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Sink};
 
-/// Returns parameters for a transport with small socket buffers, which fill quickly, plus those of the test.
+/// Returns parameters with small socket buffers, which fill quickly, and the parameters `pairs` of the test.
 pub fn cramped(pairs: &[(&str, &str)]) -> Params {
     let mut params = Params::default();
     let small = [
@@ -22,9 +22,9 @@ pub fn cramped(pairs: &[(&str, &str)]) -> Params {
 
 pub struct Net {
     pub btls: Vec<Box<dyn Btl + Send>>,
-    /// The process of each of `btls`.
+    /// The process number of each transport in `btls`.
     pub procs: Vec<ProcId>,
-    /// Sender and receiver, as indices of `btls`.
+    /// The indices of sender and receiver in `btls`.
     pub pair: (usize, usize),
 }
 
@@ -41,7 +41,7 @@ impl Net {
         endpoint(self.from(), self.procs[self.pair.1])
     }
 
-    /// Polls every process once; messages to the pair's receiver go to `sink`, and there must be no others.
+    /// Polls every process once. Messages to the receiver are delivered to `sink`; a message to another process fails the test. Returns the number of messages.
     pub(super) fn pump(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         for (i, btl) in self.btls.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Net {
         delivered
     }
 
-    /// Polls until `done`, for a bounded number of rounds.
+    /// Polls until `done` returns true. Fails the test after a million rounds.
     pub(super) fn pump_until(&self, sink: &dyn Sink, done: impl Fn() -> bool) {
         for _ in 0..1_000_000 {
             if done() {
@@ -73,7 +73,7 @@ pub fn endpoint(btl: &dyn Btl, peer: ProcId) -> Endpoint {
     }
 }
 
-/// A sink that must not get a message.
+/// A sink that fails the test if a message arrives.
 pub struct Nothing;
 
 impl Sink for Nothing {
@@ -85,7 +85,7 @@ impl Sink for Nothing {
     }
 }
 
-/// Records headers and payloads.
+/// A sink that records headers and payloads.
 #[derive(Default)]
 pub struct Keep(pub RefCell<Vec<(Header, Vec<u8>)>>);
 
@@ -101,7 +101,7 @@ impl Keep {
     }
 }
 
-/// Expects numbered messages whose lengths and contents follow from the number.
+/// A sink that expects numbered messages from one process; a message's number determines its length and content.
 pub struct Expect<F: Fn(u64) -> usize> {
     pub from: ProcId,
     pub next: Cell<u64>,
@@ -124,7 +124,7 @@ pub fn pattern(n: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// Sends message `n` if there is space.
+/// Sends the message with number `n`. Returns an error if the transport has no space.
 pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<(), SendError> {
     let bytes = pattern(n, len);
     let mut write = |place: &mut [u8]| place.copy_from_slice(&bytes);
@@ -139,19 +139,19 @@ pub fn send_numbered(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) -> Result<
     btl.send(to, kind(n), [n, !n], payload)
 }
 
-/// Sends message `n`, for which there must be space.
+/// Sends the message with number `n`. Fails the test if the transport has no space.
 pub fn must_send(btl: &dyn Btl, to: Endpoint, n: u64, len: usize) {
     if let Err(error) = send_numbered(btl, to, n, len) {
         panic!("message {n} of {len} bytes was not taken: {error}");
     }
 }
 
-/// Returns the active message of a message number, an ordered one.
+/// Returns the handler number for the message with number `n`; all such messages are ordered.
 pub(super) fn kind(n: u64) -> Am {
     n as Am & !OVERTAKES
 }
 
-/// Returns lengths that cover all protocols of a transport, including odd lengths and limits.
+/// Returns a function from message numbers to lengths that cover all protocols of a transport, including odd lengths and limits.
 pub fn mixed(max: usize) -> impl Fn(u64) -> usize + Copy {
     move |n| match n % 7 {
         0 => 8,

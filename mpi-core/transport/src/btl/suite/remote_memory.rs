@@ -1,4 +1,4 @@
-//! Tests of accesses to registered memory: data arrive whole and at their offset, and a malformed key is an error.
+//! Conformance tests of access to registered memory: data arrive complete and at their offset, and a malformed key is refused.
 
 #![allow(unsafe_code)]
 
@@ -17,7 +17,7 @@ fn memory(btl: &dyn Btl) -> Option<&dyn RemoteMemory> {
     btl.capabilities().remote_memory
 }
 
-/// Starts an access and waits until it has ended; polls while a connection is being made.
+/// Starts an access and waits until it has ended. While the transport is busy, for example with connecting, polls and tries again.
 fn complete(net: &Net, what: &str, start: impl Fn(&dyn RemoteMemory) -> Result<u64, GetError>) {
     let limit = Instant::now() + Duration::from_secs(30);
     let accessing = memory(net.from()).expect("checked by the caller");
@@ -40,14 +40,14 @@ fn complete(net: &Net, what: &str, start: impl Fn(&dyn RemoteMemory) -> Result<u
     assert_eq!(accessing.outcome(number), None, "{what} ends once");
 }
 
-/// The first process of the pair reads and writes memory of the second.
+/// The sender of the pair reads and writes memory of the receiver.
 pub fn registered_memory_is_read_and_written_whole_or_not_at_all(net: Net) {
     let (Some(accessing), Some(owner)) = (memory(net.from()), memory(net.to())) else {
         return;
     };
     for len in [1, 4097, 3 << 20] {
         let mut theirs = pattern(len as u64, len + 24);
-        // SAFETY: `theirs` lives until it is withdrawn below.
+        // SAFETY: `theirs` lives until `withdraw` below.
         let Some(exposed) = (unsafe { owner.expose(region(&mut theirs), Rights::ReadWrite) })
         else {
             panic!("{len} bytes are not registered");
@@ -62,7 +62,7 @@ pub fn registered_memory_is_read_and_written_whole_or_not_at_all(net: Net) {
             let here = offset as usize..offset as usize + len;
             let mut ours = vec![0; len];
             let local = span(&mut ours);
-            // SAFETY: `ours` is not used before the read has ended.
+            // SAFETY: no other code accesses `ours` before the read has ended.
             complete(&net, "a read", |all| unsafe {
                 all.read(net.endpoint(), local)
             });
@@ -88,7 +88,7 @@ pub fn registered_memory_is_read_and_written_whole_or_not_at_all(net: Net) {
             offset: 0,
             local: region(&mut ours),
         };
-        // SAFETY: a key that is too short is refused, so nothing uses the memory.
+        // SAFETY: a malformed key is refused, so no operation accesses the memory.
         let refused = unsafe {
             let to = net.endpoint();
             accessing.read(to, span).is_err() && accessing.write(to, span).is_err()

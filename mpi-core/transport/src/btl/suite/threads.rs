@@ -1,4 +1,4 @@
-//! Test of two ranks that are threads; a failed assertion in one thread ends the other.
+//! Conformance test of two ranks that are threads; a failed assertion in one thread also ends the other.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use super::super::SendError;
 use super::net::{Expect, Net, endpoint, mixed, send_numbered};
 
-/// A failure flag between the threads of a test: it is set when one of them fails.
+/// A failure flag that the threads of a test share. It is set when a thread panics.
 pub struct Claims<'a>(pub &'a AtomicBool);
 
 impl Claims<'_> {
-    /// Panics if the other thread has failed; called repeatedly while waiting for it.
+    /// Panics if another thread has failed. Called repeatedly while a thread waits for another.
     pub fn hold(&self) {
         let failed = self.0.load(Ordering::Relaxed);
         assert!(!failed, "a claim of another thread has failed");
@@ -25,12 +25,12 @@ impl Drop for Claims<'_> {
     }
 }
 
-/// Two threads as two ranks, both sending and receiving at full speed.
+/// Two ranks, each a thread, send and receive at full speed.
 pub fn two_ranks_exchange_at_full_speed(net: Net) {
     two_ranks_exchange(net, 4_000);
 }
 
-/// Exchanges `count` messages each way.
+/// Exchanges `count` messages in each direction.
 pub fn two_ranks_exchange(net: Net, count: u64) {
     if net.btls.len() < 2 {
         return;
@@ -63,7 +63,7 @@ pub fn two_ranks_exchange(net: Net, count: u64) {
                     }
                 }
                 ended.fetch_add(1, Ordering::Relaxed);
-                // A transport that repeats what was lost may still have to.
+                // A transport that retransmits lost messages may still have to do so for the other rank.
                 while ended.load(Ordering::Relaxed) < 2 {
                     btl.progress(&sink);
                     claims.hold();

@@ -1,43 +1,43 @@
-//! Addresses of this machine, and the order in which a peer's addresses are tried.
+//! Addresses of this machine, and the order in which the addresses of a peer are tried.
 //!
-//! Interfaces that are up are listed with their address, network and speed; `btl_tcp_if_include` and `btl_tcp_if_exclude` name
-//! interfaces (`eth0`), networks (`10.1.0.0/16`, `fd00::/8`) or families (`ipv4`, `ipv6`) to use exclusively or to leave out.
-//! Reachability is tested by connecting, not by address ([`super::rendezvous_points`]).
-//! The order only decides which address is tried first:
-//! the loopback address on the same machine, then networks of both ends, then the rest, each by speed.
+//! The interfaces that are up are listed with their address, network and speed. `btl_tcp_if_include` and `btl_tcp_if_exclude` contain
+//! interfaces (`eth0`), networks (`10.1.0.0/16`, `fd00::/8`) or families (`ipv4`, `ipv6`) that are used exclusively or excluded.
+//! Reachability is tested by connecting and not by comparing addresses ([`super::rendezvous_points`]).
+//! The order only determines which address is tried first:
+//! loopback addresses on the same machine, then addresses in a common network, then all others, each group by speed.
 //!
-//! Two machines have a network in common if an address of each is in it ([`in_common`]). Both ends compute the same list from their records.
+//! Two machines have a network in common if each has an address in it ([`in_common`]). Both machines compute the same list of common networks from their records.
 
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::InterfaceFlags;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-/// An address of a machine, its prefix length, and the speed of its interface.
+/// An address of a machine, its prefix length, and the number and speed of its interface.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Local {
     pub ip: IpAddr,
     pub prefix: u8,
     pub megabits: u32,
-    /// The number of its interface on this machine; [`NO_CABLE`] if no cable leads from it to another machine.
+    /// The number of the address's interface on this machine; [`NO_CABLE`] if the interface has no cable to another machine.
     pub interface: u8,
 }
 
-/// The number of interfaces that lead nowhere: loopback, and those without a carrier.
+/// The number of all interfaces without a cable to another machine: loopback, and interfaces without a carrier.
 pub const NO_CABLE: u8 = u8::MAX;
 
 impl Local {
-    /// The network as a user writes it.
+    /// Returns the network in the user's notation, such as `10.1.0.0/16`.
     pub fn network(&self) -> String {
         format!("{}/{}", masked(self.ip, self.prefix), self.prefix)
     }
 }
 
-/// Assumed speed of an interface that does not report one.
+/// Assumed speed in Mbit/s of an interface that does not report its speed.
 const UNKNOWN_SPEED: u32 = 1_000;
-/// Higher than any speed that network interfaces report, since loopback is a copy in memory.
+/// Speed in Mbit/s of loopback; higher than any speed that network interfaces report, because loopback is a copy in memory.
 const LOOPBACK_SPEED: u32 = 100_000;
 
-/// A pattern as the user writes it: an interface name, a network or a family.
+/// A pattern in the user's notation: the name of an interface, a network or a family.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Pattern {
     Name(String),
@@ -74,7 +74,7 @@ impl Pattern {
     }
 }
 
-/// Which addresses may be published and used.
+/// The filter of addresses that may be published and used.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
     include: Vec<Pattern>,
@@ -82,7 +82,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Parses both comma-separated lists.
+    /// Parses the two comma-separated lists `btl_tcp_if_include` and `btl_tcp_if_exclude`.
     pub fn new(include: &str, exclude: &str) -> Filter {
         let list = |text: &str| {
             text.split(',')
@@ -108,14 +108,14 @@ impl Filter {
     }
 }
 
-/// Returns the addresses that the filter allows, loopback included, faster ones first.
+/// Returns the addresses that the filter permits, including loopback, in descending order of speed.
 pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
     let mut names: Vec<String> = Vec::new();
     let mut locals: Vec<Local> = getifaddrs()?
         .filter(|interface| interface.flags.contains(InterfaceFlags::IFF_UP))
         .filter_map(|interface| {
             let ip = ip(&interface.address?)?;
-            // A link-local address is unusable without the interface index, which the peer does not know.
+            // A link-local address is unusable without the index of the interface, which a peer does not know.
             let usable = match ip {
                 IpAddr::V4(ip) => !ip.is_link_local(),
                 IpAddr::V6(ip) => !ip.is_unicast_link_local(),
@@ -141,12 +141,12 @@ pub fn of_this_machine(filter: &Filter) -> std::io::Result<Vec<Local>> {
             })
         })
         .collect();
-    // The sort is stable, so the system's order decides between equal speeds.
+    // The sort is stable, so addresses with equal speeds keep the order of the system.
     locals.sort_by_key(|local| std::cmp::Reverse(local.megabits));
     Ok(locals)
 }
 
-/// Returns the number of an interface; interfaces beyond the largest number do not count as separate networks.
+/// Returns the number of an interface. If the number would exceed the maximum, returns [`NO_CABLE`], so the interface does not count as a separate network.
 fn number(names: &mut Vec<String>, name: &str) -> u8 {
     let at = names.iter().position(|known| known == name);
     let at = at.unwrap_or_else(|| {
@@ -156,7 +156,7 @@ fn number(names: &mut Vec<String>, name: &str) -> u8 {
     u8::try_from(at).unwrap_or(NO_CABLE)
 }
 
-/// Returns the number of interfaces from which a cable leads to other machines.
+/// Returns the number of interfaces with a cable to other machines.
 pub fn interfaces(locals: &[Local]) -> usize {
     let mut numbers: Vec<u8> = locals.iter().map(|local| local.interface).collect();
     numbers.retain(|number| *number != NO_CABLE);
@@ -180,7 +180,7 @@ fn ones(mask: IpAddr) -> u8 {
     }) as u8
 }
 
-/// The speed that the driver reports in Mbit/s; virtual interfaces report nothing or a negative number.
+/// Returns the speed that the driver reports in Mbit/s. For virtual interfaces, which report nothing or a negative number, returns [`UNKNOWN_SPEED`].
 fn speed(interface: &str) -> u32 {
     std::fs::read_to_string(format!("/sys/class/net/{interface}/speed"))
         .ok()
@@ -214,13 +214,13 @@ fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
     }
 }
 
-/// Returns the networks that two machines have in common, with this and the other machine's address in each, the faster ones first.
+/// Returns the common networks of two machines in descending order of speed, each as this machine's and the other machine's address in the network.
 ///
-/// Each interface of either machine is in at most one of them, so that two networks never use the same cable.
-/// Both machines get the same networks in the same order.
+/// Each interface of either machine occurs in at most one of the networks, so two networks never use the same cable.
+/// Both machines compute the same networks in the same order.
 pub fn in_common<'a>(ours: &'a [Local], theirs: &'a [Local]) -> Vec<(&'a Local, &'a Local)> {
     let has_cable = |local: &&Local| local.interface != NO_CABLE;
-    // An address that both machines have is a bridge with the same address on every machine.
+    // An address that both machines have belongs to a bridge that has the same address on every machine.
     let is_shared = |our: &&Local| theirs.iter().any(|their| their.ip == our.ip);
     let mut pairs: Vec<(&Local, &Local)> = Vec::new();
     for our in ours.iter().filter(has_cable).filter(|our| !is_shared(our)) {
@@ -252,14 +252,14 @@ pub fn in_common<'a>(ours: &'a [Local], theirs: &'a [Local]) -> Vec<(&'a Local, 
     chosen
 }
 
-/// An address of a peer to try, and the assumed speed of the path.
+/// An address of a peer to which to connect, and the assumed speed of the path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
     pub to: SocketAddr,
     pub megabits: u32,
 }
 
-/// Returns a peer's addresses in the order in which to try them, with that of the best common network first.
+/// Moves the peer's address in the common network `common` to the front of its candidates.
 pub fn preferring(common: Option<&Local>, candidates: Vec<Candidate>) -> Vec<Candidate> {
     let is_best = |candidate: &Candidate| common.is_some_and(|best| candidate.to.ip() == best.ip);
     let (mut best, rest): (Vec<_>, Vec<_>) = candidates.into_iter().partition(is_best);
@@ -267,9 +267,9 @@ pub fn preferring(common: Option<&Local>, candidates: Vec<Candidate>) -> Vec<Can
     best
 }
 
-/// Returns a peer's addresses in the order in which to try them, for link number `link` of several.
+/// Returns a peer's addresses in the order in which to try them, for the link with the number `link`.
 ///
-/// Different links start with different common networks, so that they spread over the machine's interfaces.
+/// Different links begin with different common networks, so the links are spread over the machine's interfaces.
 pub fn candidates(
     ours: &[Local],
     theirs: &[Local],
@@ -289,7 +289,7 @@ pub fn candidates(
             }
             continue;
         }
-        // On another machine, an address equal to one of this machine is a bridge with the same address on every machine; it would lead back to this machine.
+        // On another machine, an address that this machine has, too, belongs to a bridge with the same address on every machine. A connection to it would lead to this machine itself.
         if !same_machine && ours.iter().any(|our| our.ip == their.ip) {
             continue;
         }
@@ -301,7 +301,7 @@ pub fn candidates(
             None => rest.push(candidate(UNKNOWN_SPEED)),
         }
     }
-    // An IPv4 loopback address is tried first, as it costs a few instructions less.
+    // An IPv4 loopback address is tried first, because it costs a few instructions less than IPv6.
     loopback.sort_by_key(|c: &Candidate| c.to.ip() != IpAddr::V4(Ipv4Addr::LOCALHOST));
     shared.sort_by_key(|c| std::cmp::Reverse(c.megabits));
     if !shared.is_empty() {

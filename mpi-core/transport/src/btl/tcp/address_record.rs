@@ -1,11 +1,11 @@
-//! The address record that a process publishes: its addresses, the port it listens on, and the handshake key.
+//! The address record that a process publishes: its addresses, its listening port, and the handshake key.
 //!
 //! ```text
 //! version u8 | links u8 | port u16 | machine u64 | key 32 bytes | addresses u8 | address ...
 //! address: family u8 (4 or 6) | prefix length u8 | interface u8 | megabit/s u32 | 4 or 16 bytes
 //! ```
 //!
-//! [`AddressRecord::decode`] is total.
+//! [`AddressRecord::decode`] accepts any input without a panic.
 
 use super::address::Local;
 use mpi_base::fdpass::Key;
@@ -13,26 +13,26 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 const VERSION: u8 = 2;
 
-/// Maximum number of addresses in a record; a machine with more publishes only its fastest ones.
-/// A record of this size still fits the values of launchers that are limited to 900 digits.
+/// Maximum number of addresses in a record; a machine with more addresses publishes only the fastest.
+/// A record of this size fits into the values of launchers, which are limited to 900 digits.
 pub const ADDRESSES: usize = 16;
 
-/// The bit of the number of links that is set if a link is used for each common network.
+/// The bit of `links` that is set if the process uses a link for each common network.
 pub const PER_NETWORK: u8 = 0x80;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AddressRecord {
-    /// Number of links of this process; it must be the same at both ends, except with [`PER_NETWORK`].
+    /// Number of links of this process. It must be equal in both processes, except with [`PER_NETWORK`].
     pub links: u8,
     pub port: u16,
-    /// Equal for processes that reach each other by the loopback address.
+    /// The machine's ID, equal for processes that can reach each other by the loopback address.
     pub machine: u64,
     pub key: Key,
     pub addresses: Vec<Local>,
 }
 
 impl AddressRecord {
-    /// Returns the addresses that fit the record.
+    /// Returns the addresses that fit into the record.
     pub fn published(&self) -> &[Local] {
         &self.addresses[..self.addresses.len().min(ADDRESSES)]
     }

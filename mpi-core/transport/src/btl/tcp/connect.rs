@@ -1,4 +1,4 @@
-//! Connection setup: candidate addresses, and the transition to an established connection.
+//! Connection setup: selection of the addresses to try, and the transition to an established connection.
 
 use super::address::{self, Candidate, Local};
 use super::address_record::{AddressRecord, PER_NETWORK};
@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 impl Tcp {
-    /// Reads a peer's address record once; returns its key and the addresses to try.
+    /// Reads a peer's address record at the first call. Returns the peer's key and the addresses to try.
     pub(super) fn candidates(&self, peer: &Peer) -> Result<(Key, Vec<Candidate>), String> {
         let mut known = peer.card.borrow_mut();
         let card = match &mut *known {
@@ -45,7 +45,7 @@ impl Tcp {
         Ok((card.key, candidates))
     }
 
-    /// Returns the addresses to try for this link: the first link prefers the first common network, and any other uses only its own.
+    /// Returns the addresses to try for this link: the first link tries the first common network first, every other link uses only its own network.
     fn of_network(
         &self,
         card: &AddressRecord,
@@ -94,26 +94,26 @@ impl Tcp {
         Ok(record)
     }
 
-    /// Listens again: this process makes progress, so it has returned to MPI.
+    /// Listens again. Called in `progress` after this process has left MPI: it has started a new session.
     #[cold]
     pub(super) fn come_back(&self) {
-        // Another process may have taken the port meanwhile; then the next call of `progress` tries again,
-        // and until then this process can still connect to its peers.
+        // Another process may have taken the port. Then the next call of `progress` tries again;
+        // until it succeeds, this process can connect to its peers, but they cannot connect to it.
         let reopened = self.connector.borrow_mut().reopen(self.epoll.as_fd());
         self.away.set(reopened.is_err());
     }
 
-    /// Returns how long a peer that refuses connections is tried again; `None`: without a limit.
-    /// If processes leave MPI and start a session again,
-    /// a peer may not listen for an unlimited time,
-    /// and the launcher ends the job if it has died.
-    /// Otherwise a refusal can also come from a firewall, and then no process may wait without a limit.
+    /// Returns the time during which a peer that refuses connections is tried again; `None` means without a limit.
+    /// If processes leave MPI and start a new session,
+    /// a peer may refuse connections for an unlimited time until it listens again,
+    /// and the launcher ends the job if the peer has died.
+    /// Otherwise a firewall can be the cause of a refusal, so a process must not wait without a limit.
     fn patience(&self, peer: &Peer) -> Option<Duration> {
         let may_be_away = peer.was_up.get() || self.has_left.get();
         (!may_be_away).then_some(self.settings.refused_for)
     }
 
-    /// Starts a connection.
+    /// Starts a connection to a peer.
     #[cold]
     pub(super) fn call(&self, peer: &Peer) -> Result<(), SendError> {
         if self.names.is_unused(peer.proc()) {
@@ -146,7 +146,7 @@ impl Tcp {
         }
     }
 
-    /// Makes an authenticated connection the connection to its peer.
+    /// Makes an authenticated connection the established connection to its peer, and sends the queued frames.
     pub(super) fn welcome(&self, met: Met) {
         let Some(peer) = self.peer(met.proc) else {
             return;
@@ -156,7 +156,7 @@ impl Tcp {
             .settings
             .prepare(&met)
             .and_then(|()| epoll::modify(&self.epoll, &met.socket, token, epoll::EventFlags::IN));
-        // A connection that cannot be configured is closed; the other end notices it, and this process connects again.
+        // A connection whose options cannot be set is closed. The peer detects this, and the next message starts a new connection.
         if ready.is_err() {
             return self.turn(peer, Fate::Fresh);
         }
@@ -171,7 +171,7 @@ impl Tcp {
         self.flush(peer);
     }
 
-    /// Returns the network of this connection, as this machine knows it.
+    /// Returns the network of this machine's address in the connection to a peer; `None` if the address is unknown.
     fn network_of(&self, peer: &Peer) -> Option<String> {
         let local = peer.socket.borrow().as_ref().and_then(|met| met.local)?;
         let mut ours = self.ours.addresses.iter();
@@ -179,7 +179,7 @@ impl Tcp {
         Some(ours.network())
     }
 
-    /// Returns the speed of the peer's interface of this connection; 0 if unknown.
+    /// Returns the speed of the peer's interface in the connection, in Mbit/s; 0 if unknown.
     fn speed(&self, peer: &Peer) -> u32 {
         let remote = peer.socket.borrow().as_ref().and_then(|met| met.remote);
         let card = peer.card.borrow();
@@ -217,7 +217,7 @@ impl Tcp {
     pub(super) fn lose(&self, peer: &Peer, what: &str, sink: &dyn Sink) {
         let is_unused = self.names.is_unused(peer.proc());
         self.turn(peer, Fate::Lost);
-        // The loss of a process without references is not reported.
+        // The loss of a process of another job is not reported if no communicator contains the process.
         if is_unused {
             return;
         }

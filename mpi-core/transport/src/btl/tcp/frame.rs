@@ -1,4 +1,4 @@
-//! Frames: the wire format of an established connection, a fixed header and a payload each.
+//! Frames: the wire format of an established connection. Each frame consists of a fixed header and a payload.
 //!
 //! ```text
 //! 0       4    5     6      8         16        24
@@ -6,10 +6,10 @@
 //! ```
 //!
 //! Numbers are little-endian.
-//! A [`Kind::Message`] carries an active message.
-//! A [`Kind::Goodbye`] is the last frame of a process that closes in order; the end of a stream without one means that the process died.
+//! A [`Kind::Message`] contains an active message.
+//! A [`Kind::Goodbye`] is the last frame of a process that closes the connection in order. If a stream ends without it, the process has died.
 //!
-//! [`Frame::decode`] is total; a malformed header is an error that names what is wrong.
+//! [`Frame::decode`] accepts any input without a panic; for a malformed header it returns an error that describes the defect.
 
 use super::super::{Am, Header};
 use std::fmt;
@@ -17,13 +17,13 @@ use std::fmt;
 /// Length of a frame's header in bytes.
 pub const HEADER: usize = 24;
 
-/// A decoded header.
+/// A decoded frame header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame {
     pub kind: Kind,
     pub am: Am,
     pub header: Header,
-    /// The length of the payload.
+    /// The length of the payload in bytes.
     pub len: usize,
 }
 
@@ -34,17 +34,17 @@ pub enum Kind {
     Goodbye = 2,
 }
 
-/// Why a header is malformed.
+/// The reason why a header is malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameError {
     Kind(u8),
-    /// Bytes that are zero in every frame.
+    /// The reserved bytes, which must be zero, have this value.
     Reserved(u16),
     TooLong {
         len: usize,
         max: usize,
     },
-    /// A disconnect message with a payload.
+    /// A disconnect message has a payload, which it must not have.
     LongGoodbye {
         len: usize,
     },
@@ -92,7 +92,7 @@ impl Frame {
         out
     }
 
-    /// Decodes a header; a payload longer than `max` is rejected before the receiver allocates memory for it.
+    /// Decodes a header. A payload longer than `max` bytes is an error, so the receiver allocates no memory for it.
     #[inline]
     pub fn decode(bytes: &[u8; HEADER], max: usize) -> Result<Frame, FrameError> {
         let word = |at: usize| {
@@ -139,7 +139,7 @@ mod tests {
             prop_assert_eq!(Frame::decode(&frame.encode(), MAX), Ok(frame));
         }
 
-        /// Random bytes rarely pass the first check; damaged frames do.
+        /// Random bytes rarely pass the first check, so valid frames are damaged instead.
         #[test]
         fn a_damaged_frame_is_a_frame_or_an_error(len in 0..=2 * MAX, at in 0..HEADER, bit in 0u32..8) {
             let mut bytes = Frame { kind: Kind::Message, am: 1, header: [2, 3], len }.encode();

@@ -1,4 +1,4 @@
-//! The handshake: both ends prove that they know the key that the listening process has published through the launcher.
+//! The handshake: both processes prove that they know the key that the listening process has published through the launcher.
 //!
 //! ```text
 //! connector                                              listener
@@ -8,24 +8,24 @@
 //!                                                    <-  WELCOME   MAC("welcome")
 //! ```
 //!
-//! Each MAC is HMAC-SHA-256 (RFC 2104, FIPS 180-4) under the listener's random 256-bit key, over a label, the hello's fields and,
+//! Each MAC is HMAC-SHA-256 (RFC 2104, FIPS 180-4) with the listener's random 256-bit key, over a label, the hello's fields and,
 //! from the challenge on, the listener's nonce.
-//! The labels keep a message of one kind from passing for another. The listener's nonce is fresh, so a recorded handshake cannot be replayed to a listener;
-//! the connector's nonce is fresh too, so a recorded listener cannot be replayed to a connector.
-//! A caller without the key is detected by its first message and gets no answer.
+//! The labels prevent that a message of one kind is accepted as another. The listener's nonce is fresh, so a recorded handshake cannot be replayed to a listener.
+//! The connector's nonce is also fresh, so a recorded listener cannot be replayed to a connector.
+//! The first message of a caller without the key reveals this, and the listener does not reply.
 //!
-//! All messages have fixed lengths, and every reader here is total.
+//! All messages have fixed lengths, and every decoder in this file accepts any input without a panic.
 
 use hmac::{Hmac, KeyInit, Mac};
 use mpi_base::fdpass::Key;
 use sha2::Sha256;
 
-/// Protocol name and version; a program of another version counts as an unknown client.
+/// Protocol name and version. A program with another version counts as an unknown client.
 const MAGIC: [u8; 8] = *b"PORTCLS2";
 
 const MAC: usize = 32;
 const NONCE: usize = 16;
-/// A hello without its MAC.
+/// Length of a hello without its MAC, in bytes.
 const FIELDS: usize = MAGIC.len() + 2 * 8 + 4 + NONCE;
 
 pub const HELLO: usize = FIELDS + MAC;
@@ -33,10 +33,10 @@ pub const CHALLENGE: usize = NONCE + MAC;
 pub const PROOF: usize = MAC;
 pub const WELCOME: usize = MAC;
 
-/// A number used once.
+/// A random number that is used only once.
 pub type Nonce = [u8; NONCE];
 
-/// The connecting process and its peer, by their names at both ends ([`Names`](super::super::Names)), and the index of the link.
+/// The fields of a hello: the names of the connecting process and its peer ([`Names`](super::super::Names)), the index of the link, and a nonce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub from: u64,
@@ -63,7 +63,7 @@ impl Hello {
         out
     }
 
-    /// Decodes a hello; `None` if it is malformed or its sender does not know the key.
+    /// Decodes a hello. Returns `None` if it is malformed, or if its sender does not know the key.
     pub fn decode(bytes: &[u8], key: &Key) -> Option<Hello> {
         let bytes: &[u8; HELLO] = bytes.try_into().ok()?;
         let name = |at: usize| {
@@ -85,7 +85,7 @@ impl Hello {
         (known && hello.verify(key, Label::Hello, &[], &bytes[FIELDS..])).then_some(hello)
     }
 
-    /// Returns the listener's challenge.
+    /// Returns the listener's challenge, the reply to this hello.
     pub fn challenge(&self, key: &Key, nonce: &Nonce) -> [u8; CHALLENGE] {
         let mut out = [0; CHALLENGE];
         out[..NONCE].copy_from_slice(nonce);
@@ -93,7 +93,7 @@ impl Hello {
         out
     }
 
-    /// Returns the listener's nonce, if the challenge answers this hello.
+    /// Returns the listener's nonce if the challenge is a valid reply to this hello.
     pub fn read_challenge(&self, key: &Key, bytes: &[u8]) -> Option<Nonce> {
         let (nonce, mac) = bytes.split_at_checked(NONCE)?;
         let nonce: Nonce = nonce.try_into().ok()?;
@@ -118,7 +118,7 @@ impl Hello {
     }
 
     fn state(&self, key: &Key, label: Label, nonce: &[u8]) -> Hmac<Sha256> {
-        // HMAC fills a short key up with zeros to the hash's block (RFC 2104, section 2).
+        // HMAC pads a short key with zeros to the hash's block length (RFC 2104, section 2).
         let mut block = [0; 64];
         block[..key.bytes().len()].copy_from_slice(key.bytes());
         let mut mac = Hmac::<Sha256>::new(&block.into());
@@ -132,7 +132,7 @@ impl Hello {
         self.state(key, label, nonce).finalize().into_bytes().into()
     }
 
-    /// Constant-time comparison of the MAC.
+    /// Compares the MAC in constant time. Returns true if it is valid.
     fn verify(&self, key: &Key, label: Label, nonce: &[u8], mac: &[u8]) -> bool {
         self.state(key, label, nonce).verify_slice(mac).is_ok()
     }

@@ -1,10 +1,10 @@
-//! Receiving side of one connection.
+//! Receiver of one connection.
 //!
-//! Reads go into a buffer that takes many short frames at once.
-//! A long payload is read directly to the sink's destination ([`Sink::begin`]), or else into a separate buffer.
-//! Each such read also takes the next frame's header, so that a stream of long frames costs one call per arrival.
+//! Frames are read into a buffer, which can take many short frames in one read.
+//! A long payload is read directly to the destination that the sink provides ([`Sink::begin`]), or into a separate buffer.
+//! Each such read also takes the next frame's header, so a stream of long frames costs one system call per arrival.
 //!
-//! No input is used before [`Frame::decode`] has checked it, and no allocation exceeds the longest frame.
+//! No input is used before [`Frame::decode`] has checked it, and no allocation exceeds the maximum payload.
 
 use super::super::{BEGUN, ProcId, Sink};
 use super::frame::{Frame, FrameError, HEADER, Kind};
@@ -13,27 +13,27 @@ use rustix::net::{RecvFlags, recv};
 use std::io::IoSliceMut;
 use std::os::fd::BorrowedFd;
 
-/// The buffer for short frames.
+/// Length in bytes of the buffer for short frames.
 const BUFFER: usize = 64 << 10;
-/// Payloads longer than this are not collected in the buffer.
+/// Payloads longer than this number of bytes are not collected in the buffer.
 const LONG: usize = 16 << 10;
-/// Bytes read after a long payload in the same call: the next header, and a short message.
+/// Number of bytes that may be read behind a long payload in the same call: the next header, and a short message.
 const AHEAD: usize = 512;
-/// Maximum number of reads per call, so that a fast peer does not starve the others.
+/// Maximum number of reads per call, so that a peer that sends fast does not delay the other peers.
 const READS: usize = 16;
 
 pub struct Incoming {
     buffer: Box<[u8]>,
-    /// The range of the buffer that has been read and not parsed.
+    /// The range of the buffer that contains bytes that were read but not parsed.
     start: usize,
     end: usize,
-    /// A long frame being received.
+    /// The long frame that is being received.
     body: Option<Body>,
-    /// Holds a long payload without a destination; grows to the longest one received.
+    /// Buffer for a long payload without a destination; grows to the longest such payload.
     spare: Vec<u8>,
-    /// The longest payload the peer may send.
+    /// The maximum payload that the peer may send, in bytes.
     max: usize,
-    /// True if the last frame was long and the next one may be long too, so that only its beginning is read into the buffer.
+    /// True if the last frame was long. The next one may be long, too, so only its beginning is read into the buffer.
     wary: bool,
 }
 
@@ -45,17 +45,17 @@ struct Body {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// The payload is read to the destination that the sink gives.
+    /// The payload is read to the destination that the sink provides.
     Landing,
     Spare,
     /// The sink has abandoned the message, so the payload is dropped.
     Nowhere,
 }
 
-/// Why the stream has ended.
+/// The reason why the stream has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The peer has closed in order.
+    /// The peer's disconnect message has arrived.
     Goodbye,
     /// The stream ended without a disconnect message.
     Closed,
@@ -83,7 +83,7 @@ impl Incoming {
         }
     }
 
-    /// Reads what has arrived and delivers the complete frames.
+    /// Reads the bytes that have arrived and delivers the complete frames.
     #[inline]
     pub fn progress(&mut self, socket: BorrowedFd<'_>, from: ProcId, sink: &dyn Sink) -> Turn {
         let mut turn = Turn::default();
@@ -108,7 +108,7 @@ impl Incoming {
                 turn.end = Some(end);
                 break;
             }
-            // A short read has emptied the socket; another read would find nothing.
+            // A read that did not fill the space has emptied the socket; another read would find no data.
             if read < room {
                 break;
             }
@@ -116,7 +116,7 @@ impl Incoming {
         turn
     }
 
-    /// Reads into the buffer; returns the space that was offered and the number of bytes read.
+    /// Reads into the buffer. Returns the number of bytes that were requested and that were read.
     #[inline]
     fn read(&mut self, socket: BorrowedFd<'_>) -> (usize, Result<usize, Errno>) {
         if self.start > 0 {
@@ -135,7 +135,7 @@ impl Incoming {
         (len, read)
     }
 
-    /// Reads more of a long payload and a little of what follows it.
+    /// Reads more bytes of a long payload, and up to [`AHEAD`] bytes behind it. Returns the number of bytes that were requested and that were read.
     fn read_body(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -172,7 +172,7 @@ impl Incoming {
         (missing + AHEAD, read)
     }
 
-    /// Delivers the complete frames, and starts the reception of an incomplete long one.
+    /// Delivers the complete frames, and begins to receive a long frame that is incomplete.
     #[inline]
     fn parse(&mut self, from: ProcId, sink: &dyn Sink, delivered: &mut usize) -> Result<(), End> {
         if let Some(body) = &self.body {
@@ -239,7 +239,7 @@ mod tests {
 
     const MAX: usize = 64 << 10;
 
-    /// Feeds bytes in pieces of `piece` to a reader; returns the number of frames and how the stream ended.
+    /// Passes the bytes in pieces of `piece` bytes to a receiver. Returns the number of delivered frames and the reason why the stream ended.
     fn read_all(bytes: &[u8], piece: usize) -> (usize, Option<End>) {
         let kind = SocketType::STREAM;
         let pair = socketpair(AddressFamily::UNIX, kind, SocketFlags::NONBLOCK, None);
@@ -278,7 +278,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-        /// However the stream is cut into pieces, the frames before the damage are delivered and none after it.
+        /// For every division of the stream into pieces, the frames before the damaged one are delivered and none after it.
         #[test]
         fn a_damaged_stream_is_believed_up_to_the_damage(
             lens in prop::collection::vec(prop::sample::select(vec![0, 1, 100, LONG, LONG + 1, 40_000]), 1..8),
@@ -291,7 +291,7 @@ mod tests {
                 let start = bytes.len();
                 bytes.extend(frame(Kind::Message, *len));
                 if number == whole {
-                    // The kind; 9 is invalid.
+                    // Byte 5 of a frame is the kind; 9 is invalid.
                     bytes[start + 5] = 9;
                 }
             }

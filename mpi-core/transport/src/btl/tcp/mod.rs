@@ -1,24 +1,24 @@
-//! The transport between machines: TCP over all addresses of both ends, IPv4 and IPv6.
+//! `tcp`, the transport between machines: TCP over all addresses of both machines, IPv4 and IPv6.
 //!
-//! **Addresses.** Each process listens on one port and publishes an [`address_record`] through the launcher: its addresses, the port, and a random key.
-//! A connection is made when it is first needed. All addresses are tried in a race, and both ends authenticate themselves ([`rendezvous_points`], [`hello`]).
-//! Until then outgoing messages are queued.
+//! **Addresses.** Each process listens on one port and publishes an [`address_record`] through the launcher. It contains the process's addresses, the port, and a random key.
+//! A process connects to a peer when it first needs the peer. Connections to all addresses race, and both processes authenticate themselves ([`rendezvous_points`], [`hello`]).
+//! Messages are queued until the connection is established.
 //!
-//! **Sending** writes header and payload in one call, straight from the caller's memory ([`outgoing`]); fragments of long messages may be lent ([`Lending`]).
-//! **Receiving** reads many short frames in one call and long payloads directly to their destination ([`incoming`]).
-//! Up to [`DIRECT`] connections are read without an epoll call first, which is faster while a thread waits for data;
-//! epoll is polled once in [`ASK`] calls, for new connections and for connections beyond [`DIRECT`].
+//! **Sending** writes header and payload in one system call, directly from the caller's memory ([`outgoing`]). Fragments of long messages are sent without a copy ([`Lending`]).
+//! **Receiving** reads many short frames in one system call, and long payloads directly to their destination ([`incoming`]).
+//! If there are up to [`DIRECT`] connections, all are read without an epoll call, which is faster while a thread waits for data.
+//! In one of [`ASK`] calls epoll is polled, for new connections and for connections beyond [`DIRECT`].
 //!
-//! **Shutdown.** A process that leaves MPI, or that disconnects from a peer, sends a disconnect message after its last frame, and keeps reading until the peer's disconnect message.
-//! A disconnect message belongs to one connection: two processes may connect again while the old connection is still closing ([`parting`]).
-//! A stream that ends without one is a lost peer; the sink is notified with one sentence that names both ends and the system's reason.
+//! **Shutdown.** A process that leaves MPI or disconnects from a peer sends a disconnect message after its last frame, and continues to read until the peer's disconnect message arrives.
+//! A disconnect message belongs to one connection: two processes may connect again while their old connection is still being closed ([`parting`]).
+//! If a stream ends without a disconnect message, the peer is lost. The text for the sink contains both processes and the system's reason.
 //!
-//! The component opens one transport per link, each with its own port and connections, and the BML bonds them.
-//! By default there is a link for each network that both machines are in ([`address::in_common`]), and each but the first uses only its network.
-//! If a parameter sets the number of links, the links start with different networks, and each may use every network.
+//! The component opens one transport per link, each with its own port and connections, and the BML bonds the transports.
+//! By default there is one link for each network that both machines have in common ([`address::in_common`]), and each link except the first uses only its network.
+//! If a parameter sets the number of links, each link may use every network, and the links begin with different networks.
 //!
-//! Ownership: [`rendezvous_points::Connector`] owns every connection that is not established, a [`Peer`] every established one; nothing is shared between threads.
-//! The methods of [`Tcp`] on them are in [`connect`], [`poll`], [`parting`] and [`shutdown`].
+//! Ownership: [`rendezvous_points::Connector`] owns every connection that is not yet established, and a [`Peer`] every established one. Threads share nothing.
+//! The methods of [`Tcp`] for connections are in [`connect`], [`poll`], [`parting`] and [`shutdown`].
 
 mod address;
 pub(crate) mod address_record;
@@ -62,17 +62,17 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Up to this number of connections are read without asking epoll first; a read without data costs about as much as an epoll call.
+/// Maximum number of connections that are read without an epoll call. A read without data takes about as long as an epoll call.
 const DIRECT: usize = 4;
-/// Maximum length of an address record, so that it fits, beside that of `sm`, into a port name of 255 characters, for which programs and other libraries have buffers.
+/// Maximum length of an address record in bytes. With the record of `sm` it must fit into a port name of 255 characters, the size of buffers in programs and other libraries.
 const IN_PORT_NAME: usize = 112;
-/// Epoll is polled once per this number of calls of `look` while no event is expected.
+/// Number of calls of `look` per epoll call, while no event is expected.
 const ASK: u32 = 64;
-/// Maximum number of events per epoll call.
+/// Maximum number of events that one epoll call returns.
 const EVENTS: usize = 64;
-/// The epoll token of connections in shutdown.
+/// The epoll token of connections that are being closed.
 const PARTING: u64 = rendezvous_points::TOKEN - 1;
-/// How long a process that leaves waits until its last frames are sent, and then for its peers' disconnect messages.
+/// Time limit of a process that shuts down, for writing its last frames and again for the disconnect messages of its peers.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
 pub(super) const COMPONENT: Component = Component {
@@ -97,8 +97,8 @@ fn open(context: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
         .collect()
 }
 
-/// The transport to processes of other jobs, which `universe` knows: it publishes this process's addresses on its own card
-/// and reads the peers' addresses from theirs.
+/// Opens the transport to processes of other jobs, which are in `universe`. The transport publishes this process's addresses on its card,
+/// and reads the peers' addresses from their cards.
 pub fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,
@@ -106,7 +106,7 @@ pub fn open_to_other_jobs(
     let mut settings = Settings::read(params).map_err(OpenError::Param)?;
     settings.links = 1;
     settings.most_card = IN_PORT_NAME;
-    // A configured port is used for the connections within the job.
+    // A configured port is reserved for the connections within the job.
     settings.port = 0;
     let context = OpenContext {
         me: universe.me(),
@@ -120,7 +120,7 @@ pub fn open_to_other_jobs(
     Ok(Box::new(tcp))
 }
 
-/// The addresses of this machine that the parameters allow.
+/// Returns the addresses of this machine that the parameters permit.
 fn addresses(settings: &Settings) -> Result<Vec<Local>, OpenError> {
     let addresses =
         address::of_this_machine(&settings.filter).map_err(|error| OpenError::System {
@@ -146,27 +146,27 @@ struct Tcp {
     epoll: OwnedFd,
     connector: RefCell<Connector>,
     peers: Peers<Peer>,
-    /// The connected peers.
+    /// The peers with an established connection.
     up: RefCell<Vec<ProcId>>,
-    /// The peers whose connection has ended and must be closed.
+    /// The peers whose connection has ended; their sockets must be closed.
     ended: RefCell<Vec<ProcId>>,
-    /// The peers to disconnect from that are still connecting, or whose disconnect was requested while the sink ran.
+    /// The peers from which this process must disconnect, but which are not yet connected, or whose disconnect was requested during `progress`.
     leaving: RefCell<Vec<ProcId>>,
-    /// Connections in shutdown.
+    /// Connections that are being closed.
     parting: RefCell<Vec<parting::Parting>>,
-    /// Calls of `look` since the last epoll call.
+    /// Number of calls of `look` since the latest epoll call.
     looks: Cell<u32>,
-    /// Number of peers whose socket buffer was full at the last write.
+    /// Number of peers whose socket was full at the latest write.
     stuck: Cell<usize>,
     /// True if a send was refused since this process last slept.
     wants_space: Cell<bool>,
-    /// True while the sink is running.
+    /// True while `progress` delivers messages to the sink.
     busy: Cell<bool>,
-    /// True while this process has left MPI and has not started a session again.
+    /// True after this process has left MPI, until it starts a new session.
     away: Cell<bool>,
     /// True if this process has left MPI at least once.
     has_left: Cell<bool>,
-    /// Messages accepted. `received`: messages delivered.
+    /// Number of messages that this transport has accepted. `received` is the number of messages delivered.
     sent: Cell<u64>,
     received: Cell<u64>,
 }
@@ -251,12 +251,12 @@ impl Tcp {
     fn peer(&self, proc: ProcId) -> Option<&Peer> {
         match self.peers.known(proc) {
             Some(peer) => Some(peer),
-            // A number without a name belongs to no process.
+            // If a process number has no name, there is no such process.
             None => self.names.name(proc).and_then(|_| self.peers.meet(proc)),
         }
     }
 
-    /// Gives a frame to the outgoing queue of a peer, and starts the connection if there is none.
+    /// Passes a frame to the sender of a peer's connection. Starts the connection if there is none.
     #[inline]
     fn hand(
         &self,
@@ -275,7 +275,7 @@ impl Tcp {
             Fate::Lost => return Err(SendError::PeerGone),
         }
         peer.has_spoken.set(true);
-        // A `fill` that sends to the peer it is filling for gets `WouldBlock`.
+        // If `fill` itself sends to the same peer, that send returns `WouldBlock`.
         let Ok(mut outgoing) = peer.outgoing.try_borrow_mut() else {
             return Err(SendError::WouldBlock);
         };
@@ -292,7 +292,7 @@ impl Tcp {
                 self.wants_space.set(true);
                 Err(SendError::WouldBlock)
             }
-            // The next read fails too, and then the peer is lost for all callers.
+            // The next read fails, too, and its error makes the peer lost.
             Err(Refused::System(_)) => Err(SendError::PeerGone),
         }
     }
@@ -328,7 +328,7 @@ impl Btl for Tcp {
         if self.names.is_unused(peer) {
             return Reach::No("no communicator connects it with this process any more".into());
         }
-        // A process of another job that has connected may not have a known card yet.
+        // A process of another job that has connected to this one may have no known card yet.
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
         if self.peer(peer).is_some_and(is_up) {
             return Reach::Yes(Endpoint(peer));
@@ -356,7 +356,7 @@ impl Btl for Tcp {
 
     #[inline]
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink called this function; the running call continues after it.
+        // The sink of a running `progress` has called this function; the running call continues afterwards.
         if self.busy.replace(true) {
             return 0;
         }
@@ -370,7 +370,7 @@ impl Btl for Tcp {
     }
 
     fn pending(&self) -> bool {
-        // A connection in reserve may replace the ended connection.
+        // If a connection has ended, an authenticated connection in reserve may replace it.
         if self.busy.get() || !self.ended.borrow().is_empty() || self.has_to_part() {
             return true;
         }
@@ -413,7 +413,7 @@ impl Connections for Tcp {
             return false;
         };
         if peer.fate.get() == Fate::Fresh {
-            // If the connection cannot be started now, the next call tries again.
+            // If the connection cannot be started now, the next call of `open` tries again.
             let _ = self.call(peer);
         }
         peer.fate.get() == Fate::Up
@@ -427,7 +427,7 @@ impl Connections for Tcp {
         if let Some(peer) = self.peer(to.0)
             && let Some(met) = &*peer.socket.borrow()
         {
-            // Both ends then find the end of the stream when they read.
+            // Both processes detect the end of the stream when they read.
             let _ = rustix::net::shutdown(&met.socket, Shutdown::Both);
         }
     }
@@ -440,8 +440,8 @@ impl Connections for Tcp {
         self.wait_while(|| self.is_sending());
     }
 
-    /// Waits for the peers' disconnect messages after sending its own: a socket that is closed with unread data
-    /// discards what the other end has not read yet (RFC 1122, 4.2.2.13).
+    /// Waits for the peers' disconnect messages after sending its own. If a socket is closed with unread data,
+    /// the system discards data that the other process has not read (RFC 1122, 4.2.2.13).
     fn shutdown(&self) {
         self.send_goodbye();
         self.wait_while(|| !self.parting.borrow().is_empty());

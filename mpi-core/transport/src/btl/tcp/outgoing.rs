@@ -1,13 +1,13 @@
-//! Sending side of one connection.
+//! Sender of one connection.
 //!
-//! A frame is written to the socket at once, header and payload in one call, if the queue is empty;
-//! a short payload is copied behind its header first, since one run of bytes is faster than two in the kernel.
-//! The rest that the socket does not take is copied to a queue; the caller may reuse its memory.
-//! The queue is bounded, and is written before any other frame.
-//! Only a lent frame is not copied.
-//! Its sender keeps the bytes that the socket has not taken, and offers them again.
-//! After a full socket the next write waits for EPOLLOUT, which Linux reports when a third of the buffer is free,
-//! so few frames of a stream of long ones are copied.
+//! If the queue is empty, a frame is written to the socket immediately, header and payload in one system call.
+//! A short payload is first copied behind its header, because the kernel handles one buffer faster than two.
+//! Bytes that the socket does not accept are copied to a queue, so the caller may reuse its memory.
+//! The queue is bounded, and is written before any new frame.
+//! Only a lent frame ([`Lending`](crate::btl::Lending)) is not copied:
+//! its sender retains the bytes that the socket has not accepted, and sends the frame again.
+//! After the socket was full, the next write waits for EPOLLOUT, which Linux reports when a third of the socket buffer is free.
+//! So in a stream of long frames, few frames are copied.
 
 use super::super::Payload;
 use super::frame::{Frame, HEADER};
@@ -16,10 +16,10 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, send, sendmsg};
 use std::io::IoSlice;
 use std::os::fd::BorrowedFd;
 
-/// Payloads up to this length are copied behind their header: the copy costs less than a second run.
+/// Maximum length in bytes of a payload that is copied behind its header: the copy costs less than a second buffer in the system call.
 const SHORT: usize = 8 << 10;
 
-/// A frame is refused while this number of bytes is queued.
+/// A frame is refused if at least this number of bytes is queued.
 pub const ENOUGH: usize = 256 << 10;
 
 #[derive(Default)]
@@ -27,13 +27,13 @@ pub struct Outgoing {
     queue: Vec<u8>,
     /// Number of bytes of the queue that have been written.
     written: usize,
-    /// True if the socket was full at the last write.
+    /// True if the socket was full at the latest write.
     stuck: bool,
-    /// A lent frame of which the socket has taken a part; it goes before the queue.
+    /// A lent frame of which the socket has accepted a part; the rest must be written before the queue.
     begun: Option<Begun>,
-    /// The kind of the last refused frame, until its sender has been notified of free space.
+    /// The kind of the latest refused frame, until `has_room_again` has reported space.
     denied: Option<Denied>,
-    /// Buffer for a short frame.
+    /// Buffer for a short frame: header and payload.
     short: Vec<u8>,
 }
 
@@ -46,11 +46,11 @@ enum Denied {
 #[derive(Clone, Copy)]
 struct Begun {
     frame: Frame,
-    /// Bytes that the socket has taken, header included.
+    /// Number of bytes of the frame that the socket has accepted, including the header.
     sent: usize,
 }
 
-/// Why a frame was not taken.
+/// The reason why a frame was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     Full,
@@ -58,17 +58,17 @@ pub enum Refused {
 }
 
 impl Outgoing {
-    /// Returns true if nothing is queued and no frame is incomplete.
+    /// Returns true if no bytes are queued and no lent frame is incomplete.
     pub fn is_empty(&self) -> bool {
         self.written == self.queue.len() && self.begun.is_none()
     }
 
-    /// Returns true if there are queued bytes that wait only for socket space.
+    /// Returns true if queued bytes only wait for space in the socket.
     pub fn is_on_its_way(&self) -> bool {
         self.written < self.queue.len() && self.begun.is_none()
     }
 
-    /// Returns true, once, if a frame was refused that would be accepted now.
+    /// Returns true if a refused frame would now be accepted. Returns true only once per refusal.
     pub fn has_room_again(&mut self) -> bool {
         let (queued, stuck) = (self.queued(), self.stuck);
         let would_be_taken = |denied: &mut Denied| match denied {
@@ -82,12 +82,12 @@ impl Outgoing {
         self.queue.len() - self.written
     }
 
-    /// Returns true if the owner must watch for EPOLLOUT.
+    /// Returns true if the socket was full, so the owner must wait for EPOLLOUT.
     pub fn is_stuck(&self) -> bool {
         self.stuck
     }
 
-    /// Accepts a frame; it is queued if there is no connection yet.
+    /// Accepts a frame. If there is no connection yet, the frame is queued.
     #[inline]
     pub fn send(
         &mut self,
@@ -112,7 +112,7 @@ impl Outgoing {
         }
     }
 
-    /// Accepts a frame whose payload stays with its sender while it is refused.
+    /// Writes a lent frame. If the frame is refused, its payload remains with the sender, which sends the frame again.
     pub fn lend(
         &mut self,
         socket: Option<BorrowedFd<'_>>,
@@ -144,7 +144,7 @@ impl Outgoing {
         self.flush(socket).map_err(Refused::System)
     }
 
-    /// Copies the rest of a lent frame whose sender will not offer it again. Returns true if the socket had taken a part of it.
+    /// Copies the rest of a lent frame that its sender will not send again. Returns true if the socket had accepted a part of the frame.
     pub fn keep_rest(&mut self, frame: Frame, data: &[u8]) -> bool {
         let begun = self.begun.take_if(|begun| begun.frame == frame);
         if let Some(begun) = begun {
@@ -155,7 +155,7 @@ impl Outgoing {
         begun.is_some()
     }
 
-    /// Writes as much of a frame as the socket takes.
+    /// Writes as much of a frame as the socket accepts. Returns the number of bytes.
     #[inline]
     fn write_frame(
         &mut self,
@@ -177,7 +177,7 @@ impl Outgoing {
         write(|flags| sendmsg(socket, runs, &mut SendAncillaryBuffer::default(), flags))
     }
 
-    /// Queues the rest of a frame of which the socket has taken `sent` bytes.
+    /// Queues the rest of a frame of which the socket has accepted `sent` bytes.
     #[cold]
     fn keep(&mut self, runs: [&[u8]; 3], mut sent: usize) {
         self.stuck = true;
@@ -208,7 +208,7 @@ impl Outgoing {
         }
     }
 
-    /// Writes the queue as far as the socket takes it; nothing while a lent frame is incomplete.
+    /// Writes as much of the queue as the socket accepts. Writes nothing while a lent frame is incomplete.
     pub fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<(), Errno> {
         self.stuck = false;
         while self.is_on_its_way() {
@@ -222,7 +222,7 @@ impl Outgoing {
                 Err(Refused::Full) => {}
             }
         }
-        // Moving the rest to the front is worth its cost once half of the queue has been written.
+        // The rest is moved to the front only after half of the queue was written, because each move costs a copy.
         if self.queued() == 0 {
             self.queue.clear();
             self.written = 0;
@@ -234,10 +234,10 @@ impl Outgoing {
     }
 }
 
-/// Writes once; returns 0 if the socket is full.
+/// Writes once. Returns the number of bytes written; 0 if the socket is full.
 #[inline]
 fn write(send: impl Fn(SendFlags) -> Result<usize, Errno>) -> Result<usize, Refused> {
-    // No SIGPIPE if the peer has ended: the application must not see it.
+    // Without NOSIGNAL, a peer's end would raise SIGPIPE in the application.
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     loop {
         match send(flags) {

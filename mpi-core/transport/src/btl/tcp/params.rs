@@ -1,4 +1,4 @@
-//! MCA parameters of the transport.
+//! MCA parameters of the transport `tcp`.
 
 use super::address::{self, Filter, Local};
 use super::rendezvous_points::{Buffers, Met};
@@ -122,29 +122,29 @@ pub(super) static PARAMS: &[&About] = &[
     BANDWIDTH.about(),
 ];
 
-/// The parameters that can exclude all addresses, for error texts.
+/// The names of the parameters that can exclude all addresses, for error texts.
 pub(super) const FILTERS: &str = "btl_tcp_if_include and btl_tcp_if_exclude";
 
-/// Congestion control within one machine, where no congestion can occur: the standard one (RFC 5681), which every process may choose on Linux.
-/// The system's default for networks may pace its packets, as BBR does, which only delays a copy in memory.
+/// Congestion control for connections within one machine, where no congestion can occur: the standard algorithm (RFC 5681), which every process may select on Linux.
+/// The system's default may pace packets, as BBR does, which would only delay a copy in memory.
 const PLAIN: &str = "reno";
 
-/// More links would only be slower; the number also fits the byte in an address record.
+/// Maximum number of links; more would only be slower. The number also fits into the byte of an address record.
 const MOST_LINKS: u32 = 16;
 
-/// Maximum number of networks that are used unless the user gives a number of links.
+/// Maximum number of networks that are used if the user does not set the number of links.
 const MOST_NETWORKS: usize = 4;
 
 #[derive(Clone)]
 pub(super) struct Settings {
     pub limits: Limits,
-    /// Number of links; 0: one for each network.
+    /// Number of links; 0 means one link for each common network.
     pub links: u32,
     pub filter: Filter,
     pub port: u32,
     pub buffers: Buffers,
     dead_after: Duration,
-    /// How long a peer that refuses connections is tried again.
+    /// Time during which a peer that refuses connections is tried again.
     pub refused_for: Duration,
     pub megabits: u32,
     /// Maximum size of this process's address record in bytes; addresses that do not fit are left out.
@@ -153,7 +153,7 @@ pub(super) struct Settings {
 
 impl Settings {
     pub fn read(params: &Params) -> Result<Settings, ParamError> {
-        // A frame's length has 32 bits, and a receiver allocates a whole frame.
+        // The length field of a frame has 32 bits, and a receiver allocates memory for a whole frame.
         let max_send = params.get(&MAX_SEND_SIZE)?.clamp(1 << 10, 1 << 30);
         Ok(Settings {
             limits: Limits {
@@ -174,13 +174,13 @@ impl Settings {
         })
     }
 
-    /// Returns the number of links of this process, with these addresses, in a job of `size` processes.
+    /// Returns the number of links of this process if it has the addresses `addresses`, in a job of `size` processes.
     pub fn links_for(&self, addresses: &[Local], size: u32) -> u32 {
         if self.links > 0 {
             return self.links;
         }
         let networks = address::interfaces(addresses).clamp(1, MOST_NETWORKS) as u32;
-        // Connections to all processes must leave most descriptors to the program.
+        // The connections to all processes may use at most a quarter of the file descriptors; the rest are for the program.
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) / 4;
         let for_each = descriptors / u64::from(size.max(1));
         networks
@@ -188,7 +188,7 @@ impl Settings {
             .max(1)
     }
 
-    /// Returns the port of a link; 0 lets the system choose.
+    /// Returns the listening port of a link; 0 means that the system chooses.
     pub fn port(&self, link: u32) -> u16 {
         match self.port {
             0 => 0,
@@ -200,15 +200,15 @@ impl Settings {
     pub fn prepare(&self, met: &Met) -> Result<(), Errno> {
         let socket = &met.socket;
         if met.is_inside {
-            // A system without it keeps its default, which works as well.
+            // If the system lacks this algorithm, its default remains, which also works.
             let _ = sockopt::set_tcp_congestion(socket, PLAIN);
         }
-        // A message is complete when it is sent; Nagle's algorithm would only delay it (RFC 896).
+        // A message is complete when it is written, so Nagle's algorithm (RFC 896) would only delay it.
         sockopt::set_tcp_nodelay(socket, true)?;
         if self.dead_after.is_zero() {
             return Ok(());
         }
-        // Probes an idle connection, so that a process that only receives notices the loss of a machine (RFC 9293, 3.8.4; RFC 5482).
+        // Enables probes of an idle connection, so that a process that only receives detects the loss of a machine (RFC 9293, 3.8.4; RFC 5482).
         let probe = (self.dead_after / 4).max(Duration::from_secs(1));
         sockopt::set_socket_keepalive(socket, true)?;
         sockopt::set_tcp_keepidle(socket, probe)?;

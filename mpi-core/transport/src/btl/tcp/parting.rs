@@ -1,9 +1,9 @@
-//! Connections in orderly shutdown. Each direction of a connection ends by its own disconnect message.
+//! Orderly shutdown of connections. Each direction of a connection ends with its own disconnect message.
 //!
-//! This process flushes its queue and sends a disconnect message; it delivers what the peer sends until the peer's disconnect message has arrived. Then the connection is closed.
+//! This process writes its queue and a disconnect message. It delivers the peer's messages until the peer's disconnect message has arrived. Then the connection is closed.
 //! A disconnect message ends one direction of one connection and does not affect other connections between the same two processes.
-//! Two processes that disconnect and connect again use a new connection, while the old one stays here until the slower of them has sent its disconnect message.
-//! Everything that arrives on the old connection is delivered before anything of the new one, so messages keep their order.
+//! Two processes that disconnect and connect again use a new connection. The old one remains in the list `parting` until the slower process has sent its disconnect message.
+//! All messages of the old connection are delivered before those of the new one, so messages keep their order.
 
 use super::frame::{Frame, Kind};
 use super::incoming::{End, Incoming};
@@ -21,7 +21,7 @@ pub(super) struct Parting {
     proc: ProcId,
     met: Met,
     outgoing: Outgoing,
-    /// The reader; `None` once the other end's disconnect message has arrived.
+    /// The receiver; `None` after the peer's disconnect message has arrived.
     incoming: Option<Incoming>,
     has_said: bool,
 }
@@ -31,12 +31,12 @@ impl Parting {
         self.proc
     }
 
-    /// Returns true if accepted frames are still being sent.
+    /// Returns true if queued bytes are still to be written.
     pub(super) fn is_on_its_way(&self) -> bool {
         self.outgoing.is_on_its_way()
     }
 
-    /// Delivers what has arrived; returns the number of messages, and true if the connection is broken.
+    /// Delivers the messages that have arrived. Returns their number, and true if the connection is broken.
     fn receive(&mut self, sink: &dyn Sink) -> (usize, bool) {
         let Some(reader) = &mut self.incoming else {
             return (0, false);
@@ -49,7 +49,7 @@ impl Parting {
         (turn.delivered, is_broken)
     }
 
-    /// Writes the queue and then the disconnect message; returns true if the connection is broken.
+    /// Writes the queue and then the disconnect message. Returns true if the connection is broken.
     fn send(&mut self) -> bool {
         let socket = self.met.socket.as_fd();
         if self.is_on_its_way() && self.outgoing.flush(socket).is_err() {
@@ -62,12 +62,12 @@ impl Parting {
         false
     }
 
-    /// Returns true if both ends have sent their disconnect message.
+    /// Returns true if both processes have sent their disconnect message.
     fn is_over(&self) -> bool {
         self.has_said && self.incoming.is_none()
     }
 
-    /// Registers the socket with epoll for what remains to be read or written.
+    /// Registers the socket with epoll for reading and writing, if this is still necessary.
     fn watch(&self, epoll: &impl AsFd) {
         let mut events = epoll::EventFlags::empty();
         events.set(epoll::EventFlags::IN, self.incoming.is_some());
@@ -80,7 +80,7 @@ impl Parting {
     }
 }
 
-/// Sends the disconnect message after everything else. If a lent frame is incomplete there is no disconnect message, so the other end detects that data are missing.
+/// Sends the disconnect message after all other data. If a lent frame is incomplete, no disconnect message is sent, so the peer detects that data are missing.
 fn say_goodbye(met: &Met, outgoing: &mut Outgoing) {
     let goodbye = Frame {
         kind: Kind::Goodbye,
@@ -96,14 +96,14 @@ fn say_goodbye(met: &Met, outgoing: &mut Outgoing) {
 }
 
 impl Tcp {
-    /// Starts the shutdown of the connection to a peer; the next message to it makes a new connection.
+    /// Starts the shutdown of the connection to a peer. The next message to the peer establishes a new connection.
     #[cold]
     pub(super) fn set_aside(&self, peer: &Peer) {
         self.ask_for_room(peer, false);
         self.up.borrow_mut().retain(|&proc| proc != peer.proc());
         let (outgoing, incoming) = (peer.outgoing.take(), peer.incoming.take());
         let met = peer.socket.take();
-        // The connection itself stays open, so [`Names`](crate::btl::Names) is not notified.
+        // The old connection is not closed yet, so [`Names`](crate::btl::Names) is not notified.
         peer.fate.set(Fate::Fresh);
         peer.has_spoken.set(false);
         peer.is_second.set(false);
@@ -125,22 +125,22 @@ impl Tcp {
         self.parting.borrow_mut().push(parting);
     }
 
-    /// Returns true if messages may still arrive on a closing connection to a process.
+    /// Returns true if a connection to the process that is being closed may still deliver messages.
     pub(super) fn is_still_read(&self, proc: ProcId) -> bool {
         let parting = self.parting.borrow();
         let of_proc = |one: &Parting| one.proc == proc && one.incoming.is_some();
         parting.iter().any(of_proc)
     }
 
-    /// Makes progress on all closing connections.
+    /// Reads and writes all connections that are being closed. Returns the number of messages delivered.
     #[cold]
     pub(super) fn progress_parting(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
-        // The sink may send, and so may add to the list.
+        // The sink may send messages and thereby add connections to the list.
         let mut all = self.parting.take();
         let mut open: Vec<ProcId> = Vec::new();
         all.retain_mut(|parting| {
-            // Of two connections to one process the older one is read to its end first.
+            // If there are two old connections to a process, the older one is first read to its end.
             let (came, broken) = match open.contains(&parting.proc) {
                 true => (0, false),
                 false => parting.receive(sink),
@@ -162,8 +162,8 @@ impl Tcp {
         delivered
     }
 
-    /// Disconnects from a peer until a communicator contains it again. A connection on which this process has sent nothing is left open:
-    /// the peer may have made it for its next requests.
+    /// Disconnects from a peer until a communicator contains the peer again. A connection on which this process has sent nothing is left open,
+    /// because the peer may have established it for its next messages.
     pub(super) fn begin_disconnect(&self, proc: ProcId) {
         let Some(peer) = self.peers.known(proc) else {
             return;
@@ -179,7 +179,7 @@ impl Tcp {
         }
     }
 
-    /// Returns true if there are peers to disconnect from that are connected by now.
+    /// Returns true if a peer from which this process must disconnect is connected now.
     pub(super) fn has_to_part(&self) -> bool {
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
         let leaving = self.leaving.borrow();
@@ -188,14 +188,14 @@ impl Tcp {
             .any(|&proc| self.peers.known(proc).is_some_and(is_up))
     }
 
-    /// Disconnects from the listed peers that are connected by now.
+    /// Disconnects from those peers in `leaving` that are connected now.
     #[cold]
     pub(super) fn part_from_all(&self) {
         self.leaving.borrow_mut().retain(|&proc| {
             let Some(peer) = self.peers.known(proc) else {
                 return false;
             };
-            // A communicator may contain it again.
+            // A communicator may contain the peer again.
             if !self.names.is_unused(proc) {
                 return false;
             }

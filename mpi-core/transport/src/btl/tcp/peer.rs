@@ -1,4 +1,4 @@
-//! Peer state: the connection to one process.
+//! The state of a peer and of the connection to it.
 
 use super::address_record::AddressRecord;
 use super::incoming::Incoming;
@@ -8,25 +8,25 @@ use crate::btl::ProcId;
 use crate::btl::peers::Place;
 use std::cell::{Cell, RefCell};
 
-/// The state of one peer.
+/// The state of one peer and of the connection to it.
 pub(super) struct Peer {
     proc: Cell<ProcId>,
     pub fate: Cell<Fate>,
-    /// True if the peer has been connected at least once, so no firewall refuses connections between the two machines.
+    /// True if the peer has been connected at least once. Then no firewall prevents connections between the two machines.
     pub was_up: Cell<bool>,
-    /// The peer's address record, once it has been read.
+    /// The peer's address record; `None` until it has been read.
     pub card: RefCell<Option<AddressRecord>>,
     pub socket: RefCell<Option<Met>>,
     pub megabits: Cell<u32>,
-    /// The network of the last connection.
+    /// The network of the latest connection.
     pub network: RefCell<Option<String>>,
     pub outgoing: RefCell<Outgoing>,
     pub incoming: RefCell<Option<Incoming>>,
-    /// True if the socket is registered for EPOLLOUT.
+    /// True if the socket is registered for EPOLLOUT, because it was full.
     pub stuck: Cell<bool>,
-    /// True if an older connection to the peer is still closing; its messages are delivered first.
+    /// True if an older connection to the peer is still being closed; its messages must be delivered first.
     pub is_second: Cell<bool>,
-    /// True if this process has sent, or queued, something on the current connection.
+    /// True if this process has written or queued a frame on the present connection.
     pub has_spoken: Cell<bool>,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Fate {
 }
 
 impl Fate {
-    /// Returns true if there is a connection, or one is being made.
+    /// Returns true if a connection is established or being established.
     pub fn is_linked(self) -> bool {
         matches!(self, Fate::Calling | Fate::Up)
     }
@@ -80,7 +80,7 @@ impl Place for Peer {
 }
 
 impl Peer {
-    /// Drops the connection; the next message makes a new one.
+    /// Discards the connection; the next message establishes a new one.
     pub fn reset(&self) {
         self.fate.set(Fate::Fresh);
         self.is_second.set(false);

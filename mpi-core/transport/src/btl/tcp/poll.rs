@@ -1,4 +1,4 @@
-//! Progress of established connections: reads, queued writes, and closing.
+//! Progress of established connections: reading, writing of queues, and closing.
 
 use super::incoming::{End, Turn};
 use super::peer::{Fate, Peer};
@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::AsFd;
 
 impl Tcp {
-    /// Polls all connections once.
+    /// Polls all connections. Returns the number of messages delivered.
     #[inline]
     pub(super) fn look(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
@@ -44,7 +44,7 @@ impl Tcp {
         delivered
     }
 
-    /// Polls epoll and handles its events.
+    /// Polls epoll and handles its events. Returns the number of messages delivered.
     #[cold]
     pub(super) fn poll(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);
@@ -85,19 +85,19 @@ impl Tcp {
         delivered
     }
 
-    /// Writes the queue of a peer, and requests EPOLLOUT if the socket is full.
+    /// Writes the queue of a peer, and registers for EPOLLOUT if the socket is full.
     #[cold]
     pub(super) fn flush(&self, peer: &Peer) {
         let met = peer.socket.borrow();
         let (Some(met), Ok(mut outgoing)) = (&*met, peer.outgoing.try_borrow_mut()) else {
             return;
         };
-        // The error of a failed write is not reported here: data that the peer sent before must still be read, and reading reports the error.
+        // The error of a failed write is ignored: data that the peer has sent earlier must still be read, and the end of reading reports the loss.
         let _ = outgoing.flush(met.socket.as_fd());
         self.ask_for_room(peer, outgoing.is_stuck());
     }
 
-    /// Registers a socket for EPOLLOUT if, and only if, its queue waits for space.
+    /// Registers a socket for EPOLLOUT if `stuck` is true, otherwise only for reading.
     pub(super) fn ask_for_room(&self, peer: &Peer, stuck: bool) {
         if peer.stuck.get() == stuck {
             return;
@@ -116,7 +116,7 @@ impl Tcp {
         }
     }
 
-    /// Reads from one peer.
+    /// Reads from one peer. Returns the number of messages delivered.
     #[inline]
     fn receive(&self, peer: &Peer, sink: &dyn Sink) -> usize {
         if peer.is_second.get() {
@@ -141,7 +141,7 @@ impl Tcp {
         delivered
     }
 
-    /// Ends a connection; the socket is closed later, when no function on the stack borrows it.
+    /// Ends a connection. The socket is closed later, when no active function borrows it.
     #[cold]
     fn part(&self, peer: &Peer, met: &Met, end: End, sink: &dyn Sink) {
         self.up.borrow_mut().retain(|&proc| proc != peer.proc());
@@ -161,7 +161,7 @@ impl Tcp {
         self.lose(peer, &format!("({}) was lost: {why}", met.ends), sink);
     }
 
-    /// Closes ended connections. A peer that sent a disconnect message gets this process's disconnect message and may be connected to again.
+    /// Closes ended connections. A peer that has sent a disconnect message receives this process's disconnect message and can be connected again.
     #[cold]
     pub(super) fn close_ended(&self) {
         for proc in self.ended.take() {

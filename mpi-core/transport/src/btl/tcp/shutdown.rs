@@ -1,4 +1,4 @@
-//! Shutdown of a process: flush everything, send a disconnect message, then wait for the peers' disconnect messages.
+//! Shutdown of the transport `tcp`: writes all queues, sends disconnect messages, then waits for the peers' disconnect messages.
 
 use super::parting::Parting;
 use super::peer::Fate;
@@ -7,7 +7,7 @@ use crate::btl::{Am, Connections, Header, ProcId, Sink};
 use std::time::{Duration, Instant};
 
 impl Tcp {
-    /// Makes progress and discards what arrives while `something` returns true, for at most [`SHUTDOWN`].
+    /// Polls and discards arriving messages while `something` returns true, for at most [`SHUTDOWN`].
     pub(super) fn wait_while(&self, something: impl Fn() -> bool) {
         let deadline = Instant::now() + SHUTDOWN;
         let mut nap = Duration::from_micros(10);
@@ -19,7 +19,7 @@ impl Tcp {
         }
     }
 
-    /// Returns true if accepted frames are still being sent.
+    /// Returns true if queued bytes are still to be written to any peer.
     pub(super) fn is_sending(&self) -> bool {
         let mut peers = self.peers.iter();
         peers.any(|peer| {
@@ -28,7 +28,7 @@ impl Tcp {
         }) || self.parting.borrow().iter().any(Parting::is_on_its_way)
     }
 
-    /// Flushes all queues, then starts the shutdown of every connection.
+    /// Writes all queues, then starts the shutdown of every connection.
     pub(super) fn send_goodbye(&self) {
         Connections::flush(self);
         for peer in self.peers.iter() {
@@ -39,7 +39,7 @@ impl Tcp {
     }
 }
 
-/// A sink that discards what arrives during shutdown.
+/// A sink that discards messages that arrive during the shutdown.
 struct Discard;
 
 impl Sink for Discard {

@@ -1,4 +1,4 @@
-//! Tests of TCP only: authentication of callers, the race of addresses, and loss of a peer.
+//! Tests of the transport `tcp`: authentication of callers, the race of addresses, and the loss of a peer.
 
 use super::address::Candidate;
 use super::*;
@@ -11,7 +11,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::Instant;
 
-/// The transports of a job whose processes share no memory.
+/// Opens the transports of a job whose processes share no memory.
 fn job(modex: &TestModex, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
     let params = cramped(pairs);
     let settings = Settings::read(&params).unwrap();
@@ -36,7 +36,7 @@ fn job(modex: &TestModex, size: u32, pairs: &[(&str, &str)]) -> Vec<Tcp> {
         .collect()
 }
 
-/// The higher rank sends, so that the order of the pair is not that of the ranks.
+/// Opens a job in reverse order of ranks, so the higher rank is the sender and indices differ from ranks.
 fn net(size: u32, pairs: &[(&str, &str)]) -> Net {
     let btls = job(&TestModex::default(), size, pairs);
     Net {
@@ -64,7 +64,7 @@ mod with_long_pieces {
     ));
 }
 
-/// Polls until `done`, for a bounded time.
+/// Calls `done` until it returns true. Fails the test after 20 seconds.
 #[track_caller]
 fn until(what: &str, mut done: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(20);
@@ -74,7 +74,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Sends one message each way between two transports that may have to connect first.
+/// Sends one message in each direction between two transports, which connect first if necessary.
 fn talk(a: &Tcp, b: &Tcp) {
     for (from, to) in [(a, b), (b, a)] {
         let sink = Keep::default();
@@ -125,7 +125,7 @@ fn more_peers_than_are_read_directly_all_talk_at_once() {
     });
 }
 
-/// Reads until the other end hangs up; returns what it sent.
+/// Reads until the listener closes the connection. Returns the bytes that it has sent.
 fn all_that_is_said(mut stream: TcpStream, listener: &Tcp) -> Vec<u8> {
     stream.set_nonblocking(true).unwrap();
     let mut said = Vec::new();
@@ -169,7 +169,7 @@ fn a_stranger_is_told_nothing() {
             .to_vec(),
         vec![0xff; 1000],
         wrong_key.to_vec(),
-        // Invalid even with the key: another addressee, a rank that does not exist, another link, this process itself.
+        // These hellos have a valid MAC, but another addressee, a rank that does not exist, another link, or the listener itself as the sender.
         wrong(|h| h.to = 0).to_vec(),
         wrong(|h| h.from = 2).to_vec(),
         wrong(|h| h.link = 1).to_vec(),
@@ -213,7 +213,7 @@ proptest! {
     ) {
         let all = job(&TestModex::default(), 2, &[]);
         for (mut speech, true_bytes) in speeches {
-            // Input that begins like a hello reaches more of the code.
+            // Input that begins like a hello covers more of the code.
             let like_ours = speech.iter_mut().zip(b"PORTCLS1").take(true_bytes);
             like_ours.for_each(|(byte, ours)| *byte = *ours);
             let mut stranger = dial(&all[1]);
@@ -264,7 +264,7 @@ fn a_flood_of_replayed_hellos_keeps_no_peer_out() {
 fn a_flood_of_silent_connections_keeps_no_peer_out() {
     let all = job(&TestModex::default(), 2, &[]);
     let mut strangers: Vec<_> = (0..300).map(|_| dial(&all[1])).collect();
-    // Some send half of a hello.
+    // Every third connection sends a part of a hello.
     for stranger in strangers.iter_mut().step_by(3) {
         stranger.write_all(b"PORTCLS1").unwrap();
     }
@@ -278,7 +278,7 @@ fn addresses_that_lead_nowhere_or_to_somebody_else_lose_the_race() {
     let modex = TestModex::default();
     let all = job(&modex, 2, &[]);
     let real = SocketAddr::from(([127, 0, 0, 1], all[1].ours.port));
-    // One accepts and is silent, one accepts and sends garbage, one refuses, one drops packets (TEST-NET-1, RFC 5737).
+    // One address accepts and sends nothing, one accepts and sends garbage, one refuses, and one drops packets (TEST-NET-1, RFC 5737).
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let loud = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0")
@@ -325,7 +325,7 @@ fn what_does_not_leave_the_machine_is_not_paced() {
     }
 }
 
-/// Records the error texts about lost peers.
+/// A sink that records the error texts about lost peers.
 #[derive(Default)]
 struct Obituaries(RefCell<Vec<(ProcId, String)>>);
 
@@ -353,7 +353,7 @@ fn sentence(of: &Tcp) -> String {
 fn a_peer_that_dies_is_named_with_both_ends() {
     let all = job(&TestModex::default(), 2, &[]);
     talk(&all[0], &all[1]);
-    // The effect of a kill on a process's sockets.
+    // `cut` has the same effect on the sockets as killing the process.
     let ends = |of: &Tcp, peer| {
         of.peer(peer)
             .unwrap()
@@ -453,7 +453,7 @@ fn a_peer_that_leaves_in_order_loses_nothing_and_is_not_lost() {
     let stayer = all.pop().unwrap();
     std::thread::scope(|s| {
         s.spawn(move || {
-            // More than the socket buffers hold, so that some of it is still queued at the end.
+            // More data than the socket buffers can hold, so some are still queued at the end.
             let to = endpoint(&leaver, 0);
             let mut sent = 0;
             until("room", || {

@@ -1,14 +1,14 @@
-//! The part of UCX's C interface that this transport uses: functions, and the offsets and bits of structures.
+//! The part of UCX's C interface that this transport uses: functions, and the offsets and flags of structures.
 //!
-//! Checked against the headers of UCX 1.13 and 1.21: offsets and values are the same in both, and structures have only grown at their ends.
-//! Each structure begins with a mask of the fields that are set.
+//! The headers of UCX 1.13 and 1.21 were compared: offsets and values are equal, and new fields are only at the ends of structures.
+//! Each structure begins with a mask of the fields that are in use.
 
 #![allow(unsafe_code)]
 
 use super::super::fabric::layout::Block;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-/// `ucs_status_t`, an enumeration of one byte.
+/// The C type `ucs_status_t`, an enumeration of one byte.
 pub type Status = i8;
 pub type Pointer = *mut c_void;
 
@@ -18,10 +18,10 @@ pub const NO_RESOURCE: Status = -2;
 pub const NO_MEMORY: Status = -4;
 pub const UNREACHABLE: Status = -6;
 pub const BUSY: Status = -15;
-/// The last error; a pointer value from this one to -1 is a status.
+/// The lowest error code. A pointer whose value is from this code to -1 is a status.
 pub const LAST: isize = -100;
 
-/// The callback of an active message: argument, header and its length, data and their length, parameters.
+/// The type of the callback for an active message. Arguments: user argument, header and its length, data and their length, parameters.
 pub type OnMessage = unsafe extern "C" fn(
     Pointer,
     *const c_void,
@@ -30,21 +30,21 @@ pub type OnMessage = unsafe extern "C" fn(
     usize,
     *const ReceiveParameters,
 ) -> Status;
-/// The callback at the end of a send: request, status, user data.
+/// The type of the callback at the end of a send. Arguments: request, status, user data.
 pub type OnSent = unsafe extern "C" fn(Pointer, Status, Pointer);
-/// The callback of a failed endpoint: argument, endpoint, status.
+/// The type of the callback for a failed endpoint. Arguments: user argument, endpoint, status.
 pub type OnError = unsafe extern "C" fn(Pointer, Pointer, Status);
 
-/// `ucp_am_recv_param_t`.
+/// The C structure `ucp_am_recv_param_t`.
 #[repr(C)]
 pub struct ReceiveParameters {
     pub attributes: u64,
     pub reply: Pointer,
 }
 
-/// The data stay valid until they are released, if the callback returns [`IN_PROGRESS`].
+/// Flag: if the callback returns [`IN_PROGRESS`], the data remain valid until they are released.
 pub const MAY_KEEP: u64 = 1 << 16;
-/// The data have not arrived; the receiver must fetch them.
+/// Flag: the data have not arrived, and the receiver must fetch them.
 pub const RENDEZVOUS: u64 = 1 << 17;
 
 crate::functions! {
@@ -75,7 +75,7 @@ crate::functions! {
 }
 
 crate::functions! {
-    /// The functions of `libucp.so.0` for registered memory; without one of them long messages are sent in fragments.
+    /// The functions of `libucp.so.0` for registered memory. If one is missing, long messages are sent in fragments.
     MemoryFunctions {
         ucp_mem_map: fn(Pointer, *const c_void, *mut Pointer) -> Status;
         ucp_mem_unmap: fn(Pointer, Pointer) -> Status;
@@ -90,16 +90,16 @@ crate::functions! {
 }
 
 crate::functions! {
-    /// The function of `libucs.so.0` that is used.
+    /// The function of `libucs.so.0` that returns error texts.
     Texts {
         ucs_status_string: fn(Status) -> *const c_char;
     }
 }
 
-/// The oldest interface with all of these functions: major and minor number.
+/// The oldest version of the interface that has all of these functions: major and minor number.
 pub const VERSION: (c_uint, c_uint) = (1, 11);
 
-/// `ucp_params_t` (88 bytes): active messages and wake-up, with `reads` also remote memory access, and an estimate of the number of endpoints.
+/// Returns the structure `ucp_params_t` (88 bytes): the features active messages and wake-up, also remote memory access if `reads` is true, and the estimated number of endpoints.
 pub fn context(endpoints: u32, reads: bool) -> Block<32> {
     const FEATURES: u64 = 1;
     const ESTIMATE: u64 = 1 << 6;
@@ -113,7 +113,7 @@ pub fn context(endpoints: u32, reads: bool) -> Block<32> {
         .with64(56, endpoints.into())
 }
 
-/// `ucp_worker_params_t` (208 bytes): one thread at a time, which may be another each time.
+/// Returns the structure `ucp_worker_params_t` (208 bytes): any thread may use the worker, but only one at a time.
 pub fn worker() -> Block<64> {
     const THREAD_MODE: u64 = 1;
     const SERIALIZED: u32 = 1;
@@ -122,7 +122,7 @@ pub fn worker() -> Block<64> {
         .with32(8, SERIALIZED)
 }
 
-/// `ucp_am_handler_param_t` (32 bytes).
+/// Returns the structure `ucp_am_handler_param_t` (32 bytes): the message's ID, the callback and its argument.
 pub fn handler(id: u32, callback: OnMessage, argument: *const c_void) -> Block<16> {
     const ID_CALLBACK_ARGUMENT: u64 = 1 | 1 << 2 | 1 << 3;
     Block::default()
@@ -132,9 +132,9 @@ pub fn handler(id: u32, callback: OnMessage, argument: *const c_void) -> Block<1
         .with_pointer(24, argument)
 }
 
-/// `ucp_ep_params_t` (104 bytes): a peer's address, and a callback for its failure.
+/// Returns the structure `ucp_ep_params_t` (104 bytes): a peer's address, and a callback for the peer's failure.
 ///
-/// Without `reports` UCX need not notice failures and may use transports that cannot.
+/// If `reports` is false, UCX need not detect failures, and may use transports that cannot detect them.
 pub fn endpoint(
     address: &[u8],
     reports: bool,
@@ -154,7 +154,7 @@ pub fn endpoint(
         .with_pointer(32, argument)
 }
 
-/// `ucp_request_param_t` (96 bytes) of a send: eager, so that messages keep their order, with a callback.
+/// Returns the structure `ucp_request_param_t` (96 bytes) for a send: eager, so that messages keep their order, and with a callback.
 pub fn send(callback: OnSent, argument: *const c_void) -> Block<16> {
     const CALLBACK: u32 = 1 << 1;
     const USER_DATA: u32 = 1 << 2;
@@ -167,7 +167,7 @@ pub fn send(callback: OnSent, argument: *const c_void) -> Block<16> {
         .with_pointer(32, argument)
 }
 
-/// `ucp_mem_map_params_t` (56 bytes): an address and a length.
+/// Returns the structure `ucp_mem_map_params_t` (56 bytes): an address and a length.
 pub fn memory(address: u64, len: u64) -> Block<16> {
     const ADDRESS_LENGTH: u64 = 1 | 1 << 1;
     Block::default()
@@ -176,7 +176,7 @@ pub fn memory(address: u64, len: u64) -> Block<16> {
         .with64(16, len)
 }
 
-/// `ucp_request_param_t` of an operation on registered memory, with a callback.
+/// Returns the structure `ucp_request_param_t` for an operation on registered memory, with a callback.
 pub fn operation(callback: OnSent, argument: *const c_void) -> Block<16> {
     const CALLBACK: u32 = 1 << 1;
     const USER_DATA: u32 = 1 << 2;
@@ -186,7 +186,7 @@ pub fn operation(callback: OnSent, argument: *const c_void) -> Block<16> {
         .with_pointer(32, argument)
 }
 
-/// `ucp_request_param_t` of the end of an endpoint.
+/// Returns the structure `ucp_request_param_t` for closing an endpoint.
 pub fn close(at_once: bool) -> Block<16> {
     const FLAGS: u32 = 1 << 4;
     const FORCE: u32 = 1;
@@ -195,12 +195,12 @@ pub fn close(at_once: bool) -> Block<16> {
         .with32(4, if at_once { FORCE } else { 0 })
 }
 
-/// `ucp_request_param_t` without any field.
+/// Returns the structure `ucp_request_param_t` without any field set.
 pub fn plain() -> Block<16> {
     Block::default()
 }
 
-/// Returns the status that a pointer encodes, if it is one: null is success, the last hundred addresses are errors.
+/// Returns the status that a pointer encodes (null is success, -100 to -1 are error codes); `None` for a valid pointer.
 pub fn status_of(pointer: Pointer) -> Option<Status> {
     match pointer.addr() as isize {
         0 => Some(OK),

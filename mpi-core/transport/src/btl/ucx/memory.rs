@@ -1,7 +1,7 @@
-//! Registered memory of UCX, and operations on registered memory of peers.
+//! Remote memory access by UCX: registered memory of this process, and operations on registered memory of peers.
 //!
-//! A key consists of the address of the memory and UCX's packed key.
-//! A key is used only if its message has this job's key.
+//! The key that peers receive consists of the address of the memory and UCX's packed key.
+//! A received key is used only if its message contains the right key of the fabric, and therefore belongs to this job.
 
 #![allow(unsafe_code)]
 
@@ -14,20 +14,20 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-/// Longest packed key.
+/// Maximum length of a packed key in bytes.
 const LONGEST_KEY: usize = 512;
 
-/// The memory of this process that is registered with a context.
+/// The registrations of this process's memory in a UCX context.
 pub(super) struct RegisteredMemory {
     ucp: MemoryFunctions,
     context: Pointer,
     last: Cell<u64>,
-    /// The handles, by number.
+    /// UCX's handles of the registrations, by ID.
     known: RefCell<HashMap<u64, Pointer>>,
 }
 
 impl RegisteredMemory {
-    /// Creates the table for a context that outlives this value and was made with the feature of remote memory access.
+    /// Creates an empty table for a context that outlives this value and was created with the feature for remote memory access.
     pub fn of(ucp: MemoryFunctions, context: Pointer) -> RegisteredMemory {
         RegisteredMemory {
             ucp,
@@ -37,14 +37,14 @@ impl RegisteredMemory {
         }
     }
 
-    /// Registers memory; returns its number and key.
+    /// Registers memory. Returns the registration's ID and key; `None` if that is impossible.
     ///
     /// # Safety
-    /// The memory is not freed before [`RegisteredMemory::unregister`].
+    /// The memory must not be freed before [`RegisteredMemory::unregister`].
     pub unsafe fn register(&self, region: Region) -> Option<Exposed> {
         let parameters = abi::memory(region.address, region.len);
         let mut handle = null_mut();
-        // SAFETY: a valid context; the parameters are a longer block than the structure, and the caller promises that the memory stays.
+        // SAFETY: the context is valid; the parameter block is longer than the structure, and the caller guarantees that the memory remains valid.
         let status =
             unsafe { (self.ucp.ucp_mem_map)(self.context, parameters.pointer(), &raw mut handle) };
         if status != abi::OK || handle.is_null() {
@@ -62,16 +62,16 @@ impl RegisteredMemory {
         Some(Exposed { number, key })
     }
 
-    /// Returns UCX's key of registered memory.
+    /// Returns UCX's packed key for a registration; `None` if it is too long.
     fn packed(&self, handle: Pointer) -> Option<Vec<u8>> {
         let (mut bytes, mut len) = (null_mut(), 0);
-        // SAFETY: a valid context and handle; the call writes a pointer to `len` bytes, which are copied and released.
+        // SAFETY: context and handle are valid; the call writes a pointer to `len` bytes, which are copied and released below.
         let status =
             unsafe { (self.ucp.ucp_rkey_pack)(self.context, handle, &raw mut bytes, &raw mut len) };
         if status != abi::OK || bytes.is_null() {
             return None;
         }
-        // SAFETY: as the call has succeeded, `bytes` has `len` bytes until it is released, once, here.
+        // SAFETY: the call has succeeded, so `bytes` points to `len` bytes until it is released, once, here.
         let packed = unsafe {
             let packed = std::slice::from_raw_parts(bytes.cast::<u8>(), len).to_vec();
             (self.ucp.ucp_rkey_buffer_release)(bytes);
@@ -80,25 +80,25 @@ impl RegisteredMemory {
         (packed.len() <= LONGEST_KEY).then_some(packed)
     }
 
-    /// Ends a registration.
+    /// Ends the registration with the ID `number`.
     pub fn unregister(&self, number: u64) {
         if let Some(handle) = self.known.borrow_mut().remove(&number) {
-            // SAFETY: the handle has just left the table, so it is unmapped once.
+            // SAFETY: the handle was removed from the table, so it is unmapped only once.
             unsafe { (self.ucp.ucp_mem_unmap)(self.context, handle) };
         }
     }
 
-    /// Ends all registrations; called before the context is cleaned up.
+    /// Ends all registrations. Called before the context is cleaned up.
     pub fn unregister_all(&self) {
         let all: Vec<u64> = self.known.borrow().keys().copied().collect();
         all.into_iter().for_each(|number| self.unregister(number));
     }
 
-    /// Starts an operation over an endpoint.
-    /// Returns true if the operation has ended; otherwise `shared` records its end.
+    /// Starts an operation on the memory of an endpoint's peer.
+    /// Returns true if the operation has ended; otherwise its end will be recorded in `shared`.
     ///
     /// # Safety
-    /// The endpoint is valid, and the local memory is as [`Memory::start`](crate::btl::fabric::port::Memory::start) requires.
+    /// The endpoint must be valid, and the local memory must be as [`Memory::start`](crate::btl::fabric::port::Memory::start) requires.
     pub unsafe fn start(
         &self,
         endpoint: Pointer,
@@ -106,7 +106,7 @@ impl RegisteredMemory {
         operation: Operation<'_>,
         number: u64,
     ) -> Result<bool, GetError> {
-        // SAFETY: the caller promises a valid endpoint.
+        // SAFETY: the caller guarantees a valid endpoint.
         let (key, remote) = unsafe { self.opened(endpoint, &operation) }?;
         let note = Note {
             shared,
@@ -118,8 +118,8 @@ impl RegisteredMemory {
         let parameters = parameters.pointer();
         let at =
             |local: Region| std::ptr::with_exposed_provenance_mut::<c_void>(local.address as usize);
-        // SAFETY: the caller promises a valid endpoint, and memory that stays as it is needed; the key belongs to this endpoint;
-        // `note` is freed below if the operation has ended within the call, else by `on_end`.
+        // SAFETY: the caller guarantees a valid endpoint and valid local memory; the key was unpacked for this endpoint;
+        // `note` is freed below if the operation has ended during the call, otherwise by `on_end`.
         let request = unsafe {
             match operation {
                 Operation::Read(Span { local, .. }) => {
@@ -136,16 +136,16 @@ impl RegisteredMemory {
         let Some(status) = abi::status_of(request) else {
             return Ok(false);
         };
-        // SAFETY: the operation has ended within the call, and then UCX does not call `on_end`.
+        // SAFETY: the operation has ended during the call, so UCX does not call `on_end`.
         drop(unsafe { Box::from_raw(note) });
         self.forget_key(key);
         failed(status).map(|()| true)
     }
 
-    /// Unpacks the key of an operation for this endpoint; returns UCX's key and the address in the peer's memory, or null for a flush.
+    /// Unpacks the key of an operation for this endpoint. Returns UCX's key and the address in the peer's memory; both are zero for a flush.
     ///
     /// # Safety
-    /// The endpoint is valid.
+    /// The endpoint must be valid.
     unsafe fn opened(
         &self,
         endpoint: Pointer,
@@ -162,7 +162,7 @@ impl RegisteredMemory {
             return Err(GetError::BadAddress);
         }
         let mut key = null_mut();
-        // SAFETY: the caller promises a valid endpoint; the peer has packed this key, since the message that brought it has this job's key.
+        // SAFETY: the caller guarantees a valid endpoint. The peer has packed this key, because the message that contained it also contained the right key of the fabric.
         let status = unsafe {
             (self.ucp.ucp_ep_rkey_unpack)(endpoint, packed.as_ptr().cast(), &raw mut key)
         };
@@ -170,17 +170,17 @@ impl RegisteredMemory {
         Ok((key, u64::from_le_bytes(*base).wrapping_add(span.offset)))
     }
 
-    /// Frees the key of an ended operation, if the operation has a key;
-    /// must not be called within a callback of UCX.
+    /// Frees the key of an ended operation if it is not null.
+    /// Must not be called in a callback of UCX.
     pub fn forget_key(&self, key: Pointer) {
         if !key.is_null() {
-            // SAFETY: a key that `ucp_ep_rkey_unpack` has made and whose operation has ended; each operation frees its own key once.
+            // SAFETY: `ucp_ep_rkey_unpack` has created the key, and its operation has ended; each operation frees its own key once.
             unsafe { (self.ucp.ucp_rkey_destroy)(key) };
         }
     }
 }
 
-/// Returns the error of a status, or `Ok` for success.
+/// Converts a status to a result; `Ok` means success.
 fn failed(status: Status) -> Result<(), GetError> {
     match status {
         abi::OK => Ok(()),

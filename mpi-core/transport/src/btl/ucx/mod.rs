@@ -1,8 +1,8 @@
-//! The transport over UCX: InfiniBand, RoCE, and everything else that UCX reaches.
+//! `ucx`, the transport over UCX: InfiniBand, RoCE, and all other networks that UCX supports.
 //!
-//! `libucp.so.0` is loaded only if the user names `ucx` in the parameter `btl`, or a device with an active port is in `/sys/class/infiniband`.
-//! Messages are UCX's active messages, eager so that their order is kept; [`super::fabric`] checks the order and has everything else.
-//! UCX's own variables (`UCX_TLS`, `UCX_NET_DEVICES`) have their usual effect; the few that are set here are in [`LIBRARY`].
+//! `libucp.so.0` is loaded only if the user names `ucx` in the parameter `btl`, or if `/sys/class/infiniband` contains a device with an active port.
+//! Messages are sent as UCX's active messages, eagerly so that they keep their order. [`super::fabric`] checks the order and contains all other functions.
+//! UCX's own environment variables (`UCX_TLS`, `UCX_NET_DEVICES`) have their usual effect; [`LIBRARY`] contains the variables that this transport sets.
 
 mod abi;
 mod callbacks;
@@ -24,15 +24,15 @@ static LIBRARY: Named = Named {
     package: "libucx0",
     oldest: "1.11",
     variables: &[
-        // UCX would replace the program's signal handlers.
+        // By default, UCX would replace the program's signal handlers.
         ("UCX_ERROR_SIGNALS", ""),
-        // UCX's hooks of munmap and others are for a registration cache, which is not used.
+        // UCX intercepts munmap and other functions for its registration cache, which this transport does not use.
         ("UCX_MEM_EVENTS", "n"),
         ("UCX_WARN_UNUSED_ENV_VARS", "n"),
-        // UCX would print to the program's standard output, also about errors that this transport reports or handles.
+        // By default, UCX would print to the program's standard output, even errors that this transport reports or handles.
         ("UCX_LOG_LEVEL", "fatal"),
         ("UCX_LOG_FILE", "stderr"),
-        // Blocking mode would block the process while a connection is not answered.
+        // In blocking mode, UCX would block the process until the peer accepts a connection.
         ("UCX_TCP_CONN_NB", "y"),
     ],
 };

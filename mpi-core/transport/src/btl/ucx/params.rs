@@ -1,4 +1,4 @@
-//! MCA parameters of the transport.
+//! MCA parameters of the transport `ucx`.
 
 use crate::btl::fabric::settings::{Defaults, Knobs};
 use mpi_base::param::{About, Level, Param};
@@ -7,7 +7,7 @@ pub(super) static KNOBS: Knobs = Knobs::of(
     "ucx",
     &Defaults {
         eager: "32k",
-        // UCX assembles longer messages in memory that it maps and unmaps for each.
+        // UCX assembles longer messages in memory that it maps and unmaps for each message.
         max_send: "64k",
     },
 );

@@ -1,4 +1,4 @@
-//! Tests of UCX over its transports that need no hardware; they are skipped, with a sentence, where UCX is not installed.
+//! Tests of `ucx` over UCX's transports that need no hardware. If UCX is not installed, they are skipped with a message.
 
 use super::*;
 use crate::btl::suite::{Net, cramped, endpoint, send_numbered};
@@ -8,7 +8,7 @@ use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// Opens the transports of a job of `size` processes over UCX's transports `by`; `None` if UCX is not installed.
+/// Opens the transports of a job of `size` processes over UCX's transports `by`. Returns `None` if UCX is not installed.
 fn job(size: u32, by: &str, pairs: &[(&str, &str)]) -> Option<Vec<Box<dyn Btl + Send>>> {
     job_on(&TestModex::default(), size, by, pairs)
 }
@@ -22,7 +22,7 @@ fn job_on(
     let mut params: Params = cramped(pairs);
     params.set("btl_ucx_transports", by, Source::CommandLine);
     let mut settings = params::KNOBS.read(&params).expect("they are right");
-    // Pretend that the machine has a fabric device.
+    // Sets the parameters as for a machine with a fabric device.
     settings.look_at(&["a device".into()]);
     let mut all: Vec<Box<dyn Btl + Send>> = Vec::new();
     for me in 0..size {
@@ -44,7 +44,7 @@ fn job_on(
     Some(all)
 }
 
-/// The higher rank sends.
+/// Opens a job in reverse order of ranks, so the higher rank is the sender.
 fn net(size: u32, by: &str, pairs: &[(&str, &str)]) -> Option<Net> {
     Some(Net {
         btls: job(size, by, pairs)?.into_iter().rev().collect(),
@@ -65,7 +65,7 @@ mod over_posix {
     crate::btl_suite!(long || super::net(2, "posix,self", &[("btl_ucx_max_send_size", "300k")]));
 }
 
-/// Records messages and losses.
+/// A sink that records messages and losses.
 #[derive(Default)]
 struct Watch {
     came: RefCell<Vec<u64>>,
@@ -87,7 +87,7 @@ impl Sink for Watch {
     }
 }
 
-/// Polls both ends until `done`.
+/// Polls all transports until `done` returns true. Fails the test after 30 seconds.
 #[track_caller]
 fn until(all: &[(&dyn Btl, &Watch)], done: impl Fn() -> bool) {
     let limit = Instant::now() + Duration::from_secs(30);

@@ -1,4 +1,4 @@
-//! A UCX context with one worker, and its endpoints: the port of this transport.
+//! The port of the transport `ucx`: a UCX context with one worker and its endpoints.
 
 #![allow(unsafe_code)]
 
@@ -18,12 +18,12 @@ use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
-/// The number of this library's active message in UCX.
+/// The ID of the active message in UCX that contains all frames of this library.
 const ID: c_uint = 17;
-/// How long dropping the worker waits for the end of its endpoints.
+/// Time limit for closing the endpoints when the worker is dropped.
 const CLOSING: Duration = Duration::from_secs(2);
 
-/// Time between two polls of a sleeping process, if UCX's transports have no descriptor.
+/// Time between two polls of a sleeping process if UCX's transports have no file descriptor.
 const WITHOUT_DESCRIPTOR: Duration = Duration::from_micros(100);
 
 pub struct Worker {
@@ -31,16 +31,16 @@ pub struct Worker {
     texts: Option<Texts>,
     context: Pointer,
     worker: Pointer,
-    /// Operations on registered memory; `None` if long messages are sent in fragments.
+    /// Operations on peers' registered memory; `None` if UCX lacks the functions or they are disabled.
     memory: Option<RegisteredMemory>,
     descriptor: Option<RawFd>,
     address: Vec<u8>,
     shared: ManuallyDrop<Box<Shared>>,
-    /// Indexed by process number.
+    /// The endpoints, indexed by the peer's process number.
     endpoints: RefCell<Vec<Option<Endpoint>>>,
-    /// Endpoints that are being closed.
+    /// Endpoints that are being closed, with their requests.
     closing: RefCell<Vec<Closing>>,
-    /// The request of the last flush, or null.
+    /// The request of the latest flush, or null.
     flush: Cell<Pointer>,
 }
 
@@ -54,11 +54,12 @@ struct Closing {
     _hook: Box<Hook>,
 }
 
-// SAFETY: the worker is made for use by one thread at a time (serialized), and its pointers are used through it only.
+// SAFETY: the worker is created for use by one thread at a time (serialized), and its pointers are used only through this value.
 unsafe impl Send for Worker {}
 
 impl Worker {
-    /// Loads UCX and creates a worker; `choices` are settings of UCX that are not empty.
+    /// Loads UCX and creates a worker. `choices` are names and values of UCX settings; empty values are ignored.
+    /// Also returns the name and version of UCX.
     pub fn open(
         settings: &Settings,
         endpoints: u32,
@@ -71,7 +72,7 @@ impl Worker {
         let reading = found.filter(|_| settings.reads());
         library.keep();
         let (mut major, mut minor, mut release) = (0, 0, 0);
-        // SAFETY: three numbers that the call writes.
+        // SAFETY: the pointers refer to three variables, which the call writes.
         unsafe { (ucp.ucp_get_version)(&raw mut major, &raw mut minor, &raw mut release) };
         let title = format!("UCX {major}.{minor}.{release}");
         let mut worker = Worker {
@@ -108,7 +109,7 @@ impl Worker {
         }
     }
 
-    /// Reads UCX's configuration, changes it, and initializes the context.
+    /// Reads UCX's configuration, applies `choices`, and initializes the context.
     fn init(
         &mut self,
         endpoints: u32,
@@ -116,7 +117,7 @@ impl Worker {
         choices: &[(&CStr, String)],
     ) -> Result<(), LibraryError> {
         let mut config: Pointer = null_mut();
-        // SAFETY: `ucp_config_read` accepts null for the prefix and the file; `config` is a local, and the handle in it is released below.
+        // SAFETY: `ucp_config_read` accepts null for the prefix and the file; `config` is a local variable, and the handle in it is released below.
         let status = unsafe {
             (self.ucp.ucp_config_read)(std::ptr::null(), std::ptr::null(), &raw mut config)
         };
@@ -125,7 +126,7 @@ impl Worker {
         for (name, value) in choices.iter().filter(|(_, value)| !value.is_empty()) {
             let value = CString::new(value.as_str()).unwrap_or_default();
             if status == abi::OK {
-                // SAFETY: a valid configuration and two C strings, which the call copies.
+                // SAFETY: the configuration is valid, and the call copies the two C strings.
                 status =
                     unsafe { (self.ucp.ucp_config_modify)(config, name.as_ptr(), value.as_ptr()) };
             }
@@ -137,7 +138,7 @@ impl Worker {
         if status == abi::OK {
             let parameters = abi::context(endpoints, reads);
             let (major, minor) = abi::VERSION;
-            // SAFETY: the parameters are a longer block than the structure, whose mask names two fields; `context` receives a handle.
+            // SAFETY: the parameter block is longer than the structure, and its mask contains only the set fields; `context` receives a handle.
             status = unsafe {
                 (self.ucp.ucp_init_version)(
                     major,
@@ -148,37 +149,37 @@ impl Worker {
                 )
             };
         }
-        // SAFETY: the handle of `ucp_config_read`, released once.
+        // SAFETY: `ucp_config_read` returned the handle, and it is released once.
         unsafe { (self.ucp.ucp_config_release)(config) };
         self.succeeded(doing, status)
     }
 
-    /// Creates the worker, its handler, its descriptor and its address.
+    /// Creates the worker, registers the message callback, and reads the worker's descriptor and address.
     fn create(&mut self) -> Result<(), LibraryError> {
         let parameters = abi::worker();
-        // SAFETY: a valid context, and a block that is longer than the structure; `worker` receives a handle.
+        // SAFETY: the context is valid, and the parameter block is longer than the structure; `worker` receives a handle.
         let status = unsafe {
             (self.ucp.ucp_worker_create)(self.context, parameters.pointer(), &raw mut self.worker)
         };
         self.succeeded("ucp_worker_create", status)?;
         let shared: *const Shared = &raw const **self.shared;
         let handler = abi::handler(ID, on_message, shared.cast());
-        // SAFETY: a valid worker; the argument of the callback is boxed and outlives the worker.
+        // SAFETY: the worker is valid, and the callback's argument is boxed and outlives the worker.
         let status =
             unsafe { (self.ucp.ucp_worker_set_am_recv_handler)(self.worker, handler.pointer()) };
         self.succeeded("ucp_worker_set_am_recv_handler", status)?;
         let mut descriptor = -1;
-        // SAFETY: a valid worker, and a number that the call writes.
+        // SAFETY: the worker is valid, and the pointer refers to a variable, which the call writes.
         let status = unsafe { (self.ucp.ucp_worker_get_efd)(self.worker, &raw mut descriptor) };
         self.descriptor = (status == abi::OK && descriptor >= 0).then_some(descriptor);
         let (mut address, mut len) = (null_mut(), 0);
-        // SAFETY: a valid worker; the call writes a pointer to `len` bytes, which are copied and released.
+        // SAFETY: the worker is valid; the call writes a pointer to `len` bytes, which are copied and released below.
         let status = unsafe {
             (self.ucp.ucp_worker_get_address)(self.worker, &raw mut address, &raw mut len)
         };
         self.succeeded("ucp_worker_get_address", status)?;
         if !address.is_null() {
-            // SAFETY: as the call has succeeded, `address` has `len` bytes until it is released, once, here.
+            // SAFETY: the call has succeeded, so `address` points to `len` bytes until it is released, once, here.
             unsafe {
                 self.address = std::slice::from_raw_parts(address.cast::<u8>(), len).to_vec();
                 (self.ucp.ucp_worker_release_address)(self.worker, address);
@@ -189,13 +190,13 @@ impl Worker {
 
     fn text(&self, status: Status) -> String {
         let text = match &self.texts {
-            // SAFETY: the function takes any number and returns a static string, or null.
+            // SAFETY: the function accepts any number and returns a static string, or null.
             Some(texts) => unsafe { (texts.ucs_status_string)(status) },
             None => std::ptr::null(),
         };
         match text.is_null() {
             true => format!("error {status} of UCX"),
-            // SAFETY: the string is not null, ends with a zero and is static.
+            // SAFETY: the string is not null, is zero-terminated and static.
             false => unsafe { CStr::from_ptr(text) }
                 .to_string_lossy()
                 .into_owned(),
@@ -211,20 +212,20 @@ impl Worker {
     ) -> Status {
         let argument: *const Hook = hook;
         let parameters = abi::endpoint(address, reports, on_error, argument.cast());
-        // SAFETY: a valid worker; the address is read during the call; the hook is boxed and freed after the endpoint is closed.
+        // SAFETY: the worker is valid; the address is read during the call only; the hook is boxed and freed after the endpoint is closed.
         unsafe { (self.ucp.ucp_ep_create)(self.worker, parameters.pointer(), handle) }
     }
 
-    /// Returns true, and frees the request, if it has ended.
+    /// Returns true if a request has ended, and frees the request.
     fn has_ended(&self, request: Pointer) -> bool {
         if abi::status_of(request).is_some() {
             return true;
         }
-        // SAFETY: a request that UCX has returned and that has not been freed.
+        // SAFETY: UCX has returned the request, and it has not been freed.
         if unsafe { (self.ucp.ucp_request_check_status)(request) } == abi::IN_PROGRESS {
             return false;
         }
-        // SAFETY: the request has ended and has not been freed; the caller forgets the pointer when this function returns true.
+        // SAFETY: the request has ended and has not been freed; the caller does not use the pointer after this function has returned true.
         unsafe { (self.ucp.ucp_request_free)(request) };
         true
     }
@@ -236,17 +237,17 @@ impl Worker {
             None => events.arrived(head, copied),
             Some(Held { data, len }) => {
                 // SAFETY: `on_message` sets `held` only if UCX has passed `MAY_KEEP`,
-                // so these `len` bytes stay valid until `ucp_am_data_release` below.
+                // so the `len` bytes remain valid until `ucp_am_data_release` below.
                 let kept = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
                 events.arrived(head, kept);
-                // SAFETY: the data of a callback that has returned "in progress", released once.
+                // SAFETY: the callback has returned `IN_PROGRESS` for these data, and they are released once.
                 unsafe { (self.ucp.ucp_am_data_release)(self.worker, data) };
             }
         }
         self.shared.reuse(arrival);
     }
 
-    /// Frees the keys of operations that have ended, and reports their ends.
+    /// Frees the keys of ended operations, and reports their ends.
     #[cold]
     fn end_operations(&self, events: &dyn Events) {
         for (number, status, key) in self.shared.ended.take() {
@@ -257,7 +258,7 @@ impl Worker {
         }
     }
 
-    /// Drops the requests of closed endpoints and of the flush if they have ended.
+    /// Removes the requests of closed endpoints and of the flush if these have ended.
     fn check_requests(&self) {
         if abi::status_of(self.flush.get()).is_none() && self.has_ended(self.flush.get()) {
             self.flush.set(null_mut());
@@ -279,7 +280,7 @@ impl Port for Worker {
     }
 
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
-        // UCX checks few of the lengths within an address; the card is complete and undamaged, so this is the address that the peer has published.
+        // UCX hardly checks the lengths inside an address. The card is complete and undamaged, so the address is the one that the peer has published.
         let hook = Box::new(Hook {
             shared: &raw const **self.shared,
             peer,
@@ -287,7 +288,7 @@ impl Port for Worker {
         let mut handle: Pointer = null_mut();
         let mut status = self.create_endpoint(address, true, &hook, &mut handle);
         if status == abi::UNREACHABLE {
-            // Older versions do not detect failures in shared memory; there the launcher reports deaths.
+            // Older versions of UCX cannot detect failures in shared memory. With these versions the launcher reports deaths.
             status = self.create_endpoint(address, false, &hook, &mut handle);
         }
         if status != abi::OK {
@@ -313,7 +314,7 @@ impl Port for Worker {
             return;
         };
         let parameters = abi::close(how == Close::AtOnce);
-        // SAFETY: an endpoint of this worker that is closed once.
+        // SAFETY: the endpoint belongs to this worker and is closed once.
         let request = unsafe { (self.ucp.ucp_ep_close_nbx)(handle, parameters.pointer()) };
         self.closing.borrow_mut().push(Closing {
             request,
@@ -333,8 +334,8 @@ impl Port for Worker {
         let (data, len) = (payload.as_ptr(), payload.len());
         let slot = Box::into_raw(slot);
         let parameters = abi::send(on_sent, slot.cast_const().cast());
-        // SAFETY: an endpoint of this worker; header and payload are in the slot, which is neither freed nor written before the send ends:
-        // if the call returns a status, it has ended, else `on_sent` is called.
+        // SAFETY: the endpoint belongs to this worker. Header and payload are in the buffer, which is neither freed nor written before the send ends:
+        // if the call returns a status, the send has ended; otherwise UCX calls `on_sent`.
         let request = unsafe {
             (self.ucp.ucp_am_send_nbx)(
                 endpoint.handle,
@@ -349,7 +350,7 @@ impl Port for Worker {
         let Some(status) = abi::status_of(request) else {
             return Posted::Pending;
         };
-        // SAFETY: the send has ended within the call, and then UCX does not call `on_sent`.
+        // SAFETY: the send has ended during the call, so UCX does not call `on_sent`.
         let slot = unsafe { Box::from_raw(slot) };
         match status {
             abi::OK => Posted::Done(slot),
@@ -360,7 +361,7 @@ impl Port for Worker {
 
     #[inline]
     fn progress(&self, events: &dyn Events) {
-        // SAFETY: a valid worker, and no function of UCX is on the stack, since its callbacks only take notes.
+        // SAFETY: the worker is valid, and no UCX function is active, because the callbacks only record events.
         unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
         while let Some(arrival) = self.shared.next_arrival() {
             self.deliver(arrival, events);
@@ -389,7 +390,7 @@ impl Port for Worker {
             return;
         }
         let parameters = abi::plain();
-        // SAFETY: a valid worker, and a block that is longer than the structure, with an empty mask.
+        // SAFETY: the worker is valid, and the parameter block is longer than the structure, with an empty mask.
         let request = unsafe { (self.ucp.ucp_worker_flush_nbx)(self.worker, parameters.pointer()) };
         self.flush.set(request);
     }
@@ -399,7 +400,7 @@ impl Port for Worker {
     }
 
     fn may_sleep(&self) -> bool {
-        // SAFETY: a valid worker.
+        // SAFETY: the worker is valid.
         self.descriptor.is_none() || unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
     }
 
@@ -412,7 +413,7 @@ impl Port for Worker {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the descriptor belongs to the worker, which this value outlives by the lifetime of the result.
+        // SAFETY: the descriptor belongs to the worker, and the result's lifetime ends before that of this value.
         self.descriptor
             .map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }
@@ -420,7 +421,7 @@ impl Port for Worker {
 
 impl Memory for Worker {
     unsafe fn register(&self, region: Region, _rights: Rights) -> Option<Exposed> {
-        // UCX does not distinguish access rights: its registrations allow all accesses.
+        // The access rights are ignored, because UCX does not distinguish them: every registration permits all accesses.
         // SAFETY: by the contract of `Memory::register` the memory is not freed before `unregister`.
         unsafe { self.memory.as_ref()?.register(region) }
     }
@@ -443,7 +444,7 @@ impl Memory for Worker {
             return Err(GetError::PeerGone);
         };
         let shared: *const Shared = &raw const **self.shared;
-        // SAFETY: an endpoint of this worker; by the contract of `Memory::start` the local memory stays valid as the operation requires.
+        // SAFETY: the endpoint belongs to this worker, and by the contract of `Memory::start` the local memory remains valid as the operation requires.
         unsafe { memory.start(endpoint.handle, shared, operation, number) }
     }
 }
@@ -456,19 +457,19 @@ impl Drop for Worker {
         }
         let deadline = Instant::now() + CLOSING;
         while !self.is_quiet() && !self.worker.is_null() && Instant::now() < deadline {
-            // SAFETY: a valid worker; messages that arrive now are dropped.
+            // SAFETY: the worker is valid. Messages that arrive now are discarded.
             unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
             self.check_requests();
         }
         if !self.is_quiet() {
-            // UCX may still refer to buffers and hooks, so all of them are leaked.
+            // UCX may still refer to buffers and hooks, so all of these are leaked.
             std::mem::forget(self.closing.take());
             return;
         }
         if let Some(memory) = &self.memory {
             memory.unregister_all();
         }
-        // SAFETY: valid handles, or null if they were never made; nothing uses them afterwards, and all endpoints are closed.
+        // SAFETY: the handles are valid, or null if they were never created; they are not used afterwards, and all endpoints are closed.
         unsafe {
             if !self.worker.is_null() {
                 (self.ucp.ucp_worker_destroy)(self.worker);

@@ -1,10 +1,10 @@
-//! The client of PMI-1: requests and replies in lockstep over one socket.
+//! The client of PMI-1: sends requests and waits for each reply, over one socket.
 //!
-//! On request a server also reports deaths ([`DEATH`]) and failed spawns ([`SPAWN_FAILED`]), at any time;
-//! these lines are never mistaken for replies.
+//! A server can also report deaths ([`DEATH`], on request) and failed spawns ([`SPAWN_FAILED`]) at any time.
+//! These lines are not mistaken for replies.
 //!
-//! A value of [`Client::put`] becomes one or more values on the wire: the key `name.rank` holds `COUNT:DIGITS`, the keys `name.rank.1`,
-//! `name.rank.2` and so on hold the rest of the digits.
+//! A value of [`Client::put`] is stored as one or more values of PMI-1: the value of the key `name.rank` is `COUNT:DIGITS`; the keys `name.rank.1`,
+//! `name.rank.2` and so on contain the remaining hexadecimal digits.
 
 use super::super::checkpoints::{Notice, Report};
 use super::super::wire::{
@@ -24,18 +24,18 @@ pub struct Client {
     socket: OwnedFd,
     lines: Lines,
     kvsname: String,
-    /// True if this client has requested death notices from the server.
+    /// True if this client has requested death notices in its greeting.
     hears_deaths: bool,
     /// True if the server accepts hexadecimal values in a spawn request.
     takes_hex: bool,
-    /// Notices that have been received and not yet returned to the caller.
+    /// Received death notices that the caller has not fetched.
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
     checkpoints: Vec<Notice>,
 }
 
 impl Client {
-    /// Creates a client on an inherited socket.
+    /// Creates a client that uses an inherited socket.
     pub fn new(socket: OwnedFd) -> Client {
         Client {
             socket,
@@ -49,7 +49,7 @@ impl Client {
         }
     }
 
-    /// Connects to a server; the server then sends rank and size.
+    /// Connects to a server. Returns the client, and the rank and the job size that the server sends.
     pub fn connect(address: &str, id: &str) -> Result<(Client, u32, u32), RteError> {
         let doing = format!("connecting to the launcher at {address} (PMI_PORT)");
         let stream = TcpStream::connect(address)
@@ -61,7 +61,7 @@ impl Client {
         let mut client = Client::new(stream.into());
         client.ask(Line::cmd("initack").with("pmiid", id), "initack")?;
         let (mut rank, mut size) = (None, None);
-        // Three lines follow: size, rank and debug, in any order.
+        // The server sends three lines, for size, rank and debug, in any order.
         for _ in 0..3 {
             let message = client.expect("set", &doing)?;
             let number = |key| message.number(key).ok().and_then(|n| u32::try_from(n).ok());
@@ -89,10 +89,10 @@ impl Client {
         self.kvsname = name.to_string();
     }
 
-    /// Sends the greeting; every server accepts version 1.1.
+    /// Sends the greeting with version 1.1, which every server accepts.
     ///
-    /// `hears_deaths` requires a server that has announced that it reports deaths;
-    /// `hears_checkpoints` requires one that has announced notices about checkpoints.
+    /// `hears_deaths` requests death notices; the server must have announced that it reports deaths.
+    /// `hears_checkpoints` requests notices about checkpoints; the server must have announced these, too.
     pub fn init(&mut self, hears_deaths: bool, hears_checkpoints: bool) -> Result<(), RteError> {
         let hello = Line::cmd("init")
             .with("pmi_version", 1)
@@ -111,7 +111,7 @@ impl Client {
         Ok(())
     }
 
-    /// Returns the deaths reported since the last call; does not wait.
+    /// Returns the deaths that were reported since the last call. Does not wait.
     pub fn take_deaths(&mut self) -> Vec<Death> {
         if self.hears_deaths {
             self.hear_notices();
@@ -119,24 +119,24 @@ impl Client {
         std::mem::take(&mut self.deaths)
     }
 
-    /// Returns the failed spawns reported since the last call; does not wait.
+    /// Returns the failed spawns that were reported since the last call. Does not wait.
     pub fn take_failed_spawns(&mut self) -> Vec<FailedSpawn> {
         self.hear_notices();
         std::mem::take(&mut self.failed_spawns)
     }
 
-    /// Returns the notices about checkpoints since the last call; does not wait.
+    /// Returns the notices about checkpoints since the last call. Does not wait.
     pub fn take_checkpoint_notices(&mut self) -> Vec<Notice> {
         self.hear_notices();
         std::mem::take(&mut self.checkpoints)
     }
 
-    /// Sends a report about a checkpoint; there is no reply.
+    /// Sends a report about a checkpoint, which has no reply.
     pub fn tell_checkpoint(&mut self, report: &Report) -> Result<(), RteError> {
         self.tell(report.line())
     }
 
-    /// Reports the other jobs that this process is connected to; there is no reply.
+    /// Reports the other jobs to which this process is connected. The report has no reply.
     pub fn tell_connections(&mut self, jobs: &[u64]) -> Result<(), RteError> {
         let numbers: Vec<String> = jobs.iter().map(u64::to_string).collect();
         let jobs = match numbers.is_empty() {
@@ -146,7 +146,7 @@ impl Client {
         self.tell(Line::cmd(CONNECTIONS).with("jobs", jobs))
     }
 
-    /// Sends a line that has no reply.
+    /// Sends a line to which the server does not reply.
     fn tell(&mut self, line: Line) -> Result<(), RteError> {
         let doing = line.name().to_string();
         let bytes = line.finish().map_err(|reason| RteError::Wire {
@@ -156,13 +156,13 @@ impl Client {
         send_all(&self.socket, &bytes).map_err(|error| lost_or(error, &doing))
     }
 
-    /// Reads the notices that have arrived while no request is pending.
+    /// Reads the notices that have arrived. Called while no request is pending.
     fn hear_notices(&mut self) {
         loop {
-            // Lines that arrived with the last reply are already buffered.
+            // The lines may already be in the buffer, read together with the last reply.
             loop {
                 match self.lines.next_line() {
-                    // No request is pending, so any other line cannot be a reply and is dropped.
+                    // A line that is not a notice is dropped: without a pending request it cannot be a reply.
                     Ok(Some(line)) => {
                         let _ = Message::parse(&line).map(|message| self.note(&message));
                     }
@@ -175,13 +175,13 @@ impl Client {
             match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::DONTWAIT) {
                 Ok((got @ 1.., _)) => self.lines.push(&buffer[..got]),
                 Err(Errno::INTR) => {}
-                // A hang-up is detected elsewhere ([`Rte::lost`](super::super::Rte::lost)).
+                // The end of the connection is detected elsewhere ([`Rte::lost`](super::super::Rte::lost)).
                 _ => return,
             }
         }
     }
 
-    /// Stores a notice; returns true if the message is one.
+    /// Stores a notice. Returns true if the message is a notice.
     fn note(&mut self, message: &Message) -> bool {
         match message.cmd() {
             DEATH => self.note_death(message),
@@ -220,7 +220,7 @@ impl Client {
         Ok(name.to_string())
     }
 
-    /// Returns the number of this process's program; `None` if the server does not know it.
+    /// Returns the index of this process's program; `None` if the server does not know it.
     pub fn appnum(&mut self) -> Result<Option<u32>, RteError> {
         let message = self.ask(Line::cmd("get_appnum"), "appnum")?;
         Ok(message
@@ -240,7 +240,7 @@ impl Client {
 
     pub fn put(&mut self, rank: u32, key: &str, value: &[u8]) -> Result<(), RteError> {
         let name = wire_key(rank, key, 0)?;
-        // Length of the line without the value, with space for the longest piece number and count.
+        // Length of the line without the value; 16 characters are reserved for the index of a piece and the number of pieces.
         let around = "cmd=put kvsname= key= value=\n".len() + self.kvsname.len() + name.len() + 16;
         let digits = SEND_MAX.saturating_sub(around).min(VALUE_MAX) & !1;
         if digits == 0 {
@@ -330,7 +330,7 @@ impl Client {
         }
     }
 
-    /// Withdraws a service name; returns false if the server does not know it.
+    /// Withdraws a service name. Returns false if the server does not know it.
     pub fn unpublish(&mut self, service: &str) -> Result<bool, RteError> {
         let line = Line::cmd("unpublish_name").with("service", hex(&text::to_bytes(service)));
         match self.ask(line, "unpublish_result") {
@@ -340,7 +340,7 @@ impl Client {
         }
     }
 
-    /// Returns a value that the parent has left under a key.
+    /// Returns the value that the parent job has stored under a key.
     pub fn left_by_parent(&mut self, key: &str) -> Option<String> {
         let line = Line::cmd("get")
             .with("kvsname", &self.kvsname)
@@ -349,7 +349,7 @@ impl Client {
         message.get("value").map(str::to_string)
     }
 
-    /// Requests a new job: a block of lines per program, in which a value extends to the end of its line.
+    /// Requests a new job. The request has a block of lines for each program; a value extends to the end of its line.
     ///
     /// Returns the name of the job, if the server reports it.
     pub fn spawn(&mut self, request: &SpawnRequest) -> Result<Option<String>, RteError> {
@@ -381,7 +381,7 @@ impl Client {
         self.ask(Line::cmd("finalize"), "finalize_ack").map(drop)
     }
 
-    /// Sends a request and waits for its reply.
+    /// Sends a request and returns the reply, whose command must be `answer`.
     fn ask(&mut self, line: Line, answer: &str) -> Result<Message, RteError> {
         let doing = line.name().to_string();
         let bytes = line.finish_short().map_err(|reason| RteError::Wire {
@@ -437,14 +437,14 @@ impl Client {
     }
 }
 
-/// The lines of a spawn request.
+/// Builder of the lines of a spawn request.
 struct SpawnLines {
     bytes: Vec<u8>,
     takes_hex: bool,
 }
 
 impl SpawnLines {
-    /// Adds the block of one program.
+    /// Adds the block of lines for one program.
     fn program(
         &mut self,
         request: &SpawnRequest,
@@ -478,7 +478,7 @@ impl SpawnLines {
         self.bytes.extend_from_slice(line.as_bytes());
     }
 
-    /// Adds a line whose value extends to its end; a value that contains a newline is sent as hexadecimal digits.
+    /// Adds a line for a key and its value. A value that contains a newline is sent as hexadecimal digits.
     fn value(&mut self, key: &str, value: &[u8]) -> Result<(), RteError> {
         self.bytes.extend_from_slice(key.as_bytes());
         match (value.contains(&b'\n'), self.takes_hex) {
@@ -522,7 +522,7 @@ fn lost_or(error: Errno, doing: &str) -> RteError {
     }
 }
 
-/// Sends a line in one write, because one server treats each of its reads as a line.
+/// Sends the bytes of a line in one write if possible, because one kind of server treats the result of each read as a line.
 fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match rustix::net::send(&socket, bytes, SendFlags::NOSIGNAL) {
@@ -534,7 +534,7 @@ fn send_all(socket: impl AsFd, mut bytes: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Asks the launcher to end the job; there is no reply.
+/// Requests that the launcher end the job. The request has no reply.
 pub fn send_abort(socket: impl AsFd, code: i32, message: &str) {
     const LONGEST: usize = 400;
     let mut text = String::new();
@@ -551,12 +551,12 @@ pub fn send_abort(socket: impl AsFd, code: i32, message: &str) {
         false => line.with("message", text),
     };
     if let Ok(bytes) = line.finish() {
-        // If the launcher has ended, only the exit status can report the abort.
+        // An error is ignored: if the launcher has ended, only the exit status can report the abort.
         let _ = send_all(socket, &bytes);
     }
 }
 
-/// Returns the key of one piece of one rank's value.
+/// Returns the PMI-1 key for one piece of a rank's value.
 fn wire_key(rank: u32, key: &str, piece: usize) -> Result<String, RteError> {
     let name = match piece {
         0 => format!("{key}.{rank}"),

@@ -1,15 +1,15 @@
-//! `pmi1`: the PMI-1 wire protocol, which most clusters' launchers and our own mpirun support.
+//! `pmi1`: the component for PMI-1, the protocol that the launchers of most clusters and the mpirun of this library support.
 //!
-//! The launcher is found by `PMI_FD`, an inherited socket, with `PMI_RANK` and `PMI_SIZE`,
-//! or by `PMI_PORT`, an address, with `PMI_ID`.
-//! In a child of a rank, `PMI_FD` is not a connected socket,
-//! so this component is unavailable there.
+//! The launcher is found through `PMI_FD` (the number of an inherited socket) with `PMI_RANK` and `PMI_SIZE`,
+//! or through `PMI_PORT` (an address) with `PMI_ID`.
+//! In a child process of a rank, `PMI_FD` is not a connected socket,
+//! so this component is unusable there.
 //!
-//! Other launchers send some values only on request;
-//! our own mpirun provides these values in the environment (`PORTCULLIS_*`).
-//! It also passes the node's memory, so startup on one host costs a single request.
+//! Other launchers send some values only on request.
+//! The mpirun of this library passes these values in the environment (`PORTCULLIS_*`).
+//! It also passes the descriptor of the node's memory, so startup on one host needs only one request.
 //!
-//! Values are sent as hexadecimal digits, in pieces that every server accepts; see [`client`].
+//! Values are sent as hexadecimal digits, divided into pieces that every server accepts; see [`client`].
 
 mod client;
 
@@ -52,8 +52,8 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
-    // Checked before any message is sent,
-    // because a second process with the same socket would receive the first one's replies.
+    // This check precedes all messages,
+    // because a second process with the same socket would receive the replies for the first one.
     let inherited = Inherited::find(env, rank, size)?;
     let is_served = |name| env.get(name) == Some("1");
     let takes_checkpoints = is_served(checkpoints::SERVED);
@@ -79,7 +79,7 @@ fn need(env: &Env, name: &str) -> Result<u32, RteError> {
     })
 }
 
-/// Reads the identity from the environment of our own launcher, or requests it from others.
+/// Reads the identity from the environment that this library's mpirun has set, or requests it from another launcher.
 fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Identity, RteError> {
     let (job, appnum, universe_size) = match env.get("PORTCULLIS_JOB") {
         Some(job) => (
@@ -89,7 +89,7 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
         ),
         None => (
             client.kvsname()?,
-            // Our mpirun also starts ranks through launchers that do not support several programs, such as srun.
+            // The mpirun of this library also starts ranks through launchers that do not support several programs, such as srun.
             client.appnum()?.or(env.number("PORTCULLIS_APPNUM")?),
             client.universe_size()?,
         ),
@@ -104,8 +104,8 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// The rank in the node's memory that this process has claimed.
-/// Our own mpirun has passed that memory.
+/// The part of the node's memory that this process has claimed as its local rank.
+/// The mpirun of this library has passed the memory.
 struct Inherited {
     place: Claim,
     local_ranks: Vec<u32>,
@@ -154,7 +154,7 @@ impl Inherited {
     }
 }
 
-/// Returns the program that a process runs, if it is alive and visible.
+/// Returns the name of the program that a process runs; `None` if the process has ended or is not visible.
 fn program(pid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii()).into_owned())
@@ -162,21 +162,21 @@ fn program(pid: u32) -> Option<String> {
 
 pub(super) struct Pmi1 {
     identity: Identity,
-    /// A duplicate of the client's socket, to poll while another thread uses the client.
+    /// A duplicate of the client's socket, which is polled while another thread uses the client.
     socket: Option<OwnedFd>,
     client: Mutex<Client>,
     inherited: Mutex<Option<Inherited>>,
     patience: Duration,
     finalized: AtomicBool,
-    /// True if the launcher is our own mpirun.
+    /// True if the launcher is the mpirun of this library.
     is_ours: bool,
     /// True if the launcher coordinates checkpoints with its processes.
     takes_checkpoints: bool,
 }
 
 impl Pmi1 {
-    /// Creates the component for a singleton, whose identity is known,
-    /// with the launcher that the singleton has started.
+    /// Creates the component for a singleton (`identity` is known),
+    /// connected by `socket` to the launcher that the singleton has started.
     pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
         let mut client = Client::new(socket);
         client.init(false, false)?;
@@ -199,7 +199,7 @@ impl Pmi1 {
 }
 
 impl Pmi1 {
-    /// Returns the notices that the launcher has sent without a request.
+    /// Returns notices that the launcher has sent, which `take` removes from the client.
     fn notices<T>(&self, take: impl FnOnce(&mut Client) -> Vec<T>) -> Vec<T> {
         if self.finalized.load(Ordering::Relaxed) {
             return Vec::new();
@@ -207,7 +207,7 @@ impl Pmi1 {
         match self.client.try_lock() {
             Ok(mut client) => take(&mut client),
             Err(TryLockError::Poisoned(poisoned)) => take(&mut poisoned.into_inner()),
-            // Another thread is waiting for a reply, and stores the notices that arrive meanwhile.
+            // Another thread waits for a reply. It stores notices that arrive before the reply.
             Err(TryLockError::WouldBlock) => Vec::new(),
         }
     }
@@ -244,7 +244,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 place: inherited.place,
                 local_ranks: inherited.local_ranks,
-                // Our mpirun passes this number in an environment variable instead.
+                // The mpirun of this library passes this number in an environment variable.
                 sharers: None,
             }),
             None => cards::meet(self, self.patience),
@@ -273,7 +273,7 @@ impl Rte for Pmi1 {
 
     fn tell_connections(&self, jobs: &[u64]) {
         if self.is_ours && !self.finalized.load(Ordering::Relaxed) {
-            // The end of the launcher is detected by [`Rte::lost`].
+            // An error is ignored: [`Rte::lost`] detects the end of the launcher.
             let _ = self.client().tell_connections(jobs);
         }
     }
@@ -291,7 +291,7 @@ impl Rte for Pmi1 {
 
     fn tell_checkpoint(&self, report: &checkpoints::Report) {
         if self.takes_checkpoints() {
-            // The end of the launcher is detected by [`Rte::lost`].
+            // An error is ignored: [`Rte::lost`] detects the end of the launcher.
             let _ = self.client().tell_checkpoint(report);
         }
     }
@@ -327,9 +327,9 @@ impl Rte for Pmi1 {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // Another thread may hold the client's lock in a fence that never ends,
+        // Another thread may hold the client's lock while it waits in a fence that never ends,
         // so `abort` does not take the lock.
-        // A line between two lines of that thread is still a valid line.
+        // This line is valid even if it is sent between two lines of the other thread.
         if let Some(socket) = &self.socket {
             client::send_abort(socket, code, message);
         }

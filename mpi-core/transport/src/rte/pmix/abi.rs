@@ -1,16 +1,16 @@
 //! The part of PMIx's C interface that this component uses, as `repr(C)` types.
 //!
-//! Source: `include/pmix.h` and `include/pmix_common.h.in` of openpmix, where the sizes, offsets and numbers below have been the same
-//! since version 3.1; the standard (PMIx 4.1, chapter 3) names the structures and their fields but not their numbers.
-//! The header's macros that create and free structures are functions of the library in newer versions and do not exist in older ones,
-//! so this module uses only plain memory: a zeroed structure is a valid empty one.
+//! Source: `include/pmix.h` and `include/pmix_common.h.in` of openpmix. Sizes, offsets and values in this file are the same
+//! in all versions since 3.1. The standard (PMIx 4.1, chapter 3) specifies the structures and their fields but not the values.
+//! The header's macros that create and free structures are library functions in newer versions, which older versions lack.
+//! So this file initializes structures itself: a zeroed structure is a valid empty one.
 
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
 
-/// `pmix_status_t`.
+/// The C type `pmix_status_t`.
 pub type Status = c_int;
 
 pub const SUCCESS: Status = 0;
@@ -21,16 +21,16 @@ pub const LOST_CONNECTION: Status = -61;
 pub const LOST_CONNECTION_TO_SERVER: Status = -101;
 pub const EVENT_ACTION_COMPLETE: Status = -334;
 
-/// Events that report the death of a process: aborted, asked to abort, not finalized, killed.
+/// The codes of events that report the death of a process: aborted, aborted on request, ended without finalizing, killed.
 pub const DEATHS: [Status; 5] = [-7, -8, -200, -400, -402];
 
-/// `pmix_scope_t`: which processes can read a value.
+/// The value of `pmix_scope_t` for data that all processes can read.
 pub const GLOBAL: u8 = 3;
 
-/// The rank that denotes all processes of a namespace, or the namespace as a whole.
+/// The value of a rank that means all processes of a namespace.
 pub const WILDCARD: u32 = 0xffff_fffe;
 
-/// `pmix_data_type_t`.
+/// Values of the C type `pmix_data_type_t`.
 pub mod kind {
     pub const BOOL: u16 = 1;
     pub const STRING: u16 = 3;
@@ -46,11 +46,11 @@ pub mod kind {
     pub const PROC_RANK: u16 = 40;
 }
 
-/// `PMIX_MAX_NSLEN` and `PMIX_MAX_KEYLEN`, plus the terminating zero.
+/// The sizes `PMIX_MAX_NSLEN` and `PMIX_MAX_KEYLEN`, plus one for the terminating zero.
 pub const NAMESPACE_ROOM: usize = 256;
 pub const KEY_ROOM: usize = 512;
 
-/// `pmix_proc_t`.
+/// The C structure `pmix_proc_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Proc {
@@ -58,7 +58,7 @@ pub struct Proc {
     pub rank: u32,
 }
 
-/// `pmix_byte_object_t`.
+/// The C structure `pmix_byte_object_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Bytes {
@@ -66,8 +66,8 @@ pub struct Bytes {
     pub size: usize,
 }
 
-/// The members of `pmix_value_t` that this component uses;
-/// the last member has the size of the largest member.
+/// The members of the union in `pmix_value_t` that this component uses.
+/// The last member gives the union the size of the largest member in C.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub union Data {
@@ -83,7 +83,7 @@ pub union Data {
     pub whole: [u64; 3],
 }
 
-/// `pmix_value_t`.
+/// The C structure `pmix_value_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Value {
@@ -91,7 +91,7 @@ pub struct Value {
     pub data: Data,
 }
 
-/// `pmix_info_t`.
+/// The C structure `pmix_info_t`.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Info {
@@ -100,7 +100,7 @@ pub struct Info {
     pub value: Value,
 }
 
-/// `pmix_app_t`.
+/// The C structure `pmix_app_t`.
 #[repr(C)]
 pub struct App {
     pub cmd: *mut c_char,
@@ -112,7 +112,7 @@ pub struct App {
     pub ninfo: usize,
 }
 
-/// `pmix_pdata_t`.
+/// The C structure `pmix_pdata_t`.
 #[repr(C)]
 pub struct Looked {
     pub publisher: Proc,
@@ -130,7 +130,7 @@ const _: () = {
     assert!(offset_of!(Info, flags) == 512 && offset_of!(Info, value) == 520);
 };
 
-/// `pmix_event_notification_cbfunc_fn_t`: called by a handler when it has finished.
+/// The C type `pmix_event_notification_cbfunc_fn_t`: the function that a handler calls when it has finished.
 pub type Done = unsafe extern "C" fn(
     status: Status,
     results: *mut Info,
@@ -140,7 +140,7 @@ pub type Done = unsafe extern "C" fn(
     notification: *mut c_void,
 );
 
-/// `pmix_notification_fn_t`: an event handler.
+/// The C type `pmix_notification_fn_t`: an event handler.
 pub type Handler = unsafe extern "C" fn(
     registration: usize,
     status: Status,
@@ -203,7 +203,7 @@ pub type Unpublish =
     unsafe extern "C" fn(keys: *mut *mut c_char, info: *const Info, ninfo: usize) -> Status;
 pub type ErrorString = unsafe extern "C" fn(status: Status) -> *const c_char;
 
-/// Copies text into a zero-terminated field; `None` if it does not fit or contains a zero.
+/// Returns `text` as a zero-terminated field; `None` if the text does not fit or contains a zero.
 pub fn field<const LEN: usize>(text: &[u8]) -> Option<[c_char; LEN]> {
     if text.len() >= LEN || text.contains(&0) {
         return None;
@@ -226,7 +226,7 @@ pub fn text(field: &[c_char]) -> String {
 }
 
 impl Proc {
-    /// Returns the identifier of another process, or of all processes, of the same namespace.
+    /// Returns the identifier of the process with this rank in the same namespace; [`WILDCARD`] means all processes.
     pub fn peer(&self, rank: u32) -> Proc {
         Proc { rank, ..*self }
     }
@@ -238,7 +238,7 @@ impl Value {
         data: Data { whole: [0; 3] },
     };
 
-    /// Creates a value that refers to `bytes`, which must outlive it.
+    /// Creates a value that refers to `bytes`. The bytes must outlive the value.
     pub fn of_bytes(bytes: &[u8]) -> Value {
         let bytes = Bytes {
             start: bytes.as_ptr().cast_mut().cast(),
@@ -250,9 +250,9 @@ impl Value {
         value
     }
 
-    /// Returns the value as a number, whichever integer type the server chose.
+    /// Returns the value as a number, for every integer type that a server may use; otherwise `None`.
     pub fn number(&self) -> Option<u64> {
-        // SAFETY: `kind` names the member that was written; all of these are plain integers, for which every bit pattern is valid.
+        // SAFETY: `kind` specifies the member that was written; all of these members are plain integers, for which every bit pattern is valid.
         unsafe {
             match self.kind {
                 kind::UINT16 => Some(self.data.u16.into()),
@@ -266,7 +266,7 @@ impl Value {
     }
 }
 
-/// Creates an info structure that refers to `text`, which must outlive it.
+/// Creates an info structure whose value refers to `text`. The text must outlive the structure.
 pub fn text_info(key: &str, text: &CStr) -> Info {
     let mut value = Value::EMPTY;
     value.kind = kind::STRING;
@@ -278,13 +278,13 @@ pub fn text_info(key: &str, text: &CStr) -> Info {
     }
 }
 
-/// Creates a boolean info structure with the value true.
+/// Creates an info structure with the boolean value true.
 pub fn directive(key: &str) -> Info {
     let mut value = Value::EMPTY;
     value.kind = kind::BOOL;
     value.data.flag = true;
     Info {
-        // This library's own keys fit.
+        // The keys that this library uses fit into the field.
         key: field(key.as_bytes()).unwrap_or([0; KEY_ROOM]),
         flags: 0,
         value,

@@ -1,26 +1,26 @@
-//! `pmix`: the run-time environment of PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`, through libpmix.
+//! `pmix`: the component for the launchers PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`, through libpmix.
 //!
-//! The launcher is found by `PMIX_NAMESPACE` and `PMIX_RANK`;
-//! libpmix is loaded only then ([`library`], [`abi`]).
-//! Every program uses nine functions of libpmix, which exist since version 3.1;
-//! programs with dynamic processes use four more ([`spawn`], [`names`]).
+//! The launcher is found through `PMIX_NAMESPACE` and `PMIX_RANK`.
+//! libpmix is loaded only if these are set ([`library`], [`abi`]).
+//! Every program uses nine functions of libpmix, which exist in all versions since 3.1.
+//! Programs with dynamic processes use four more functions ([`spawn`], [`names`]).
 //!
-//! A child of a rank also inherits these variables, and the server would take it for the rank.
-//! So a rank records its process id in the environment ([`RANK`]),
-//! and a child finds there that it is not the rank.
+//! A child process of a rank also inherits these variables, and the server would treat the child as the rank.
+//! So a rank records its process ID in the environment ([`RANK`]),
+//! and a child recognises by this ID that it is not the rank.
 //!
-//! This component requests only the rank, the job size,
-//! the program's number and the universe size from the server,
-//! values that every tested server provides;
-//! the ranks of a node are found by cards, as under any launcher.
-//! Keys have this library's own prefix.
+//! This component requests from the server only the rank, the job size,
+//! the index of the program and the universe size,
+//! because every tested server provides these values.
+//! The ranks of a node are found by cards ([`super::cards`]).
+//! Keys have a prefix of this library.
 //! The next fence commits the values and collects those of all ranks,
-//! so later lookups are local to the node.
+//! so later lookups need no communication between nodes.
 //!
-//! libpmix's own thread receives the end of the launcher as an event, and the death of a rank
-//! where the launcher lets a job continue.
-//! The event handler records them,
-//! and a waiting thread polls the record from time to time ([`Rte::lost`]).
+//! A thread of libpmix receives the end of the launcher as an event, and also the death of a rank
+//! if the launcher lets the job continue.
+//! The event handler records these events,
+//! and waiting threads poll the record periodically ([`Rte::lost`]).
 
 mod abi;
 mod library;
@@ -57,7 +57,7 @@ pub const COMPONENT: Component = Component {
     open,
 };
 
-/// The variable from which the children of a rank recognise that they are not the rank: namespace, rank and process id.
+/// The environment variable by which child processes of a rank recognise that they are not the rank: namespace, rank and process ID of the rank.
 pub(super) const RANK: &str = "PORTCULLIS_PMIX_RANK";
 
 /// Prefix of this library's keys, which distinguishes them from those of other libraries.
@@ -79,7 +79,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     let named = params.get(&LIBRARY).map_err(RteError::Param)?;
     let patience = params.get(&MEET).map_err(RteError::Param)?;
     if mpi_base::privilege::is_raised() {
-        // The library loads plugins and files that the environment names, and the user controls the environment and the parent.
+        // libpmix loads plugins and files that the environment names, and the user controls the environment and the parent process.
         return Err(RteError::Raised {
             namespace: namespace.into(),
             rank,
@@ -116,7 +116,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     Ok(Offer::Here(Box::new(pmix)))
 }
 
-/// Returns the ID of the process that is the rank, if it is not this process.
+/// If another process is the rank, returns its process ID.
 fn parent_rank(env: &Env, identifier: &str) -> Option<u32> {
     let (known, process) = env.get(RANK)?.rsplit_once(' ')?;
     let process = process.parse().ok()?;
@@ -171,19 +171,19 @@ fn failed(library: &Library, doing: &str, status: Status) -> RteError {
 
 struct Pmix {
     identity: Identity,
-    /// The environment, which contains the values that a parent has left for its children.
+    /// The environment, which contains the values that the parent job has stored for this job.
     env: Env,
     me: Proc,
     library: Library,
     patience: Duration,
-    /// True if a value was put since the last commit.
+    /// True if a value was stored after the last commit.
     uncommitted: AtomicBool,
     finalized: AtomicBool,
 }
 
 impl Pmix {
-    /// Evaluates a call that some launchers do not support:
-    /// the function is missing in the library or returns `NOT_SUPPORTED`.
+    /// Converts the result of a call that some launchers do not support:
+    /// the library lacks the function (`None`), or the function has returned `NOT_SUPPORTED`.
     fn done<T>(
         &self,
         doing: &str,
@@ -208,7 +208,7 @@ fn wire_key(key: &str) -> Result<CString, RteError> {
     library::key(&format!("{PREFIX}{key}")).ok_or_else(|| RteError::BadKey { key: key.into() })
 }
 
-/// Service names may have any characters and length, but keys may not.
+/// Returns the key for a service name. It contains a hash, because service names can have any characters and length, but keys cannot.
 fn service_key(service: &str) -> String {
     use sha2::{Digest, Sha256};
     let digest = Sha256::digest(text::to_bytes(service));
@@ -240,7 +240,7 @@ impl Rte for Pmix {
     }
 
     fn get(&self, rank: u32, key: &str) -> Result<Vec<u8>, RteError> {
-        // After a fence, a key that the server does not have was put by no rank.
+        // After a fence, a key that the server does not have was stored by no rank, so the call need not wait.
         let immediate = abi::directive("pmix.immediate");
         let found = self
             .library

@@ -1,8 +1,8 @@
-//! Spawn through a PMIx launcher: `PMIx_Spawn` (PMIx 4.1, section 11.1).
+//! Spawning of jobs through a PMIx launcher: `PMIx_Spawn` (PMIx 4.1, section 11.1).
 //!
-//! Values that a parent leaves for its children are passed in their environment, under the names of [`left`].
-//! The launcher supports the reserved info keys for working directory and hosts;
-//! it searches for the program in the working directory.
+//! Values that a parent job stores for its children are passed in the children's environment, in the variables [`left`].
+//! The launcher evaluates the reserved info keys for working directory and hosts.
+//! It searches for the program in the working directory.
 
 #![allow(unsafe_code)]
 
@@ -12,7 +12,7 @@ use crate::rte::{RteError, SpawnRequest, SpawnedApp};
 use std::ffi::{CStr, CString, OsStr, c_char};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// Returns the environment variable with the value that a parent has left under a key.
+/// Returns the name of the environment variable for the value that a parent job has stored under a key.
 pub(super) fn left(key: &str) -> String {
     format!("PORTCULLIS_LEFT_{key}")
 }
@@ -23,20 +23,20 @@ fn c_string(text: impl AsRef<OsStr>) -> Result<CString, RteError> {
     })
 }
 
-/// Copies a text with malloc.
+/// Copies a text into memory from malloc.
 fn duplicate(text: &CStr) -> *mut c_char {
-    // SAFETY: `strdup` only reads the text, which is a valid C string; a null result means that memory is exhausted, and ends an array early.
+    // SAFETY: `strdup` only reads the text, which is a valid C string. A null result means that no memory is left; it then ends the array early.
     unsafe { libc::strdup(text.as_ptr()) }
 }
 
-/// Returns a null-terminated array of texts, all allocated with malloc; null if memory is exhausted.
+/// Returns a null-terminated array of texts; array and texts are allocated with malloc. Returns null if no memory is left.
 fn array(all: &[CString]) -> *mut *mut c_char {
-    // SAFETY: `calloc` takes any sizes; the memory is zeroed, so all pointers in it are null.
+    // SAFETY: `calloc` accepts any sizes; the memory is zeroed, so all pointers in it are null.
     let start = unsafe { libc::calloc(all.len() + 1, size_of::<*mut c_char>()) };
     let start: *mut *mut c_char = start.cast();
     if !start.is_null() {
         for (at, text) in all.iter().enumerate() {
-            // SAFETY: `at < all.len()`, and the array has `all.len() + 1` elements; the last one stays null.
+            // SAFETY: `at < all.len()`, and the array has `all.len() + 1` elements, of which the last remains null.
             unsafe { *start.add(at) = duplicate(text) };
         }
     }
@@ -44,13 +44,13 @@ fn array(all: &[CString]) -> *mut *mut c_char {
 }
 
 /// # Safety
-/// `start` is null or an array from [`array`] that is not used afterwards.
+/// `start` must be null or an array from [`array`] that is not used afterwards.
 unsafe fn free_array(start: *mut *mut c_char) {
     if start.is_null() {
         return;
     }
     let mut at = start;
-    // SAFETY: the array is from [`array`] (contract of this function): each element before the null pointer is a text from malloc, and no other pointer to it exists.
+    // SAFETY: by the contract of this function the array is from [`array`]: each element before the null pointer is a text from malloc, and no other pointer to the text exists.
     unsafe {
         while !(*at).is_null() {
             libc::free((*at).cast());
@@ -60,7 +60,7 @@ unsafe fn free_array(start: *mut *mut c_char) {
     }
 }
 
-/// The programs as C structures. All their pointers are from malloc, because the library extends the environments and reallocates them.
+/// The programs to spawn as C structures. All pointers in them are from malloc, because the library reallocates the environments to extend them.
 pub(super) struct Request(Vec<App>);
 
 impl Request {
@@ -119,7 +119,7 @@ impl Request {
 impl Drop for Request {
     fn drop(&mut self) {
         for app in &self.0 {
-            // SAFETY: every pointer was allocated by this module or by the library in its place, and is owned by this request alone; drop frees it once.
+            // SAFETY: every pointer was allocated by this module, or by the library as its replacement. Only this request owns it, and it is freed once.
             unsafe {
                 libc::free(app.cmd.cast());
                 free_array(app.argv);
@@ -135,13 +135,13 @@ impl Drop for Request {
 }
 
 impl Library {
-    /// Starts a job, completely or not at all; returns its namespace. `None` if the library does not have the function.
+    /// Starts a job. Either all its processes are started, or none. Returns the job's namespace; `None` if the library lacks the function.
     pub(super) fn spawn(&self, mut request: Request) -> Option<Result<String, Status>> {
         let spawn = self.spawn?;
         let apps = &mut request.0;
         let mut namespace = [0; abi::NAMESPACE_ROOM];
-        // SAFETY: the programs and their pointers are from malloc, as the library requires, and `request` lives until the call has returned;
-        // `namespace` has the size that the interface requires, and is written only during the call.
+        // SAFETY: the programs and their pointers are from malloc, as the library requires, and `request` lives until the call has returned.
+        // `namespace` has the size that the interface requires, and only this call writes it.
         let status = unsafe {
             spawn(
                 std::ptr::null(),

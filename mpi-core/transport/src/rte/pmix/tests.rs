@@ -1,4 +1,4 @@
-//! Tests of the choice of a PMIx library and of the evaluation of its results; none needs a library.
+//! Tests of the choice of a libpmix file and of the evaluation of results; these tests need no libpmix.
 
 use super::super::{Env, open};
 use super::abi;

@@ -1,9 +1,9 @@
-//! The launcher that a singleton starts on its first spawn: the `mpirun` installed with the library.
+//! Start of a launcher by a singleton, when it first spawns other processes: the `mpirun` that is installed with this library.
 //!
-//! `mpirun --adopt NAME` takes this process as rank 0 of a job of that name, and serves PMI-1 to it over its standard input.
-//! From then on the two behave as any launcher and its rank.
-//! One difference: this mpirun sends no signals to a process that it has not started.
-//! If a job fails, the socket closes, and this process ends when it detects the closed socket.
+//! `mpirun --adopt NAME` treats this process as rank 0 of a job with the name NAME, and serves PMI-1 to this process over mpirun's standard input.
+//! Then the two processes behave like any launcher and its rank,
+//! with one difference: this mpirun sends no signals to a process that it has not started.
+//! If the job fails, mpirun closes the socket, and this process ends when it detects this.
 
 use super::super::pmi1::Pmi1;
 use super::super::{Identity, RteError, universe_of};
@@ -15,7 +15,7 @@ use std::io;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// Starts a launcher that serves this process.
+/// Starts an mpirun that serves this process as its launcher.
 pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
     if privilege::is_raised() {
         return Err(RteError::NotStarted {
@@ -38,24 +38,24 @@ pub(super) fn adopt(identity: &Identity) -> Result<Pmi1, RteError> {
         .args(["--adopt", &identity.job, "-n", "1", "--"])
         .arg(me)
         .stdin(Stdio::from(theirs));
-    // The program forks a copy of itself and exits at once, so that the application never has an unexpected child.
+    // mpirun forks a copy of itself and exits immediately, so the application has no unexpected child process.
     let mut child = command.spawn().map_err(|error| failed(starting(), error))?;
-    // Closes this process's copy of mpirun's end of the socket;
-    // otherwise this process would not detect the hang-up.
+    // Closes this process's copy of mpirun's end of the socket.
+    // Otherwise this process could not detect that mpirun has closed the socket.
     drop(command);
     match child.wait() {
         Ok(status) if !status.success() => {
             let why = io::Error::other(format!("it ended with {status}"));
             Err(failed(starting(), why))
         }
-        // A program that ignores SIGCHLD does not get the exit status.
-        // The PMI-1 handshake then detects the failure.
+        // If the program ignores SIGCHLD, `wait` does not return the exit status.
+        // Then the PMI-1 handshake detects a failure of mpirun.
         _ => Pmi1::adopted(ours, identity.clone()),
     }
 }
 
-/// Returns the universe size of the launcher that a spawn would start, this process included;
-/// `None` if no launcher is installed.
+/// Returns the universe size under the launcher that a spawn would start, including this process.
+/// Returns `None` if no launcher is installed.
 pub(super) fn universe_size() -> Option<u32> {
     mpirun().ok()?;
     u32::try_from(universe_of(Cores::of_this_process().usable, 1)).ok()

@@ -1,10 +1,10 @@
-//! `singleton`: a process without a launcher, rank 0 of 1.
+//! `singleton`: the component for a process without a launcher, which is rank 0 of 1.
 //!
-//! On the first spawn, the process starts a launcher,
-//! which then serves it as any launcher does ([`adoption`]).
+//! When the process first spawns other processes, it starts a launcher,
+//! which then serves the process like any launcher ([`adoption`]).
 //!
-//! This component refuses if the environment shows
-//! that a launcher has started several processes without wire-up, as plain `srun` does.
+//! This component returns an error if the environment shows
+//! that a launcher has started several processes without a protocol to connect them, as plain `srun` does.
 
 mod adoption;
 
@@ -27,15 +27,15 @@ pub const COMPONENT: Component = Component {
     open,
 };
 
-/// A launcher that may start processes without wire-up.
+/// A launcher that can start processes without a protocol to connect them.
 struct Silent {
     launcher: &'static str,
-    /// The variable with the number of processes.
+    /// The environment variable that contains the number of processes.
     size: &'static str,
     advice: &'static str,
 }
 
-/// Returns a job name that is unique among all machines.
+/// Returns a job name that is unique on all machines.
 fn alone() -> String {
     let random = Key::random().map(|key| key.to_hex()).unwrap_or_default();
     let random = random.get(..16).unwrap_or_default();
@@ -56,7 +56,7 @@ const SILENT: &[Silent] = &[
 ];
 
 fn open(env: &Env, _: &Params) -> Result<Offer, RteError> {
-    // A child of a rank inherits the variables but not the connection, so it is a singleton.
+    // A child process of a rank inherits the variables but not the connection to the launcher, so it is a singleton.
     let is_child_of_a_rank = ["PMI_FD", "PMI_PORT", pmix::RANK]
         .into_iter()
         .any(|name| env.has(name));
@@ -88,7 +88,7 @@ struct Singleton {
     identity: Identity,
     values: Mutex<HashMap<String, Vec<u8>>>,
     names: MachineNames,
-    /// The launcher that this process has started, from its first spawn to `MPI_Finalize` or the end of the process.
+    /// The launcher that this process has started; `None` before the first spawn and after `MPI_Finalize`.
     launcher: Mutex<Option<Arc<Pmi1>>>,
 }
 
@@ -97,12 +97,12 @@ impl Singleton {
         self.launcher.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the launcher that serves this process, if there is one.
+    /// Returns the launcher that this process has started; `None` if it has started none.
     fn adopted(&self) -> Option<Arc<Pmi1>> {
         self.adoption().clone()
     }
 
-    /// Returns the launcher that serves this process, and starts it if necessary.
+    /// Returns the launcher of this process; starts it if necessary.
     fn served(&self) -> Result<Arc<Pmi1>, RteError> {
         let mut launcher = self.adoption();
         if let Some(known) = &*launcher {
@@ -159,7 +159,7 @@ impl Rte for Singleton {
     }
 
     fn lookup(&self, service: &str) -> Result<Option<String>, RteError> {
-        // Spawned jobs publish at the launcher that was started for them.
+        // Spawned jobs publish their services at the launcher that was started for them, so this launcher is queried first.
         let launcher = self.adopted();
         let found = launcher.map_or(Ok(None), |launcher| launcher.lookup(service))?;
         found.map_or_else(|| MachineNames::look_up(service), |port| Ok(Some(port)))
@@ -190,7 +190,7 @@ impl Rte for Singleton {
     }
 
     fn abort(&self, code: i32, message: &str) -> ! {
-        // If another thread is starting the launcher, the launcher has no job to end yet.
+        // If another thread holds the lock, it is starting the launcher, which has no job to end yet.
         if let Ok(launcher) = self.launcher.try_lock()
             && let Some(launcher) = &*launcher
         {

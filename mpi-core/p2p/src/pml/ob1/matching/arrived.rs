@@ -1,4 +1,4 @@
-//! An unexpected message, which arrived before its receive, and the data received so far.
+//! An unexpected message (a message that arrived before its receive was posted), and its data received so far.
 
 use super::super::described::Described;
 use super::super::wire::Rendezvous;
@@ -7,11 +7,11 @@ use crate::request::id::ReqId;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// An unexpected message.
+/// An unexpected message: its sender, its content received so far, and the description of its type.
 pub(crate) struct Arrived {
     pub(in crate::pml::ob1) from: ProcId,
     pub(in crate::pml::ob1) content: Content,
-    /// The sender's description of datatype and count, if types are compared.
+    /// The sender's description of datatype and count, if type signatures are compared.
     pub(in crate::pml::ob1) types: Option<Box<Described>>,
 }
 
@@ -25,16 +25,16 @@ impl Arrived {
     }
 }
 
-/// The received part of an unexpected message.
+/// The part of an unexpected message that has arrived.
 pub(crate) enum Content {
     Eager(Vec<u8>),
     Rendezvous(Rendezvous),
-    /// A message of the eager pipeline: its fragments follow.
+    /// An announced message of the eager pipeline; its fragments follow.
     Followed(Rc<Kept>),
 }
 
 impl Content {
-    /// Returns the length of the message.
+    /// Returns the length of the message in bytes.
     pub(in crate::pml::ob1) fn bytes(&self) -> u64 {
         match self {
             Content::Eager(data) => data.len() as u64,
@@ -43,7 +43,7 @@ impl Content {
         }
     }
 
-    /// Returns true if the message's data are buffered in this process and charged to the sender.
+    /// Returns true if the message's data are buffered in this process and counted in the flow control's account.
     pub(in crate::pml::ob1) fn is_charged(&self) -> bool {
         matches!(self, Content::Eager(_) | Content::Followed(_))
     }
@@ -57,7 +57,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// Creates a message of `bytes` bytes before its first fragment.
+    /// Creates the state of a message of `bytes` bytes before its first fragment arrives.
     pub(in crate::pml::ob1) fn new(sender: ReqId, bytes: u64) -> Kept {
         Kept {
             bytes,
@@ -66,18 +66,18 @@ impl Kept {
         }
     }
 
-    /// Returns the length of the message.
+    /// Returns the length of the message in bytes.
     pub(in crate::pml::ob1) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Returns the sender's request, which the message's fragments name.
+    /// Returns the ID of the sender's request; the message's fragments contain this ID.
     pub(in crate::pml::ob1) fn sender(&self) -> ReqId {
         self.sender
     }
 
     /// Appends the next fragment.
-    /// At the first fragment, `memory` allocates a buffer for the whole message.
+    /// The first call allocates a buffer for the whole message by `memory`.
     pub(in crate::pml::ob1) fn append(&self, piece: &[u8], memory: impl FnOnce(usize) -> Vec<u8>) {
         let mut data = self.data.borrow_mut();
         if data.is_empty() {
@@ -86,7 +86,7 @@ impl Kept {
         data.extend_from_slice(piece);
     }
 
-    /// Takes the data received so far, for a receive that has matched.
+    /// Removes and returns the data received so far, for a receive that has matched the message.
     pub(in crate::pml::ob1) fn take(&self) -> Vec<u8> {
         self.data.take()
     }

@@ -1,6 +1,6 @@
 //! The matching state of one context: its posted receives and unexpected messages.
 //!
-//! No borrow outlives a method, so the returned requests and messages may be passed to any other part.
+//! No `RefCell` borrow outlives a method, so callers may pass the returned requests and messages to any module.
 
 use super::arrived::{Arrived, Content};
 use super::key::Key;
@@ -17,7 +17,7 @@ use std::cell::RefCell;
 /// The posted receives and unexpected messages of one context.
 pub struct Matching {
     context: Context,
-    /// The processes to which the ranks of this context refer, once a communicator has set them.
+    /// The group to which the ranks in this context's messages refer; `None` until a communicator sets it.
     peers: RefCell<Option<Group>>,
     posted: RefCell<Posted<ReqId>>,
     unexpected: RefCell<Unexpected<Arrived>>,
@@ -39,7 +39,7 @@ impl Matching {
         self.context
     }
 
-    /// Returns the state-page entry of a process that waits here for a message of this key.
+    /// Returns the state-page entry of a process that waits in a receive with this key and a buffer of `bytes` bytes.
     pub fn about(&self, key: Key, bytes: u64) -> About {
         About {
             waits: Waits::Recv,
@@ -55,25 +55,25 @@ impl Matching {
         }
     }
 
-    /// Sets the processes to which the ranks in this context's messages refer.
+    /// Sets the group to which the ranks in this context's messages refer.
     pub(in crate::pml::ob1) fn set_peers(&self, peers: &Group) {
         *self.peers.borrow_mut() = Some(peers.clone());
     }
 
-    /// Returns the process at the source rank of `key`. Returns `None` for a wildcard, or if the
-    /// communicator is unknown.
+    /// Returns the process at the source rank of `key`. Returns `None` for `MPI_ANY_SOURCE`, or if the
+    /// communicator is not known yet.
     pub(in crate::pml::ob1) fn names(&self, key: Key) -> Option<ProcId> {
         let source = u32::try_from(key.source()).ok()?;
         self.peers.borrow().as_ref()?.proc(source)
     }
 
-    /// Returns true if `from` has the source rank of the message, or the communicator is unknown.
+    /// Returns true if `from` has the message's source rank in the communicator, or if the communicator is not known yet.
     pub(in crate::pml::ob1) fn may_be_of(&self, key: Key, from: ProcId) -> bool {
         self.peers.borrow().is_none() || self.names(key) == Some(from)
     }
 
     /// Calls `of` for each process of the communicator except `me`.
-    /// Returns `None` if a call returns `None`, or if the communicator is unknown.
+    /// Returns `None` if a call returns `None`, or if the communicator is not known yet.
     pub(in crate::pml::ob1) fn of_all_but<T>(
         &self,
         me: ProcId,
@@ -84,13 +84,13 @@ impl Matching {
         others.map(of).collect()
     }
 
-    /// Posts a receive after all others.
+    /// Appends a receive to the posted receives.
     #[inline(always)]
     pub(in crate::pml::ob1) fn post(&self, key: Key, receive: ReqId) {
         self.posted.borrow_mut().post(key, receive);
     }
 
-    /// Removes the receive that a message of this key matches.
+    /// Removes and returns the receive that a message of this key matches.
     #[inline(always)]
     pub(in crate::pml::ob1) fn take_posted(&self, message: Key) -> Option<ReqId> {
         self.posted.borrow_mut().take(message)
@@ -117,7 +117,8 @@ impl Matching {
         (self.posted.borrow().len(), self.unexpected.borrow().len())
     }
 
-    /// Returns the unexpected messages with their lengths, whether their data have arrived or not, in no particular order.
+    /// Returns the keys and lengths in bytes of the unexpected messages, in no particular order.
+    /// Messages whose data have not arrived are included.
     pub fn unexpected(&self) -> Vec<(Key, u64)> {
         let unexpected = self.unexpected.borrow();
         let messages = unexpected.messages();
@@ -136,13 +137,13 @@ impl Matching {
         self.unexpected.borrow_mut().push(key, message);
     }
 
-    /// Removes the earliest message that a receive with this key accepts.
+    /// Removes and returns the earliest unexpected message that a receive with this key accepts.
     #[inline]
     pub(in crate::pml::ob1) fn take_unexpected(&self, receive: Key) -> Option<(Key, Arrived)> {
         self.unexpected.borrow_mut().take(receive)
     }
 
-    /// Returns the key and the length of the earliest message that a receive with this key accepts.
+    /// Returns the key and the length in bytes of the earliest unexpected message that a receive with this key accepts.
     #[inline]
     pub(in crate::pml::ob1) fn peek_unexpected(&self, receive: Key) -> Option<(Key, u64)> {
         if self.unexpected.borrow().is_empty() {
@@ -153,7 +154,8 @@ impl Matching {
         Some((key, arrived.content.bytes()))
     }
 
-    /// Drops the message announced by this send of `from`. Returns true if it was still unmatched.
+    /// Discards the unexpected message that the request `send` of the process `from` announced.
+    /// Returns true if the message existed, that is, no receive had matched it.
     pub(in crate::pml::ob1) fn drop_announced(&self, key: Key, from: ProcId, send: ReqId) -> bool {
         let is = |message: &Arrived| match &message.content {
             Content::Rendezvous(announced) => message.from == from && announced.sender == send,
@@ -162,12 +164,12 @@ impl Matching {
         self.unexpected.borrow_mut().take_one(key, is).is_some()
     }
 
-    /// Removes all unexpected messages.
+    /// Removes and returns all unexpected messages.
     pub(in crate::pml::ob1) fn take_all(&self) -> impl Iterator<Item = Arrived> + use<> {
         self.unexpected.take().into_messages()
     }
 
-    /// Returns true if no unexpected message matches this key,
+    /// Returns true if a receive with this key would be the first for its messages: no unexpected message matches the key,
     /// and no posted receive accepts any message that this key accepts.
     #[inline]
     pub(in crate::pml::ob1) fn is_next(&self, key: Key) -> bool {
@@ -178,8 +180,8 @@ impl Matching {
     #[inline(never)]
     fn is_next_among(&self, key: Key) -> bool {
         let posted = self.posted.borrow();
-        // A wildcard key accepts messages of many keys. A posted receive for any of these messages
-        // could be found only by a search of all posted receives.
+        // A wildcard key accepts messages of many keys. Only a search of all posted receives
+        // could find one that accepts any of these messages, so a wildcard requires that no receive is posted.
         let first = match key.is_exact() {
             true => posted.peek(key).is_none(),
             false => posted.is_empty(),

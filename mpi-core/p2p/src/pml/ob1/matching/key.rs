@@ -1,22 +1,22 @@
-//! The match key: a source and a tag.
+//! The match key: a source rank and a tag.
 
 use mpi_types::status::{ANY_SOURCE, ANY_TAG, Status};
 
-/// The number of forms of a key: each of source and tag is exact or a wildcard.
+/// The number of forms of a key: source and tag are each exact or a wildcard.
 pub(super) const FORMS: usize = 4;
 
-/// A source and a tag, each possibly a wildcard, in one 64-bit integer.
+/// A source rank and a tag, each possibly a wildcard, in one 64-bit integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Key(u64);
 
 impl Key {
-    /// Creates the key of a message, with the sender's rank, or of a receive, possibly with `ANY_SOURCE` and `ANY_TAG`.
+    /// Creates the key of a message (`source` is the sender's rank), or of a receive (`ANY_SOURCE` and `ANY_TAG` are permitted).
     #[inline]
     pub fn new(source: i32, tag: i32) -> Key {
         Key(u64::from(source as u32) << 32 | u64::from(tag as u32))
     }
 
-    /// Returns the rank in the communicator, or `ANY_SOURCE`.
+    /// Returns the source rank in the communicator, or `ANY_SOURCE`.
     pub fn source(self) -> i32 {
         (self.0 >> 32) as i32
     }
@@ -26,7 +26,7 @@ impl Key {
         self.0 as i32
     }
 
-    /// Returns this key's form: bit 0 for any source, bit 1 for any tag.
+    /// Returns the form of the key: bit 0 is set for any source, bit 1 for any tag.
     #[inline]
     pub(super) fn form(self) -> usize {
         usize::from(self.source() == ANY_SOURCE) | usize::from(self.tag() == ANY_TAG) << 1
@@ -38,7 +38,7 @@ impl Key {
         self.form() == 0
     }
 
-    /// Returns this message's key with the wildcards of `form`.
+    /// Returns a message's key with source and tag replaced by the wildcards of `form`.
     #[inline]
     pub(super) fn widened(self, form: usize) -> Key {
         let source = if form & 1 != 0 {
@@ -58,7 +58,7 @@ impl Key {
                 && (self.tag() == message.tag() || self.tag() == ANY_TAG)
     }
 
-    /// Returns the status of a receive that has received `bytes` bytes of a message with this key.
+    /// Returns the status of a completed receive for `bytes` received bytes of a message with this key.
     #[inline]
     pub(in crate::pml::ob1) fn status(self, bytes: u64) -> Status {
         Status {

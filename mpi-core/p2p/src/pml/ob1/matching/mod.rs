@@ -1,13 +1,14 @@
 //! Matching of messages and receives (MPI 5.0, section 3.5).
 //!
-//! Promise: a message matches the earliest posted receive that accepts it, and a receive matches the earliest unexpected message that it accepts;
-//! the cost of both does not depend on the number of waiting receives or messages.
+//! Guarantee: a message matches the earliest posted receive that accepts the message, and a receive matches the earliest unexpected message that it accepts.
+//! The time for a match does not depend on the number of posted receives or unexpected messages.
 //!
-//! Every receive has a key of its source and tag, wildcards included, so the posted receives of one key are a queue in one hash table.
-//! A message can match four keys only: (s, t), (s, any), (any, t), (any, any);
-//! among the heads of those queues the smallest posting number wins.
-//! Unexpected messages are indexed by (s, t); the three wildcard indexes are built at the first wildcard receive and dropped when too many of their entries are stale.
-//! If all posted receives have one key, as in a ping-pong or a stream, no table is accessed at all.
+//! The key of a receive consists of source and tag, which can be wildcards. The posted receives with one key form a queue in a hash table.
+//! Receives of only four keys can accept a message: (s, t), (s, any), (any, t), (any, any);
+//! among the first receives of these four queues, the one posted earliest matches.
+//! Unexpected messages are indexed by (s, t). Three more indexes, for wildcards, are built at the first wildcard receive
+//! and dropped when too many of their entries are stale.
+//! If all posted receives have the same key, as in a ping-pong or a stream, no hash table is accessed.
 
 pub(super) mod arrived;
 mod context;

@@ -1,22 +1,22 @@
-//! The posted-receive queues.
+//! The queues of posted receives.
 
 use super::key::{FORMS, Key};
 use super::queues::Queues;
 use std::collections::VecDeque;
 
-/// The posted receives of one context; `R` identifies a receive.
+/// The posted receives of one context; a value of type `R` identifies a receive.
 ///
-/// Programs mostly post consecutive receives of one key. So the receives of one key, the hot key,
+/// Programs mostly post consecutive receives with the same key. So the receives with one key, the hot key,
 /// are in a queue outside the hash table.
 pub struct Posted<R> {
     hot_key: Key,
     hot: VecDeque<Entry<R>>,
-    /// The receives of all other keys.
+    /// The receives with all other keys.
     queues: Queues<Entry<R>>,
-    /// The number of entries in the queues by form of their key; an unused form costs no lookup.
+    /// The number of receives in `queues`, indexed by the form of their key; a form without receives is not looked up.
     forms: [usize; FORMS],
     next_order: u64,
-    /// The number of entries in the queues.
+    /// The number of receives in `queues`.
     queued: usize,
 }
 
@@ -45,21 +45,21 @@ impl<R: PartialEq> Posted<R> {
         self.hot.len() + self.queued
     }
 
-    /// Returns true if no receive is posted, the usual state at an unexpected message.
+    /// Returns true if no receive is posted. This is the usual state when an unexpected message arrives.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Posts a receive after all others.
+    /// Appends a receive to the posted receives.
     #[inline(always)]
     pub fn post(&mut self, key: Key, receive: R) {
         let order = self.next_order;
         self.next_order += 1;
         let entry = Entry { order, receive };
         if self.hot.is_empty() && self.queued == 0 {
-            // If no receive is posted, the new key becomes the hot key:
-            // the queues hold no receive of this key.
+            // No receive is posted, so the new receive's key becomes the hot key:
+            // `queues` contains no receive with this key.
             self.hot_key = key;
         }
         if key == self.hot_key {
@@ -76,7 +76,7 @@ impl<R: PartialEq> Posted<R> {
         self.queues.push(key, entry);
     }
 
-    /// Removes the earliest receive that accepts a message.
+    /// Removes and returns the earliest receive that accepts a message.
     #[inline(always)]
     pub fn take(&mut self, message: Key) -> Option<R> {
         if self.queued > 0 {
@@ -85,7 +85,7 @@ impl<R: PartialEq> Posted<R> {
         self.take_hot(message)
     }
 
-    /// Implements [`Posted::take`] for the hot queue only.
+    /// Implements [`Posted::take`] if all posted receives have the hot key.
     #[inline(always)]
     fn take_hot(&mut self, message: Key) -> Option<R> {
         if !self.hot_key.accepts(message) {
@@ -94,7 +94,7 @@ impl<R: PartialEq> Posted<R> {
         self.hot.pop_front().map(|entry| entry.receive)
     }
 
-    /// Implements [`Posted::take`] if receives of several keys are posted.
+    /// Implements [`Posted::take`] if receives with other keys than the hot key are posted.
     #[inline(never)]
     fn take_of_many(&mut self, message: Key) -> Option<R> {
         let hot = match self.hot.front() {
@@ -130,7 +130,7 @@ impl<R: PartialEq> Posted<R> {
         }
     }
 
-    /// Returns the posting number and the form of the earliest receive outside the hot queue that accepts a message.
+    /// Returns the posting number and the key's form of the earliest receive in `queues` that accepts a message.
     fn earliest_queued(&self, message: Key) -> Option<(u64, usize)> {
         (0..FORMS)
             .filter(|form| self.forms[*form] > 0)
@@ -138,7 +138,7 @@ impl<R: PartialEq> Posted<R> {
             .min()
     }
 
-    /// Removes a receive that is being cancelled. Returns false if a message has matched it already.
+    /// Removes a receive that is being cancelled. Returns false if a message has already matched the receive.
     pub fn remove(&mut self, key: Key, receive: &R) -> bool {
         if key == self.hot_key {
             let at = self.hot.iter().position(|e| e.receive == *receive);

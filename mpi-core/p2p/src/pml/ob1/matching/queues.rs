@@ -4,8 +4,8 @@ use super::key::Key;
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hashes a 64-bit integer by a multiplication and a fold.
-/// The hash does not resist deliberate collisions: keys are this program's own ranks and tags.
+/// Hasher of a 64-bit integer: multiplies and combines both halves of the product.
+/// The hash does not resist deliberate collisions. This is acceptable, because the keys are ranks and tags of one program.
 #[derive(Default)]
 pub struct WordHasher(u64);
 
@@ -20,7 +20,7 @@ impl Hasher for WordHasher {
     }
     #[inline]
     fn write_u64(&mut self, word: u64) {
-        // Fibonacci hashing; the high half of the product depends on all bits of the input.
+        // Fibonacci hashing: the high half of the product depends on all bits of the input.
         let product =
             u128::from(self.0 ^ word).wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835);
         self.0 = (product >> 64) as u64 ^ product as u64;
@@ -30,13 +30,13 @@ impl Hasher for WordHasher {
 /// A hash map whose keys are hashed as one 64-bit integer.
 pub type WordMap<K, V> = HashMap<K, V, BuildHasherDefault<WordHasher>>;
 
-/// Queues by key; the memory of an emptied queue is kept for the next key.
+/// One queue per key; up to [`SPARE`] emptied queues are stored, so their memory is reused for other keys.
 pub(super) struct Queues<T> {
     by_key: WordMap<Key, VecDeque<T>>,
     spare: Vec<VecDeque<T>>,
 }
 
-/// The number of emptied queues that are kept.
+/// The maximum number of emptied queues that are stored.
 const SPARE: usize = 16;
 
 impl<T> Default for Queues<T> {
@@ -72,7 +72,7 @@ impl<T> Queues<T> {
         item
     }
 
-    /// Removes the first item that satisfies `is`.
+    /// Removes and returns the first item of a key's queue that satisfies `is`.
     pub(super) fn remove(&mut self, key: Key, is: impl Fn(&T) -> bool) -> Option<T> {
         let queue = self.by_key.get_mut(&key)?;
         let at = queue.iter().position(is)?;

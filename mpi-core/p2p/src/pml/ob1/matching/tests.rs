@@ -1,4 +1,4 @@
-//! The indexes give the same matches as searching two lists from the front.
+//! Property tests: the indexes find the same matches as a search of two lists from the front.
 
 use super::key::{FORMS, Key};
 use super::posted::Posted;
@@ -6,7 +6,7 @@ use super::unexpected::Unexpected;
 use mpi_types::status::{ANY_SOURCE, ANY_TAG};
 use proptest::prelude::*;
 
-/// The reference implementation without indexes: two lists, searched from the front.
+/// The reference implementation without indexes: two lists that are searched from the front.
 #[derive(Default)]
 struct Reference {
     posted: Vec<(Key, u32)>,
@@ -118,5 +118,6 @@ fn stale_wildcard_marks_do_not_pile_up() {
     }
 }
 
-/// The maximum number of stale index entries: the limit in `unexpected.rs`, the entries of one message, and one entry for each form.
+/// The maximum number of stale index entries:
+/// the limit in `unexpected.rs`, the entries of one message, and one entry for each form.
 const STALE_BOUND: usize = 1024 + 4 * 2 + FORMS;

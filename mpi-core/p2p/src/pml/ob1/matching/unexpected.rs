@@ -1,16 +1,16 @@
-//! The unexpected-message queues.
+//! The queues of unexpected messages.
 
 use super::key::{FORMS, Key};
 use super::queues::Queues;
 
-/// Unexpected messages of one context.
+/// The unexpected messages of one context.
 pub struct Unexpected<M> {
     slots: Vec<Option<Slot<M>>>,
     free: Vec<u32>,
     exact: Queues<Mark>,
-    /// The indexes for any source, any tag, and both; created at the first wildcard.
+    /// The indexes for any source, any tag, and both wildcards; created at the first receive with a wildcard.
     wild: Option<Box<[Queues<Mark>; FORMS - 1]>>,
-    /// The number of marks in the wildcard indexes whose message was removed by another index.
+    /// The number of stale marks: marks in the wildcard indexes whose message has been removed.
     pub(super) stale: usize,
     next_order: u64,
     len: usize,
@@ -22,15 +22,15 @@ struct Slot<M> {
     message: M,
 }
 
-/// A reference to a slot; valid while the slot holds the message with the arrival number `order`.
+/// An index entry: refers to a slot, and is valid while the slot holds the message with the arrival number `order`.
 #[derive(Clone, Copy)]
 struct Mark {
     slot: u32,
     order: u64,
 }
 
-/// The number of stale marks at which the wildcard indexes are dropped,
-/// beyond an allowance for the messages that remain.
+/// The wildcard indexes are dropped when the number of stale marks exceeds this limit
+/// plus four times the number of unexpected messages.
 const STALE_LIMIT: usize = 1024;
 
 impl<M> Default for Unexpected<M> {
@@ -48,12 +48,12 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    /// Returns the number of unexpected messages, without removed messages whose marks remain.
+    /// Returns the number of unexpected messages.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns true if there is no unexpected message: the usual state when a receive is posted, which then needs no search.
+    /// Returns true if there is no unexpected message. This is the usual state when a receive is posted; no search is then needed.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -96,7 +96,7 @@ impl<M> Unexpected<M> {
             .map(|s| (s.key, &s.message))
     }
 
-    /// Removes the earliest message that a receive with this key accepts.
+    /// Removes and returns the earliest message that a receive with this key accepts.
     #[inline]
     pub fn take(&mut self, receive: Key) -> Option<(Key, M)> {
         if self.len == 0 {
@@ -106,7 +106,7 @@ impl<M> Unexpected<M> {
         self.remove(mark)
     }
 
-    /// Removes the earliest message of an exact key that satisfies `is`.
+    /// Removes and returns the earliest message that has exactly this key and satisfies `is`.
     pub fn take_one(&mut self, key: Key, is: impl Fn(&M) -> bool) -> Option<(Key, M)> {
         let slots = &self.slots;
         let named = |mark: &Mark| {
@@ -122,7 +122,7 @@ impl<M> Unexpected<M> {
         let slot = self.slots[mark.slot as usize].take()?;
         self.free.push(mark.slot);
         self.len -= 1;
-        // The exact index is updated at once, the wildcard indexes when they are searched next.
+        // The exact index is updated immediately; the wildcard indexes are updated when they are searched next.
         self.exact.remove(slot.key, |m| m.order == mark.order);
         if self.wild.is_some() {
             self.stale += FORMS - 1;

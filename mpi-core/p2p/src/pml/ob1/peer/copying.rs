@@ -1,14 +1,14 @@
-//! The methods of copying messages between this process and a peer: single copy by one side,
+//! The state of the copy methods between this process and a peer: single copy by one side,
 //! and cooperative copy by both sides.
 
 use std::cell::Cell;
 
 pub struct Copying {
-    /// Cleared permanently when the system refuses the first single copy.
+    /// Set to false permanently when the system refuses the first single copy.
     single: Cell<bool>,
-    /// Cleared permanently when one side could not copy its part.
+    /// Set to false permanently when one side could not copy its part.
     cooperative: Cell<bool>,
-    /// The number of messages announced to the peer that the peer has not answered yet.
+    /// The number of messages announced to the peer that the peer has not answered.
     announced: Cell<u32>,
 }
 
@@ -22,18 +22,19 @@ impl Copying {
         }
     }
 
-    /// Returns true if one side may read the other's memory.
+    /// Returns true if one side can read the other side's memory directly.
     #[inline]
     pub fn is_single_possible(&self) -> bool {
         self.single.get()
     }
 
-    /// Disables single copies, which the system forbids.
+    /// Disables single copies, after the system refused one.
     pub fn forbid_single(&self) {
         self.single.set(false);
     }
 
-    /// Returns true if both sides may work on one copy: no earlier cooperative copy has failed, and the peer has no message of this process to copy meanwhile.
+    /// Returns true if a cooperative copy is useful: no earlier cooperative copy has failed,
+    /// and the peer has no message of this process to copy at the same time.
     pub fn is_cooperative_worth_it(&self) -> bool {
         self.announced.get() == 0 && self.cooperative.get()
     }
@@ -43,12 +44,12 @@ impl Copying {
         self.cooperative.set(false);
     }
 
-    /// Counts a message that was announced to the peer.
+    /// Counts up: a message was announced to the peer.
     pub fn announces(&self) {
         self.announced.set(self.announced.get() + 1);
     }
 
-    /// Removes an announced message that no longer waits for an answer.
+    /// Counts down: an announced message was answered or cancelled.
     pub fn was_answered(&self) {
         self.announced.set(self.announced.get().saturating_sub(1));
     }

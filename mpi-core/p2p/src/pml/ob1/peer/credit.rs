@@ -1,37 +1,38 @@
-//! The sender's side of flow control: how much may be sent eagerly to a peer.
+//! The sender's side of flow control: the limits for eager messages to one peer.
 //!
-//! Each send compares its size with one variable, the eager limit; THROTTLE sets it to zero.
+//! Each send compares its length with one variable, `eager_below`; THROTTLE sets this variable to zero.
 //! A sender that never waits would not receive THROTTLE, so it polls its transports after every [`LOOK`] bytes of eager data.
 
 use std::cell::Cell;
 
-/// The memory of a buffered message besides its data: its queue entries and the allocator's overhead.
+/// The overhead of a buffered message in bytes: its queue entries and the allocator's administration.
 pub const COST: usize = 128;
 
-/// The eager bytes between two polls for THROTTLE. Each message counts its size plus [`COST`],
-/// as if it were buffered.
-/// A poll costs as much as a few short messages.
+/// The number of eager bytes between two polls for THROTTLE. Each message counts as its length plus [`COST`],
+/// because the receiver may have to buffer it.
+/// A poll costs as much time as a few short messages.
 pub const LOOK: isize = 1 << 20;
 
 pub struct Credit {
-    /// The eager limit of the transport.
+    /// The eager limit of the transport in bytes.
     eager: usize,
-    /// Messages shorter than this are sent eagerly. The value is the eager limit plus one, or zero
-    /// while the peer throttles or is not connected.
+    /// Messages shorter than this (in bytes) are sent eagerly. The value is the eager limit plus one, or zero
+    /// while the peer throttles this process or is not connected.
     eager_below: Cell<usize>,
-    /// Whether no message has been sent yet,
-    /// and the connection to the peer may have to be established.
+    /// True until the first message has been sent to or received from the peer;
+    /// the connection may have to be established first.
     unconnected: Cell<bool>,
-    /// The eager bytes that may be sent before the next poll for THROTTLE.
+    /// The remaining eager bytes before the next poll for THROTTLE.
     unpolled_bytes: Cell<isize>,
 }
 
 impl Credit {
-    /// Creates the credit of a peer to which no message has been sent; `unconnected` if the peer may have to be connected first.
+    /// Creates the credit for a peer to which no message has been sent.
+    /// `unconnected` is true if a connection may have to be established first.
     pub(super) fn new(eager: usize, unconnected: bool) -> Credit {
         Credit {
             eager,
-            // The first message takes the general path, which makes sure that it is sent.
+            // The first message takes the general path, which sends it after the connection is established.
             eager_below: Cell::new(match unconnected {
                 true => 0,
                 false => eager + 1,
@@ -41,7 +42,7 @@ impl Credit {
         }
     }
 
-    /// Returns the length below which messages are sent eagerly.
+    /// Returns the length in bytes below which messages are sent eagerly.
     #[inline]
     pub fn eager_below(&self) -> usize {
         self.eager_below.get()
@@ -52,7 +53,7 @@ impl Credit {
         self.eager_below.get() == 0
     }
 
-    /// Handles THROTTLE: every message must use rendezvous, or no longer has to.
+    /// Handles THROTTLE: if `withdrawn`, every message must use rendezvous; otherwise eager messages are permitted again.
     pub fn withdraw(&self, withdrawn: bool) {
         self.eager_below.set(match withdrawn {
             true => 0,
@@ -60,7 +61,7 @@ impl Credit {
         });
     }
 
-    /// Records that a message of the peer has arrived, so a connection exists.
+    /// Records that a message of the peer has arrived; so the connection exists.
     pub fn was_heard(&self) {
         self.unconnected.set(false);
     }
@@ -72,7 +73,7 @@ impl Credit {
         }
     }
 
-    /// Counts `bytes` eager bytes. Returns the number that may be sent before the next poll.
+    /// Counts `bytes` bytes as sent eagerly. Returns the remaining bytes before the next poll; negative if a poll is due.
     #[inline]
     pub fn spend(&self, bytes: usize) -> isize {
         let unpolled_bytes = self.unpolled_bytes.get() - (bytes + COST) as isize;
@@ -80,12 +81,12 @@ impl Credit {
         unpolled_bytes
     }
 
-    /// Returns true if the transports must be polled.
+    /// Returns true if a poll for THROTTLE is due.
     pub fn is_spent(&self) -> bool {
         self.unpolled_bytes.get() < 0
     }
 
-    /// Notes that the transports have been polled.
+    /// Records that the transports have been polled.
     pub fn renew(&self) {
         self.unpolled_bytes.set(LOOK);
     }

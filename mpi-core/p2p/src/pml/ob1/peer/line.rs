@@ -1,4 +1,4 @@
-//! The round-robin queue of a peer's sends in fragments.
+//! The queue of a peer's sends in fragments, which are served round-robin.
 
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
@@ -8,7 +8,7 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Line {
     sends: RefCell<VecDeque<Req>>,
-    /// Whether the peer is on the list of peers with sends in fragments.
+    /// True if the peer is on the list of peers with sends in fragments.
     listed: Cell<bool>,
 }
 
@@ -17,7 +17,7 @@ impl Line {
         self.sends.borrow().is_empty()
     }
 
-    /// Appends a send.
+    /// Appends a send to the queue.
     pub fn push(&self, req: Req) {
         self.sends.borrow_mut().push_back(req);
     }
@@ -27,12 +27,12 @@ impl Line {
         self.sends.borrow_mut().pop_front()
     }
 
-    /// Puts the send just popped back to the front, because the transport had no space for the rest of it.
+    /// Returns the send that was popped last to the front, because the transport had no space for the rest of its data.
     pub fn put_back(&self, req: Req) {
         self.sends.borrow_mut().push_front(req);
     }
 
-    /// Removes a send. Returns true if it was in the queue.
+    /// Removes a send from the queue. Returns true if the queue contained the send.
     pub fn remove(&self, req: &Req) -> bool {
         let at = self.place_of(req);
         let send = at.and_then(|at| self.sends.borrow_mut().remove(at));
@@ -43,7 +43,7 @@ impl Line {
         (self.sends.borrow().iter()).position(|other| Rc::ptr_eq(other, req))
     }
 
-    /// Sets whether the peer is on the list of peers with sends in fragments.
+    /// Records whether the peer is on the list of peers with sends in fragments.
     /// Returns the previous value.
     pub fn set_listed(&self, listed: bool) -> bool {
         self.listed.replace(listed)

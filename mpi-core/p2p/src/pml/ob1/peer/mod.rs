@@ -1,6 +1,6 @@
-//! One peer in ob1: its transport, and the state of each protocol for it.
+//! The state of one peer in ob1: its transport, and the state of each protocol.
 //!
-//! Each protocol has a struct for its state, whose fields only the protocol's module accesses.
+//! Each protocol has a struct for its state; only the protocol's module accesses the fields.
 
 pub(in crate::pml) mod pipeline;
 
@@ -44,8 +44,8 @@ pub struct Peer {
     direct_receive: Cell<Option<ReqId>>,
 }
 
-/// The result of a peer lookup. Peers of this job stay; those of other jobs are removed when no
-/// communicator names them any more.
+/// The result of a peer lookup. Peers of this job are never removed; those of other jobs are removed when no
+/// communicator contains them any longer.
 pub enum PeerRef<'a> {
     OfJob(&'a Rc<Peer>),
     Foreign(Rc<Peer>),
@@ -64,7 +64,7 @@ impl Deref for PeerRef<'_> {
 }
 
 impl Peer {
-    /// Creates a peer with this transport, for `sharing` ranks per core.
+    /// Creates the state of a peer that this transport reaches, on a node with `sharing` ranks per core.
     pub(super) fn new(btl: Rc<dyn Btl>, endpoint: Endpoint, sharing: u32) -> Peer {
         let info = *btl.info();
         Peer {
@@ -103,64 +103,65 @@ impl Peer {
         &self.btl
     }
 
-    /// Returns the peer's address in its transport.
+    /// Returns the peer's endpoint, its address in the transport.
     pub(super) fn endpoint(&self) -> Endpoint {
         self.endpoint
     }
 
-    /// Returns the transport's limits.
+    /// Returns the transport's message size limits.
     #[inline]
     pub(super) fn limits(&self) -> &Limits {
         &self.info.limits
     }
 
-    /// Returns true if fragments may be requested again, so that a send in fragments completes only with the receiver's FIN.
+    /// Returns true if the receiver may request fragments again; then a send in fragments completes only with FIN.
     pub(super) fn is_fin_required(&self) -> bool {
         self.info.relies_on_senders
     }
 
-    /// Returns the fragment length for `bytes` bytes of a message; see [`Capabilities::fragment`](crate::btl::Capabilities::fragment).
+    /// Returns the fragment length in bytes for a message of `bytes` bytes; see [`Capabilities::fragment`](crate::btl::Capabilities::fragment).
     pub(super) fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
         let able = self.btl.capabilities();
         able.fragment(self.limits(), bytes, packed, alone)
     }
 
-    /// Returns the fragment length of the eager pipeline; see [`Capabilities::eager_fragment`](crate::btl::Capabilities::eager_fragment).
+    /// Returns the fragment length in bytes for the eager pipeline; see [`Capabilities::eager_fragment`](crate::btl::Capabilities::eager_fragment).
     pub(super) fn eager_fragment(&self, bytes: u64, packed: bool) -> Option<usize> {
         let able = self.btl.capabilities();
         able.eager_fragment(self.limits(), self.endpoint, bytes, packed)
     }
 
-    /// Returns true unless an accepted message waits for the connection to the peer.
+    /// Returns false if an accepted message still waits for the connection to the peer.
     #[inline]
     pub(super) fn is_connected(&self) -> bool {
         !self.info.connects || self.btl.capabilities().is_connected(self.endpoint)
     }
 
-    /// Returns true if a new message of this size, below the eager limit, may be sent now; the caller then sends it.
+    /// Returns true if a message of `bytes` bytes, within the eager limit, may be sent now: no message is queued and no poll is due.
+    /// Counts the bytes as sent.
     #[inline]
     pub(super) fn lets_through(&self, bytes: usize) -> bool {
         self.queue.is_empty() && self.credit.spend(bytes) >= 0
     }
 
-    /// Returns the eager credit.
+    /// Returns the sender's side of flow control.
     #[inline]
     pub(super) fn credit(&self) -> &Credit {
         &self.credit
     }
 
-    /// Returns the throttle state that this process has set.
+    /// Returns the receiver's side of flow control.
     pub(super) fn throttle(&self) -> &Throttle {
         &self.throttle
     }
 
-    /// Returns the single-copy methods that work with this peer.
+    /// Returns the state of the copy methods.
     #[inline]
     pub(super) fn copying(&self) -> &Copying {
         &self.copying
     }
 
-    /// Returns the chooser between single copy and fragments.
+    /// Returns the measurements that choose between single copy and fragments.
     pub(super) fn chooser(&self) -> &Rc<ProtocolChooser> {
         &self.chooser
     }
@@ -177,7 +178,7 @@ impl Peer {
         &self.queue
     }
 
-    /// Returns the queue of sends in fragments.
+    /// Returns the queue of sends to the peer in fragments.
     pub(super) fn line(&self) -> &Line {
         &self.line
     }

@@ -7,26 +7,26 @@ use crate::trial::order_of;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// Of every `ROUND` messages that are not short, the last `ASKING` use rendezvous.
-/// These messages fill one or two windows completely, so that their receiver continues to measure.
+/// Of every `ROUND` messages above the eager limit, the last `ASKING` use rendezvous instead of the eager pipeline.
+/// `ASKING` messages fill one or two windows completely, so the receiver continues to measure the protocols.
 pub const ROUND: u16 = 8192;
 pub const ASKING: u16 = 128;
 
 #[derive(Default)]
 pub struct Pipeline {
-    /// One bit for each size class: whether the peer requests the eager pipeline for messages of
-    /// this process.
+    /// One bit per size class: set if the peer requests the eager pipeline for this process's
+    /// messages.
     wanted: Cell<u16>,
-    /// Counts messages that are not short.
+    /// The number of messages above the eager limit, modulo `ROUND`.
     turn: Cell<u16>,
-    /// One bit for each size class: whether this process has requested the eager pipeline for the
+    /// One bit per size class: set if this process has requested the eager pipeline for the
     /// peer's messages.
     told: Cell<u16>,
-    /// Messages of the peer whose fragments have not all arrived, in the order of their announcements.
+    /// The peer's announced messages whose fragments have not all arrived, in order of announcement.
     coming: RefCell<Vec<Coming>>,
 }
 
-/// A message whose fragments have not all arrived.
+/// An announced message whose fragments have not all arrived.
 struct Coming {
     sender: ReqId,
     bytes: u64,
@@ -34,7 +34,7 @@ struct Coming {
     to: Destination,
 }
 
-/// The destination of a message's fragments.
+/// The destination of a message's fragments: its receive, or the buffer of an unexpected message.
 #[derive(Clone)]
 pub enum Destination {
     Receive(ReqId),
@@ -42,26 +42,26 @@ pub enum Destination {
 }
 
 impl Pipeline {
-    /// Returns true if a message of this size uses the eager pipeline: the peer wants it,
+    /// Returns true if a message of `bytes` bytes uses the eager pipeline: the peer requests it for the size class,
     /// and the message is not among the last `ASKING` of `ROUND` messages, which use rendezvous.
     pub fn is_wanted(&self, bytes: u64) -> bool {
         self.wanted.get() & bit(bytes) != 0 && self.turn.get() < ROUND - ASKING
     }
 
-    /// Counts a message that is not short.
+    /// Counts a message above the eager limit.
     pub fn count(&self) {
         self.turn.set((self.turn.get() + 1) % ROUND);
     }
 
-    /// Handles EAGER_MODE: whether the peer wants messages of a size class by the eager pipeline.
+    /// Handles EAGER_MODE: `wanted` is true if the peer requests the eager pipeline for the size class `order`.
     pub fn set_wanted(&self, order: u64, wanted: bool) {
         let others = self.wanted.get() & !(1 << order);
         self.wanted.set(others | u16::from(wanted) << order);
     }
 
-    /// Returns the EAGER_MODE header for messages of this size,
-    /// unless the peer already knows the mode.
-    /// `to_follow` requests the eager pipeline.
+    /// Returns the EAGER_MODE header for messages of `bytes` bytes,
+    /// or `None` if this mode was already sent to the peer.
+    /// `to_follow` is true to request the eager pipeline.
     pub fn advice(&self, bytes: u64, to_follow: bool) -> Option<Header> {
         let (told, bit) = (self.told.get(), bit(bytes));
         if (told & bit != 0) == to_follow {
@@ -71,7 +71,7 @@ impl Pipeline {
         Some([order_of(bytes) as u64, u64::from(to_follow)])
     }
 
-    /// Adds an announced message whose fragments have not arrived.
+    /// Adds an announced message; its fragments will arrive.
     pub fn expect(&self, kept: Rc<Kept>) {
         self.coming.borrow_mut().push(Coming {
             sender: kept.sender(),
@@ -81,7 +81,7 @@ impl Pipeline {
         });
     }
 
-    /// Directs the remaining fragments of an announced message to its receive.
+    /// Sets the receive as the destination of the remaining fragments of an announced message.
     pub fn redirect(&self, sender: ReqId, receive: ReqId) {
         let mut coming = self.coming.borrow_mut();
         if let Some(rest) = coming.iter_mut().find(|c| c.sender == sender) {
@@ -89,7 +89,7 @@ impl Pipeline {
         }
     }
 
-    /// Returns the destination of a fragment, if it is the next one of an announced message.
+    /// Returns the destination of a fragment if it is the next fragment of an announced message, otherwise `None`.
     pub fn place(&self, [sender, offset]: Header, len: u64) -> Option<Destination> {
         let mut all = self.coming.borrow_mut();
         let at = all.iter().position(|coming| coming.sender.0 == sender)?;

@@ -1,6 +1,6 @@
-//! The queue of messages that a peer's transport has not accepted yet.
+//! The queue of messages that a peer's transport has not accepted yet, for lack of space.
 //!
-//! The queue keeps the order in which messages were sent, on which matching relies.
+//! The queue preserves the order in which messages were sent, which matching requires.
 
 use crate::btl::{Am, Header};
 use crate::request::Req;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// A message for which the transport had no space.
 pub enum Queued {
-    /// A send request whose eager data or rendezvous have not been accepted.
+    /// A send request whose eager data or announcement the transport has not accepted.
     Send(Req),
     /// A short control message.
     Control {
@@ -18,19 +18,19 @@ pub enum Queued {
         header: Header,
         payload: [u8; 8],
     },
-    /// The description of the next message in the queue, which has the same header.
+    /// The datatype description (TYPES) of the next message in the queue, with that message's header.
     Description { header: Header, payload: Box<[u8]> },
 }
 
 #[derive(Default)]
 pub struct SendQueue {
     items: RefCell<VecDeque<Queued>>,
-    /// Whether the peer is on the list of peers with queued messages.
+    /// True if the peer is on the list of peers with queued messages.
     listed: Cell<bool>,
 }
 
 impl SendQueue {
-    /// Returns true if no message is queued, so that a new message overtakes none.
+    /// Returns true if no message is queued. Only then may a new message bypass the queue.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.items.borrow().is_empty()
@@ -44,24 +44,24 @@ impl SendQueue {
         self.items.borrow_mut().pop_front()
     }
 
-    /// Puts the item just popped back to the front, because the transport had no space for it.
+    /// Returns the item that was popped last to the front, because the transport had no space for it.
     pub fn put_back(&self, item: Queued) {
         self.items.borrow_mut().push_front(item);
     }
 
-    /// Removes a send. Returns true if it was in the queue.
+    /// Removes a send from the queue. Returns true if the queue contained the send.
     pub fn remove(&self, req: &Req) -> bool {
         let at = self.items.borrow().iter().position(|item| item.is(req));
         let item = at.and_then(|at| self.items.borrow_mut().remove(at));
         item.is_some()
     }
 
-    /// Drops all queued messages, after the loss of the peer.
+    /// Discards all queued messages, after the loss of the peer.
     pub fn clear(&self) {
         self.items.borrow_mut().clear();
     }
 
-    /// Sets whether the peer is on the list of peers with queued messages. Returns the previous value.
+    /// Records whether the peer is on the list of peers with queued messages. Returns the previous value.
     pub fn set_listed(&self, listed: bool) -> bool {
         self.listed.replace(listed)
     }

@@ -1,4 +1,4 @@
-//! The receiver's answers to the sender of a matched message.
+//! The receiver's replies to the sender of a matched message: FIN, CTS and EAGER_MODE.
 
 use super::super::core::Core;
 use super::super::peer::Peer;
@@ -8,19 +8,19 @@ use crate::btl::ProcId;
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
 
-/// Sends FIN: the sender's buffer is no longer accessed.
+/// Sends FIN: the receiver no longer accesses the sender's buffer.
 pub fn finished(core: &Core, peer: &Rc<Peer>, sender: ReqId) {
     core.links().control(peer, wire::FIN, [sender.0, 0], [0; 8]);
 }
 
-/// Sends CTS: requests `wanted` bytes in fragments.
+/// Sends CTS: requests the first `wanted` bytes of the message in fragments.
 pub fn ask_for_fragments(core: &Core, peer: &Rc<Peer>, sender: ReqId, req: &Req, wanted: u64) {
     let header = [sender.0, req.id().0];
     core.links()
         .control(peer, wire::CTS, header, wanted.to_le_bytes());
 }
 
-/// Sends FIN to a sender that waits for this receive, because the receiver wants no more of its data.
+/// Sends FIN if the sender of this receive's message waits for it; the receiver needs no more data.
 pub fn release_sender(core: &Core, req: &Req) {
     let waiting = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => recv
@@ -35,8 +35,8 @@ pub fn release_sender(core: &Core, req: &Req) {
     }
 }
 
-/// Called after data of this length have arrived by the timed protocol:
-/// sends EAGER_MODE to the sender if the measurements now favour another protocol for such messages.
+/// Handles a new measurement: data of `bytes` bytes have arrived by a timed protocol.
+/// Sends EAGER_MODE to the sender if another mode is now faster for messages of this size class.
 pub fn advise(core: &Core, from: ProcId, bytes: u64) {
     let Ok(peer) = core.links().peer(from) else {
         return;

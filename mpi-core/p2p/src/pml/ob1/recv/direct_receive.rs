@@ -1,10 +1,11 @@
-//! Direct receive: a transport reads long payloads directly into the receive buffer.
+//! Direct receive: a transport writes long payloads directly into the receive buffer, without a buffer of its own.
 //!
-//! A fragment contains its destination.
-//! A long eager message is matched when its first bytes arrive, which keeps the order, since later messages of its sender arrive later.
-//! From then on the receive waits for one fragment, the message itself. The sender's
+//! The header of a fragment contains the destination: the receive and the offset.
+//! A long eager message is matched when its first bytes arrive. This preserves the order, because later messages of its sender arrive later.
+//! Then the receive waits for one fragment, which is the message itself. The sender's
 //! [`Peer`](super::super::peer::Peer) stores the ID of this receive.
-//! A message without a matching receive, or whose receive buffer is not contiguous or too small, is delivered as a whole and takes the general path.
+//! A message is delivered as a whole on the general path if no posted receive matches,
+//! or if the receive buffer is not contiguous or too small.
 
 use super::super::core::Core;
 use super::super::fast_path::Slot;
@@ -19,14 +20,15 @@ use crate::pml::envelope::Context;
 use crate::request::{Body, Req, ReqId};
 use std::ops::Range;
 
-/// The matching state and fast-path slot in which the receive of an arriving message is searched.
+/// The matching state and the fast-path slot that are searched for the receive of an arriving message.
 pub struct Receives<'a> {
     pub slot: &'a Slot,
     pub matcher: &'a Matcher,
 }
 
-/// Begins a payload of `len` bytes. Returns true, and copies the bytes that have arrived,
-/// if the rest can be read in place, too.
+/// Begins a payload of `len` bytes whose first bytes, `begun`, have arrived.
+/// If the transport can write the rest to the destination, too,
+/// copies `begun` there and returns true.
 pub fn begin(
     core: &Core,
     receives: Receives<'_>,
@@ -48,7 +50,7 @@ pub fn begin(
     put(core, from, header, 0..begun.len(), &mut fill)
 }
 
-/// Lets the transport write bytes `range` of a payload to their destination.
+/// Calls `fill` with the destination of the payload's bytes `range`. Returns false if the receive no longer waits for them.
 pub fn go_on(
     core: &Core,
     from: ProcId,
@@ -63,7 +65,7 @@ pub fn go_on(
     }
 }
 
-/// Ends a payload that is completely in place.
+/// Ends a payload of which all bytes are in the receive buffer.
 pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
     let header = as_fragment(core, from, am, header);
     if am == wire::EAGER
@@ -77,7 +79,7 @@ pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
     }
 }
 
-/// Returns the destination of a payload as the header of a fragment.
+/// Returns the header that a fragment with this payload would have: the receive and the offset.
 fn as_fragment(core: &Core, from: ProcId, am: Am, header: Header) -> Option<Header> {
     match am {
         wire::FRAG => Some(header),
@@ -117,7 +119,7 @@ fn put(
 }
 
 /// Matches an eager message after only its first bytes have arrived.
-/// Returns `None`, without effect, if the message must arrive completely first.
+/// Returns `None`, without changing any state, if the message must arrive completely first.
 fn meet_early(
     core: &Core,
     receives: Receives<'_>,
@@ -126,7 +128,7 @@ fn meet_early(
     len: usize,
 ) -> Option<Header> {
     if core.types().is_some() {
-        // The types are compared with the whole message.
+        // The check of type signatures needs the whole message.
         return None;
     }
     let (context, key) = wire::read_match(header);
@@ -143,7 +145,8 @@ fn meet_early(
     Some([req.id().0, 0])
 }
 
-/// Returns the receive that an eager message of `len` bytes matches, taken out of its queue, if its buffer is contiguous and large enough.
+/// Removes and returns the receive that an eager message of `len` bytes matches,
+/// if its buffer is contiguous and has at least `len` bytes.
 fn early_receive(
     core: &Core,
     Receives { slot, matcher }: Receives<'_>,

@@ -1,24 +1,24 @@
-//! The eager pipeline: messages of medium length whose data follow the announcement without a CTS.
+//! The receiver's side of the eager pipeline: messages of medium length whose data follow the announcement without a CTS.
 //!
-//! If fragments are the faster protocol, a rendezvous doubles the time of a message of medium length:
+//! If fragments are the faster protocol, a rendezvous doubles the transfer time of a message of medium length:
 //! the announcement must arrive and the CTS return before the first fragment is sent.
 //! So a receiver whose measurements ([`protocol_choice`](super::super::protocol_choice)) favour
-//! fragments for messages of a size class notifies their sender ([`wire::EAGER_MODE`]).
-//! The sender then announces such messages with [`wire::EAGER_START`] and sends their data at once, in fragments ([`wire::EAGER_FRAG`]) that name the announcement.
-//! Both sides copy neighbouring fragments concurrently, and the send is complete when the transport has accepted the last one.
+//! fragments for messages of a size class requests the pipeline for this class from the sender ([`wire::EAGER_MODE`]).
+//! The sender then announces such messages with [`wire::EAGER_START`] and immediately sends their data, in fragments ([`wire::EAGER_FRAG`]) that refer to the announcement.
+//! Both sides copy consecutive fragments concurrently, and the send is complete when the transport has accepted the last fragment.
 //!
-//! The announcement is matched like any other, so order is kept.
-//! If the receive is posted, the fragments are copied into its buffer; otherwise they are buffered
-//! and charged like short unexpected messages ([`flow_control`](super::super::flow_control)).
-//! A receive that is posted meanwhile takes over the data received so far and gets the rest.
+//! The announcement is matched like any other message, so the order is preserved.
+//! If a receive is posted, the fragments are copied into its buffer. Otherwise they are buffered
+//! and counted like short unexpected messages ([`flow_control`](super::super::flow_control)).
+//! A receive that is posted after the first fragments takes over the buffered data; the remaining fragments are copied into its buffer.
 //!
-//! A message that fits in one fragment is sent like a short message, together with its announcement ([`wire::EAGER_LONG`]).
+//! A message that fits into one fragment is sent as one message with its envelope, like a short message ([`wire::EAGER_LONG`]).
 //!
-//! Periodically, a few messages use rendezvous again, so that the receiver continues to measure; the result may end the pipeline.
-//! If fragments are the only possible protocol, no message uses rendezvous again. The same holds
-//! for data in more contiguous segments than an announcement can list.
+//! Periodically, some messages use rendezvous again, so that the receiver continues to measure. The result may disable the pipeline.
+//! If fragments are the only possible protocol, all messages use the pipeline. This also holds
+//! for data with more contiguous segments than an announcement can list.
 //!
-//! This is the receiver's part; the sender's is in [`pipeline`](super::super::send::pipeline).
+//! The sender's side is [`pipeline`](super::super::send::pipeline).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::flow_control::UnexpectedMemory;
@@ -34,15 +34,15 @@ use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
 
-/// Invalidates the current measurements,
-/// since concurrent transfers had to wait for a long eager message.
+/// Invalidates the current measurements of the protocols,
+/// because concurrent transfers had to wait for a long eager message.
 pub fn disturb(core: &Core, from: ProcId) {
     if let Ok(peer) = core.links().peer(from) {
         peer.chooser().disturb();
     }
 }
 
-/// Handles the announcement of a message whose data follow without a request.
+/// Handles EAGER_START: the announcement of a message whose data follow without a CTS.
 pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, ProtocolError> {
     let (Some(announced), Ok(peer)) = (Rendezvous::decode(payload), core.links().peer(from)) else {
         return Err(ProtocolError("a malformed announcement"));
@@ -56,7 +56,7 @@ pub fn on_start(core: &Core, from: ProcId, payload: &[u8]) -> Result<Arrived, Pr
     Ok(Arrived::new(from, content))
 }
 
-/// Gives a message of the eager pipeline to its receive.
+/// Assigns a message of the eager pipeline to its receive: copies the buffered data, and directs later fragments to it.
 pub fn accept(
     core: &Core,
     memory: &UnexpectedMemory,
@@ -84,7 +84,7 @@ pub fn accept(
     fail_if_lost(core, req, from);
 }
 
-/// Handles a fragment of a message.
+/// Handles EAGER_FRAG, the next fragment of an announced message.
 pub fn on_frag(
     core: &Core,
     memory: &UnexpectedMemory,
@@ -104,7 +104,7 @@ pub fn on_frag(
     Ok(())
 }
 
-/// Copies a fragment into its receive, unless the receive was abandoned or has been filled.
+/// Copies a fragment into the buffer of its receive, unless the receive was abandoned or is complete.
 fn put(core: &Core, receive: ReqId, offset: u64, payload: &[u8]) {
     let req = core.requests().get(receive);
     let Some(req) = req.filter(|req| !req.is_complete()) else {

@@ -1,7 +1,7 @@
-//! Messages in fragments: assigns each fragment to its receive, and completes the receive after the last one.
+//! Messages in fragments: assigns each fragment to its receive, and completes the receive after the last fragment.
 //!
-//! A fragment names its receive and its offset. A fragment is accepted only from the peer whose
-//! message the receive has matched, and only within the bytes that the receive wants.
+//! The header of a fragment contains its receive and its offset. A fragment is accepted only from the peer whose
+//! message the receive has matched, and only within the bytes that fit into the receive buffer.
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
@@ -10,7 +10,7 @@ use super::events::show;
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 
-/// Returns the receive to which `len` bytes of a fragment belong, if it waits for them.
+/// Returns the receive of a fragment of `len` bytes, if the receive waits for these bytes.
 pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<Req> {
     let req = core.requests().get(ReqId(header[0]))?;
     let fits = match &*req.body.borrow() {
@@ -22,7 +22,7 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
     (fits && !req.is_complete()).then_some(req)
 }
 
-/// Returns true if a fragment is an error: its receive never existed, or waits for another message
+/// Returns true if a fragment is a protocol error: its receive never existed, or waits for another message
 /// or for fewer bytes. Returns false if the receive is complete or was abandoned.
 fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
     let Some(req) = core.requests().get(ReqId(header[0])) else {
@@ -56,7 +56,7 @@ pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) ->
     Ok(())
 }
 
-/// Counts `len` bytes of a message that are in place. The last bytes complete the receive.
+/// Counts `len` bytes of a message that are in the receive buffer. The last bytes complete the receive.
 pub fn count(core: &Core, req: &Req, len: usize) {
     let (from, ended) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {
@@ -82,7 +82,7 @@ pub fn count(core: &Core, req: &Req, len: usize) {
     }
 }
 
-/// Returns the peer whose fragments a receive waits for, for the hang report.
+/// Returns the peer from which a receive expects fragments, for the hang report.
 pub fn incoming_from(req: &Req) -> Option<ProcId> {
     match &*req.body.borrow() {
         Body::Recv(recv) => recv.from().2,

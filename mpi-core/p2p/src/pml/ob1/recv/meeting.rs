@@ -1,4 +1,4 @@
-//! Matching a message with its receive: the number of bytes that the receive takes.
+//! The match of a message with its receive: the number of bytes that fit, the status, and the error.
 
 use super::super::core::Core;
 use super::super::matching::Key;
@@ -8,8 +8,8 @@ use crate::observer::Observer;
 use crate::pml::error::PmlError;
 use crate::request::{Body, Req};
 
-/// Returns the number of bytes that a receive takes from a matched message of `bytes` bytes,
-/// and the error of a truncated message or a type mismatch.
+/// Sets the receive's status for a matched message of `bytes` bytes. Returns the number of bytes that fit into the buffer,
+/// and the error of a truncation or a type mismatch.
 pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option<PmlError>)> {
     let body = req.body.borrow();
     let Body::Recv(recv) = &*body else {
@@ -24,7 +24,7 @@ pub fn meet(core: &Core, req: &Req, key: Key, bytes: u64) -> Option<(u64, Option
     Some((wanted, too_long.or(unlike)))
 }
 
-/// Gives a complete eager message to its receive, and completes the receive.
+/// Copies a complete eager message into the buffer of its receive, and completes the receive.
 #[inline]
 pub fn accept_eager(core: &Core, req: &Req, key: Key, data: &[u8]) {
     let mut body = req.body.borrow_mut();
@@ -48,7 +48,7 @@ pub fn accept_eager(core: &Core, req: &Req, key: Key, data: &[u8]) {
     core.requests().complete(req, Err(error.into()));
 }
 
-/// Reports a matched message to the observer. Returns the error of a type mismatch, if types are compared.
+/// Reports a matched message to the observer. Returns the error of a type mismatch, if type signatures are compared.
 #[cold]
 fn met(
     core: &Core,

@@ -1,10 +1,10 @@
-//! The receiving side: a receive from its posting to its completion, by any protocol.
+//! The receiver's side: a receive from posting to completion, by any protocol.
 //!
-//! A message arrives eagerly ([`meeting`]); or by rendezvous ([`rendezvous`]) followed by a single copy ([`single_copy`]) or by fragments ([`fragments`]);
-//! or by the eager pipeline ([`eager_pipeline`]). A transport may read a message directly into the receive buffer ([`direct_receive`]).
-//! Unexpected data are kept in bounded memory ([`flow_control`](super::flow_control)).
+//! A message arrives eagerly ([`meeting`]); or by an announcement ([`rendezvous`]) followed by a single copy ([`single_copy`]) or by fragments ([`fragments`]);
+//! or by the eager pipeline ([`eager_pipeline`]). A transport may write a message directly into the receive buffer ([`direct_receive`]).
+//! The memory for unexpected data is limited ([`flow_control`](super::flow_control)).
 //!
-//! [`Receiver`] composes these: it finds the receive for a message or the message for a receive, and passes both to the protocol of the message.
+//! [`Receiver`] combines these modules: it finds the receive for a message or the message for a receive, and passes both to the module of the protocol.
 
 mod answers;
 pub mod direct_receive;
@@ -44,11 +44,11 @@ pub struct Receiver {
     matcher: Matcher,
     /// The blocking receive of the fast path.
     slot: Slot,
-    /// The account of unexpected messages.
+    /// The flow control's account of unexpected messages.
     memory: UnexpectedMemory,
     copies: SingleCopies,
     reads: RemoteReads,
-    /// Announced messages that were dropped when their communicators were freed.
+    /// Announced messages that were unmatched when their communicators were freed.
     forgotten: Forgotten,
 }
 
@@ -67,29 +67,29 @@ impl Receiver {
         &self.memory
     }
 
-    /// Returns true if open cooperative copies may have bytes left, which are copied when there is no other work.
+    /// Returns true if cooperative copies may have uncopied bytes. They are copied when there is no other work.
     #[inline]
     pub(super) fn has_copies(&self) -> bool {
         self.copies.are_open()
     }
 
-    /// Copies the bytes of open cooperative copies that the senders have not copied. Returns true if any bytes were copied.
+    /// Copies bytes of one cooperative copy that the sender has not copied. Returns true if any bytes were copied.
     pub(super) fn read_rest(&self, core: &Core) -> bool {
         self.copies.read_rest(core)
     }
 
-    /// Returns true if the network is reading a message.
+    /// Returns true if a remote read is active.
     #[inline]
     pub(super) fn is_reading(&self) -> bool {
         self.reads.are_open()
     }
 
-    /// Completes the receives whose data the network has read. Returns true if any was completed.
+    /// Completes the receives whose remote reads have ended. Returns true if any receive was completed.
     pub(super) fn end_reads(&self, core: &Core) -> bool {
         self.reads.poll(core)
     }
 
-    /// Starts a receive of a message that `key` accepts.
+    /// Starts a receive for a message that `key` accepts.
     #[inline(always)]
     pub(super) fn irecv(
         &self,
@@ -107,9 +107,9 @@ impl Receiver {
         req
     }
 
-    /// Completes a receive with a matching unexpected message,
-    /// or with an error if no sender is left.
-    /// Returns true if the receive must wait.
+    /// Completes a receive if an unexpected message matches,
+    /// or with an error if no possible sender is left.
+    /// Returns true if neither is the case; the caller then posts the receive.
     #[inline(never)]
     fn is_to_wait(&self, core: &Core, matching: &Matching, key: Key, req: &Req) -> bool {
         if let Some((key, message)) = matching.take_unexpected(key) {
@@ -123,7 +123,7 @@ impl Receiver {
         })
     }
 
-    /// Receives a message that a matched probe has returned.
+    /// Starts a receive for a message that a matched probe has returned.
     pub(super) fn imrecv(&self, core: &Core, message: Message, receiver: i32, buf: RecvBuf) -> Req {
         let (key, arrived, matching) = message.into_parts();
         let body = RecvBody::matched(buf.into(), key, receiver, matching);
@@ -132,7 +132,7 @@ impl Receiver {
         req
     }
 
-    /// Gives an unexpected message to its receive.
+    /// Processes the match of an unexpected message with a receive.
     fn meet_message(&self, core: &Core, req: &Req, key: Key, message: Arrived) {
         let (from, bytes) = (message.from, message.content.bytes() as usize);
         let charged = message.content.is_charged();
@@ -166,7 +166,7 @@ impl Receiver {
         }
     }
 
-    /// Gives a complete eager message to its posted receive. Returns false if there is none.
+    /// Delivers a complete eager message to its posted receive. Returns false if no posted receive matches.
     #[inline(always)]
     pub(super) fn take_eager(
         &self,
@@ -227,7 +227,7 @@ impl Receiver {
         self.announced(core, header, Arrived::new(from, content))
     }
 
-    /// Handles the announcement of a message whose data follow without a request.
+    /// Handles EAGER_START: the announcement of a message whose data follow without a CTS.
     pub(super) fn on_eager_start(
         &self,
         core: &Core,
@@ -239,7 +239,7 @@ impl Receiver {
         self.announced(core, header, message)
     }
 
-    /// Gives an announced message to its receive, or stores it as unexpected.
+    /// Passes an announced message to its posted receive, or stores it as unexpected.
     fn announced(&self, core: &Core, header: Header, mut message: Arrived) -> HandlerResult {
         let (context, key) = wire::read_match(header);
         let matching = self.matcher.matching(context);
@@ -267,7 +267,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Handles a fragment of an announced message.
+    /// Handles EAGER_FRAG, a fragment of an announced message.
     pub(super) fn on_eager_frag(
         &self,
         core: &Core,
@@ -278,7 +278,7 @@ impl Receiver {
         eager_pipeline::on_frag(core, &self.memory, from, header, payload)
     }
 
-    /// Handles the sender's report that its part of a copy is done or has failed.
+    /// Handles ASSIST_DONE: the sender's part of a cooperative copy is complete or has failed.
     pub(super) fn on_assist_done(
         &self,
         core: &Core,
@@ -289,8 +289,8 @@ impl Receiver {
         self.copies.on_assist_done(core, from, header, payload)
     }
 
-    /// Handles CANCEL: drops the announced message if it is still unmatched, or confirms that it
-    /// was dropped with its communicator, which may be freed at any time after a revocation.
+    /// Handles CANCEL: discards the announced message if it is unmatched. Confirms this,
+    /// also if the message was already discarded because its communicator was freed (permitted at any time after a revocation).
     pub(super) fn on_cancel(
         &self,
         core: &Core,
@@ -312,7 +312,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Begins a payload that the transport may read directly into the receive buffer.
+    /// Begins a payload that the transport may write directly into the receive buffer; see [`direct_receive::begin`].
     pub(super) fn begin_direct_receive(
         &self,
         core: &Core,
@@ -329,7 +329,7 @@ impl Receiver {
         direct_receive::begin(core, receives, from, am, header, len, begun)
     }
 
-    /// Removes a freed context and drops its unexpected messages.
+    /// Removes a freed context and discards its unexpected messages.
     pub(super) fn forget(&self, core: &Core, context: Context) {
         let gone = self.matcher.remove(context);
         for message in gone.iter().flat_map(|matching| matching.take_all()) {
@@ -343,8 +343,8 @@ impl Receiver {
         }
     }
 
-    /// Closes the fast path's slot after the loss of `peer`. The receive in the slot fails if no
-    /// remaining process can send its message.
+    /// Closes the fast path's slot after the loss of `peer`. The receive in the slot fails if no remaining
+    /// process can send a matching message.
     pub(super) fn close_slot(&self, core: &Core, peer: ProcId) {
         let waiting = self.slot.waiting();
         self.slot.close();
@@ -376,7 +376,7 @@ impl Receiver {
 }
 
 /// Counts an unexpected message and reports it to the observer.
-/// Returns the message's description, if types are compared.
+/// Returns the message's datatype description, if type signatures are compared.
 #[inline]
 fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Described>> {
     core.counts().keeps();
@@ -385,7 +385,7 @@ fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Desc
     core.types()?.take(context, key).map(Box::new)
 }
 
-/// Makes the description of an unexpected message the next one of its key, for the match.
+/// Stores the description of an unexpected message again as the latest of its key, where the match expects it.
 #[cold]
 fn recall(core: &Core, req: &Req, key: Key, described: Described) {
     if let (Body::Recv(recv), Some(types)) = (&*req.body.borrow(), core.types()) {
@@ -393,7 +393,7 @@ fn recall(core: &Core, req: &Req, key: Key, described: Described) {
     }
 }
 
-/// Cancels an unmatched receive. Returns false if a message has matched it.
+/// Cancels an unmatched receive. Returns false if a message has already matched the receive.
 pub fn cancel(core: &Core, req: &Req) -> bool {
     if req.has_ended() || !withdraw(req) {
         return false;
@@ -406,7 +406,7 @@ pub fn cancel(core: &Core, req: &Req) -> bool {
     true
 }
 
-/// Abandons a receive, if the request is one; its buffer is not accessed again.
+/// Abandons a request if it is a receive. After the call no process accesses the receive buffer.
 pub fn abandon(core: &Core, req: &Req) {
     cancel(core, req);
     single_copy::abandon(core, req);

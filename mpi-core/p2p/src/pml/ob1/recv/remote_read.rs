@@ -1,7 +1,7 @@
-//! Reads of a large message from the sender's registered memory by the network.
+//! Remote reads: the network reads a large message from the sender's registered memory into the receive buffer.
 //!
 //! The sender registers its memory and sends the key with the announcement ([`Rendezvous`]).
-//! The receiver starts a read into its buffer, handles other messages meanwhile, and sends FIN when the data are in place.
+//! The receiver starts the read, handles other messages, and sends FIN when all data have arrived.
 //! If the read fails, the message is sent in fragments.
 
 #![allow(unsafe_code)]
@@ -19,16 +19,16 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// Timeout of a read from a lost sender.
+/// The time after the detected loss of a sender at which an active read from it is abandoned.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
-/// The reads that may not have ended.
+/// The active remote reads.
 #[derive(Default)]
 pub struct RemoteReads {
     open: RefCell<Vec<Open>>,
 }
 
-/// A receive whose data the network reads.
+/// A receive with an active remote read.
 struct Open {
     receive: ReqId,
     from: ProcId,
@@ -43,7 +43,7 @@ fn reader(peer: &Peer) -> Option<&dyn RemoteMemory> {
     peer.btl().capabilities().remote_memory
 }
 
-/// Starts the read of an announced message; `None` if it must be sent in fragments.
+/// Starts the remote read of an announced message. Returns the read's ID; `None` if the message must be sent in fragments.
 pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Option<u64> {
     let key = rendezvous.key.as_deref().filter(|_| wanted > 0)?;
     let reader = reader(peer)?;
@@ -61,7 +61,7 @@ pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Op
         offset: 0,
         local,
     };
-    // SAFETY: the receive owns its buffer until it is complete; it completes with the read's outcome, and `abandon` ends the read first.
+    // SAFETY: the receive owns its buffer until it completes, which happens only after the end of the read; `abandon` ends the read first.
     let read = unsafe { reader.read(peer.endpoint(), span) };
     read.ok()
 }
@@ -73,7 +73,7 @@ impl RemoteReads {
         !self.open.borrow().is_empty()
     }
 
-    /// Adds a started read to the open reads.
+    /// Adds a started read to the active reads.
     pub fn list(&self, (from, peer): (ProcId, &Rc<Peer>), req: &Req, read: u64, sender: ReqId) {
         self.open.borrow_mut().push(Open {
             receive: req.id(),
@@ -110,8 +110,8 @@ impl RemoteReads {
 }
 
 /// Returns true if a read has succeeded, false if it has failed, and `None` while it is active.
-/// Until the end, the network may write to the buffer, also after the loss of the sender.
-/// The network library ends such reads soon. After [`GIVEN_UP`], a read counts as failed.
+/// Until the read ends, the network may write to the buffer, even after the loss of the sender.
+/// The network library ends the reads from a lost process soon. If this takes longer than [`GIVEN_UP`], the read is abandoned and counts as failed.
 fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
     let outcome = all.outcome(open.read);
     if outcome.is_some() || !core.losses().has(open.from) {
@@ -133,7 +133,7 @@ fn is_awaited(core: &Core, open: &Open) -> bool {
     req.is_some_and(|req| read_of(&req) == Some(open.read))
 }
 
-/// Returns the ID of the read for which a receive waits.
+/// Returns the ID of the remote read for which a receive waits.
 fn read_of(req: &Req) -> Option<u64> {
     match &*req.body.borrow() {
         Body::Recv(recv) => recv.incoming().and_then(Incoming::read),
@@ -165,7 +165,7 @@ fn ended(core: &Core, open: &Open, succeeded: bool) {
     }
 }
 
-/// Makes sure that the network no longer writes into the buffer of an abandoned receive.
+/// Abandons the remote read of an abandoned receive, so that the network no longer writes to its buffer.
 pub fn abandon(core: &Core, req: &Req) {
     let (from, read) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {

@@ -1,7 +1,7 @@
-//! Rendezvous: an announcement matches its receive, which fetches the data in a single copy, alone or with the sender's help,
-//! lets the network read them, or requests fragments.
+//! Rendezvous: when an announced message matches a receive, the receiver copies the data in a single copy (alone or with the sender's help),
+//! starts a remote read by the network, or requests fragments.
 //!
-//! In each case a sender that lent its memory receives [`wire::FIN`](super::super::wire::FIN) when no process reads it any more.
+//! In each case, a sender whose memory is read directly receives [`wire::FIN`](super::super::wire::FIN) when no process reads this memory any longer.
 
 use super::super::core::Core;
 use super::super::incoming::Incoming;
@@ -17,7 +17,7 @@ use super::single_copy::{Copied, SingleCopies, copy, measured};
 use crate::btl::ProcId;
 use crate::request::{Body, Req};
 
-/// Handles the match of an announced message: fetches the data, or requests them.
+/// Handles the match of an announced message: copies the data, starts a remote read, or requests fragments.
 pub fn accept(
     core: &Core,
     (copies, reads): (&SingleCopies, &RemoteReads),
@@ -74,7 +74,7 @@ pub fn accept(
         recv.expect(incoming.with(sender, shared, transfer));
     }
     if fail_if_lost(core, req, from) {
-        // The sender is lost, so no fragments can be requested.
+        // The sender is lost and the receive has failed, so no fragments are requested.
     } else if alone {
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
     } else {

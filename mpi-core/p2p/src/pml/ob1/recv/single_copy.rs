@@ -1,16 +1,16 @@
 //! Single copy of a large message, from the sender's memory to the receiver's.
 //!
-//! The receiver copies, alone or together with the sender:
-//! 1. the receiver asks for help ([`wire::ASSIST`]) and reads the first half,
+//! The receiver copies alone or together with the sender (a cooperative copy):
+//! 1. the receiver asks the sender for help ([`wire::ASSIST`]), reads the first half,
 //!    then it handles other messages;
-//! 2. the sender, when it polls, writes the bytes that neither has claimed, and reports their number ([`wire::ASSIST_DONE`]);
-//! 3. when the receiver has no other work, it copies the bytes that are left;
-//! 4. when all data are in place, the receiver sends [`wire::FIN`]; if either part has failed,
-//!    it sends [`wire::CTS`], and the whole message is sent in fragments.
+//! 2. when the sender polls, it writes the bytes that neither side has claimed, and reports their number ([`wire::ASSIST_DONE`]);
+//! 3. when the receiver has no other work, it reads the bytes that neither side has claimed;
+//! 4. when all data have arrived, the receiver sends [`wire::FIN`]; if the copy by either side has failed,
+//!    it sends [`wire::CTS`] instead, and the whole message is sent in fragments.
 //!
-//! Between two processes that send to each other at the same time, each receiver copies alone: both cores are busy already.
-//! The transport decides which side copies which piece ([`crate::btl::CooperativeCopy`]).
-//! The sender's part is in [`assist`](super::super::send::assist).
+//! Between two processes that send to each other at the same time, each receiver copies alone, because both cores are already busy.
+//! The transport assigns each part to the side that copies it ([`crate::btl::CooperativeCopy`]).
+//! The sender's side is in [`assist`](super::super::send::assist).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
@@ -28,7 +28,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The receiver's progress with a copy.
+/// The state of a copy after the receiver's first attempt.
 pub enum Copied {
     All,
     /// Cooperative copy: sender and receiver each copy a part.
@@ -37,13 +37,13 @@ pub enum Copied {
     Nothing,
 }
 
-/// The cooperative copies that may have uncopied bytes left.
+/// The cooperative copies that may have unclaimed bytes.
 #[derive(Default)]
 pub struct SingleCopies {
     open: RefCell<VecDeque<Open>>,
 }
 
-/// An open [`SharedCopy`]: its receive, and what is needed to close it if the receive no longer exists.
+/// A cooperative copy with unclaimed bytes: its receive, and the values with which it is closed if the receive no longer exists.
 struct Open {
     receive: ReqId,
     peer: Rc<Peer>,
@@ -60,11 +60,12 @@ fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> b
     peer.copying().is_single_possible() && readable && sizes.contains(&wanted)
 }
 
-/// Begins the timed transfer of a message that can use either protocol, and chooses one; `None` if only one is possible.
+/// Begins the time measurement of a message for which both protocols are possible, and chooses one.
+/// Returns `None` if only one protocol is possible.
 ///
-/// Data in few, long contiguous segments are measured together with contiguous data, since packing
+/// Data in few, long contiguous segments are measured together with contiguous data, because packing
 /// such data costs no more than copying them;
-/// other data always use fragments.
+/// Data in many or short segments always use fragments.
 pub fn measured(
     core: &Core,
     peer: &Peer,
@@ -83,7 +84,7 @@ pub fn measured(
     (recv.is_in_runs()).then(|| TimedTransfer::begin(peer.chooser(), wanted))
 }
 
-/// Copies as much of a message as possible now.
+/// Copies the message in a single copy, or the receiver's first part of it in a cooperative copy.
 pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Copied {
     if wanted == 0 {
         return Copied::All;
@@ -115,14 +116,14 @@ pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted
 }
 
 impl SingleCopies {
-    /// Returns true if uncopied bytes may be left.
+    /// Returns true if a cooperative copy may have unclaimed bytes.
     #[inline]
     pub fn are_open(&self) -> bool {
         !self.open.borrow().is_empty()
     }
 
-    /// Updates a cooperative copy: adds it to the open copies if bytes are left, and ends it if
-    /// neither side works on it any more.
+    /// Updates a cooperative copy after a part: adds it to the open copies if bytes are unclaimed, and ends it if
+    /// neither side copies any longer.
     pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();
@@ -160,7 +161,7 @@ impl SingleCopies {
         }
     }
 
-    /// Copies the bytes of an open copy that the senders have left; called when there is no other work.
+    /// Reads bytes of one open copy that the sender has not claimed; called when there is no other work. Returns true if it read any.
     #[cold]
     pub fn read_rest(&self, core: &Core) -> bool {
         let Some(open) = self.open.borrow_mut().pop_front() else {
@@ -172,7 +173,7 @@ impl SingleCopies {
         let req = core.requests().get(open.receive);
         let Some(req) = req.filter(|req| !req.is_complete() && fetch_rest(together, &open, req))
         else {
-            // The copy was abandoned or has failed, or no bytes are left.
+            // The receive was abandoned, the copy has failed, or no bytes are unclaimed.
             together.close(open.number);
             return false;
         };
@@ -180,7 +181,7 @@ impl SingleCopies {
         true
     }
 
-    /// Handles the sender's report that its part of a copy is done or has failed.
+    /// Handles ASSIST_DONE: the sender's part of a cooperative copy is complete or has failed.
     pub fn on_assist_done(
         &self,
         core: &Core,
@@ -194,7 +195,7 @@ impl SingleCopies {
             ));
         };
         let Some(req) = core.requests().get(ReqId(header[0])) else {
-            // The receive was abandoned meanwhile; the sender need not wait for it.
+            // The receive was abandoned after ASSIST was sent. The sender need not wait for it.
             finished(core, &peer, ReqId(sender));
             return Ok(());
         };
@@ -221,7 +222,7 @@ impl SingleCopies {
     }
 }
 
-/// Begins a cooperative copy, if it is worthwhile.
+/// Begins a cooperative copy, if the message is long enough and the peer has no other message to copy.
 fn share(
     core: &Core,
     peer: &Peer,
@@ -249,7 +250,7 @@ fn share(
     let asked = help.encoded(|payload| peer.send(wire::ASSIST, header, Payload::Bytes(payload)));
     let share = match asked {
         Ok(()) => Share::Half,
-        // Help that cannot be requested at once would come too late.
+        // If the request for help cannot be sent immediately, help would arrive too late; the receiver reads all bytes itself.
         Err(_) => Share::Rest,
     };
     let mut shared = SharedCopy::new(rendezvous.sender, number, rendezvous.place.clone());
@@ -263,7 +264,7 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     let Body::Recv(recv) = &mut *body else {
         return false;
     };
-    // The state is taken out of the receive while the receive's memory is borrowed.
+    // Takes `SharedCopy` out of the receive, because `in_runs` below borrows the receive mutably.
     let Some(incoming) = recv.incoming_mut() else {
         return false;
     };
@@ -288,11 +289,11 @@ fn fetch_rest(together: &dyn CooperativeCopy, open: &Open, req: &Req) -> bool {
     fetched.is_some()
 }
 
-/// Makes sure that the sender no longer writes into the buffer of an abandoned receive.
-/// The wait takes at most as long as copying a piece.
+/// Ends the sender's writes to the buffer of an abandoned receive: closes the cooperative copy and waits for a sender that is copying.
+/// The wait takes at most as long as the copy of one part.
 ///
-/// A sender that has claimed a part reports the end of the part and is released then;
-/// a sender that has claimed no part is released here.
+/// A sender that has claimed a part sends ASSIST_DONE when the part is complete, and is then released by FIN;
+/// a sender that has claimed no part is released immediately.
 pub fn abandon(core: &Core, req: &Req) {
     let (from, wanted, shared) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {
@@ -313,7 +314,7 @@ pub fn abandon(core: &Core, req: &Req) {
             return finished(core, &peer, shared.sender());
         }
         let mut backoff = Backoff::new();
-        // A sender that died while copying never reports its end.
+        // A sender that died while copying never reports completion.
         while !core.losses().has(from) && together.is_helping(peer.endpoint(), shared.number()) {
             backoff.pause();
         }

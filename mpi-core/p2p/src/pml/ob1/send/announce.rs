@@ -1,4 +1,4 @@
-//! Announcement of a message by rendezvous.
+//! The announcement of a message by rendezvous.
 
 use super::super::core::Core;
 use super::super::exposure::Exposure;
@@ -9,7 +9,7 @@ use crate::btl::{Payload, ProcId, SendError};
 use crate::request::{Body, Req};
 use std::rc::Rc;
 
-/// Announces a message; its data wait for the receiver's answer.
+/// Announces a message; its data wait for CTS or FIN of the receiver.
 pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
     expose(peer, req);
     let body = req.body.borrow();
@@ -42,18 +42,18 @@ pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError
     Ok(())
 }
 
-/// Reports to the observer that the receiver has released an announced message.
+/// Reports to the observer that the data of an announced message have been sent or read by the receiver.
 pub fn released(core: &Core, req: &Req) {
     if let Some(observer) = core.observer()
         && let Body::Send(send) = &*req.body.borrow()
-        // The eager pipeline needs no answer before its data.
+        // A message of the eager pipeline does not wait for the receiver.
         && send.stream().is_none_or(|stream| stream.am() == wire::FRAG)
     {
         observer.rendezvous(send.envelope(), send.bytes(), false);
     }
 }
 
-/// Registers the data of a send once, if the network reads such messages.
+/// Registers the data of a send for remote reads, if the transport supports them and the data are not registered yet.
 fn expose(peer: &Peer, req: &Req) {
     if peer.btl().capabilities().remote_memory.is_none() {
         return;
@@ -74,7 +74,7 @@ pub fn withdraw(req: &Req) {
     }
 }
 
-/// Records that a message announced to a peer no longer waits for an answer.
+/// Records that a message announced to a peer was answered or cancelled.
 pub fn answered(core: &Core, from: ProcId) {
     if let Ok(peer) = core.links().peer(from) {
         peer.copying().was_answered();

@@ -1,17 +1,17 @@
-//! The sender's part of a cooperative copy; the receiver's is in [`single_copy`](super::super::recv).
+//! The sender's side of a cooperative copy; the receiver's side is in [`single_copy`](super::super::recv).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::wire::{self, Assist};
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, ReqId};
 
-/// Handles ASSIST: the receiver is copying the data and asks the sender to copy a part.
+/// Handles ASSIST: the receiver is reading the data and asks the sender to copy a part.
 pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> HandlerResult {
     let (Some(help), Ok(peer)) = (Assist::decode(payload), core.links().peer(from)) else {
         return Err(ProtocolError("a malformed call for help with a copy"));
     };
     let Some(req) = core.requests().get(ReqId(header[0])) else {
-        // The send may have been abandoned; the receiver cannot know that, and copies everything itself.
+        // The send may have been abandoned without notice to the receiver, which then copies everything itself.
         return core.late(header[0]);
     };
     let together = peer.btl().capabilities().single_copy;
@@ -34,7 +34,7 @@ pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> H
             return Ok(());
         }
     };
-    // The receiver may have been faster and have claimed everything.
+    // Zero bytes without an error: the receiver was faster and has claimed everything.
     if bytes > 0 || matches!(put, Some(Err(_))) {
         let sender = header[0].to_le_bytes();
         core.links()

@@ -1,13 +1,13 @@
 //! Cancellation of an unmatched send (`MPI_Cancel`; MPI 5.0, section 3.8.4).
 //!
-//! Promise: a cancelled send completes, whatever receives its peer posts: either the send is cancelled, or a receive has matched it and the send proceeds.
-//! The peer must be in an MPI call to answer, as for every arriving message.
+//! Guarantee: a cancelled send completes, no matter which receives the peer posts: either the send is cancelled, or a receive has matched it and the send proceeds.
+//! The peer must call MPI to reply, as for every arriving message.
 //!
-//! Only a rendezvous needs cancellation; all other messages have been sent or are sent without a receive.
-//! A message that has not been announced is taken out of the queue.
-//! For an announced message, [`wire::CANCEL`] follows the announcement. The peer drops the message if it is still unmatched; the message may also have been
-//! dropped with its communicator. In both cases the answer [`wire::CANCELLED`] completes the send. If a receive has matched the message,
-//! there is no answer, because the match itself completes the send.
+//! Only announced messages need cancellation; all others have been sent or do not wait for a receive.
+//! A queued message that has not been announced is removed from the queue.
+//! For an announced message, [`wire::CANCEL`] follows the announcement. The peer discards the message if it is unmatched; the peer may also have
+//! discarded it when its communicator was freed. In both cases the reply [`wire::CANCELLED`] completes the send. If a receive has matched the message,
+//! there is no reply, because the match leads to the completion of the send.
 
 use super::super::core::Core;
 use super::super::wire;
@@ -15,7 +15,7 @@ use super::announce::{answered, withdraw};
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId, Status};
 
-/// Begins to cancel a send. Returns true if the request is a send.
+/// Starts to cancel a send. Returns true if the request is a send.
 pub fn cancel(core: &Core, req: &Req) -> bool {
     let told = match &*req.body.borrow() {
         Body::Send(send) => (!send.is_streaming()).then(|| (send.proc(), send.header())),
@@ -37,10 +37,10 @@ pub fn cancel(core: &Core, req: &Req) -> bool {
     true
 }
 
-/// Handles CANCELLED: the peer has dropped an unmatched message of this process.
+/// Handles CANCELLED: the peer has discarded an unmatched message of this process.
 pub fn on_cancelled(core: &Core, from: ProcId, header: Header) {
     answered(core, from);
-    // The sender may have abandoned the request; the receiver cannot know that.
+    // The request may have been abandoned without notice to the receiver.
     if let Some(req) = core.requests().get(ReqId(header[0]))
         && matches!(&*req.body.borrow(), Body::Send(send) if send.proc() == from)
         && !req.is_complete()

@@ -1,12 +1,12 @@
-//! Sender-side copies of short messages whose receiver throttles.
+//! The sender's copies of short messages whose receivers throttle.
 //!
-//! Flow control ([`flow_control`](super::super::flow_control)) makes a throttled message use
-//! rendezvous, so the program's buffer would be in use until the receive is posted.
-//! Programs written for other MPI libraries rely on short messages being sent without a posted
-//! receive, even hundreds of MiB of short messages that are received in another order.
-//! So the sender copies the message and completes the send. The copy is freed after its delivery.
+//! Flow control ([`flow_control`](super::super::flow_control)) requires rendezvous for a throttled message,
+//! so the program's send buffer would be in use until the receive is posted.
+//! Programs written for other MPI libraries assume that a short message is sent without a posted
+//! receive, even if hundreds of MiB of short messages are received in another order.
+//! So the sender copies the message and completes the send. The copy is freed after the delivery of the message.
 //!
-//! Promise: all copies together take no more than [`Config::copied_max`](super::super::config::Config) bytes; a message beyond this limit waits like a long message.
+//! Guarantee: all copies together take at most [`Config::copied_max`](super::super::config::Config) bytes; a message beyond this limit waits like a long message.
 
 use super::super::core::Core;
 use super::super::peer::{COST, Peer};
@@ -19,21 +19,21 @@ use crate::request::{Body, Req};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The memory of a request and its queue entries besides a copy.
+/// The memory in bytes of a copy's request and queue entries.
 const REQUEST: u64 = 2 * COST as u64;
 
-/// Sends that are complete for the program but not yet delivered.
+/// Copies of messages that are not delivered yet; for the program, their sends are complete.
 #[derive(Default)]
 pub struct SenderCopies {
     sends: RefCell<Vec<(Req, u64)>>,
-    /// The memory of all copies, in bytes.
+    /// The memory of all copies with their requests, in bytes.
     bytes: Cell<u64>,
-    /// The process's completion count when delivered copies were last searched for.
+    /// The number of completed requests of this process at the latest search for delivered copies.
     looked: Cell<u64>,
 }
 
 impl SenderCopies {
-    /// Returns a copy of a throttled message, if it is short and within the limit.
+    /// Returns a copy of a throttled message if the message is short and the copy is within the limit, otherwise `None`.
     pub fn copy_of_throttled(&self, core: &Core, peer: &Peer, send: &SendBody) -> Option<SendBody> {
         let bytes = send.bytes();
         let is_short = send.mode() == Mode::Standard && bytes <= peer.limits().eager as u64;
@@ -54,7 +54,7 @@ impl SenderCopies {
         Some(send.with_data_in(copy.all().as_send()))
     }
 
-    /// Announces a copy instead of a send, and completes the send.
+    /// Announces a copy of a message, and completes the program's send.
     #[cold]
     pub fn announce(
         &self,
@@ -72,7 +72,7 @@ impl SenderCopies {
         core.requests().complete_ok(req);
         self.bytes.set(self.bytes.get() + bytes);
         self.sends.borrow_mut().push((kept, bytes));
-        // The search costs a step per copy, so it waits until half of them may have been delivered.
+        // The search examines every copy. So it runs only after as many completions as half the number of copies.
         let since = core
             .requests()
             .completions()
@@ -83,7 +83,7 @@ impl SenderCopies {
         Ok(())
     }
 
-    /// Frees the delivered copies. Returns the number of those left.
+    /// Frees the delivered copies. Returns the number of remaining copies.
     pub fn end_all(&self, core: &Core) -> usize {
         self.looked.set(core.requests().completions());
         let mut sends = self.sends.borrow_mut();
@@ -91,7 +91,7 @@ impl SenderCopies {
             let over = req.is_complete();
             if over {
                 self.bytes.set(self.bytes.get() - bytes);
-                // The call that could have reported a failure has returned.
+                // The error is dropped: the program's send call has already returned.
                 let _ = core.requests().finish(req);
             }
             !over
@@ -99,7 +99,7 @@ impl SenderCopies {
         sends.len()
     }
 
-    /// Takes the remaining copies, for which no receive will be posted; the caller abandons them.
+    /// Removes and returns the remaining copies, for which no receive will be posted; the caller abandons them.
     pub fn take_all(&self) -> impl Iterator<Item = Req> + use<> {
         self.bytes.set(0);
         self.sends.take().into_iter().map(|(req, _)| req)

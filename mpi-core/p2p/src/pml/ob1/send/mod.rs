@@ -1,10 +1,10 @@
-//! The sending side: a send from its start to its completion, by any protocol.
+//! The sender's side: a send from start to completion, by any protocol.
 //!
 //! Messages are sent eagerly ([`eager`]), by rendezvous ([`announce`]), or by the eager pipeline ([`pipeline`]);
-//! sends in fragments take turns ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
+//! Sends in fragments to one peer are served round-robin ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
 //! Short messages to a throttling receiver are copied ([`copies`]); a send may be cancelled ([`cancel`]).
 //!
-//! [`Sender`] composes these parts: it chooses the protocol of each message, and retries the queued messages.
+//! [`Sender`] combines these modules: it chooses the protocol of each message, and retries the queued messages.
 
 mod announce;
 pub mod assist;
@@ -43,16 +43,16 @@ pub enum Sent {
     Pending(Req),
 }
 
-/// Host buffers of this length or shorter are never staging copies of device memory.
+/// The maximum length in bytes of a host buffer that is never a staging copy of device memory.
 const NO_TWIN: u64 = 4 << 10;
 
-/// Returns the device memory of which the send buffer is the host staging copy, if it is one.
+/// Returns the device memory of which the send buffer is the host staging copy; `None` for another buffer.
 #[inline]
 pub(super) fn device_twin(buf: &SendBuf) -> Option<Arc<Twin>> {
     twins::at(buf.contiguous()?.as_ptr())
 }
 
-/// Fills the host staging copy of an eager send from device memory, if the send buffer is one.
+/// If the send buffer of an eager message is the host staging copy of device memory, copies the data from the device to it.
 #[inline]
 fn fill_device_twin(buf: &SendBuf) {
     if buf.bytes() as u64 > NO_TWIN
@@ -64,9 +64,9 @@ fn fill_device_twin(buf: &SendBuf) {
 
 #[derive(Default)]
 pub struct Sender {
-    /// Copied messages whose receivers throttle.
+    /// Copies of messages whose receivers throttle.
     copies: SenderCopies,
-    /// Sends whose data are in fragments.
+    /// Sends in fragments.
     streams: Streams,
 }
 
@@ -80,7 +80,7 @@ impl Sender {
         &self.copies
     }
 
-    /// Passes a message to the transport if it is eager and can be sent at once. Returns false if it must be [begun](Sender::begin).
+    /// Passes a message to the transport if it is eager and can be sent immediately. Otherwise returns false; the caller must [begin](Sender::begin) a send.
     #[inline(always)]
     pub(super) fn try_eager(
         &self,
@@ -102,7 +102,7 @@ impl Sender {
         Ok(false)
     }
 
-    /// Begins a send with a request that lives until its data have been sent.
+    /// Starts a send with a request, which completes when the data have been sent.
     pub(super) fn begin(
         &self,
         core: &Core,
@@ -113,7 +113,7 @@ impl Sender {
     ) -> Result<Sent, Error> {
         let bytes = buf.bytes() as u64;
         if core.losses().has(envelope.proc) {
-            // A transport whose buffers are full of data that the peer has not read would report only that it has no space.
+            // The transport might not report the loss: if its buffers are full of data that the peer has not read, it reports only that it has no space.
             let gone = core.losses().gone(envelope.proc, envelope.tag, bytes);
             return Err(gone.into());
         }
@@ -137,7 +137,7 @@ impl Sender {
         Ok(Sent::Pending(req))
     }
 
-    /// Offers a message to the transport for the first time: its data if it is eager, otherwise the rendezvous.
+    /// Passes a message to the transport for the first time: the data if the message is eager, otherwise the announcement.
     fn offer(&self, core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
         let body = req.body.borrow();
         let Body::Send(send) = &*body else {
@@ -150,7 +150,7 @@ impl Sender {
             drop(body);
             match peer.is_connected() {
                 true => core.requests().complete_ok(req),
-                // A thread that waits for the message establishes the connection, so the message is not delayed while the program computes.
+                // The message waits for the connection. Its request stays active, so a thread that waits for the request also establishes the connection.
                 false => self.streams.enqueue(peer, req.clone()),
             }
             return Ok(());
@@ -170,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// Offers the queued messages again. Returns true if any was sent.
+    /// Passes the queued messages to the transports again. Returns true if any message was sent or has failed.
     ///
     /// THROTTLE is sent before all queued messages.
     #[cold]
@@ -212,9 +212,9 @@ impl Sender {
         moved
     }
 
-    /// Handles FIN: the receiver has the data, or wants no more of them.
+    /// Handles FIN: the receiver has all the data that it needs.
     pub(super) fn on_fin(&self, core: &Core, from: ProcId, header: Header) -> HandlerResult {
-        // The sender may have abandoned the request; the receiver cannot know that.
+        // The request may have been abandoned without notice to the receiver.
         let req = core.requests().get(ReqId(header[0]));
         let streamed = match req.as_ref().map(|req| req.body.borrow()).as_deref() {
             Some(Body::Send(send)) => Some(send.is_streaming()),

@@ -1,6 +1,6 @@
-//! The sender's part of the eager pipeline: selects its messages and starts them.
+//! The sender's side of the eager pipeline: selects the messages for it and starts them.
 //!
-//! The receiver's part, [`eager_pipeline`](super::super::recv::eager_pipeline), describes the protocol.
+//! The receiver's side, [`eager_pipeline`](super::super::recv::eager_pipeline), describes the protocol.
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
@@ -13,8 +13,8 @@ use crate::pml::envelope::Mode;
 use crate::request::{Body, Req};
 use std::rc::Rc;
 
-/// Returns the maximum fragment size if a message that is not short uses the eager pipeline,
-/// and `None` if it uses rendezvous.
+/// Returns the maximum fragment length in bytes if a message above the eager limit uses the eager pipeline,
+/// and `None` if the message uses rendezvous.
 #[cold]
 pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
     let bytes = buf.bytes() as u64;
@@ -23,13 +23,13 @@ pub fn fragment(core: &Core, peer: &Peer, buf: &SendBuf) -> Option<usize> {
     }
     let packed = !buf.is_in_runs();
     let piece = peer.eager_fragment(bytes, packed)?;
-    // If fragments are the only possible protocol there is nothing to measure: the receiver could not read the data in a single copy.
+    // If the receiver cannot read the data in a single copy, fragments are the only protocol, and no measurement is needed.
     let no_choice =
         !peer.copying().is_single_possible() || bytes < core.config().single_copy_min || packed;
     (no_choice || peer.pipeline().is_wanted(bytes)).then_some(piece)
 }
 
-/// Announces a message and sends as much of its data as the transport accepts, if it uses the eager pipeline.
+/// If the message uses the eager pipeline, announces it and sends as much of its data as the transport accepts. Otherwise returns `None`.
 pub fn send(
     core: &Core,
     streams: &Streams,
@@ -45,7 +45,7 @@ pub fn send(
     }
     let piece = fragment(core, peer, send.buf())?;
     let bytes = send.bytes();
-    // Charged without checking the queue: the message may itself be the queue's first, and then overtakes none.
+    // The queue need not be empty here: the message may be the first of the queue, and then overtakes no other message.
     peer.credit().spend(bytes as usize);
     let announcement = Rendezvous {
         key: None,
@@ -65,7 +65,7 @@ pub fn send(
     Some(Ok(()))
 }
 
-/// Handles EAGER_MODE: the protocol that the peer requests for messages of this process.
+/// Handles EAGER_MODE: stores whether the peer requests the eager pipeline for a size class.
 pub fn on_mode(core: &Core, from: ProcId, header: Header) -> HandlerResult {
     let (Ok(peer), [order @ 0..16, follow @ 0..=1]) = (core.links().peer(from), header) else {
         return Err(ProtocolError("an impossible wish for data"));

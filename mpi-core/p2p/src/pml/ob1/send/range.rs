@@ -1,10 +1,10 @@
-//! Passing a part of a message to a transport.
+//! Sending of a part of a message.
 
 use super::super::peer::Peer;
 use crate::btl::{Am, Header, Payload, SendError};
 use crate::datatype::SendBuf;
 
-/// Sends packed bytes `at..at + len` of a buffer; data that are not contiguous are packed directly into the transport's memory.
+/// Sends the packed bytes `at..at + len` of a message. Data that are not contiguous are packed directly into the transport's memory.
 #[inline]
 pub fn send_range(
     peer: &Peer,

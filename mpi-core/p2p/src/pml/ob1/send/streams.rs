@@ -1,10 +1,10 @@
-//! Sends in fragments: the sends to one peer are served round robin.
+//! Sends in fragments (streams): the sends to one peer are served round-robin.
 //!
 //! A transport accepts only a part of the fragments at a time.
-//! The first send in a peer's queue sends up to 256 KiB, then it moves to the end of the queue.
-//! So a message does not wait until an earlier, longer message is complete, and messages that use
-//! the same memory find this memory in the cache.
-//! A send that the transport has refused keeps its position, because the transport may have accepted the beginning of a fragment ([`crate::btl::Lending`]).
+//! The first stream in a peer's queue sends up to 256 KiB and then moves to the end of the queue.
+//! So a message does not wait until an earlier, longer message is complete, and messages with
+//! the same buffer find the buffer in the cache.
+//! A stream whose fragment the transport has refused keeps its position, because the transport may have accepted the beginning of the fragment ([`crate::btl::Lending`]).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
@@ -20,13 +20,13 @@ use crate::request::{Body, Req, ReqId};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The peers with sends whose data are in fragments.
+/// The peers with active streams.
 #[derive(Default)]
 pub struct Streams {
     peers: RefCell<Vec<Rc<Peer>>>,
 }
 
-/// Why a stream stopped sending without an error.
+/// The reason why `push` stopped without an error.
 enum Pushed {
     All,
     /// The stream has sent its share of 256 KiB; the next stream continues.
@@ -40,7 +40,7 @@ impl Streams {
         !self.peers.borrow().is_empty()
     }
 
-    /// Handles CTS: the receiver requests the data in fragments.
+    /// Handles CTS: the receiver requests the data of an announced message in fragments.
     pub fn on_cts(
         &self,
         core: &Core,
@@ -56,7 +56,7 @@ impl Streams {
             core.requests().get(ReqId(header[0])),
             core.links().peer(from),
         ) else {
-            // The send may have been abandoned; the receiver cannot know that.
+            // The send may have been abandoned without notice to the receiver.
             return core.late(header[0]);
         };
         let may_have =
@@ -81,7 +81,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Appends a send to its peer's queue.
+    /// Appends a send to its peer's queue of streams.
     pub fn enqueue(&self, peer: &Rc<Peer>, req: Req) {
         peer.line().push(req);
         if !peer.line().set_listed(true) {
@@ -89,13 +89,13 @@ impl Streams {
         }
     }
 
-    /// Starts a stream and sends its fragments while the transport accepts them.
+    /// Appends a stream to its peer's queue and sends fragments while the transport accepts them.
     pub fn flow(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         self.enqueue(peer, req.clone());
         self.push_all(core);
     }
 
-    /// Sends fragments until every stream is done or its transport is full. Returns true if any fragment was sent.
+    /// Sends fragments of all streams until the streams are complete or their transports are full. Returns true if any fragment was sent.
     pub fn push_all(&self, core: &Core) -> bool {
         let peers = std::mem::take(&mut *self.peers.borrow_mut());
         let mut moved = false;
@@ -111,7 +111,7 @@ impl Streams {
     }
 }
 
-/// Sends fragments of one peer's streams, in turns, while the transport accepts them.
+/// Sends fragments of one peer's streams, round-robin, while the transport accepts them.
 fn push_line(core: &Core, peer: &Peer) -> bool {
     let mut moved = false;
     loop {
@@ -136,10 +136,10 @@ fn push_line(core: &Core, peer: &Peer) -> bool {
     }
 }
 
-/// Sends fragments of one stream while the transport accepts them and its turn lasts.
+/// Sends fragments of one stream until the transport refuses one, the stream has sent its share, or its data are sent.
 fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed, SendError> {
     let mut body = req.body.borrow_mut();
-    // An abandoned send has nothing left to send.
+    // An abandoned send has no data to send.
     let Body::Send(send) = &mut *body else {
         return Ok(Pushed::All);
     };
@@ -169,7 +169,7 @@ fn push(core: &Core, peer: &Peer, req: &Req, moved: &mut bool) -> Result<Pushed,
     Ok(Pushed::All)
 }
 
-/// Returns [`Pushed::All`] if a short message that had to wait for its connection has been sent, that is if the peer is connected.
+/// For a short message that waits for its connection: returns [`Pushed::All`] if the peer is connected, because the message has then been sent.
 fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     match peer.is_connected() {
         _ if core.losses().has(to) => Err(SendError::PeerGone),
@@ -178,7 +178,7 @@ fn is_gone(core: &Core, peer: &Peer, to: ProcId) -> Result<Pushed, SendError> {
     }
 }
 
-/// Returns true if a send whose fragments have all been sent stays active until the receiver's FIN, because a fragment may have to be resent.
+/// Returns true if the send must stay active after its last fragment until FIN arrives, because a fragment may have to be sent again.
 fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
     match &*req.body.borrow() {
         Body::Send(send) => send.is_streaming() && peer.is_fin_required(),
@@ -186,7 +186,7 @@ fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
     }
 }
 
-/// Stops a send: no more of its data is sent, except the rest of a partly sent fragment.
+/// Stops a send: no more of its data is sent, except the rest of a fragment that was partly sent.
 pub fn stop(core: &Core, req: &Req) {
     withdraw(req);
     let body = req.body.borrow();
@@ -208,7 +208,7 @@ pub fn stop(core: &Core, req: &Req) {
     }
 }
 
-/// Resends a fragment that was lost with a link, if its send has not ended.
+/// Sends a fragment again that was lost with a link, if its send is still active.
 pub fn again(core: &Core, to: ProcId, header: Header, len: usize, send: &mut dyn FnMut(&[u8])) {
     let [receiver, at] = header;
     let Some(end) = at.checked_add(len as u64) else {

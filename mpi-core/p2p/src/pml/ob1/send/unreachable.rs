@@ -1,11 +1,11 @@
-//! The end of a send whose transport reports that its peer is unreachable.
+//! Failure of a send whose peer is unreachable.
 
 use super::super::core::Core;
 use super::announce::withdraw;
 use crate::request::{Body, Req};
 use mpi_base::state::About;
 
-/// Fails a send whose peer is unreachable.
+/// Completes a send with the error that its peer is unreachable.
 pub fn fail_send(core: &Core, req: &Req) {
     let error = match &*req.body.borrow() {
         Body::Send(send) => {

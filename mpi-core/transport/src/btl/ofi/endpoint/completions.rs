@@ -1,4 +1,4 @@
-//! Progress: reads completions, delivers arrived messages, returns the buffers of finished sends, and posts receive buffers again.
+//! Polls of the endpoint: reads completions, delivers arrived messages, returns the buffers of transmitted messages, and posts receive buffers again.
 
 #![allow(unsafe_code)]
 
@@ -10,11 +10,11 @@ use crate::btl::fabric::port::Events;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// Maximum number of completions per read.
+/// Maximum number of completions that one poll reads.
 const COMPLETIONS: usize = 16;
 
 impl Endpoint {
-    /// Reads the completions of one poll.
+    /// Reads up to [`COMPLETIONS`] completions and processes them.
     pub(super) fn poll(&self, events: &dyn Events) {
         let empty = Completion {
             context: null_mut(),
@@ -24,7 +24,7 @@ impl Endpoint {
             data: 0,
         };
         let mut all = [empty; COMPLETIONS];
-        // SAFETY: an open queue, whose entries have this form; the call writes at most `COMPLETIONS` of them.
+        // SAFETY: the queue is open and its entries have the format of `Completion`; the call writes at most `COMPLETIONS` of them.
         let read = unsafe { (self.calls.read)(self.queue.0, all.as_mut_ptr().cast(), COMPLETIONS) };
         match usize::try_from(read) {
             Ok(read) => {
@@ -37,19 +37,19 @@ impl Endpoint {
         }
         self.sleep.end();
         if self.receives.has_unposted() {
-            // Buffers that cannot be posted now are posted at the next poll.
+            // Buffers that the library refuses now are posted in the next poll.
             let _ = self.post_receives();
         }
     }
 
-    /// Posts all receive buffers that the library does not have.
+    /// Posts all receive buffers that are not posted.
     pub(super) fn post_receives(&self) -> Result<(), isize> {
         while let Some(receive) = self.receives.next_unposted() {
-            // SAFETY: the domain is open, and receive buffers are freed after `Drop` of the endpoint, which unregisters them.
+            // SAFETY: the domain is open, and receive buffers are freed only after `Drop` of the endpoint, which unregisters them.
             let mark = unsafe { self.memory.mark(&receive.bytes)? };
             let context: *const [u64; 8] = &raw const *receive.context;
             let bytes = receive.bytes.as_ptr().cast_mut();
-            // SAFETY: an enabled endpoint; buffer and context live as long as the endpoint, and only the library writes them while it has them.
+            // SAFETY: the endpoint is enabled. Buffer and context live as long as the endpoint, and only the library writes them while they are posted.
             let result = unsafe {
                 (self.calls.receive)(
                     self.endpoint.0,
@@ -83,26 +83,26 @@ impl Endpoint {
         self.receives.give_back(index);
     }
 
-    /// Returns the number of the operation on registered memory with this context, if there is one.
+    /// Returns the ID of the operation on registered memory with this context; `None` if the context belongs to a message.
     fn operation_of(&self, context: Pointer) -> Option<u64> {
         self.remote.as_ref()?.ended(context)
     }
 
-    /// Returns the slot of an ended send to its owner.
+    /// Returns the buffer of an ended send to the fabric; `why` is the reason of a failure.
     fn sent(&self, context: Pointer, why: Option<String>, events: &dyn Events) {
         if context.is_null() {
             return;
         }
-        // SAFETY: contexts that are not those of receives are slots that `post` has given up with `Box::into_raw`; each send ends once.
+        // SAFETY: every context that is not that of a receive is a buffer that `post` has converted with `Box::into_raw`, and each send ends once.
         let slot = unsafe { Box::from_raw(context.cast::<Buffer>()) };
         events.sent(slot, why);
     }
 
-    /// Reads the error entry of a failed operation.
+    /// Reads the error entry of a failed operation and reports the failure.
     #[cold]
     fn read_error(&self, events: &dyn Events) {
         let mut entry = ErrorEntry::default();
-        // SAFETY: an open queue, and a zeroed entry that is longer than any version's.
+        // SAFETY: the queue is open, and the entry is zeroed and longer than any version of the structure.
         let result = unsafe { (self.calls.read_error)(self.queue.0, entry.pointer_mut(), 0) };
         if result <= 0 {
             return;

@@ -1,4 +1,4 @@
-//! Registration of local memory, for providers that require it.
+//! Registration of local buffers, for providers that require it.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +11,7 @@ use std::ptr::null_mut;
 /// The offset of the local descriptor (`mem_desc`) in a registration (`fid_mr`).
 const LOCAL_DESCRIPTOR: usize = 24;
 
-/// The registrations of an endpoint, by the address of the memory.
+/// The registrations of an endpoint's buffers, by the address of the memory.
 pub(super) struct RegisteredMemory {
     domain: Object,
     is_needed: bool,
@@ -21,13 +21,13 @@ pub(super) struct RegisteredMemory {
 #[derive(Clone, Copy)]
 struct Registration {
     object: Object,
-    /// The descriptor that is passed with the memory in each call.
+    /// The local descriptor, which each call that uses the memory needs.
     mark: Pointer,
 }
 
 impl RegisteredMemory {
-    /// Creates the registrations of an open domain.
-    /// `is_needed` is true if its provider moves data only from and to registered memory.
+    /// Creates an empty set of registrations in an open domain.
+    /// `is_needed` is true if the domain's provider transfers data only from and to registered memory.
     pub fn of(domain: Object, is_needed: bool) -> RegisteredMemory {
         RegisteredMemory {
             domain,
@@ -36,10 +36,10 @@ impl RegisteredMemory {
         }
     }
 
-    /// Registers memory at its first use, if the provider requires it; returns the descriptor, or null.
+    /// Registers memory at its first use if the provider requires this. Returns the local descriptor, or null without a registration.
     ///
     /// # Safety
-    /// The domain is open, and the memory is neither moved nor freed before [`RegisteredMemory::unregister`].
+    /// The domain must be open, and the memory must be neither moved nor freed before [`RegisteredMemory::unregister`].
     #[inline]
     pub unsafe fn mark(&self, bytes: &[u8]) -> Result<Pointer, isize> {
         if !self.is_needed {
@@ -55,14 +55,14 @@ impl RegisteredMemory {
         Ok(registration.mark)
     }
 
-    /// Registers memory for sends and receives; its key is its address.
+    /// Registers memory for sends and receives; the requested key is the memory's address.
     ///
     /// # Safety
     /// As for [`RegisteredMemory::mark`].
     #[cold]
     unsafe fn register(&self, bytes: &[u8]) -> Result<Registration, isize> {
         let mut object = null_mut();
-        // SAFETY: by the contract of this function the domain is open and the memory stays; a registration has a pointer at this offset.
+        // SAFETY: by the contract of this function the domain is open and the memory remains valid; a registration has a pointer at this offset.
         unsafe {
             let register: abi::Register = self
                 .domain
@@ -89,10 +89,10 @@ impl RegisteredMemory {
         }
     }
 
-    /// Closes all registrations; called when the endpoint is closed and the domain is still open.
+    /// Closes all registrations. Called after the endpoint is closed and while the domain is open.
     pub fn unregister(&self) {
         for registration in self.known.take().into_values() {
-            // SAFETY: the registration has just left the table, and no operation uses it after the endpoint was closed.
+            // SAFETY: the registration was removed from the table, and no operation uses it after the endpoint was closed.
             unsafe { close(registration.object) };
         }
     }

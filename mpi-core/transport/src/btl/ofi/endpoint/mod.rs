@@ -1,4 +1,4 @@
-//! A libfabric endpoint with its domain, completion queue and address table: the port of this transport.
+//! The port of the transport `ofi`: a libfabric endpoint with its domain, completion queue and address vector.
 
 #![allow(unsafe_code)]
 
@@ -25,7 +25,7 @@ use std::os::fd::BorrowedFd;
 use std::ptr::null_mut;
 use std::time::Duration;
 
-/// The functions that are called for each message.
+/// The functions that are called for each message; they are looked up once.
 struct Calls {
     send: abi::Send,
     inject: abi::Inject,
@@ -43,18 +43,18 @@ pub struct Endpoint {
     queue: Object,
     addresses: Object,
     endpoint: Object,
-    /// The provider's name and this endpoint's address, for the card.
+    /// The provider's name and this endpoint's address, as in the card.
     address: Vec<u8>,
     inject_size: usize,
     memory: RegisteredMemory,
-    /// Operations on registered memory; `None` if long messages are sent in fragments.
+    /// Operations on peers' registered memory; `None` if the provider does not support them or they are disabled.
     remote: Option<Remote>,
     receives: ReceiveBuffers,
     peers: RefCell<HashMap<ProcId, u64>>,
     sleep: Sleep,
 }
 
-// SAFETY: the domain is opened for use by one thread at a time, and its pointers are used through this value only.
+// SAFETY: the domain is opened for use by one thread at a time, and its pointers are used only through this value.
 unsafe impl Send for Endpoint {}
 
 impl Port for Endpoint {
@@ -82,7 +82,7 @@ impl Port for Endpoint {
             return Err("the address on its card has another length than ours".into());
         }
         let mut number = abi::UNSPECIFIED;
-        // SAFETY: an open table; the address has the length of this provider's addresses and is read during the call.
+        // SAFETY: the address vector is open; the address has the length of this provider's addresses and is only read during the call.
         let result = unsafe {
             let insert = self.calls.insert;
             insert(
@@ -98,7 +98,7 @@ impl Port for Endpoint {
             let why = self.objects.text(result as isize);
             return Err(format!("libfabric does not take its address: {why}"));
         }
-        // Old entries are not removed: some providers fail when an address is removed and inserted again.
+        // Addresses are never removed: some providers fail when an address is removed and inserted again.
         self.peers.borrow_mut().insert(peer, number);
         Ok(())
     }
@@ -112,7 +112,7 @@ impl Port for Endpoint {
         };
         let bytes = slot.message();
         if bytes.len() <= self.inject_size {
-            // SAFETY: an enabled endpoint; the call copies the message.
+            // SAFETY: the endpoint is enabled, and the call copies the message.
             let result = unsafe {
                 (self.calls.inject)(self.endpoint.0, bytes.as_ptr().cast(), bytes.len(), to)
             };
@@ -122,7 +122,7 @@ impl Port for Endpoint {
                 error => Posted::Gone(slot, self.objects.text(error)),
             };
         }
-        // SAFETY: the domain is open, and slots are freed after `Drop` of the endpoint, which unregisters them.
+        // SAFETY: the domain is open, and buffers are freed only after `Drop` of the endpoint, which unregisters them.
         let mark = match unsafe { self.memory.mark(slot.whole()) } {
             Ok(mark) => mark,
             Err(error) => return Posted::Gone(slot, self.objects.text(error)),
@@ -130,13 +130,13 @@ impl Port for Endpoint {
         let (data, len) = (bytes.as_ptr(), bytes.len());
         let context: Pointer = Box::into_raw(slot).cast();
         context.expose_provenance();
-        // SAFETY: an enabled endpoint; message and context are in the slot, which is neither freed nor written before its completion is read.
+        // SAFETY: the endpoint is enabled. Message and context are in the buffer, which is neither freed nor written before its completion is read.
         let result =
             unsafe { (self.calls.send)(self.endpoint.0, data.cast(), len, mark, to, context) };
         if result == 0 {
             return Posted::Pending;
         }
-        // SAFETY: a refused send has no completion, so this is the only owner.
+        // SAFETY: a refused send has no completion, so this is the only owner of the buffer.
         let slot = unsafe { Box::from_raw(context.cast::<Buffer>()) };
         match result {
             abi::EAGAIN | abi::ENOMEM => Posted::Again(slot),
@@ -160,7 +160,7 @@ impl Port for Endpoint {
         let Some(try_wait) = self.calls.try_wait.filter(|_| self.descriptor().is_some()) else {
             return true;
         };
-        // SAFETY: an open fabric and an array of one open queue.
+        // SAFETY: the fabric is open, and the array contains one open queue.
         unsafe { try_wait(self.fabric.0, &raw const self.queue.0, 1) == 0 }
     }
 
@@ -198,12 +198,12 @@ impl Memory for Endpoint {
         let remote = self.remote.as_ref().ok_or(GetError::Forbidden)?;
         let peer = self.peers.borrow().get(&peer).copied();
         let peer = peer.ok_or(GetError::PeerGone)?;
-        // SAFETY: by the contract of `Memory::start` the local memory stays valid and is used by no other code as the operation requires.
+        // SAFETY: by the contract of `Memory::start` the local memory remains valid, and no other code accesses it as long as the operation forbids this.
         unsafe {
             match operation {
                 Operation::Read(span) => remote.read(peer, span, number)?,
                 Operation::Write(span) => remote.write(peer, span, number)?,
-                // A write ends only when its data are in the peer's memory, so a flush is complete at once.
+                // A write ends only when its data are in the peer's memory, so a flush is complete immediately.
                 Operation::Flush => return Ok(true),
             }
         }
@@ -214,7 +214,7 @@ impl Memory for Endpoint {
 impl Drop for Endpoint {
     fn drop(&mut self) {
         // The endpoint is closed before the memory of its operations is unregistered or freed.
-        // Slots of unfinished sends are leaked: the provider may still be using them.
+        // The buffers of unfinished sends are leaked, because the provider may still use them.
         self.objects.close_last(self.endpoint);
         self.memory.unregister();
         if let Some(remote) = &self.remote {

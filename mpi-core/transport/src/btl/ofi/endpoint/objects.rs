@@ -1,4 +1,4 @@
-//! The open objects of libfabric, access to the fields of its structures, and error texts.
+//! The open objects of libfabric, access to fields of its structures, and its error texts.
 
 #![allow(unsafe_code)]
 
@@ -8,10 +8,10 @@ use crate::btl::fabric::library::LibraryError;
 use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
 
-/// The objects of the library, in the order in which they are opened; closed in the reverse order.
+/// The open objects of the library, in the order in which they were opened. They are closed in the reverse order.
 pub(super) struct Objects {
     pub library: Functions,
-    /// The list of `fi_getinfo`, or null.
+    /// The list that `fi_getinfo` returned, or null.
     pub info: Pointer,
     open: Vec<Object>,
 }
@@ -27,11 +27,11 @@ impl Objects {
 
     pub fn text(&self, error: isize) -> String {
         let number = c_int::try_from(error.unsigned_abs()).unwrap_or(c_int::MAX);
-        // SAFETY: the function takes any number and returns a static string, or null.
+        // SAFETY: the function accepts any number and returns a static string, or null.
         let text = unsafe { (self.library.fi_strerror)(number) };
         match text.is_null() {
             true => format!("error {error} of libfabric"),
-            // SAFETY: the string is not null, ends with a zero and is static.
+            // SAFETY: the string is not null, is zero-terminated and static.
             false => unsafe { CStr::from_ptr(text) }
                 .to_string_lossy()
                 .into_owned(),
@@ -42,7 +42,7 @@ impl Objects {
         failure(doing, self.text(error as isize))
     }
 
-    /// Notes an object that was opened by `doing`.
+    /// Records an object that the call `doing` has opened. Returns an error if the call has failed.
     pub fn opened(
         &mut self,
         doing: &'static str,
@@ -58,11 +58,11 @@ impl Objects {
         }
     }
 
-    /// Closes `object`, if it is the object that was opened last.
+    /// Closes `object` if it is the last object that was opened.
     pub fn close_last(&mut self, object: Object) {
         if self.open.last() == Some(&object) {
             self.open.pop();
-            // SAFETY: the object was open, and has just left the list of open objects.
+            // SAFETY: the object was open, and was removed from the list of open objects.
             unsafe { close(object) };
         }
     }
@@ -71,7 +71,7 @@ impl Objects {
 impl Drop for Objects {
     fn drop(&mut self) {
         for object in self.open.drain(..).rev() {
-            // SAFETY: each object leaves the list of open objects here, after those that were opened later.
+            // SAFETY: each object is removed from the list of open objects here, after the objects that were opened later.
             unsafe { close(object) };
         }
         if !self.info.is_null() {
@@ -81,12 +81,12 @@ impl Drop for Objects {
     }
 }
 
-/// Closes an object; registrations of memory are objects, too.
+/// Closes an object, such as an endpoint or a registration of memory.
 ///
 /// # Safety
-/// The object is open, is not used afterwards, and all objects that depend on it are closed.
+/// The object must be open and must not be used afterwards, and all objects that depend on it must be closed.
 pub(super) unsafe fn close(object: Object) {
-    // SAFETY: all objects have this function, and the caller promises that this one may be closed.
+    // SAFETY: all objects have this function, and the caller guarantees that this object may be closed.
     unsafe {
         if let Some(close) = object.function::<abi::Close>(abi::CLOSE) {
             close(object.0);
@@ -102,7 +102,7 @@ pub(super) fn failure(doing: &'static str, reason: String) -> LibraryError {
     }
 }
 
-/// Returns a function of an object, or an error if this version of the library lacks it.
+/// Returns a function of an object, or an error if the loaded version of the library lacks the function.
 ///
 /// # Safety
 /// As for [`Object::function`].
@@ -111,39 +111,39 @@ pub(super) unsafe fn need<F: Copy>(
     entry: abi::Entry,
     doing: &'static str,
 ) -> Result<F, LibraryError> {
-    // SAFETY: the caller promises an open object, and `F` as the type of this entry.
+    // SAFETY: the caller guarantees that the object is open and that `F` is the type of this entry.
     let function = unsafe { object.function(entry) };
     function.ok_or_else(|| failure(doing, "this version has no such function".into()))
 }
 
-/// Reads a pointer field; null if the structure is.
+/// Reads a pointer field of a structure. Returns null if the structure is null.
 ///
 /// # Safety
-/// `object` is null or points to a structure with a pointer at this offset.
+/// `object` must be null or point to a structure with a pointer at this offset.
 pub(super) unsafe fn pointer_at(object: Pointer, offset: usize) -> Pointer {
     match object.is_null() {
         true => null_mut(),
-        // SAFETY: the structure is not null, and the caller promises that a pointer is at this offset of it.
+        // SAFETY: the structure is not null, and the caller guarantees that it has a pointer at this offset.
         false => unsafe { object.byte_add(offset).cast::<Pointer>().read() },
     }
 }
 
-/// Sets a field of a structure that the library has allocated; nothing if it is null.
+/// Sets a field of a structure that the library has allocated. Does nothing if the structure is null.
 ///
 /// # Safety
 /// As for [`pointer_at`], for a field of type `T`.
 pub(super) unsafe fn set<T>(object: Pointer, offset: usize, value: T) {
     if !object.is_null() {
-        // SAFETY: the structure is not null, and the caller promises that a `T` is at this offset of it.
+        // SAFETY: the structure is not null, and the caller guarantees that it has a `T` at this offset.
         unsafe { object.byte_add(offset).cast::<T>().write(value) };
     }
 }
 
-/// Reads a field; `None` if the structure is null.
+/// Reads a field of a structure. Returns `None` if the structure is null.
 ///
 /// # Safety
 /// As for [`set`].
 pub(super) unsafe fn field<T: Copy>(object: Pointer, offset: usize) -> Option<T> {
-    // SAFETY: the closure is called only for a structure that is not null, and the caller promises that a `T` is at this offset of it.
+    // SAFETY: the closure is called only if the structure is not null, and the caller guarantees that it has a `T` at this offset.
     (!object.is_null()).then(|| unsafe { object.byte_add(offset).cast::<T>().read() })
 }

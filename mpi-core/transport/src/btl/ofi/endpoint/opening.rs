@@ -1,4 +1,4 @@
-//! Opening of an endpoint: chooses a provider, then opens fabric, domain, queue, address table and endpoint.
+//! Opening of an endpoint: chooses a provider, then opens fabric, domain, completion queue, address vector and endpoint.
 
 #![allow(unsafe_code)]
 
@@ -18,10 +18,10 @@ use std::ffi::{CStr, c_int};
 use std::os::fd::RawFd;
 use std::ptr::null_mut;
 
-/// Longest address of an endpoint.
+/// Maximum length of an endpoint's address in bytes.
 const ADDRESS: usize = 512;
 
-/// The provider that was chosen.
+/// The chosen provider: its entry in the list of `fi_getinfo`, and its name.
 struct Chosen {
     info: Pointer,
     name: String,
@@ -30,12 +30,12 @@ struct Chosen {
 /// Lists the providers and chooses one.
 fn choose(objects: &mut Objects, wanted: &str, capabilities: u64) -> Result<Chosen, LibraryError> {
     use abi::info;
-    // SAFETY: without an argument the function returns an empty structure with all parts, sized by the library.
+    // SAFETY: with null as argument the function returns an empty structure with all substructures, allocated by the library.
     let hints = unsafe { (objects.library.fi_dupinfo)(null_mut()) };
     if hints.is_null() {
         return Err(failure("fi_dupinfo", "out of memory".into()));
     }
-    // SAFETY: `hints` is an `fi_info` with all of its parts; offsets and types are those of the header.
+    // SAFETY: `hints` is an `fi_info` with all substructures; offsets and types are those of the header.
     let error = unsafe {
         set(hints, info::CAPS, capabilities);
         set(hints, info::MODE, abi::CONTEXT | abi::CONTEXT2);
@@ -70,7 +70,7 @@ fn choose(objects: &mut Objects, wanted: &str, capabilities: u64) -> Result<Chos
     let (mut all, mut names) = (Vec::new(), Vec::new());
     let mut next = if error == 0 { objects.info } else { null_mut() };
     while !next.is_null() {
-        // SAFETY: `next` is an `fi_info` of the library's list; the provider's name is a C string or null.
+        // SAFETY: `next` is an `fi_info` of the library's list, and the provider's name is a C string or null.
         unsafe {
             let name = pointer_at(pointer_at(next, info::FABRIC), info::PROVIDER);
             if !name.is_null() {
@@ -102,8 +102,8 @@ fn choose(objects: &mut Objects, wanted: &str, capabilities: u64) -> Result<Chos
     }
 }
 
-/// Chooses a provider that can read remote memory, if `settings` require it,
-/// otherwise one that cannot.
+/// Chooses a provider that can read remote memory, if `settings` require this and such a provider exists.
+/// Otherwise chooses a provider for messages only.
 fn offer(
     functions: Functions,
     settings: &Settings,
@@ -121,7 +121,7 @@ fn offer(
 }
 
 impl Endpoint {
-    /// Loads libfabric and opens an endpoint of a provider.
+    /// Loads libfabric and opens an endpoint of a provider. Returns the endpoint and the texts about library and provider.
     pub fn open(
         settings: &Settings,
         peers: u32,
@@ -142,7 +142,7 @@ impl Endpoint {
         Ok((endpoint, title))
     }
 
-    /// Opens fabric, domain, queue, address table and endpoint, in this order.
+    /// Opens fabric, domain, completion queue, address vector and endpoint, in this order.
     fn of(
         mut objects: Objects,
         info: Pointer,
@@ -153,7 +153,7 @@ impl Endpoint {
     ) -> Result<Endpoint, LibraryError> {
         let none: Pointer = null_mut();
         let mut made = none;
-        // SAFETY: `info` is one of the library's list; each object is used only after its opening has succeeded, with functions of its type.
+        // SAFETY: `info` is an entry of the library's list; each object is used only after it was opened successfully, with functions of its type.
         unsafe {
             let fabric_attr = pointer_at(info, abi::info::FABRIC);
             let result = (objects.library.fi_fabric)(fabric_attr, &raw mut made, none);
@@ -218,13 +218,13 @@ impl Endpoint {
     }
 }
 
-/// Opens the completion queue with a descriptor, or without one if the provider has none.
+/// Opens the completion queue, with a file descriptor if the provider supports this.
 fn open_queue(
     objects: &mut Objects,
     domain: Object,
 ) -> Result<(Object, Option<RawFd>), LibraryError> {
     let mut made = null_mut();
-    // SAFETY: an open domain, attributes that are longer than the structure, and functions of the objects' types.
+    // SAFETY: the domain is open, the attributes are longer than the structure, and the functions are those of the objects' types.
     unsafe {
         let open: abi::Open = need(domain, abi::CQ_OPEN, "fi_cq_open")?;
         let attributes = abi::queue(abi::WAIT_FD);
@@ -246,10 +246,10 @@ fn open_queue(
     }
 }
 
-/// Returns the provider's name, behind its length, and the endpoint's address.
+/// Returns the address for the card: the length of the provider's name, the name, and the endpoint's address.
 fn own_address(objects: &Objects, endpoint: Object, name: &str) -> Result<Vec<u8>, LibraryError> {
     let (mut address, mut len) = ([0u8; ADDRESS], ADDRESS);
-    // SAFETY: an enabled endpoint; the call writes at most `len` bytes.
+    // SAFETY: the endpoint is enabled, and the call writes at most `len` bytes.
     let result = unsafe {
         let get: abi::GetName = need(endpoint, abi::GETNAME, "fi_getname")?;
         get(endpoint.0, address.as_mut_ptr().cast(), &raw mut len)

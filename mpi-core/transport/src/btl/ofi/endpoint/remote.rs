@@ -1,6 +1,6 @@
-//! Memory of this process that peers may access, and operations on memory of peers.
+//! Remote memory access by libfabric: memory of this process that peers may access, and operations on memory of peers.
 //!
-//! A key consists of the address that the provider expects and the key of the registration.
+//! The key that peers receive consists of the base address that the provider expects and the registration's own key.
 
 #![allow(unsafe_code)]
 
@@ -11,28 +11,28 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::ptr::null_mut;
 
-/// The offset of the key in a registration (`fid_mr`), and that of the local descriptor.
+/// Offsets of two fields in a registration (`fid_mr`): the key, and the local descriptor.
 const KEY: usize = 32;
 const LOCAL_DESCRIPTOR: usize = 24;
-/// Lower bound of the keys that this process requests for registrations;
-/// smaller keys are easy to confuse with other numbers.
+/// The keys that this process requests for registrations are larger than this value.
+/// Smaller keys could be confused with other numbers.
 const FIRST: u64 = 1 << 20;
 
-/// The provider's requirements for registrations.
+/// The provider's requirements for registrations (`mr_mode`).
 #[derive(Clone, Copy)]
 pub(super) struct Modes {
-    /// The local memory of an operation must be registered.
+    /// True if the local memory of an operation must be registered.
     pub local: bool,
-    /// An operation names the virtual address in the peer, not the offset in the registration.
+    /// True if an operation needs the virtual address in the peer, false if it needs the offset in the registration.
     pub virtual_addresses: bool,
-    /// The provider chooses the keys.
+    /// True if the provider chooses the keys.
     pub provider_keys: bool,
-    /// A registration must be bound to an endpoint.
+    /// True if a registration must be bound to an endpoint.
     pub of_endpoint: bool,
 }
 
 impl Modes {
-    /// Decodes the mode bits in `domain_attr`.
+    /// Decodes the `mr_mode` bits in `domain_attr`.
     pub fn of(bits: u32) -> Modes {
         Modes {
             local: bits & abi::MR_LOCAL != 0,
@@ -43,7 +43,7 @@ impl Modes {
     }
 }
 
-/// The registrations for peers, and the active operations.
+/// The registrations of memory for peers, and the active operations.
 pub(super) struct Remote {
     domain: Object,
     endpoint: Object,
@@ -52,20 +52,20 @@ pub(super) struct Remote {
     modes: Modes,
     last: Cell<u64>,
     exposed: RefCell<HashMap<u64, Object>>,
-    /// The active operations, by the address of the context.
+    /// The active operations, indexed by the address of their context.
     active: RefCell<HashMap<usize, Active>>,
 }
 
-/// An operation that the provider has taken.
+/// An operation that the provider has accepted.
 struct Active {
     number: u64,
-    /// The memory that the provider needs during the operation.
+    /// The context memory that the provider needs during the operation.
     context: Box<[u64; 8]>,
-    /// The registration of the local memory.
+    /// The registration of the local memory, if the provider requires one.
     local: Option<Object>,
 }
 
-/// The local memory of an operation.
+/// The local memory of an operation, registered if the provider requires this.
 struct Local {
     start: Pointer,
     len: usize,
@@ -93,8 +93,8 @@ impl Place {
 }
 
 impl Remote {
-    /// Creates the remote accesses of an open domain and an enabled endpoint
-    /// that has the capability of remote memory access.
+    /// Creates the state for an open domain and an enabled endpoint
+    /// that supports remote memory access.
     pub fn of(
         domain: Object,
         endpoint: Object,
@@ -113,16 +113,16 @@ impl Remote {
         }
     }
 
-    /// Registers memory with these access rights.
+    /// Registers memory with the access flags `access`. Returns the requested key and the registration.
     ///
     /// # Safety
-    /// The memory is not freed before the registration is closed.
+    /// The memory must not be freed before the registration is closed.
     unsafe fn register(&self, region: Region, access: u64) -> Option<(u64, Object)> {
         let number = self.last.get() + 1;
         self.last.set(number);
         let memory: Pointer = std::ptr::with_exposed_provenance_mut(region.address as usize);
         let mut object = null_mut();
-        // SAFETY: the domain stays open as long as this value; by the contract of this function the memory is not freed before the registration is closed.
+        // SAFETY: the domain remains open as long as this value exists; by the contract of this function the memory is not freed before the registration is closed.
         unsafe {
             let register: abi::Register = self.domain.function(abi::REGISTER)?;
             let result = register(
@@ -151,9 +151,9 @@ impl Remote {
     /// Binds a registration to the endpoint.
     ///
     /// # Safety
-    /// The registration is open.
+    /// The registration must be open.
     unsafe fn bind(&self, registration: Object) -> Option<()> {
-        // SAFETY: both objects are open, and the functions have the types of all objects' tables.
+        // SAFETY: both objects are open, and the functions have the types that all objects' tables contain.
         unsafe {
             let bind: abi::Bind = registration.function(abi::BIND)?;
             let control: abi::Control = registration.function(abi::CONTROL)?;
@@ -162,10 +162,10 @@ impl Remote {
         }
     }
 
-    /// Registers memory that peers may access.
+    /// Registers memory for access by peers. Returns `None` if that is impossible.
     ///
     /// # Safety
-    /// The memory is not freed before [`Remote::unregister`].
+    /// The memory must not be freed before [`Remote::unregister`].
     pub unsafe fn expose(&self, region: Region, rights: Rights) -> Option<Exposed> {
         let access = match rights {
             Rights::Read => abi::REMOTE_READ,
@@ -187,24 +187,24 @@ impl Remote {
         Some(Exposed { number, key })
     }
 
-    /// Ends a registration.
+    /// Ends the registration with the ID `number`.
     pub fn unregister(&self, number: u64) {
         if let Some(object) = self.exposed.borrow_mut().remove(&number) {
-            // SAFETY: the registration has just left the table.
+            // SAFETY: the registration was removed from the table, so it is closed only once.
             unsafe { close(object) };
         }
     }
 
-    /// Starts a read from a peer with this number in the address table.
+    /// Starts a read from the peer with the index `from` in the address vector.
     ///
     /// # Safety
-    /// Only this read uses `span.local` until it has ended.
+    /// Only this read may access `span.local` until it has ended.
     pub unsafe fn read(&self, from: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
         let place = Place::of(&span)?;
-        // SAFETY: by the contract of this function the memory stays until the read has ended; the registration is closed then.
+        // SAFETY: by the contract of this function the memory remains valid until the read has ended; then the registration is closed.
         let local = unsafe { self.local(span.local, abi::READ_ACCESS) }?;
         let mut context = Box::new([0u64; 8]);
-        // SAFETY: an enabled endpoint; memory and context stay until the completion is read.
+        // SAFETY: the endpoint is enabled; memory and context remain valid until the completion is read.
         let result = unsafe {
             (self.read)(
                 self.endpoint.0,
@@ -220,14 +220,14 @@ impl Remote {
         self.started(result, number, context, local)
     }
 
-    /// Starts a write, which ends when the data are in the memory of a peer with this number in the address table.
+    /// Starts a write to the peer with the index `to` in the address vector. The write ends when the data are in the peer's memory.
     ///
     /// # Safety
-    /// `span.local` is neither freed nor written until the write has ended.
+    /// `span.local` must be neither freed nor written until the write has ended.
     pub unsafe fn write(&self, to: u64, span: Span<'_>, number: u64) -> Result<(), GetError> {
         let write = self.write.ok_or(GetError::Forbidden)?;
         let place = Place::of(&span)?;
-        // SAFETY: by the contract of this function the memory stays until the write has ended; the registration is closed then.
+        // SAFETY: by the contract of this function the memory remains valid until the write has ended; then the registration is closed.
         let local = unsafe { self.local(span.local, abi::WRITE_ACCESS) }?;
         let mut context = Box::new([0u64; 8]);
         let from = abi::LocalPart {
@@ -250,15 +250,15 @@ impl Remote {
             data: 0,
         };
         let flags = abi::COMPLETION | abi::DELIVERY_COMPLETE;
-        // SAFETY: an enabled endpoint; the library copies the message, and memory and context stay until the completion is read.
+        // SAFETY: the endpoint is enabled; the library copies `message`, and memory and context remain valid until the completion is read.
         let result = unsafe { write(self.endpoint.0, &raw const message, flags) };
         self.started(result, number, context, local)
     }
 
-    /// Returns the local memory of an operation, registered if the provider requires it.
+    /// Returns the local memory of an operation; registers it if the provider requires this.
     ///
     /// # Safety
-    /// The memory is not freed before the operation has ended.
+    /// The memory must not be freed before the operation has ended.
     unsafe fn local(&self, region: Region, access: u64) -> Result<Local, GetError> {
         let mut local = Local {
             start: std::ptr::with_exposed_provenance_mut(region.address as usize),
@@ -267,7 +267,7 @@ impl Remote {
             registration: None,
         };
         if self.modes.local {
-            // SAFETY: by the contract of this function the memory stays until the operation has ended, when its registration is closed.
+            // SAFETY: by the contract of this function the memory remains valid until the operation has ended, when its registration is closed.
             let made = unsafe { self.register(region, access) };
             let (_, object) = made.ok_or(GetError::Forbidden)?;
             local.registration = Some(object);
@@ -277,7 +277,7 @@ impl Remote {
         Ok(local)
     }
 
-    /// Records an operation that the provider has accepted, or returns why it was refused.
+    /// Records an operation that the provider has accepted. Returns an error if the provider has refused it.
     fn started(
         &self,
         result: isize,
@@ -296,7 +296,7 @@ impl Remote {
             return Ok(());
         }
         if let Some(object) = local.registration {
-            // SAFETY: the operation was refused, so nothing uses the registration.
+            // SAFETY: the operation was refused, so no operation uses the registration.
             unsafe { close(object) };
         }
         match result {
@@ -305,26 +305,26 @@ impl Remote {
         }
     }
 
-    /// Returns the number of the operation that has ended with this context, if the context belongs to one.
+    /// Removes the ended operation with this context. Returns its ID; `None` if the context does not belong to an operation.
     pub fn ended(&self, context: Pointer) -> Option<u64> {
         let ended = self.active.borrow_mut().remove(&context.addr())?;
         if let Some(object) = ended.local {
-            // SAFETY: the operation has ended, so nothing uses the registration.
+            // SAFETY: the operation has ended, so no operation uses the registration.
             unsafe { close(object) };
         }
         Some(ended.number)
     }
 
-    /// Closes all registrations; called when the endpoint is closed and the domain is still open.
+    /// Closes all registrations. Called after the endpoint is closed and while the domain is open.
     pub fn unregister_all(&self) {
         let local = self.active.take().into_values().filter_map(|mut active| {
-            // The provider may still refer to the context of an operation that has not ended.
+            // The context is leaked, because the provider may still refer to the context of an active operation.
             let local = active.local.take();
             std::mem::forget(active);
             local
         });
         for object in self.exposed.take().into_values().chain(local) {
-            // SAFETY: the registration has just left its table, and no operation uses it after the endpoint was closed.
+            // SAFETY: the registration was removed from its table, and no operation uses it after the endpoint was closed.
             unsafe { close(object) };
         }
     }

@@ -1,4 +1,4 @@
-//! Sleeping on the descriptor of a completion queue: some providers do not always signal it, and others keep it signalled.
+//! Sleeps on the file descriptor of a completion queue. Some providers do not always signal the descriptor, others leave it readable.
 
 #![allow(unsafe_code)]
 
@@ -6,25 +6,25 @@ use std::cell::Cell;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-/// Maximum length of a sleep on the descriptor, because providers have failed to signal it.
+/// Maximum duration of a sleep on the descriptor, because some providers do not always signal it.
 const WITH_DESCRIPTOR: Duration = Duration::from_millis(5);
-/// Length of a sleep if the provider has no descriptor, or one that is always readable.
+/// Maximum duration of a sleep if the provider has no descriptor, or leaves it readable.
 const WITHOUT: Duration = Duration::from_micros(100);
-/// A sleep that ends sooner without an event is a false wake-up.
-/// After [`FALSE_WAKES`] false wake-ups in a row, the descriptor is no longer used.
+/// A sleep that is shorter than this and finds no completion is a false wake-up.
+/// After [`FALSE_WAKES`] consecutive false wake-ups, the descriptor is no longer used.
 const FALSE_WAKE: Duration = Duration::from_micros(50);
 const FALSE_WAKES: u32 = 64;
 
 pub(super) struct Sleep {
     descriptor: Option<RawFd>,
-    /// The time at which the process began to sleep.
+    /// The time at which the latest sleep began, until the next poll.
     since: Cell<Option<Instant>>,
-    /// Number of false wake-ups in a row.
+    /// Number of consecutive false wake-ups.
     false_wakes: Cell<u32>,
 }
 
 impl Sleep {
-    /// Creates the state for the descriptor of an open completion queue, if the queue has one.
+    /// Creates the state for an open completion queue. `descriptor` is the queue's file descriptor, if it has one.
     pub fn of(descriptor: Option<RawFd>) -> Sleep {
         Sleep {
             descriptor,
@@ -41,12 +41,12 @@ impl Sleep {
         self.since.set(None);
     }
 
-    /// Records that a poll found completions.
+    /// Records that a poll found completions: resets the number of false wake-ups.
     pub fn found_completions(&self) {
         self.false_wakes.set(0);
     }
 
-    /// Records that a poll found nothing, and counts a false wake-up: some providers' descriptors stay readable.
+    /// Records that a poll found no completions; counts a false wake-up if the sleep before it was short.
     pub fn found_nothing(&self) {
         if let Some(since) = self.since.get()
             && since.elapsed() < FALSE_WAKE
@@ -58,7 +58,7 @@ impl Sleep {
 
     pub fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         let descriptor = self.descriptor?;
-        // SAFETY: the descriptor belongs to the completion queue of the endpoint that owns this value, and the queue is closed only with that endpoint.
+        // SAFETY: the descriptor belongs to the completion queue of the endpoint that owns this value, and the queue is closed only together with that endpoint.
         (self.false_wakes.get() < FALSE_WAKES)
             .then(|| unsafe { BorrowedFd::borrow_raw(descriptor) })
     }

@@ -1,4 +1,4 @@
-/* A transport in C against the public header alone: datagrams between the processes of one host, which also read and write each other's memory. */
+/* A test transport in C that uses only the public header: datagrams between the processes of one host, which also read and write each other's memory. */
 #define _GNU_SOURCE
 #include <portcullis/transport.h>
 
@@ -22,7 +22,7 @@
 #define NAME "datagrams"
 #endif
 PORTCULLIS_TRANSPORT(NAME, VERSION);
-/* What the file does when it is opened, and when its functions are called. */
+/* Macros that a test defines: code to run when the file is loaded, and when the functions open, address and send are called. */
 #ifdef THROWS
 extern void throws(void);
 #endif
@@ -44,7 +44,7 @@ __attribute__((constructor)) static void at_load(void) {
 #define RETURN &transport
 #endif
 
-/* Variants of the table leave functions out. */
+/* For functions that some variants of the table leave out. */
 #define OPTIONAL __attribute__((unused))
 
 struct address {
@@ -63,7 +63,7 @@ struct datagrams {
     struct address peers[];
 };
 
-/* A key names the memory in its process. */
+/* A key of registered memory: the memory's address range in its process. */
 struct key {
     uint64_t address, bytes;
     int rights;
@@ -88,7 +88,7 @@ static int start(const portcullis_transport_host *host, portcullis_job *job, voi
     me->ranks = ranks;
     me->own.process = getpid();
     me->own.socket.sun_family = AF_UNIX;
-    /* An abstract name, which begins with a NUL; a process may have opened several copies of this file. */
+    /* The socket has an abstract name, which begins with a NUL. The name is unique, because a process may have opened several copies of this file. */
     snprintf(me->own.socket.sun_path + 1, sizeof me->own.socket.sun_path - 1, "portcullis-datagrams-%d-%p-%u", getpid(), (void *)&last,
              __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED));
     me->socket = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

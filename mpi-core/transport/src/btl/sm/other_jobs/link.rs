@@ -1,4 +1,4 @@
-//! A two-process segment: this process and one of another job.
+//! A link to a process of another job: a segment that the two processes share, and a socket.
 
 use super::meeting::{self, Caller, End, Entry};
 use crate::btl::{Btl, Endpoint, OpenError, ProcId, Sink};
@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::super::Sm;
 
-/// The rings of two ranks and a minimal arena, since only messages are shared.
+/// Returns the sizes of the segment: the rings of two ranks and a minimal arena, because only messages are shared.
 pub(super) fn sizes() -> Sizes {
     Sizes {
         arena_len: 64 << 10,
@@ -19,24 +19,24 @@ pub(super) fn sizes() -> Sizes {
     }
 }
 
-/// The local rank of the process that creates the segment. `GUEST`: that of the other process.
+/// The local rank of the process that creates the segment. `GUEST` is that of the other process.
 const MAKER: u32 = 0;
 const GUEST: u32 = 1;
 
-/// One process's end of such a segment.
+/// One process's end of a two-process segment.
 pub(super) struct Link {
     pub sm: Sm,
-    /// The other process, as an endpoint of `sm`.
+    /// The other process as an endpoint of `sm`.
     pub to: Endpoint,
     socket: OwnedFd,
-    /// True if this process has sent its disconnect message; it writes no more.
+    /// True if this process has sent its disconnect message; after it, this process writes no messages.
     has_said: Cell<bool>,
-    /// True if the other process's disconnect message has arrived; it writes no more.
+    /// True if the other process's disconnect message has arrived; after it, that process writes no messages.
     has_heard: Cell<bool>,
 }
 
 impl Link {
-    /// Creates the segment and passes it to `peer` at `entry`; the error is the reason why that fails.
+    /// Creates a segment and passes it to `peer` at the socket `entry`. The error is the reason of a failure.
     pub fn make(
         (me, name): (ProcId, u64),
         peer: ProcId,
@@ -50,7 +50,7 @@ impl Link {
         Ok(Link::new(sm, GUEST, socket))
     }
 
-    /// Attaches to the segment that a calling process has sent.
+    /// Attaches to the segment that a connecting process has sent.
     pub fn take(me: ProcId, peer: ProcId, caller: Caller, params: &Params) -> Result<Link, String> {
         let sm = end(caller.memory.as_fd(), GUEST, vec![peer, me], params)?;
         Ok(Link::new(sm, MAKER, caller.socket))
@@ -70,7 +70,7 @@ impl Link {
         self.socket.as_fd()
     }
 
-    /// Returns `Some` if the other process has ended the link or this direction of it.
+    /// Returns `Some` if the other process has closed the segment or has sent its disconnect message.
     pub fn end(&self) -> Option<End> {
         let end = meeting::end(self.socket());
         if end == Some(End::Goodbye) {
@@ -79,7 +79,7 @@ impl Link {
         end
     }
 
-    /// Returns true if the other process has sent its disconnect message.
+    /// Returns true if the other process's disconnect message has arrived.
     pub fn has_heard(&self) -> bool {
         self.has_heard.get()
     }
@@ -89,14 +89,14 @@ impl Link {
         self.has_said.get()
     }
 
-    /// Sends the disconnect message, once.
+    /// Sends the disconnect message if it has not been sent.
     pub fn say_goodbye(&self) {
         if !self.has_said.replace(true) {
             meeting::say_goodbye(self.socket());
         }
     }
 
-    /// Delivers all that the other process has written so far.
+    /// Delivers all messages that the other process has written so far. Returns their number.
     pub fn drain(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         loop {
@@ -107,7 +107,7 @@ impl Link {
         }
     }
 
-    /// Returns the inbox with this end's doorbell.
+    /// Returns the inbox that contains the doorbell of this end.
     pub fn inbox(&self) -> Held<Inbox> {
         self.sm.node.my_inbox().clone()
     }

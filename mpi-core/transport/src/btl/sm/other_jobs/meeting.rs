@@ -1,18 +1,18 @@
-//! The rendezvous socket for segments of other jobs: an abstract socket, which has no file and disappears with its process.
+//! The socket through which processes of other jobs receive segments. Its name is abstract, so it has no file and disappears with its process.
 //!
 //! ```text
 //! card, key "sm":   machine u64 | name u64 | secret u64
 //! caller -> socket: secret u64 | caller's name u64, and the memory's descriptor
-//! either -> other:  GOODBYE, when it writes no more into this memory
+//! either -> other:  GOODBYE, the last message to this segment has been written
 //! ```
 //!
-//! The caller does not wait: its greeting fits the socket's buffer, and messages may be in the segment before the greeting is read.
-//! The socket stays open until both processes have sent their disconnect message. If it ends without a disconnect message, the process at its other end has died.
+//! The caller (the connecting process) does not wait: its first message fits into the socket's buffer, and the segment may contain messages before the first message is read.
+//! The socket remains open until both processes have sent their disconnect message. If it is closed without a disconnect message, the process at the other end has died.
 //!
-//! Only processes of the same user that know the secret are accepted.
-//! A silent caller occupies a queue slot for at most [`PATIENCE`].
-//! It blocks no other caller.
-//! Any user can see the socket's name and fill its queue; processes of other users are rejected at the owner's next poll, and a caller waits behind them.
+//! Only callers of the same user that know the secret are accepted.
+//! A caller that sends nothing is dropped after [`PATIENCE`].
+//! It does not block other callers.
+//! Any user can see the socket's name and fill its queue of connections. The owner rejects processes of other users in its next poll; until then a caller waits behind them.
 
 use mpi_base::fdpass::{self, Key};
 use rustix::event::epoll;
@@ -26,22 +26,22 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// Time limit for the first message of a caller.
+/// Time limit for a caller's first message.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of callers whose first message has not arrived; beyond it the oldest one is dropped.
+/// Maximum number of callers whose first message has not arrived; if one more connects, the oldest is dropped.
 const GUESTS: usize = 64;
 const BACKLOG: i32 = 128;
 /// Maximum number of connections accepted or rejected per poll,
-/// so that a flood of connections does not block this process.
+/// so that many connections cannot block this process.
 const ACCEPTED: usize = 2 * BACKLOG as usize;
-/// How long a caller waits for a slot in a full queue; it makes no other progress meanwhile.
+/// Maximum time that a caller waits for space in a full queue; it makes no other progress during this time.
 const QUEUE: Duration = Duration::from_secs(2);
 const GOODBYE: u8 = b'G';
 
 /// The address of a process's socket, from its card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// See [`crate::rte::machine`].
+    /// The machine's ID; see [`crate::rte::machine`].
     pub machine: u64,
     name: u64,
     secret: u64,
@@ -101,7 +101,7 @@ fn socket() -> io::Result<OwnedFd> {
     )?)
 }
 
-/// Passes a segment to the process at `entry`; returns the socket between the two.
+/// Connects to the process at `entry` and passes a segment to it. Returns the connected socket.
 pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     let socket = socket()?;
     reach(&socket, entry)?;
@@ -113,7 +113,7 @@ pub(super) fn call(entry: Entry, name: u64, memory: BorrowedFd<'_>) -> io::Resul
     Ok(socket)
 }
 
-/// Connects, and waits for a slot if the queue is full; the kernel serves waiting callers in order.
+/// Connects. If the queue is full, waits for space; the kernel serves waiting callers in order.
 fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
     let address = entry.address()?;
     match connect(socket, &address) {
@@ -134,24 +134,24 @@ fn reach(socket: &OwnedFd, entry: Entry) -> io::Result<()> {
     }
 }
 
-/// An accepted caller, which has proved that it knows the secret.
+/// A caller that has been accepted because it knows the secret.
 pub(super) struct Caller {
     pub name: u64,
     pub memory: OwnedFd,
     pub socket: OwnedFd,
 }
 
-/// How the process at the other end of a socket has ended its use.
+/// The event at a socket by which the other process has ended its use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// The process at the other end writes no more into this segment, and still reads it.
+    /// The other process writes no more messages to this segment, but still reads it.
     Goodbye,
-    /// The process has closed its end.
-    /// It has left MPI if its disconnect message came before, otherwise it has died.
+    /// The other process has closed its end.
+    /// If its disconnect message arrived before, the process has disconnected; otherwise it has died.
     Closed,
 }
 
-/// Polls the socket for the end of the other process.
+/// Returns the event at the socket by which the other process has ended its use, if there is one.
 pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     let mut byte = [0];
     match recv(socket, &mut byte, RecvFlags::DONTWAIT) {
@@ -161,8 +161,8 @@ pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     }
 }
 
-/// Announces that this process writes no more into the segment.
-/// It reads on until the other process has announced the same.
+/// Sends the disconnect message: this process writes no more messages to the segment.
+/// It continues to read until the other process's disconnect message arrives.
 pub(super) fn say_goodbye(socket: BorrowedFd<'_>) {
     let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
     let _ = send(socket, &[GOODBYE], flags);
@@ -190,7 +190,7 @@ impl Meeting {
         self.entry
     }
 
-    /// Listens under the name on the card; also used to listen again after [`Meeting::close`].
+    /// Listens under the name on the card. Also used to listen again after [`Meeting::close`].
     pub fn listen(&mut self, epoll: BorrowedFd<'_>) -> io::Result<()> {
         let listener = socket()?;
         bind(&listener, &self.entry.address()?)?;
@@ -200,13 +200,13 @@ impl Meeting {
         Ok(())
     }
 
-    /// Stops listening and drops all callers.
+    /// Stops listening and drops the callers whose first message has not arrived.
     pub fn close(&mut self) {
         self.listener = None;
         self.guests.clear();
     }
 
-    /// Returns the callers that have been accepted since the last call.
+    /// Accepts connections, and returns the callers whose first message has arrived with the secret.
     pub fn callers(&mut self, epoll: BorrowedFd<'_>) -> Vec<Caller> {
         for _ in 0..ACCEPTED {
             let Some(listener) = &self.listener else {
@@ -239,7 +239,7 @@ impl Meeting {
                 {
                     self.guests.push((socket, until));
                 }
-                // An unknown caller, or one that was silent for too long.
+                // The caller does not know the secret, has disconnected, or has sent nothing for too long.
                 _ => {}
             }
         }
@@ -247,7 +247,7 @@ impl Meeting {
     }
 }
 
-/// Registers a socket with epoll. All sockets have the same token; the owner polls all of them.
+/// Registers a socket with epoll. All sockets have the same token, because the owner polls all of them after an event.
 pub(super) fn watch(epoll: BorrowedFd<'_>, socket: BorrowedFd<'_>) -> io::Result<()> {
     let token = epoll::EventData::new_u64(0);
     Ok(epoll::add(epoll, socket, token, epoll::EventFlags::IN)?)
@@ -262,7 +262,7 @@ mod tests {
         epoll::create(epoll::CreateFlags::CLOEXEC).unwrap()
     }
 
-    /// Connects silent callers until the queue is full.
+    /// Connects callers that send nothing until the queue is full.
     fn fill(entry: Entry) -> Vec<OwnedFd> {
         let mut strangers = Vec::new();
         loop {
@@ -287,11 +287,11 @@ mod tests {
         let memory = memfd("test", 4096).unwrap();
         std::thread::scope(|s| {
             let caller = s.spawn(|| call(entry, 7, memory.as_fd()));
-            // The caller finds the queue full before the first poll, unless it is very late.
+            // By now the caller has normally found the queue full; the first poll follows.
             std::thread::sleep(Duration::from_millis(50));
             let mut polls = 0;
             let come = loop {
-                // The greeting has been sent when `call` has returned.
+                // When `call` has returned, the first message has been sent.
                 polls += u32::from(caller.is_finished());
                 if let Some(caller) = meeting.callers(epoll.as_fd()).pop() {
                     break caller;

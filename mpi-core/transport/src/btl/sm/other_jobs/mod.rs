@@ -1,40 +1,40 @@
-//! Shared memory with processes of other jobs on the same node.
+//! Shared memory between this process and processes of other jobs on the same node.
 //!
-//! Two processes of different jobs have no common segment.
+//! Two processes of different jobs have no common segment at first.
 //! The process that first sends creates a two-process segment.
-//! The creator passes the descriptor to the other process's socket ([`meeting`]) and writes
-//! at once; the other process finds the segment when it polls its sockets.
-//! If both begin at the same time, two such segments exist.
+//! It passes the segment's descriptor to the other process's socket ([`meeting`]) and writes
+//! messages immediately. The other process finds the segment when it polls its sockets.
+//! If both processes send first at the same time, two segments exist.
 //!
-//! A process polls its segments on each call, and its sockets once in [`ASK`] calls and before it sleeps.
-//! While it sleeps, the doorbells in all these segments ring at its one socket ([`mpi_base::descriptor_doorbell`]).
+//! A process polls its segments in each call, and its sockets once in [`ASK`] calls and before it sleeps.
+//! While it sleeps, the doorbells in all these segments ring at one socket of the process ([`mpi_base::descriptor_doorbell`]).
 //!
 //! # Disconnecting and connecting again
 //!
 //! A disconnect message ends one direction of one segment:
-//! its sender writes no more into *that* segment.
+//! the sender of the message writes no more messages to *that* segment.
 //! Other segments of the same two processes are not affected.
-//! So one process may have disconnected and connected again while the slower one is still in the first disconnect:
-//! The new connection has a new segment, and the late disconnect message is in the old segment.
+//! So one process can have disconnected and connected again while the slower process is still in the first disconnect.
+//! The new connection uses a new segment, and the late disconnect message belongs to the old segment.
 //!
-//! * A process sends through one segment, its outlet.
+//! * A process sends its messages through one segment, its outlet.
 //!   It has created the outlet itself, or the other process has created it.
-//!   A segment of the other process becomes the outlet only if no segment is open in
+//!   A segment that the other process has created becomes the outlet only if no segment is open in
 //!   which this process has sent a
-//!   disconnect message, because the data in such a segment must be read first.
+//!   disconnect message, because the other process must read the data in such a segment first.
 //! * When the last communicator that contains the other process is freed,
-//!   this process sends its disconnect message in its outlet only.
-//!   A segment that the other process has created and this one never wrote stays open:
+//!   this process sends its disconnect message only in its outlet.
+//!   A segment that the other process has created and to which this process never wrote stays open:
 //!   it may belong to the next connection.
-//! * A received disconnect message is answered with one, and the segment is closed.
-//!   The exception is this process's outlet while the other process is in use:
-//!   then this process continues to write, and the other one to read,
+//! * A process replies to a disconnect message with its own, and closes the segment.
+//!   The exception is this process's outlet, if a communicator still contains the other process:
+//!   then this process continues to write, and the other process to read,
 //!   until this process disconnects.
-//! * A segment is closed when both have sent their disconnect message,
-//!   so no data are left unread in it.
-//! * The number of the other process is kept while any segment of the two is open ([`Universe`](crate::universe::Universe)),
-//!   so a connection that arrives before the slower side's disconnect gets the next number.
-//! * If the other end of a segment closes without a disconnect message, the process has died.
+//! * A segment is closed when both processes have sent their disconnect message,
+//!   so no data in it are left unread.
+//! * The number of the other process is reserved while any segment of the two is open ([`Universe`](crate::universe::Universe)).
+//!   So a connection that arrives before the slower process disconnects gets the next number.
+//! * If the other end of a segment closes without a disconnect message, the other process has died.
 //!   The death is reported after all data in the segment have been delivered.
 
 mod link;
@@ -62,14 +62,14 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Number of polls of the segments per poll of the sockets, since the latter is a system call.
-/// The number is small enough for a program that calls MPI rarely.
+/// Number of polls of the segments for each poll of the sockets, which is a system call.
+/// The number is small enough for programs that call MPI rarely.
 const ASK: u32 = 32;
 
-/// The card's key for the address of a process's socket.
+/// The key under which the card contains the address of a process's socket.
 const KEY: &str = "sm";
 
-/// The transport to processes of other jobs on this node; it publishes the name of this process's socket on its card.
+/// Opens the transport to processes of other jobs on this node, and publishes the address of this process's socket on its card.
 pub(in crate::btl) fn open_to_other_jobs(
     params: &Params,
     universe: &Arc<Universe>,
@@ -86,11 +86,11 @@ struct OtherJobs {
     meeting: RefCell<Meeting>,
     machine: u64,
     peers: Peers<Peer>,
-    /// Polls of the segments since the sockets were polled.
+    /// Number of polls of the segments since the latest poll of the sockets.
     looks: Cell<u32>,
-    /// True while the sink is running.
+    /// True while `progress` delivers messages to the sink.
     busy: Cell<bool>,
-    /// True while this process has left MPI and not yet started a new session.
+    /// True after this process has left MPI, until it starts a new session.
     away: Cell<bool>,
 }
 
@@ -124,7 +124,7 @@ impl OtherJobs {
         })
     }
 
-    /// Returns the socket address of a process, if it is on this node.
+    /// Returns the socket address of a process; an error if the process is not on this node.
     fn entry(&self, peer: ProcId) -> Result<Entry, String> {
         let entry = Entry::decode(&self.universe.get(peer, KEY)?);
         let entry = entry.ok_or("its card makes no sense")?;
@@ -134,7 +134,7 @@ impl OtherJobs {
         }
     }
 
-    /// Makes sure that a segment exists through which messages to a process are sent.
+    /// Creates a segment through which this process sends to `proc`, if there is none.
     fn link(&self, proc: ProcId) -> Result<(), String> {
         if self.universe.is_unused(proc) {
             return Err("no communicator connects it with this process any more".into());
@@ -154,12 +154,12 @@ impl OtherJobs {
         Ok(())
     }
 
-    /// Accepts the processes that have connected.
+    /// Accepts the processes that have connected, and attaches to their segments. Returns the number of messages delivered.
     fn admit(&self, sink: &dyn Sink) -> usize {
         let mut delivered = 0;
         let callers = self.meeting.borrow_mut().callers(self.epoll.as_fd());
         for caller in callers {
-            // The name may not connect, or the segment is invalid:
+            // If the caller may not connect or its segment is invalid,
             // the socket is closed, and the caller reports a loss.
             let known = self.universe.may_call(caller.name);
             let Some(proc) = known.then(|| self.universe.admit(caller.name)).flatten() else {
@@ -177,7 +177,7 @@ impl OtherJobs {
         delivered
     }
 
-    /// Polls the sockets if something has arrived, accepts callers and closes ended segments.
+    /// If a socket has an event, accepts callers and closes ended segments. Returns the number of messages delivered.
     #[cold]
     fn look_at_sockets(&self, sink: &dyn Sink) -> usize {
         self.looks.set(0);
@@ -204,13 +204,13 @@ impl OtherJobs {
         delivered + self.admit(sink)
     }
 
-    /// Records that `count` segments shared with a process have been closed.
+    /// Records that `count` segments shared with the process `proc` have been closed.
     fn give_up(&self, proc: ProcId, count: usize) {
         let linked = self.peers.known(proc).is_some_and(|peer| peer.links() > 0);
         if !linked && self.universe.is_unused(proc) {
             self.peers.forget(proc);
         }
-        // The last of these calls may forget the process, so the check comes first.
+        // The last of these calls may remove the process, so the check must precede them.
         (0..count).for_each(|_| self.universe.disconnected(proc));
     }
 
@@ -220,7 +220,7 @@ impl OtherJobs {
             .is_ok_and(|(events, _)| !events.is_empty())
     }
 
-    /// Listens again under the same name, after this process has returned to MPI.
+    /// Listens again under the same name, because this process has started a new session.
     #[cold]
     fn come_back(&self) {
         let epoll = self.epoll.as_fd();
@@ -258,7 +258,7 @@ impl Btl for OtherJobs {
         };
         let sent = peer.with_outlet(|link| {
             let sent = link.sm.send(link.to, am, header, payload);
-            // The peer has closed the segment, in order or by its death; the next poll of the socket determines which.
+            // The peer has closed the segment, by a disconnect or by its death. The next poll of the socket distinguishes the two.
             match sent {
                 Err(SendError::PeerGone) if self.has_calls() => {
                     self.looks.set(ASK);
@@ -271,7 +271,7 @@ impl Btl for OtherJobs {
     }
 
     fn progress(&self, sink: &dyn Sink) -> usize {
-        // The sink called this function; the running call continues after it.
+        // The sink of a running `progress` has called this function; the running call continues afterwards.
         if self.busy.replace(true) {
             return 0;
         }
@@ -336,7 +336,7 @@ impl Connections for OtherJobs {
         }
     }
 
-    /// Accepted messages are already in memory that the peers have mapped, so there is nothing to wait for.
+    /// Waits for nothing: accepted messages are already in memory that the peers have mapped.
     fn shutdown(&self) {
         for peer in self.peers.iter() {
             let proc = peer.proc();

@@ -1,8 +1,8 @@
-//! A process of another job on this node, and the segments shared with it.
+//! The state of a process of another job on this node: the segments shared with it.
 //!
-//! Each process sends through one segment, its *outlet*,
-//! until it sends its disconnect message there, so messages keep their order.
-//! It reads all segments.
+//! A process sends through one segment, its *outlet*,
+//! until it sends its disconnect message in this segment. So messages keep their order.
+//! A process reads all segments.
 
 use super::link::Link;
 use super::meeting::End;
@@ -13,27 +13,27 @@ use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 use std::cell::{Cell, RefCell};
 
-/// A slot for a segment; free ones are reused.
+/// A place for a segment; empty ones are reused.
 type Slot = RefCell<Option<Link>>;
 
 pub(super) struct Peer {
     proc: Cell<ProcId>,
-    /// All segments of the two processes; usually one.
+    /// The segments that the two processes share; usually one.
     slots: FrozenVec<Box<Slot>>,
-    /// Index of the segment that this process sends through, the outlet.
+    /// Index of the outlet, the segment through which this process sends.
     outlet: Cell<Option<usize>>,
     lost: Cell<bool>,
 }
 
-/// Results of polling the sockets of one peer.
+/// The results of polling the sockets of one peer.
 #[derive(Default)]
 pub(super) struct Ended {
     pub delivered: usize,
-    /// The number of closed segments.
+    /// The number of segments that were closed.
     pub closed: usize,
-    /// True if the other process has ended this process's outlet in order.
+    /// True if the other process's disconnect message has arrived in the outlet while this process still uses the connection.
     pub has_parted: bool,
-    /// True if a segment has ended without a disconnect message.
+    /// True if the other end of a segment was closed without a disconnect message.
     pub is_death: bool,
 }
 
@@ -64,13 +64,13 @@ impl Peer {
         (0..self.slots.len()).filter_map(|at| self.slots.get(at))
     }
 
-    /// Calls `what` for each segment.
+    /// Calls `what` for each open segment; returns the results.
     fn each<R>(&self, what: impl Fn(&Link) -> R) -> impl Iterator<Item = R> {
         self.slots()
             .filter_map(move |slot| slot.borrow().as_ref().map(&what))
     }
 
-    /// Stores a segment; returns its index.
+    /// Stores a segment in a free slot or a new one. Returns the slot's index.
     fn keep(&self, link: Link) -> usize {
         let is_free = |slot: &Slot| slot.try_borrow().is_ok_and(|slot| slot.is_none());
         match self.slots().position(is_free) {
@@ -90,16 +90,16 @@ impl Peer {
         self.outlet.set(Some(self.keep(link)));
     }
 
-    /// Stores a segment that the peer has created, after delivering all earlier messages.
+    /// Stores a segment that the peer has created, after all messages in the older segments were delivered. Returns their number.
     pub fn set_brought(&self, link: Link, sink: &dyn Sink) -> usize {
         let delivered = self.each(|before| before.drain(sink)).sum();
         self.keep(link);
         delivered
     }
 
-    /// Returns true if there is an outlet.
-    /// If there is none, a segment that the peer has created becomes the outlet,
-    /// provided that no segment in which this process has sent its disconnect message is still open.
+    /// Returns true if this process has an outlet.
+    /// If it has none, a segment that the peer has created becomes the outlet,
+    /// unless a segment is open in which this process has sent its disconnect message.
     pub fn has_outlet(&self) -> bool {
         if self.outlet.get().is_none() && !self.each(Link::has_said).any(|said| said) {
             let is_there = |slot: &Slot| slot.borrow().is_some();
@@ -108,7 +108,7 @@ impl Peer {
         self.outlet.get().is_some()
     }
 
-    /// Calls `what` with the segment that this process sends through; `None` if there is none.
+    /// Calls `what` with the outlet; returns `None` if there is no outlet.
     pub fn with_outlet<R>(&self, what: impl FnOnce(&Link) -> R) -> Option<R> {
         let slot = self.slots.get(self.outlet.get()?)?;
         slot.borrow().as_ref().map(what)
@@ -123,7 +123,7 @@ impl Peer {
         self.lost.get()
     }
 
-    /// Stops sending to the process.
+    /// Marks the process as lost; nothing is sent to it afterwards.
     pub fn lose(&self) {
         self.lost.set(true);
     }
@@ -144,9 +144,9 @@ impl Peer {
         self.each(|link| link.sm.cut(link.to)).for_each(drop);
     }
 
-    /// Disconnects from the process; returns the number of closed segments.
+    /// Disconnects from the process in the outlet. Returns the number of closed segments.
     ///
-    /// A segment through which nothing was sent stays open,
+    /// A segment to which this process never wrote stays open,
     /// because the peer may have created it for its next messages.
     pub fn part(&self) -> usize {
         let Some(slot) = self.outlet.take().and_then(|at| self.slots.get(at)) else {
@@ -156,21 +156,21 @@ impl Peer {
             link.say_goodbye();
             link.has_heard()
         });
-        // While the sink runs, the segment stays in use.
-        // The peer closes its end, which a later poll detects.
+        // During `progress` the segment is borrowed and cannot be removed here.
+        // In this case the peer closes its end, which a later poll detects.
         let taken = slot.try_borrow_mut().ok().filter(|_| is_over);
         taken.is_some_and(|mut slot| slot.take().is_some()).into()
     }
 
-    /// Sends the disconnect message in all segments and closes them, when this process leaves MPI; returns their number.
+    /// Sends the disconnect message in all segments and closes them, because this process leaves MPI. Returns their number.
     pub fn leave(&self) -> usize {
         self.outlet.set(None);
         let links = self.slots().filter_map(RefCell::take);
         links.map(|link| link.say_goodbye()).count()
     }
 
-    /// Handles the segments whose other end has ended, after delivering their contents.
-    /// `is_used`: this process may still send to the peer.
+    /// Handles the segments in which the peer has disconnected or died, after delivering their messages.
+    /// `is_used` is true if a communicator still contains the peer.
     pub fn look(&self, is_used: bool, sink: &dyn Sink) -> Ended {
         let mut ended = Ended::default();
         for (at, slot) in self.slots().enumerate() {

@@ -1,4 +1,4 @@
-//! Tests of shared memory between jobs only: admission of callers, and disconnecting, reconnecting and losing a peer.
+//! Tests of shared memory between jobs: admission of callers, disconnecting, reconnecting, and the loss of a peer.
 
 use super::*;
 use crate::btl::suite::{self, Keep, Net, Nothing, courses, endpoint, send_numbered};
@@ -7,7 +7,7 @@ use mpi_base::doorbell::NAP;
 use mpi_base::node::Node;
 use proptest::prelude::*;
 
-/// Each process is the only one of its job, and has number 1 at the other.
+/// The number of each process at the other one. Each process is the only one of its job.
 const OTHER: ProcId = 1;
 
 fn universe(job: &str) -> Arc<Universe> {
@@ -43,7 +43,7 @@ mod of_two_jobs {
     });
 }
 
-/// Records lost peers and the messages that arrive.
+/// A sink that records lost peers and the messages that arrive.
 #[derive(Default)]
 struct Watch {
     keep: Keep,
@@ -98,7 +98,7 @@ fn what_a_process_has_written_is_delivered_before_it_is_lost() {
     for n in 0..20 {
         send_numbered(&a, endpoint(&a, OTHER), n, 100).unwrap();
     }
-    // Without a disconnect message, as if its process had been killed.
+    // Closes the segment without a disconnect message, like a killed process.
     drop(a);
     let sink = Watch::default();
     until(&b, &sink, || !sink.lost.borrow().is_empty());
@@ -124,7 +124,7 @@ fn a_process_that_parts_is_not_lost_and_may_come_again() {
     for _ in 0..50 {
         come(&a, &b, proc, 3);
         come(&b, &a, OTHER, 3);
-        // One side disconnects; the other one still uses the connection, and may still send.
+        // One process disconnects; the other still uses the connection and may still send.
         assert_eq!(of_a.release([proc].into_iter()), [proc]);
         a.disconnect(proc);
         let sink = Watch::default();
@@ -143,7 +143,7 @@ fn a_goodbye_of_the_slower_side_does_not_end_what_the_faster_one_has_begun_anew(
     of_a.release([OTHER].into_iter());
     a.disconnect(OTHER);
     let again = introduce(&of_a, &of_b);
-    // The new connection arrives while the other process still uses the first one, which ends only then.
+    // The new connection arrives while the other process still uses the first one. The first one ends only later.
     come(&a, &b, again, 3);
     of_b.release([OTHER].into_iter());
     b.disconnect(OTHER);
@@ -194,7 +194,7 @@ fn what_was_written_before_parting_comes_though_the_next_memory_is_there_already
     for n in 3..5 {
         send_numbered(&a, endpoint(&a, again), n, 100).unwrap();
     }
-    // Only now the other process polls, and finds two segments of one process.
+    // The other process polls only now, and finds two segments of the same process.
     let sink = Watch::default();
     until(&b, &sink, || sink.keep.len() == 5);
     let numbers = sink.keep.0.borrow();
@@ -234,7 +234,7 @@ fn a_stranger_and_memory_that_is_none_are_turned_away() {
         until(&a, &sink, || meeting::end(socket.as_fd()).is_some());
         assert_eq!((sink.keep.len(), sink.lost.borrow().len()), (0, 0));
     }
-    // A process of the same job is rejected.
+    // A caller whose name belongs to this job itself is rejected.
     let own = meeting::call(entry, Name::new(job_number("a"), 0).0, whole.as_fd()).unwrap();
     until(&a, &Nothing, || meeting::end(own.as_fd()).is_some());
     come(&b, &a, OTHER, 3);
@@ -303,7 +303,7 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
     std::thread::scope(|s| {
         let a = s.spawn(|| play(a, true));
         let b = s.spawn(|| play(b, false));
-        // Each transport lives until both have received everything.
+        // The transports live until both processes have received all messages.
         let _both = (a.join().unwrap(), b.join().unwrap());
     });
 }

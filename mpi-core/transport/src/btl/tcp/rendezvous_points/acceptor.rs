@@ -1,4 +1,4 @@
-//! Incoming connections before their authentication.
+//! Incoming connections, from their acceptance to the end of their authentication.
 
 use super::super::hello::{self, Hello, Nonce};
 use super::socket::{Heard, Met, say, watch};
@@ -21,7 +21,7 @@ pub(super) struct Accepted {
 pub(super) enum AcceptedStage {
     Silent,
     Challenged(Hello, Nonce),
-    /// Authenticated; kept in reserve while this process's own connection attempt is in progress, or an older connection to the peer has not ended.
+    /// Authenticated. The connection is in reserve while this process's own attempt is in progress, or until an older connection to the peer has ended.
     Proven(Hello, Nonce),
 }
 
@@ -108,7 +108,7 @@ impl Accepted {
         matches!(self.stage, AcceptedStage::Proven(..))
     }
 
-    /// Returns the name of the caller, which is verified only when it is authenticated.
+    /// Returns the name that the caller claims; it is verified only by the authentication.
     pub(super) fn from(&self) -> u64 {
         match &self.stage {
             AcceptedStage::Challenged(hello, _) | AcceptedStage::Proven(hello, _) => hello.from,
@@ -121,7 +121,7 @@ impl Accepted {
             AcceptedStage::Silent => hello::HELLO,
             AcceptedStage::Challenged(..) => hello::PROOF,
             AcceptedStage::Proven(..) => {
-                // No data are due now; if data arrive, or if the peer has hung up, the connection is unusable as a reserve.
+                // No data are expected now. If data arrive, or if the peer has closed the connection, the connection cannot serve as a reserve.
                 let mut byte = [0];
                 let flags = RecvFlags::DONTWAIT | RecvFlags::PEEK;
                 return match recv(&self.socket, &mut byte, flags) {
@@ -163,7 +163,7 @@ impl Accepted {
         }
     }
 
-    /// Accepts an authenticated connection.
+    /// Sends WELCOME on an authenticated connection, which is thereby established.
     pub(super) fn welcome(self, proc: ProcId, key: &Key) -> Option<Met> {
         let AcceptedStage::Proven(hello, nonce) = self.stage else {
             return None;

@@ -1,4 +1,4 @@
-//! Outgoing connections: a peer's addresses race, and the first with a correct answer wins.
+//! Outgoing connections: connections to a peer's addresses race, and the first valid reply wins.
 
 use super::super::address::Candidate;
 use super::super::hello::{self, Hello, Nonce};
@@ -21,7 +21,7 @@ pub(super) struct Call {
     waiting: VecDeque<(Candidate, u32)>,
     racers: Vec<Racer>,
     next: Instant,
-    /// The time until which an address that refuses is tried again; `None`: without a limit.
+    /// The time until which an address that refuses connections is tried again; `None` means without a limit.
     patient_until: Option<Instant>,
     failures: Vec<String>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Call {
 struct Racer {
     socket: OwnedFd,
     candidate: Candidate,
-    /// How often this address may be tried again.
+    /// Number of further times that this address may be tried.
     retries: u32,
     heard: Heard,
     stage: RacerStage,
@@ -42,7 +42,7 @@ enum RacerStage {
 }
 
 impl Connector {
-    /// Starts a connection; an address that refuses is tried again for `refused_for`, or without a limit.
+    /// Starts a connection attempt. An address that refuses connections is tried again during `refused_for`, or without a limit if it is `None`.
     pub fn call(
         &mut self,
         proc: ProcId,
@@ -69,7 +69,7 @@ impl Connector {
         Ok(())
     }
 
-    /// Makes progress on one connection attempt; returns false when it has ended.
+    /// Makes progress on one connection attempt. Returns false if the attempt has ended.
     pub(super) fn advance(
         &mut self,
         call: &mut Call,
@@ -87,7 +87,7 @@ impl Connector {
             };
             match step {
                 Step::Waiting | Step::On if matches!(racer.stage, RacerStage::Proven(_)) => {
-                    // The race is won: the other sockets are closed, and no more are started.
+                    // This address has won the race: the other sockets are closed, and no more addresses are tried.
                     let winner = call.racers.swap_remove(at);
                     call.racers = vec![winner];
                     return true;
@@ -108,7 +108,7 @@ impl Connector {
                 Step::Refused(why) | Step::Over(why) => {
                     let racer = call.racers.remove(at);
                     match racer.stage {
-                        // Refused or unreachable: no process of the job listens there.
+                        // The connection was refused or the address is unreachable: no process of the job listens at this address.
                         RacerStage::Connecting => {}
                         _ if racer.retries > 0 => {
                             call.waiting.push_back((racer.candidate, racer.retries - 1))
@@ -122,7 +122,7 @@ impl Connector {
                 }
             }
         }
-        // An address that accepted the connection leads to a process, which may be computing.
+        // If an address has accepted the connection, a process listens there, and may be computing.
         let is_greeted = |racer: &Racer| matches!(racer.stage, RacerStage::Greeted);
         let more = match call.racers.iter().any(is_greeted) {
             true => GREETED - STAGGER,
@@ -218,13 +218,13 @@ impl Racer {
             }
             Ok(Err(error)) | Err(error) => return Step::Over(text(error)),
         }
-        // No error and no peer: the connection is still in progress.
+        // Without an error and without a peer address, the connection attempt is in progress.
         match getpeername(&self.socket) {
             Ok(Some(_)) => {}
             Ok(None) | Err(Errno::NOTCONN) => return Step::Waiting,
             Err(error) => return Step::Over(text(error)),
         }
-        // A port that the system chose for this very socket can connect to itself (simultaneous open).
+        // If the system has chosen the peer's port as this socket's own port, the socket has connected to itself (simultaneous open).
         if local_address(&self.socket) == Some(self.candidate.to) {
             return Step::Refused("no process listens there".into());
         }

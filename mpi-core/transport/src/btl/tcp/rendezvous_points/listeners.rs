@@ -1,7 +1,7 @@
-//! Listening sockets: all on one port, on the addresses that the user allows.
+//! Listening sockets of a process: all on one port, on the addresses that the user permits.
 //!
-//! A process that has left MPI does not listen. It may start a session again, and its peers know the port, so the sockets stay
-//! bound to it meanwhile without listening: connections are refused, and no other process gets the port.
+//! A process that has left MPI does not listen. It may start a new session, and its peers know the port. So the sockets remain
+//! bound to the port without listening: connections are refused, and no other process gets the port.
 
 use super::socket::{BACKLOG, Buffers, bound, listen, local_address, socket_address, watch};
 use rustix::event::epoll;
@@ -10,28 +10,28 @@ use rustix::net::sockopt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Maximum number of ports that are tried,
-/// since a port that is free on the first address may be in use on another.
+/// Maximum number of ports that are tried.
+/// A port that is free on the first address may be in use on another address.
 const TRIES: u32 = 20;
 
 /// The addresses on which the process listens.
 #[derive(Clone, Debug)]
 pub enum On {
-    /// All current and future addresses of the machine.
+    /// All addresses that the machine has now or gets later.
     Everywhere,
-    /// The process listens only on these addresses.
+    /// Only these addresses.
     Addresses(Vec<IpAddr>),
 }
 
 pub struct Listeners {
     port: u16,
     sockets: Vec<OwnedFd>,
-    /// Addresses whose port could not be kept at the last close.
+    /// Addresses on which the port could not be reserved at the latest close.
     lost: Vec<SocketAddr>,
 }
 
 impl Listeners {
-    /// Listens on `port`; 0 lets the system choose one.
+    /// Listens on `port`; if it is 0, the system chooses a port.
     pub fn open(on: On, port: u16, buffers: Buffers) -> Result<Listeners, Errno> {
         let mut tries = 0;
         let sockets = loop {
@@ -51,7 +51,7 @@ impl Listeners {
         })
     }
 
-    /// Returns the common port.
+    /// Returns the port on which all sockets listen.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -60,24 +60,24 @@ impl Listeners {
         &self.sockets
     }
 
-    /// Stops listening and keeps the port.
+    /// Stops listening, but reserves the port.
     pub fn close(&mut self, buffers: Buffers) {
         let at: Vec<_> = self.sockets.iter().filter_map(socket_address).collect();
         self.sockets.clear();
         for at in at {
             match bound(at, buffers) {
                 Ok(socket) => self.sockets.push(socket),
-                // Another process may take the port between the two calls.
+                // Another process can take the port between closing the listening socket and binding a new one.
                 Err(_) => self.lost.push(at),
             }
         }
-        // SO_REUSEADDR on a socket that does not listen would let every process bind to its address.
+        // With SO_REUSEADDR on a socket that does not listen, any process could bind to its address.
         for socket in &self.sockets {
             let _ = sockopt::set_socket_reuseaddr(socket, false);
         }
     }
 
-    /// Listens again.
+    /// Listens again on the reserved port.
     pub fn reopen(&mut self, buffers: Buffers) -> Result<(), Errno> {
         while let Some(&at) = self.lost.last() {
             self.sockets.push(bound(at, buffers)?);
@@ -85,7 +85,7 @@ impl Listeners {
         }
         let mut sockets = self.sockets.iter();
         sockets.try_for_each(|socket| {
-            // Accepted connections inherit it; without it those that linger would prevent binding the port at the next close.
+            // Accepted connections inherit this option. Without it, connections that remain would prevent binding to the port at the next close.
             sockopt::set_socket_reuseaddr(socket, true)?;
             rustix::net::listen(socket, BACKLOG)
         })
@@ -101,7 +101,7 @@ impl Listeners {
 fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Errno> {
     let addresses = match on {
         On::Everywhere => {
-            // One dual-stack socket where the machine has both families.
+            // A dual-stack socket if the machine supports IPv6, otherwise an IPv4 socket.
             let of = |ip: IpAddr| listen(SocketAddr::from((ip, port)), buffers);
             let socket =
                 of(Ipv6Addr::UNSPECIFIED.into()).or_else(|_| of(Ipv4Addr::UNSPECIFIED.into()))?;
@@ -112,7 +112,7 @@ fn open_all(on: &On, mut port: u16, buffers: Buffers) -> Result<Vec<OwnedFd>, Er
     let mut sockets = Vec::with_capacity(addresses.len());
     for &ip in addresses {
         let socket = listen(SocketAddr::from((ip, port)), buffers)?;
-        // All others use the port of the first.
+        // All further sockets use the port of the first one.
         port = local_address(&socket).map_or(port, |address| address.port());
         sockets.push(socket);
     }

@@ -1,24 +1,24 @@
-//! Connection setup: outgoing and incoming connections until both ends are authenticated.
+//! Connection setup: outgoing and incoming connections until both processes are authenticated.
 //!
-//! **Racing.** An attempt tries the peer's addresses in order, a new one whenever the last has failed or has not answered for [`STAGGER`]
-//! (after RFC 8305, "Happy Eyeballs"), or for [`GREETED`] after it has accepted the connection; all that were started stay in the race.
-//! The first that answers with a correct challenge wins, and the others are closed.
-//! So an unreachable address costs a short delay, not the job.
-//! An answer has no time limit, because a peer may compute for an hour before it polls.
-//! A peer that has left MPI does not listen, and listens again on the same port when it comes back (a session after `MPI_Finalize`);
-//! so an address that refuses is tried again, for the time given to [`Connector::call`].
+//! **Racing.** A connection attempt tries the peer's addresses in order. The next address is tried if the last one has failed or has not replied for [`STAGGER`]
+//! (as in RFC 8305, "Happy Eyeballs"), or for [`GREETED`] if it has accepted the connection. All addresses that were tried remain in the race.
+//! The first address that replies with a valid challenge wins, and the other connections are closed.
+//! So an unreachable address only causes a short delay.
+//! A reply has no time limit, because a peer may compute for an hour before it polls.
+//! A peer that has left MPI does not listen. It listens again on the same port when it starts a new session after `MPI_Finalize`.
+//! So an address that refuses connections is tried again, for the time passed to [`Connector::call`].
 //!
-//! **Simultaneous connections.** Two processes that connect to each other keep one connection: that of the process with the lower name, within a job the lower rank.
-//! The other process drops its own attempt
+//! **Simultaneous connections.** If two processes connect to each other at the same time, the connection of the process with the lower name is used; within a job, this is the lower rank.
+//! The other process abandons its own attempt
 //! when the connection from the process with the lower name is authenticated.
-//! The lower process keeps an authenticated incoming connection in reserve until its own attempt has ended, since possibly only one direction works.
+//! The lower process holds an authenticated incoming connection in reserve until its own attempt has ended, because connections may be possible in one direction only.
 //!
-//! **A connected peer that connects again** either has closed the old connection, whose disconnect message this process has not read yet,
-//! or is about to drop its attempt (simultaneous connections). So the new connection is kept in reserve, too, until the old one has ended.
+//! **If a connected peer connects again**, it either has closed the old connection, whose disconnect message this process has not read yet,
+//! or will abandon its attempt (simultaneous connections). So the new connection is also held in reserve until the old one has ended.
 //!
-//! **Unknown clients** are dropped at the first wrong message.
-//! Silent ones are dropped after [`PATIENCE`], and at most [`MOST_ACCEPTED`] incoming connections are held; beyond that, the oldest one without a valid hello, or else the oldest one, is dropped.
-//! A peer that is dropped in this way sees its connection closed and connects again ([`RETRIES`]).
+//! **Unknown clients** are dropped at the first invalid message.
+//! Clients that send nothing are dropped after [`PATIENCE`]. At most [`MOST_ACCEPTED`] incoming connections are open; if one more arrives, the oldest one without a valid hello is dropped, or else the oldest one.
+//! A peer that is dropped in this way detects the end of its connection and connects again ([`RETRIES`]).
 
 mod acceptor;
 mod dialer;
@@ -39,27 +39,27 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long an address may be silent before the next one joins the race.
+/// Time after which the next address is tried if an address has not replied.
 const STAGGER: Duration = Duration::from_millis(50);
-/// The response time limit for an address that has accepted the connection:
-/// the process may be computing.
+/// Time after which the next address is tried if an address has accepted the connection;
+/// its process may be computing.
 const GREETED: Duration = Duration::from_millis(500);
 /// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
 /// Time limit for the hello of an incoming connection.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Maximum number of incoming connections that are not handed over.
+/// Maximum number of incoming connections that are not yet established.
 const MOST_ACCEPTED: usize = 128;
-/// Maximum number of connections accepted per call.
+/// Maximum number of connections that one call accepts.
 const DOOR: usize = 32;
-/// How often an address is tried again that closed a connection before it answered.
+/// Number of times that an address is tried again if it closed a connection before it replied.
 const RETRIES: u32 = 50;
 
 /// The epoll token of all sockets of the connector.
 pub const TOKEN: u64 = u64::MAX;
 
 pub struct Connector {
-    /// The name of this process.
+    /// The name of this process, as in the hello.
     me: u64,
     names: Arc<dyn Names>,
     link: u32,
@@ -70,39 +70,39 @@ pub struct Connector {
     calls: Vec<Call>,
 }
 
-/// A result of [`Connector::progress`].
+/// An event that [`Connector::progress`] returns.
 pub enum News {
     Met(Met),
-    /// No address of a peer answered; the error of each one.
+    /// The connection attempt to a peer has failed; `why` contains the error of each address.
     Failed {
         proc: ProcId,
         why: String,
     },
 }
 
-/// The state of a peer, as the owner of the connector knows it.
+/// The connection state of a peer, as the owner of the connector reports it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Settled {
     /// The peer is connected.
     Connected,
-    /// The peer is not connected, and a connection may be made.
+    /// The peer is not connected, but a connection is permitted.
     No,
-    /// The peer is lost or unknown.
+    /// The peer is lost or unknown; no connection is permitted.
     Never,
 }
 
-/// The result of one step of a handshake.
+/// The result of one step in a handshake.
 enum Step {
     Waiting,
-    /// The handshake has advanced; call again.
+    /// The handshake has advanced; the next step must be executed.
     On,
     Done,
-    /// No process listens there now.
+    /// The connection was refused; the text is the reason.
     Refused(String),
     Over(String),
 }
 
-/// Returns an unpredictable number.
+/// Returns a random number for one handshake.
 fn nonce() -> Result<Nonce, String> {
     let random = Key::random().map_err(|error| error.to_string())?;
     let mut nonce = Nonce::default();
@@ -111,7 +111,7 @@ fn nonce() -> Result<Nonce, String> {
 }
 
 impl Connector {
-    /// Listens on `port`; 0 lets the system choose one.
+    /// Creates a connector that listens on `port`; if it is 0, the system chooses a port. Also returns the port.
     pub fn open(
         me: u64,
         names: Arc<dyn Names>,
@@ -140,13 +140,13 @@ impl Connector {
         self.listeners.watch(epoll)
     }
 
-    /// Refuses every connection until [`reopen`](Self::reopen); keeps the port.
+    /// Refuses every connection until [`reopen`](Self::reopen), but reserves the port.
     pub fn close(&mut self) {
         self.guests.clear();
         self.listeners.close(self.buffers);
     }
 
-    /// Listens again.
+    /// Listens again on the reserved port.
     pub fn reopen(&mut self, epoll: BorrowedFd<'_>) -> Result<(), Errno> {
         self.listeners.reopen(self.buffers)?;
         self.listeners.watch(epoll)
@@ -157,7 +157,7 @@ impl Connector {
         !self.calls.is_empty() || self.guests.iter().any(Accepted::is_in_reserve)
     }
 
-    /// Makes progress on all attempts and incoming connections.
+    /// Makes progress on all connection attempts and incoming connections. Adds events to `news`.
     pub fn progress(
         &mut self,
         epoll: BorrowedFd<'_>,

@@ -1,4 +1,4 @@
-//! Socket helpers: creation, epoll registration, handshake messages and addresses.
+//! Socket functions: creation, epoll registration, handshake messages and addresses.
 
 use super::TOKEN;
 use crate::btl::ProcId;
@@ -11,7 +11,7 @@ use rustix::net::{
 use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-/// Sizes of a socket's buffers; 0 leaves the size to the system, which adapts it.
+/// Sizes of a socket's buffers in bytes. If a size is 0, the system chooses and adapts it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Buffers {
     pub send: usize,
@@ -22,12 +22,12 @@ pub struct Buffers {
 pub struct Met {
     pub proc: ProcId,
     pub socket: OwnedFd,
-    /// The addresses of both ends, for error texts.
+    /// The addresses of both sockets, for error texts.
     pub ends: String,
-    /// The addresses of both ends.
+    /// The addresses of the local and the remote socket.
     pub local: Option<SocketAddr>,
     pub remote: Option<SocketAddr>,
-    /// True if both ends are on this machine.
+    /// True if both processes are on this machine.
     pub is_inside: bool,
 }
 
@@ -48,19 +48,19 @@ impl Met {
             ends: format!("{} to {}", shown(local), shown(remote)),
             local,
             remote,
-            // To reach an address of its own machine, the system uses the same address as source.
+            // The system uses the same source address as the destination if the destination is this machine.
             is_inside: local.is_some() && ip(local) == ip(remote),
             socket,
         }
     }
 }
 
-/// An incomplete handshake message; never reads beyond its end, since frames may follow.
+/// The received part of a handshake message. Bytes behind the message are not read, because they may be frames.
 #[derive(Default)]
 pub(super) struct Heard(Vec<u8>);
 
 impl Heard {
-    /// Returns the message of `len` bytes, once it is complete.
+    /// Reads from the socket. Returns the message of `len` bytes if it is complete, otherwise `None`.
     pub(super) fn read(&mut self, socket: &OwnedFd, len: usize) -> Result<Option<Vec<u8>>, String> {
         let mut bytes = [0; 128];
         let missing = (len - self.0.len()).min(bytes.len());
@@ -76,7 +76,7 @@ impl Heard {
     }
 }
 
-/// Sends a handshake message. Each one fits any socket's buffer; a socket that does not take all of it is given up.
+/// Sends a handshake message. Each message fits into any socket's buffer, so a socket that accepts only a part counts as failed.
 pub(super) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), String> {
     match send(socket, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
         Ok(sent) if sent == bytes.len() => Ok(()),
@@ -85,7 +85,7 @@ pub(super) fn say(socket: &OwnedFd, bytes: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The system's text for an error.
+/// Returns the system's text for an error.
 pub fn text(error: Errno) -> String {
     std::io::Error::from(error).to_string()
 }
@@ -94,7 +94,7 @@ pub(super) fn local_address(socket: &OwnedFd) -> Option<SocketAddr> {
     socket_address(socket).map(canonical)
 }
 
-/// The address as the socket reports it.
+/// Returns the local address as the socket reports it; it can be an IPv4-mapped IPv6 address.
 pub(super) fn socket_address(socket: &OwnedFd) -> Option<SocketAddr> {
     SocketAddr::try_from(getsockname(socket).ok()?).ok()
 }
@@ -119,7 +119,7 @@ pub(super) fn open_socket(for_address: &SocketAddr, buffers: Buffers) -> Result<
     };
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
-    // Before the connection exists, since the window scale is negotiated when it is made.
+    // The sizes are set before connecting, because the window scale is negotiated when the connection is established.
     if buffers.send > 0 {
         sockopt::set_socket_send_buffer_size(&socket, buffers.send)?;
     }
@@ -129,7 +129,7 @@ pub(super) fn open_socket(for_address: &SocketAddr, buffers: Buffers) -> Result<
     Ok(socket)
 }
 
-/// Backlog of the listening sockets.
+/// Maximum number of connections that wait to be accepted.
 pub(super) const BACKLOG: i32 = 4096;
 
 pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
@@ -138,11 +138,11 @@ pub(super) fn listen(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, E
     Ok(socket)
 }
 
-/// Returns a socket that is bound to the address and does not listen yet.
+/// Returns a socket that is bound to the address and does not listen.
 pub(super) fn bound(address: SocketAddr, buffers: Buffers) -> Result<OwnedFd, Errno> {
     let socket = open_socket(&address, buffers)?;
     if let SocketAddr::V6(v6) = address {
-        // The unspecified address accepts connections of both families.
+        // A socket with the unspecified address accepts connections of both families.
         sockopt::set_ipv6_v6only(&socket, !v6.ip().is_unspecified())?;
     }
     // Connections in TIME_WAIT must not prevent listening again on a known port.

@@ -6,7 +6,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::collections::HashMap;
 use std::thread::JoinHandle;
 
-/// A server that replies to `put` and `get`, and rejects lines that Slurm would cut.
+/// Starts a server that replies to `put` and `get`, and fails on lines that Slurm would truncate. Returns its values at the end.
 fn server(socket: OwnedFd) -> JoinHandle<HashMap<String, String>> {
     std::thread::spawn(move || {
         let mut values = HashMap::new();
@@ -106,7 +106,7 @@ fn death(job: &str, rank: u32) -> Death {
     }
 }
 
-/// A client that has requested death notices, and the server's end of its socket.
+/// Returns a client that has requested death notices, and the server's end of its socket.
 fn listening() -> (Client, OwnedFd) {
     let (mut client, theirs) = pair();
     let answer = b"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n";
@@ -136,7 +136,7 @@ fn a_server_that_tells_of_no_deaths_is_not_asked_to() {
 fn deaths_are_never_taken_for_answers() {
     let (mut client, theirs) = listening();
     assert_eq!(client.take_deaths(), []);
-    // Notices before the reply, after it, and cut in the middle.
+    // Notices arrive before the reply, after it, and divided between two reads.
     let told = "cmd=process_died job=a rank=1\ncmd=barrier_out rc=0\ncmd=process_died job=b rank=0\ncmd=proc";
     send_all(&theirs, told.as_bytes()).unwrap();
     client.barrier().unwrap();
@@ -161,7 +161,7 @@ fn failed_spawns_are_never_taken_for_answers_and_need_not_be_asked_for() {
     send_all(&theirs, told.as_bytes()).unwrap();
     client.barrier().unwrap();
     let (job, why) = ("a".to_string(), "it has ended".to_string());
-    // A reason that is not hexadecimal is dropped.
+    // A notice whose reason is not hexadecimal is dropped.
     assert_eq!(client.take_failed_spawns(), [FailedSpawn { job, why }]);
     assert_eq!(client.take_failed_spawns(), []);
 }
