@@ -1,6 +1,6 @@
 //! Message queues of this process for debuggers, on the [debug page](mpi_base::debug_page).
 //!
-//! The names of these variables are fixed by debuggers, which read them and call no function here.
+//! Debuggers expect these names of variables. They read the variables and call no function here.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::state::state;

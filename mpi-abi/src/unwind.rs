@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-/// The most frames that are found.
+/// Maximum number of stack frames that are returned.
 pub const FRAMES: usize = 40;
 
 unsafe extern "C" {

@@ -6,7 +6,7 @@
 use super::{Function, Functions, Kind, Section};
 use std::fmt::Write;
 
-/// Maximum line width.
+/// Maximum width of a line in the generated headers, in characters.
 const WIDTH: usize = 110;
 
 /// Returns the text of `mpi.h`.
@@ -265,8 +265,8 @@ fn write_prototype(out: &mut String, function: &Function, prefix: &str) {
     write_note(out, note.as_deref());
 }
 
-/// Writes `words`, the pieces of a declaration, in sequence.
-/// A piece that would exceed [`WIDTH`] begins a new indented line.
+/// Writes `words`, the parts of a C declaration between possible line breaks, in sequence.
+/// A part that would exceed [`WIDTH`] begins a new indented line.
 fn write_wrapped(out: &mut String, words: &[String]) {
     let mut column = 0;
     for word in words {

@@ -13,14 +13,14 @@
 //! The revoking side uses [`fence::heavy`]. So at least one side sees the other's store.
 //! The revoking thread may see that the holder is outside, and then frees the lock.
 //! The holder may see the revocation when it enters or leaves, and then frees the lock.
-//! Both may happen: `owner` changes from [`RESERVED`] under `inside`, by the first of the two.
+//! Both may happen: whichever happens first changes `owner` from [`RESERVED`], under `inside`.
 
 use super::{GlobalLock, me};
 use mpi_base::fence;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 
 /// Value of `owner` while the lock is reserved.
-/// A thread's number (see `me` in the parent module) is the address of a `u64`, so it is never 1.
+/// A thread's identifier (`me` in the parent module) is the address of a `u64`, so it is never 1.
 const RESERVED: usize = 1;
 
 /// The reservation of the lock for one thread, until a second thread arrives.

@@ -306,7 +306,7 @@ mod tests {
         // SAFETY: `new` accepts null pointers.
         let array = |len: i32| unsafe { InArray::<i32>::new(std::ptr::null(), len) };
         assert!(array(0).get("a").is_ok_and(<[i32]>::is_empty));
-        // The function reports the negative length itself.
+        // A negative length gives an empty array; the MPI function reports the error.
         assert!(array(-1).get("a").is_ok_and(<[i32]>::is_empty));
         let failure = array(2).get("a").unwrap_err();
         assert_eq!(failure.message(), "a is a null pointer");

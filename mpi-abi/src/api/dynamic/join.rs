@@ -25,7 +25,7 @@ fn failed(why: impl std::fmt::Display) -> Failure {
 }
 
 /// Writes this process's record to the socket and reads the peer's record.
-/// The engine progresses meanwhile, since the peer may wait for a message of this process.
+/// The engine progresses during the exchange, because the peer may wait for its messages.
 async fn exchange(
     engine: &Engine,
     socket: BorrowedFd<'_>,

@@ -67,7 +67,7 @@ fn new_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Opt
 }
 
 /// Returns this process's rank with reordering, in a local call.
-/// Keeps the order if reordering requires communication with other nodes.
+/// Keeps the present order if reordering would require communication with other nodes.
 fn local_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
     match comm.comm.hardware().places_here() {
         Some(places) => reordered_rank(comm, wires, grid, &places),
