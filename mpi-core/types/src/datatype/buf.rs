@@ -1,9 +1,11 @@
 //! Buffers: memory, count and datatype, and the transfer of their data.
 //!
-//! The caller guarantees the validity of user memory once, when a buffer is created (`unsafe`); all later operations are safe.
+//! The caller guarantees the validity of user memory when it creates a buffer (`unsafe`).
+//! All other operations are safe.
 //! [`Scratch`](super::Scratch) is memory of the library with the same interface.
 //!
-//! A position in a buffer is an offset in its packed bytes: `pack_at` and `unpack_at` start anywhere and keep no state;
+//! A position in a buffer is an offset in its packed bytes. `pack_at` and `unpack_at` get the
+//! position as an argument and keep no state;
 //! [`Packer`](super::Packer) and [`Unpacker`](super::Unpacker) keep a position.
 #![allow(unsafe_code)]
 
@@ -22,7 +24,7 @@ pub struct SendBuf {
     ptr: *const u8,
     count: i64,
     datatype: Datatype,
-    /// Keeps the scratch memory alive that this buffer refers to.
+    /// Keeps the library's scratch memory alive to which this buffer refers, if any.
     owner: Option<Rc<Block>>,
 }
 
@@ -36,7 +38,8 @@ pub struct RecvBuf {
 }
 
 impl SendBuf {
-    /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
+    /// Creates a buffer of `count` elements. `ptr` is the MPI buffer address; data may be before
+    /// it.
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, the data of all `count` elements must be readable,
@@ -51,7 +54,7 @@ impl SendBuf {
         }
     }
 
-    /// A buffer without elements.
+    /// Creates a buffer without elements.
     pub fn empty() -> SendBuf {
         SendBuf {
             ptr: std::ptr::null(),
@@ -113,7 +116,7 @@ impl SendBuf {
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// Returns a packer at the start.
+    /// Returns a packer at the first packed byte.
     pub fn packer(&self) -> Packer {
         Packer::at_start(self.clone())
     }
@@ -128,7 +131,8 @@ impl SendBuf {
 }
 
 impl RecvBuf {
-    /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
+    /// Creates a buffer of `count` elements. `ptr` is the MPI buffer address; data may be before
+    /// it.
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, the data of all `count` elements must be writable,
@@ -143,7 +147,7 @@ impl RecvBuf {
         }
     }
 
-    /// Elements of scratch memory, which stays alive as long as this buffer.
+    /// Creates a buffer of elements in scratch memory, which stays alive as long as this buffer.
     pub(super) fn of_scratch(
         ptr: *mut u8,
         count: i64,
@@ -158,7 +162,7 @@ impl RecvBuf {
         }
     }
 
-    /// A buffer without elements.
+    /// Creates a buffer without elements.
     pub fn empty() -> RecvBuf {
         RecvBuf {
             ptr: std::ptr::null_mut(),
@@ -218,7 +222,7 @@ impl RecvBuf {
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// Returns an unpacker at the start.
+    /// Returns an unpacker at the first packed byte.
     pub fn unpacker(&self) -> Unpacker {
         Unpacker::at_start(self.clone())
     }
@@ -309,8 +313,9 @@ macro_rules! common {
                 self.has_long_runs().then(|| self.runs(0..len))
             }
 
-            /// Returns a buffer at the same address with another count, for calls whose buffer holds more elements than its count:
-            /// `MPI_Gather`'s receive buffer has `count` elements for each rank.
+            /// Returns a buffer at the same address with another count.
+            /// For calls whose buffer has more elements than the count argument:
+            /// the receive buffer of `MPI_Gather` has `count` elements for each rank.
             /// The caller of `new` has guaranteed the validity of all of these elements.
             pub fn with_count(&self, count: i64) -> $buf {
                 $buf {
@@ -347,7 +352,8 @@ const LONG_RUN: i64 = 4 << 10;
 common!(SendBuf, *const u8);
 common!(RecvBuf, *mut u8);
 
-/// Copies data from one buffer to another, as many bytes as the smaller buffer has. Returns the number of bytes.
+/// Copies data between buffers, up to the number of bytes of the smaller one.
+/// Returns the number of copied bytes.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     match (from.contiguous(), to.contiguous()) {
         (Some(run), Some(out)) => {
