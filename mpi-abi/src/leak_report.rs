@@ -73,8 +73,8 @@ fn made_at(what: String, origin: Option<usize>) -> String {
     }
 }
 
-/// Prints one line for each kind of object that the program has created and not freed,
-/// if the user wants the report.
+/// Prints one line for each kind of object that the program has
+/// created and not freed, if the user wants the report.
 pub fn print_all(engine: &Engine) {
     if !engine.params().get(&REPORT_LEAKS).unwrap_or(false) {
         return;

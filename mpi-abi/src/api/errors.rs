@@ -169,8 +169,8 @@ pub fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
     called("MPI_File_call_errhandler", Target::File(fh), errorcode)
 }
 
-/// Implements `MPI_Comm_call_errhandler` and its variants. Returns if the handler returns
-/// (section 9.3.4).
+/// Implements `MPI_Comm_call_errhandler` and its variants.
+/// Returns if the handler returns (section 9.3.4).
 fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
     let text = codes::text(errorcode)?;
     let failure = Failure::new(errorcode, format!("the program reports {text}"));

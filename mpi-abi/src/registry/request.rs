@@ -82,8 +82,8 @@ pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure
     }
 }
 
-/// Publishes on the state page that the process waits for `requests` requests, and that `handle`
-/// is the first of them.
+/// Publishes on the state page that the process waits for `requests` requests,
+/// and that `handle` is the first of them.
 #[cold]
 pub fn publish_wait(handle: MPI_Request, requests: usize) {
     let Ok(engine) = state::engine() else { return };

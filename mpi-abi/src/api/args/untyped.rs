@@ -30,8 +30,8 @@ impl Untyped<'_> {
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
-    /// Stores consecutive 64-bit values. The caller's buffer has as many elements as the tool
-    /// interface has reported.
+    /// Stores consecutive 64-bit values. The caller's buffer has
+    /// as many elements as the tool interface has reported.
     /// Returns false for a null pointer.
     pub fn put_words(self, values: impl Iterator<Item = u64>) -> bool {
         if self.0.is_null() {

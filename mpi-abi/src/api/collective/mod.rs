@@ -73,8 +73,8 @@ pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
 
 /// Creates a persistent collective.
 ///
-/// All members create persistent operations in the same order, but may start them in different
-/// orders (section 6.13).
+/// All members create persistent operations in the same order,
+/// but may start them in different orders (section 6.13).
 /// So each operation has its own communicator with its own sequence numbers.
 /// The parent communicator itself is used if it has the hint [`STRICT_ORDER`] or only one member.
 /// Creating a communicator may wait for other members, which the standard allows in this call.

@@ -1,7 +1,7 @@
 //! Lower bound, upper bound and extent (MPI 5.0, section 5.1.6).
 //!
-//! If a type or one of its components is resized, only the markers (`lb_marker` and `ub_marker` of
-//! the standard) define the bounds.
+//! If a type or one of its components is resized, only the markers (`lb_marker`
+//! and `ub_marker` of the standard) define the bounds.
 //! Otherwise the extent is padded to the strictest alignment of the basic types.
 //!
 //! The padding of a component belongs to the component, as in MPICH and Open MPI:

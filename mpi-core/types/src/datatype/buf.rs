@@ -38,8 +38,8 @@ pub struct RecvBuf {
 }
 
 impl SendBuf {
-    /// Creates a buffer of `count` elements. `ptr` is the MPI buffer address; data may be before
-    /// it.
+    /// Creates a buffer of `count` elements.
+    /// `ptr` is the MPI buffer address; data may be before it.
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, the data of all `count` elements must be readable,
@@ -131,8 +131,8 @@ impl SendBuf {
 }
 
 impl RecvBuf {
-    /// Creates a buffer of `count` elements. `ptr` is the MPI buffer address; data may be before
-    /// it.
+    /// Creates a buffer of `count` elements.
+    /// `ptr` is the MPI buffer address; data may be before it.
     ///
     /// # Safety
     /// Until the operation that uses the buffer is complete, the data of all `count` elements must be writable,

@@ -18,8 +18,8 @@ impl RecvBytes {
     /// Creates a buffer of `len` bytes at `ptr`.
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, all `len` bytes must be writable,
-    /// and no other code may use them.
+    /// Until the operation that uses the buffer is complete,
+    /// all `len` bytes must be writable, and no other code may use them.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, len: usize) -> RecvBytes {
         RecvBytes { ptr, len }
@@ -68,8 +68,8 @@ impl RecvBytes {
             return f(&mut []);
         }
         // SAFETY: the caller of `new` guarantees that the bytes are writable, and that no other
-        // code uses them until the operation is complete. The library calls this method only before
-        // completion.
+        // code uses them until the operation is complete.
+        // The library calls this method only before completion.
         f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
     }
 

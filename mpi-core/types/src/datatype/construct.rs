@@ -93,8 +93,8 @@ pub struct Derived {
     pub basic: OnceCell<Option<super::Named>>,
 }
 
-/// `reps` groups of `count` elements of `child`. Elements are `child.extent()` apart, and groups
-/// `stride` bytes.
+/// `reps` groups of `count` elements of `child`.
+/// Elements are `child.extent()` apart, and groups `stride` bytes.
 #[derive(Clone, Copy)]
 pub struct Placement<'a> {
     pub child: &'a Datatype,
@@ -237,8 +237,8 @@ impl Derived {
         }
         let mut sequence = Sequence::default();
         let mut failed = None;
-        // An indexed type contains the same child repeatedly. The child's normal form is computed
-        // once.
+        // An indexed type contains the same child repeatedly.
+        // The child's normal form is computed once.
         let mut known: Option<(&Datatype, Part)> = None;
         self.placements(|p| {
             let placed = match &known {

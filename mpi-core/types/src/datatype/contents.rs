@@ -1,8 +1,8 @@
 //! Envelope and contents: the constructor of a datatype and its arguments (MPI 5.0, section 5.1.13).
 //!
 //! The arguments have the order of the standard.
-//! For a type made by a large-count constructor (`_c`), counts and displacements are returned as
-//! `MPI_Count`.
+//! For a type made by a large-count constructor (`_c`),
+//! counts and displacements are returned as `MPI_Count`.
 //! For a type made by another constructor, they are returned as `int` and `MPI_Aint`.
 
 use super::arrays::{Distribution, Order};
@@ -274,8 +274,8 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_get_contents_c`. Returns no contents for a predefined type, for which the standard
-    /// forbids the call.
+    /// `MPI_Type_get_contents_c`. Returns no contents for a predefined type,
+    /// for which the standard forbids the call.
     pub fn contents(&self) -> Contents {
         match &self.0 {
             Repr::Named(_) => Contents::default(),

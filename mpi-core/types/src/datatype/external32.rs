@@ -1,10 +1,10 @@
 //! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian integers and
 //! IEEE floating-point numbers, with the same sizes on every machine.
 //!
-//! Packed data are the basic elements in the order of the type map, in `external32` as well as in
-//! the native representation.
-//! So the engine packs natively, and this module converts each basic element between the packed
-//! bytes and the caller's bytes.
+//! Packed data are the basic elements in the order of the type map,
+//! in `external32` as well as in the native representation.
+//! So the engine packs natively, and this module converts each basic
+//! element between the packed bytes and the caller's bytes.
 //! The bytes of most elements are reversed, `long` and `wchar_t` change their length, and
 //! `long double` becomes IEEE binary128.
 //! Truncated integers keep their less significant bytes, as the standard requires.
@@ -106,8 +106,8 @@ const SIGN: u16 = 0x8000;
 /// The leading bit of the significand, which is explicit in the x87 format.
 const ONE: u64 = 1 << 63;
 
-/// Converts `long double` of x86 to big-endian binary128. Exact: both formats have the same
-/// exponents.
+/// Converts `long double` of x86 to big-endian binary128.
+/// Exact: both formats have the same exponents.
 fn to_quad(native: &[u8]) -> [u8; 16] {
     let mut bits = [0; 16];
     bits[..10].copy_from_slice(&native[..10]);
@@ -183,8 +183,8 @@ fn formats(named: Named) -> (Format, Option<Format>, i64) {
     }
 }
 
-/// Calls `f` for consecutive elements of one format, with the format and their number, in packed
-/// order.
+/// Calls `f` for consecutive elements of one format,
+/// with the format and their number, in packed order.
 fn each(datatype: &Datatype, count: i64, f: &mut dyn FnMut(Format, i64)) {
     match &datatype.0 {
         Repr::Named(named) => match formats(*named) {
@@ -242,8 +242,8 @@ pub fn external_bytes(datatype: &Datatype, count: i64) -> i64 {
 const STRETCH: usize = 8 << 10;
 
 impl SendBuf {
-    /// Packs all elements in `external32`. `out` should have [`external_bytes`] bytes; further
-    /// bytes of `out` do not change.
+    /// Packs all elements in `external32`.
+    /// `out` should have [`external_bytes`] bytes; further bytes of `out` do not change.
     pub fn pack_external(&self, out: &mut [u8]) {
         let mut packer = self.packer();
         let mut native = [0; STRETCH];

@@ -16,8 +16,8 @@ pub struct FortranKind {
     pub combiner: Combiner,
     /// The number of decimal digits; `None` for integers.
     precision: Option<i64>,
-    /// The decimal exponent range of a real or complex kind, or the decimal range of an integer
-    /// kind.
+    /// The decimal exponent range of a real or complex kind,
+    /// or the decimal range of an integer kind.
     range: i64,
     pub basic: Named,
 }

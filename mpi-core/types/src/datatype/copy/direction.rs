@@ -1,5 +1,5 @@
-//! The two directions of a copy, from memory to packed bytes or back, with the operations
-//! of the copy loops on one block.
+//! The two directions of a copy, from memory to packed bytes or back,
+//! with the operations of the copy loops on one block.
 
 use mpi_base::atomic::{prefetch_for_read, prefetch_for_write, settle_reads, settle_writes};
 use mpi_base::copy::copy;

@@ -23,10 +23,10 @@ const AHEAD: isize = 16;
 const LINE: usize = 64;
 /// The prefetch distance for blocks of one line, in blocks.
 const SOON: i64 = 32;
-/// Minimum data size in bytes at which the blocks in memory are prefetched, too: a larger amount is
-/// not in the second-level cache.
-/// Prefetching made a copy of 4 MiB up to a sixth faster, but one of 64 KiB (in the cache)
-/// a sixth slower.
+/// Minimum data size in bytes at which the blocks in memory are prefetched,
+/// too: a larger amount is not in the second-level cache.
+/// Prefetching made a copy of 4 MiB up to a sixth faster,
+/// but one of 64 KiB (in the cache) a sixth slower.
 const COLD: i64 = 512 << 10;
 
 /// Rows at a constant stride in memory, consecutive in the packed bytes.
@@ -149,8 +149,8 @@ struct Crowd {
 /// The processor requests the lines of about a hundred stores at a time. If a set has twelve ways,
 /// these lines evict each other before they are written.
 /// Times in ns per double, for doubles 4 KiB apart that were sent back and forth between two
-/// processes (Zen 5). "Wait": the loop waits after every 8 doubles; "and prefetch": it also
-/// prefetches.
+/// processes (Zen 5). "Wait": the loop waits after every 8 doubles;
+/// "and prefetch": it also prefetches.
 ///
 /// | doubles | packed in a plain loop | wait after every 8 | and prefetch | unpacked in a plain loop | wait after every 8 | and prefetch |
 /// |---|---|---|---|---|---|---|

@@ -4,8 +4,8 @@
 //! direction, and for each block length of numbers and small structures: a block of such a length
 //! is a few moves without a function call.
 //! For blocks of 32 bytes and more it is compiled a second time for processors with AVX2.
-//! `direction` has the operations on one block, `grid` copies blocks at a constant stride,
-//! `structs` arrays of structures,
+//! `direction` has the operations on one block, `grid` copies blocks
+//! at a constant stride, `structs` arrays of structures,
 //! and this file lists of blocks and complete messages.
 //! In the datatype engine only this module, [`super::buf`] and [`super::bytes`] access user memory.
 #![allow(unsafe_code)]
@@ -96,14 +96,14 @@ unsafe fn any_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
 /// Moves the packed bytes `range` of the elements at `base`.
 ///
 /// # Safety
-/// The data of `range` in memory, and the same number of bytes at `d`, must be valid for the
-/// direction.
+/// The data of `range` in memory, and the same number
+/// of bytes at `d`, must be valid for the direction.
 #[inline(always)]
 unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
     let Shape { body, total, .. } = *shape;
     let [inner, outer, rest @ ..] = &shape.loops;
-    // If the range is all data of a list, structure, array of structures or grid, no [`Walk`] is
-    // used:
+    // If the range is all data of a list, structure,
+    // array of structures or grid, no [`Walk`] is used:
     // its set-up would take longer than copying a few short runs.
     let all = range == (0..total);
     let simple = rest.iter().all(|l| l.count == 1);
@@ -174,8 +174,8 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
                     count: rows,
                     total: shape.total,
                 };
-                // SAFETY: the walk returns only blocks inside the range, whose data are valid by
-                // the contract of `transfer`.
+                // SAFETY: the walk returns only blocks inside the range,
+                // whose data are valid by the contract of `transfer`.
                 unsafe { all_blocks(d, grid, len) };
                 d = d.ahead((len * count * rows) as usize);
             }
@@ -192,8 +192,8 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
                     packed_stride: body.bytes as usize,
                     count,
                 };
-                // SAFETY: the walk returns only runs inside the range, whose data are valid by the
-                // contract of `transfer`.
+                // SAFETY: the walk returns only runs inside the range,
+                // whose data are valid by the contract of `transfer`.
                 unsafe { bodies(all, &body) };
                 d = d.ahead((body.bytes * count) as usize);
             }
@@ -205,8 +205,8 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
 /// Returns the number of copied bytes, which is limited by the end of the data.
 ///
 /// # Safety
-/// The data of `shape`, relative to `base`, must be readable, and no code may write them during
-/// the call.
+/// The data of `shape`, relative to `base`, must be readable,
+/// and no code may write them during the call.
 #[inline(always)]
 pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]) -> usize {
     let range = range_at(shape, from, out.len());
@@ -221,8 +221,8 @@ pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]
 /// Returns the number of copied bytes, which is limited by the end of the data.
 ///
 /// # Safety
-/// The data of `shape`, relative to `base`, must be writable, and no other code may use them during
-/// the call.
+/// The data of `shape`, relative to `base`, must be writable,
+/// and no other code may use them during the call.
 #[inline(always)]
 pub unsafe fn unpack(base: *mut u8, shape: &Shape<'_>, from: i64, input: &[u8]) -> usize {
     let range = range_at(shape, from, input.len());
@@ -257,8 +257,8 @@ pub unsafe fn copy(src: *const u8, from: Shape<'_>, dst: *mut u8, to: Shape<'_>)
             b = targets.next().unwrap_or(b);
         }
         let n = a.len.min(b.len);
-        // SAFETY: `n` bytes of both runs are data of `from` and `to`, valid by this function's
-        // contract.
+        // SAFETY: `n` bytes of both runs are data of `from` and `to`,
+        // valid by this function's contract.
         // `ptr::copy` allows overlap.
         unsafe {
             std::ptr::copy(

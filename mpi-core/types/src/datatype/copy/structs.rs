@@ -1,9 +1,9 @@
 //! Copy loops for arrays of structures: a body (list of runs), repeated at a constant stride.
 //!
-//! A short run is copied by moves of 16, 8, 4, 2 or 1 bytes. The last move of a run may overlap
-//! the previous one.
-//! A few moves form a *pass*: one loop over the structures, compiled for each combination of the
-//! numbers of moves.
+//! A short run is copied by moves of 16, 8, 4, 2 or 1 bytes.
+//! The last move of a run may overlap the previous one.
+//! A few moves form a *pass*: one loop over the structures,
+//! compiled for each combination of the numbers of moves.
 //! Most structures need one pass, so each cache line is visited once.
 //! With one loop per run, copying three runs (44 bytes) of structures of 64 bytes took 1.5 times as
 //! long, although all data were in the first-level cache.
@@ -28,8 +28,8 @@ const EIGHTS: usize = 4;
 const FOURS: usize = 4;
 const MOST: usize = 5;
 
-/// The position of a move: the offset in the structure in memory, and the offset from the start of
-/// the pass in the packed bytes.
+/// The position of a move: the offset in the structure in memory,
+/// and the offset from the start of the pass in the packed bytes.
 type Place = (isize, usize);
 
 /// The moves of one pass.
@@ -170,8 +170,8 @@ impl Pass {
         }
     }
 
-    /// The loop of a pass: for each structure `A` moves of 16 bytes, `B` of 8, `C` of 4, and one of
-    /// `S` unless `S` is 0.
+    /// The loop of a pass: for each structure `A` moves of 16 bytes,
+    /// `B` of 8, `C` of 4, and one of `S` unless `S` is 0.
     ///
     /// # Safety
     /// The contract of `run`.
@@ -196,13 +196,13 @@ impl Pass {
             packed_stride,
             count,
         } = all;
-        // Copies of the positions on the stack. The moves cannot alias them, so the compiler keeps
-        // them in registers.
+        // Copies of the positions on the stack.
+        // The moves cannot alias them, so the compiler keeps them in registers.
         let (sixteen, eight, four, small) =
             (self.sixteen.at, self.eight.at, self.four.at, self.small);
         for _ in 0..count {
-            // SAFETY: the moves are parts of the pass's runs, which are valid in every repetition
-            // by the contract of `run`.
+            // SAFETY: the moves are parts of the pass's runs,
+            // which are valid in every repetition by the contract of `run`.
             unsafe {
                 for &(at, packed) in &sixteen[..A] {
                     d.ahead(packed).block::<16>(memory.wrapping_offset(at));
@@ -269,8 +269,8 @@ pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
         let mut pass = Pass::default();
         let n = pass.fill(body, 0);
         if n == body.offsets.len() {
-            // SAFETY: the pass has all runs of the body, which are valid in every repetition by
-            // this function's contract.
+            // SAFETY: the pass has all runs of the body, which are valid
+            // in every repetition by this function's contract.
             return unsafe { pass.run(all) };
         }
     }
@@ -302,8 +302,8 @@ unsafe fn passes<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     while first < body.offsets.len() {
         let mut pass = Pass::default();
         let n = pass.fill(body, first);
-        // SAFETY: the runs are part of the body, valid in every repetition by the contract of
-        // `bodies`.
+        // SAFETY: the runs are part of the body,
+        // valid in every repetition by the contract of `bodies`.
         unsafe {
             if n > 1 {
                 pass.run(all);
