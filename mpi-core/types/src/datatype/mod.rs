@@ -1,10 +1,10 @@
 //! Datatypes: the layout of data in user memory, and the transfer of these data.
 //!
-//! A [`Datatype`] is cheap to clone. A predefined datatype is a table index. A derived datatype is
-//! a reference-counted value
-//! with the arguments of its constructor (for `MPI_Type_get_contents`) and, after
-//! [`Datatype::commit`], its normal
-//! form (`layout`). All sizes and counts have 64 bits (MPI 5.0, chapter 5, large-count functions).
+//! A [`Datatype`] is cheap to clone.
+//! A predefined datatype is a table index. A derived datatype is a reference-counted value:
+//! the arguments of its constructor (for `MPI_Type_get_contents`)
+//! and, after [`Datatype::commit`], its normal form (`layout`).
+//! All sizes and counts have 64 bits (MPI 5.0, chapter 5, large-count functions).
 //!
 //! | file | subject |
 //! |---|---|

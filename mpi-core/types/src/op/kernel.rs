@@ -224,9 +224,8 @@ impl Kernel {
     /// Both buffers must have `count` elements of the loop's type.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
         // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements.
-        // `Op::apply`
-        // limited `count` to both buffers. `kernel_for`
-        // chose the loop by the type of the elements and by the features of the processor.
+        // `Op::apply` limited `count` to both buffers.
+        // `kernel_for` chose the loop by the elements' type and by the features of the processor.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 

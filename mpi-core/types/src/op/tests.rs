@@ -1,8 +1,8 @@
 //! Tests of every (operator, predefined datatype) pair against a scalar reference that computes in `i128`.
 //!
-//! Values are small integers, which every format represents exactly, so one reference is enough for
-//! all formats. The tests encode
-//! and decode the formats by their definitions and not by the code under test.
+//! Values are small integers, which every format represents exactly,
+//! so one reference is enough for all formats.
+//! The tests encode and decode the formats by their definitions, not by the code under test.
 #![allow(unsafe_code)]
 
 use mpi_base::random::SplitMix64;
