@@ -5,7 +5,7 @@
 //!
 //! Invariants: a panic never crosses the C boundary.
 //! A failure calls the error handler that the standard names, and sets output handles to null.
-//! A successful call allocates nothing, takes no lock and looks nothing up here.
+//! This module allocates no memory, takes no lock and looks up nothing in a successful call.
 #![allow(unsafe_code)]
 
 use crate::abi::*;

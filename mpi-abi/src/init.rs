@@ -143,7 +143,8 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         unsafe { libc::atexit(leave_launcher) };
     }
     configure_locking(&engine, level)?;
-    // All sessions of a process provide the same thread level: the highest one in use.
+    // The session provides at least the level of the world. It provides `MPI_THREAD_MULTIPLE` if
+    // an earlier session or the world does.
     let world = match phase::running() {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,

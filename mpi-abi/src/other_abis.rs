@@ -22,7 +22,8 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Arguments: context, input, in-out operand, number of elements, datatype.
+/// The function of an operator. Arguments: context, input,
+/// in-out operand, number of elements, datatype.
 type Combine =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
 /// Creates an operator. `combine` is called for at most `most` elements at a time.

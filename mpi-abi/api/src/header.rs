@@ -113,7 +113,8 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
     out
 }
 
-/// Writes the Fortran handles and statuses, which the C interface has had since MPI-2.
+/// Writes the C declarations for Fortran handles and statuses, such as `MPI_Comm_c2f`.
+/// The C interface has had them since MPI-2.
 ///
 /// Fortran handles belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
 /// Only a Fortran compiler knows the size of its `INTEGER` (section 20.5).

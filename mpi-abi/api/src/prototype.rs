@@ -68,16 +68,16 @@ pub struct Param {
     pub base: String,
     /// True if the type without pointers is `const`.
     pub is_const: bool,
-    /// The number of `*`.
+    /// The number of `*` in the declaration.
     pub stars: usize,
-    /// The suffix after the name: nothing, `[]` or `[][3]`.
+    /// The array suffix after the name: nothing, `[]` or `[][3]`.
     pub array: String,
     /// True if the function also reads the scalar or handle behind the pointer.
     pub inout: bool,
     /// The length of an array or buffer: a parameter, a constant, or a parameter and `+1`.
     /// Empty if the length depends on an MPI object, such as the size of a communicator.
     pub length: String,
-    /// The in-out parameter that holds the size of this character buffer, or empty.
+    /// The name of the in-out parameter that holds the size of this character buffer, or empty.
     /// On return, that parameter holds the length of the string.
     pub length_behind: String,
     /// True for a `void *` that is the address of a pointer that the function writes.

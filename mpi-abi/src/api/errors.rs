@@ -145,7 +145,7 @@ pub fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_int) -> O
     called("MPI_Session_call_errhandler", target, error_code)
 }
 
-/// Calls `act` with the attached state of a file.
+/// Calls `act` with the state attached to a file, such as its error handler.
 /// `MPI_FILE_NULL` also has this state: new files inherit its error handler.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {

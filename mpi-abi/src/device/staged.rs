@@ -85,7 +85,7 @@ pub struct Staged {
     /// Declared before `host`, so that it is dropped first.
     twin: Option<Registered>,
     host: Block,
-    /// The received bytes of a buffer with [`Access::Receive`].
+    /// Number of bytes received into a buffer with [`Access::Receive`].
     received: Cell<i64>,
 }
 

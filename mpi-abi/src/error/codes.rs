@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 struct Added {
     /// The class of this code. For a class, its own number.
     class: c_int,
-    /// The number of codes in a class.
+    /// For a class, the number of its codes.
     codes: usize,
     text: Option<String>,
 }

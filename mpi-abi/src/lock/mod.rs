@@ -10,10 +10,10 @@
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! Only the leader may sleep while it holds the lock.
-//! The other threads follow without the lock, until the leader has events or leaves
+//! The other threads wait without the lock, as followers, until the leader has events or leaves
 //! ([`following`]).
 //! If more threads wait than the process has cores, each thread polls and yields between two polls.
-//! After a time without results a thread follows, too ([`crowd`]).
+//! A thread that has waited for some time without a result becomes a follower, too ([`crowd`]).
 //! A polling leader would only keep the core from the threads that make the awaited events happen.
 //! A thread that finds the lock taken increments `waiters` and rings the process's doorbell.
 //! A sleeping leader then wakes and releases the lock.

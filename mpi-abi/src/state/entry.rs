@@ -60,7 +60,7 @@ impl CallGuard {
     }
 }
 
-/// Enters function `id`.
+/// Begins a call of function `id`: performs the extra actions and publishes the call.
 #[inline(always)]
 pub fn enter(id: usize) -> CallGuard {
     let (extras, began) = match extras::any() {
@@ -73,7 +73,7 @@ pub fn enter(id: usize) -> CallGuard {
     CallGuard { extras, began }
 }
 
-/// Leaves function `id`.
+/// Ends a call of function `id`: publishes its end and performs the extra actions.
 #[inline(always)]
 pub fn leave(id: usize, guard: CallGuard) {
     if let Some(page) = tracing::page() {

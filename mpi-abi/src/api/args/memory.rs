@@ -260,7 +260,7 @@ impl<'a> SendMem<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.at.cast(), len) })
     }
 
-    /// Returns the send buffer.
+    /// Checks the argument and returns it as a send buffer of the engine.
     #[inline(always)]
     pub fn buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
@@ -268,7 +268,8 @@ impl<'a> SendMem<'a> {
     }
 
     /// Returns the send buffer of a point-to-point message.
-    /// Only the engine's message protocols read this buffer.
+    /// Only the engine's message protocols read this buffer,
+    /// so they may copy a long message from device memory part by part.
     #[inline(always)]
     pub fn message_buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
@@ -376,7 +377,7 @@ impl<'a> RecvMem<'a> {
         Some(unsafe { RecvBytes::new(self.at.cast(), len) })
     }
 
-    /// Returns the receive buffer.
+    /// Checks the argument and returns it as a receive buffer of the engine.
     #[inline(always)]
     pub fn buffer(self) -> Result<RecvBuf, Failure> {
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.

@@ -4,7 +4,7 @@
 //! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ only in how they execute this value.
 //! Each of these functions also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
-//! From this function, `perform`, `begin` and `prepare`, the build script generates all six.
+//! From it and `perform`, `begin` or `prepare`, the build script generates the six functions.
 //!
 //! If a function `fast_Bcast` exists, the blocking functions try it first (see [`fast_call`]).
 //!
@@ -117,13 +117,13 @@ impl CommObject {
         self.comm.peers().size() as usize
     }
 
-    /// Returns the send blocks, one per rank of the addressed group.
+    /// Returns the send blocks, one per rank (on an intercommunicator: of the remote group).
     fn sent_blocks(&self, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
         // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
     }
 
-    /// Returns the receive blocks, one per rank of the addressed group.
+    /// Returns the receive blocks, one per rank (on an intercommunicator: of the remote group).
     fn received_blocks(&self, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
         // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }

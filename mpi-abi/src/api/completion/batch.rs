@@ -215,7 +215,7 @@ impl<'a> Batch<'a> {
         self.report()
     }
 
-    /// Finishes the request at index `i`. `taken` requests of this call were finished before.
+    /// Finishes the request at index `i`. This call has finished `taken` requests before.
     fn take_next(&mut self, i: usize, taken: usize, indices: InOutArray<c_int>) -> Outcome {
         indices.set(taken, i as c_int, "array_of_indices")?;
         self.take(i, taken)

@@ -93,7 +93,7 @@ fn rank_or_undefined(placed_rank: Option<u32>) -> c_int {
     placed_rank.map_or(MPI_UNDEFINED, |placed_rank| placed_rank as c_int)
 }
 
-/// Creates a communicator with a topology, in the order of `placed_rank`.
+/// Creates a communicator with a topology. The processes are ordered by `placed_rank`.
 /// Processes without a rank in the topology get `MPI_COMM_NULL`.
 fn arranged(
     parent: &Rc<CommObject>,

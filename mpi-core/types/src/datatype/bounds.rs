@@ -7,7 +7,7 @@
 //! The padding of a component belongs to the component, as in MPICH and Open MPI:
 //! the type ends after the padding of its last component.
 //! If all displacements are multiples of the alignment, an extent computed from the type map alone
-//! is equal. Otherwise it would be smaller than the components, which is too small for a program
+//! has the same value. Otherwise it would be smaller than the components, too small for a program
 //! that rebuilds the type from its components (NumPy's structures).
 
 use std::ops::Range;

@@ -24,7 +24,7 @@ pub struct SendBuf {
     ptr: *const u8,
     count: i64,
     datatype: Datatype,
-    /// Keeps the library's scratch memory alive to which this buffer refers, if any.
+    /// The library's scratch memory to which this buffer refers, if any, kept alive by this field.
     owner: Option<Rc<Block>>,
 }
 

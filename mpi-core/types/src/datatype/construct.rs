@@ -79,7 +79,7 @@ pub struct Derived {
     pub made: Made,
     /// Whether the large-count constructor was called (`_c`), or the one with `int` counts.
     pub counts: Cell<Form>,
-    /// The old types that the user gave.
+    /// The old datatypes that the constructor has received.
     pub types: Box<[Datatype]>,
     /// For an array type: the same type, built by simpler constructors.
     lowered: Option<Datatype>,
@@ -94,7 +94,7 @@ pub struct Derived {
 }
 
 /// `reps` groups of `count` elements of `child`.
-/// Elements are `child.extent()` apart, and groups `stride` bytes.
+/// Elements are `child.extent()` bytes apart, and groups are `stride` bytes apart.
 #[derive(Clone, Copy)]
 pub struct Placement<'a> {
     pub child: &'a Datatype,

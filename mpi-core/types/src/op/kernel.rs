@@ -1,5 +1,5 @@
-//! The loops of the operators. One generic loop is compiled for each operator and type. For narrow
-//! numbers it is also compiled with AVX2 and with AVX-512;
+//! The loops of the operators. One generic loop is compiled for each operator and type.
+//! For narrow numbers it is also compiled with AVX2 and with AVX-512;
 //! the version is chosen at run time.
 //!
 //! Elements are read and written unaligned, because temporaries may have any alignment.

@@ -96,7 +96,7 @@ impl PartialOrd for Extended {
 #[repr(transparent)]
 pub struct Quad(pub u128);
 
-// The C functions pass their numbers in vector registers, for which stable Rust has no signature;
+// The C functions pass their numbers in vector registers, for which stable Rust has no signature.
 // The functions are declared only for their addresses, and the asm blocks below call them.
 unsafe extern "C" {
     fn __addtf3();

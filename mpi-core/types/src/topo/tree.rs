@@ -1,8 +1,8 @@
 //! K-nomial trees; a tree of radix 2 is a binomial tree.
 //!
 //! The nodes of the tree are relative ranks ([`Turn`]). The root has the relative rank 0.
-//! The parent of a relative rank is the same number with its lowest nonzero digit set to 0
-//! (digits in the tree's radix).
+//! The parent of a relative rank is the same number with its lowest
+//! nonzero digit set to 0 (digits in the tree's radix).
 //! The relative ranks of a subtree are consecutive,
 //! so the blocks of its members are contiguous in a buffer.
 

@@ -30,7 +30,7 @@ pub trait Direction: Copy {
     /// True if the copy writes the user's memory.
     const WRITES: bool;
 
-    /// The minimum number of groups from which on a wait after each group saves time,
+    /// The minimum number of groups for which a wait after each group saves time,
     /// for blocks that compete for the same cache sets (a `Crowd`).
     /// `stride` is the distance of the blocks in bytes.
     fn many_groups(stride: i64) -> i64;
@@ -137,8 +137,8 @@ impl Direction for Scatter {
 /// `len` bytes at `src` and at `dst` must be valid and must not overlap.
 #[inline(always)]
 unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
-    /// Two moves of `N` bytes, the second at the end of the data, cover each length from `N` to `2
-    /// * N`.
+    /// Two moves of `N` bytes, of which the second ends at the end of the data.
+    /// They cover each length from `N` to `2 * N`.
     #[inline(always)]
     unsafe fn two<const N: usize>(src: *const u8, dst: *mut u8, len: usize) {
         // SAFETY: `N <= len`, so both moves are inside `len` bytes,

@@ -23,8 +23,8 @@ const AHEAD: isize = 16;
 const LINE: usize = 64;
 /// The prefetch distance for blocks of one line, in blocks.
 const SOON: i64 = 32;
-/// Minimum data size in bytes at which the blocks in memory are prefetched,
-/// too: a larger amount is not in the second-level cache.
+/// Minimum data size in bytes at which the blocks in memory are prefetched, too.
+/// A larger amount is not in the second-level cache.
 /// Prefetching made a copy of 4 MiB up to a sixth faster,
 /// but one of 64 KiB (in the cache) a sixth slower.
 const COLD: i64 = 512 << 10;

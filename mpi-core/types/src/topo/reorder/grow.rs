@@ -1,6 +1,6 @@
-//! Graph growing: for each unit of the machine, grows a connected part of the graph from the first
-//! free vertex. The next vertex is always the one
-//! with the heaviest edges to the part.
+//! Graph growing: for each unit of the machine, grows a connected part of the graph.
+//! The part begins with the first free vertex.
+//! The next vertex is always the one with the heaviest edges to the part.
 
 use super::{LEVELS, Place, Wires};
 use std::cmp::Reverse;

@@ -5,7 +5,7 @@ use super::*;
 use proptest::prelude::*;
 
 /// Returns locations on nodes of two packages with two cores each.
-/// Blocks of `next` processes are dealt to the nodes in turn.
+/// Blocks of `next` processes are assigned to the nodes round robin.
 fn machine(processes: u32, next: u32, nodes: u32) -> Vec<Place> {
     let of = |process: u32| {
         let (node, turn) = (
