@@ -180,7 +180,7 @@ fn string(arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     }
 }
 
-/// Returns the expression of an array's length, which the table gives as `text`.
+/// Returns the expression of an array's length. `text` is the length in the table.
 fn length(text: &str, args: &[Argument<'_>]) -> String {
     let (name, suffix) = match text.strip_suffix("+1") {
         Some(name) => (name, ".saturating_add(1)"),

@@ -12,7 +12,7 @@
 //! A safe implementation has pointer arguments of the types in `src/api/args`.
 //! An `unsafe` implementation has C pointers.
 //! Every other function is exported too, and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its name.
-//! A function that fails stores null handles in its output arguments, by code generated here.
+//! If a function fails, its generated code stores null handles in its output arguments.
 
 use crate::arguments::{Argument, is_memory, typed};
 use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
@@ -509,8 +509,8 @@ impl<'a> Exports<'a> {
         ))
     }
 
-    /// Generates `f` as a call of `twin`, its variant with or without the suffix `_c`,
-    /// and converts the scalar arguments. Returns `None` if other parameters differ.
+    /// Generates `f` as a call of `twin`: the variant of `f` with or without the suffix `_c`.
+    /// Converts the scalar arguments. Returns `None` if other parameters differ.
     fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
         if f.params.len() != twin.params.len() {
             return None;

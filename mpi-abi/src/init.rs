@@ -125,7 +125,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
 
 /// Joins the job for a session, without a world. Returns the provided thread level.
 ///
-/// As section 11.3.1 requires, nothing here waits for another process.
+/// As section 11.3.1 requires, this function does not wait for another process.
 pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
     let asked = level.unwrap_or(LEVELS[0].1);
     let found = LEVELS.into_iter().find(|(_, name)| *name == asked);

@@ -29,7 +29,7 @@ thread_local! {
 ///
 /// The closure and its result are `Copy`.
 /// So the frames between `portcullis_try` and the callback have nothing to drop.
-/// A cleanup there would use the library's copy of the unwinder, which did not start the unwinding.
+/// A cleanup in them would use the library's own unwinder, which did not start the unwinding.
 /// The bound is `Fn`, since a call by `FnOnce` has a frame that drops the closure.
 pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
     let mut job = Job {

@@ -39,7 +39,7 @@ pub fn warn(params: &Params, plugins: &Catalogue) {
     }
 }
 
-/// Returns the warnings about settings that belong to no framework here and to no other program.
+/// Returns the warnings about settings that belong neither to this library nor to another program.
 pub fn sentences(
     params: &Params,
     known: &[Framework],

@@ -334,7 +334,7 @@ pub fn MPI_Comm_disconnect(comm: InOut<MPI_Comm>) -> Outcome {
     let handle = comm.get("comm")?;
     let object = freeable(handle)?;
     // The program has completed its own requests (section 11.10.4).
-    // Operations whose handles were freed are completed here.
+    // This call also completes operations whose handles were freed.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
     // No member leaves before all members have arrived, so no message is in transit afterwards.
     let left = state::engine()?.block_on(object.comm.internal().farewell());

@@ -134,6 +134,6 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
 }
 
 pub fn MPI_Pcontrol(_level: c_int) -> Outcome {
-    // MPI_Pcontrol has no effect here (section 15.2.4). Profiling tools intercept the call.
+    // MPI_Pcontrol does nothing in this library (section 15.2.4). Profiling tools intercept it.
     Ok(())
 }

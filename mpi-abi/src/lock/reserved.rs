@@ -1,7 +1,7 @@
 //! Lock reservation for a program with `MPI_THREAD_MULTIPLE` that calls MPI from one thread.
 //!
-//! The holder of the reservation takes the lock by a store.
-//! The thread that initializes MPI gets the reservation, once.
+//! The holder of the reservation acquires the lock by a store.
+//! Only the thread that initializes MPI gets the reservation, and only once.
 //! The reservation is revoked permanently when another thread needs the lock.
 //! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
 //! Here the revoking side executes the fence for both sides.)

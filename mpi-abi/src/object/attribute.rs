@@ -21,7 +21,7 @@ pub enum Carrier {
     Win,
 }
 
-/// A copy callback. Handles of communicators, datatypes and windows have one integer type here.
+/// A copy callback. Handles of communicators, datatypes and windows have one integer type.
 pub type CopyFunction = unsafe extern "C-unwind" fn(
     usize,
     c_int,

@@ -49,7 +49,7 @@ impl Untyped<'_> {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: the pointer is not null, so a buffer for an int by the contract of `new`.
+        // SAFETY: the pointer is not null, so it refers to an int by the contract of `new`.
         unsafe { self.0.cast::<c_int>().write_unaligned(value) };
         true
     }
@@ -60,7 +60,7 @@ impl Untyped<'_> {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: the pointer is not null, so a buffer for these bytes by the contract of `new`.
+        // SAFETY: the pointer is not null, so it has room for these bytes by `new`'s contract.
         // The source is a slice of this library, so source and buffer do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
         true

@@ -79,7 +79,7 @@ pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
 /// The parent communicator itself is used if it has the hint [`STRICT_ORDER`] or only one member.
 /// Creating a communicator may wait for other members, which the standard allows in this call.
 pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
-    // The known info keys have no effect here, but an invalid info handle is an error.
+    // The known info keys have no effect on a collective, but an invalid info handle is an error.
     info::hints(info)?;
     let parent = &plan.comm;
     let promised = parent.attached.hints.borrow().get(STRICT_ORDER) == Some("true");

@@ -161,7 +161,7 @@ impl Named {
     }
 
     /// Returns the size in bytes of an element of the predefined type with this handle value in the
-    /// standard ABI. Returns 0 if there is none, or if its elements are not contiguous.
+    /// standard ABI. Returns 0 if no type has it, or if the type's elements are not contiguous.
     #[inline]
     pub fn dense_size(handle: usize) -> usize {
         let slot = handle.wrapping_sub(FIRST_HANDLE);

@@ -1,6 +1,6 @@
 //! Type signatures: the sequence of basic types of a datatype, without displacements.
 //!
-//! Signatures serve two purposes.
+//! Signatures answer two questions.
 //! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a traversal of the
 //! placements counts the elements, and skips complete placements by division.
 //! *Are two signatures equal?*: their hashes are compared.
