@@ -222,7 +222,8 @@ fn main() -> Result<(), TypeError> {
         let bytes = case.datatype.bytes(case.count) as usize;
         let mut out = vec![0f64; bytes / 8 + 8];
         let hand = median(|| (case.by_hand)(black_box(&matrix), black_box(&mut out)));
-        // SAFETY: the matrix holds all elements of every case, and nothing else uses it while the buffers are alive.
+        // SAFETY: the matrix holds all elements of every case.
+        // Nothing else uses the matrix while the buffers are alive.
         let (send, mut recv) = unsafe {
             (
                 SendBuf::new(matrix.as_ptr().cast(), case.count, case.datatype.clone()),

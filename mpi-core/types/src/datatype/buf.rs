@@ -42,8 +42,8 @@ impl SendBuf {
     /// `ptr` is the MPI buffer address; data may be before it.
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, the data of all `count` elements must be readable,
-    /// and no code may write these data.
+    /// Until the operation that uses the buffer is complete, the data of all `count` elements must
+    /// be readable, and no code may write these data.
     #[inline]
     pub unsafe fn new(ptr: *const u8, count: i64, datatype: Datatype) -> SendBuf {
         SendBuf {
@@ -97,7 +97,8 @@ impl SendBuf {
 
     #[inline(never)]
     fn pack_scattered(&self, at: i64, out: &mut [u8]) -> usize {
-        // SAFETY: `new` guarantees that the data of the elements are readable, and the shape covers these only.
+        // SAFETY: `new` guarantees that the data of the elements are readable.
+        // The shape covers only these data.
         unsafe { loops::pack(self.ptr, &self.datatype.shape(self.count), at, out) }
     }
 
@@ -135,8 +136,8 @@ impl RecvBuf {
     /// `ptr` is the MPI buffer address; data may be before it.
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, the data of all `count` elements must be writable,
-    /// and no other code may use these data.
+    /// Until the operation that uses the buffer is complete, the data of all `count` elements must
+    /// be writable, and no other code may use these data.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, count: i64, datatype: Datatype) -> RecvBuf {
         RecvBuf {
@@ -179,8 +180,8 @@ impl RecvBuf {
         if len <= 0 {
             return Some(&mut []);
         }
-        // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
-        // `contiguous_bytes` gives exactly their range.
+        // SAFETY: `new` guarantees that the data of the elements are writable and that no other
+        // code uses them; `contiguous_bytes` gives exactly their range.
         Some(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.wrapping_offset(offset as isize), len as usize)
         })
@@ -200,7 +201,8 @@ impl RecvBuf {
 
     #[inline(never)]
     fn unpack_scattered(&mut self, at: i64, input: &[u8]) -> usize {
-        // SAFETY: `new` guarantees that the data of the elements are writable, and the shape covers these only.
+        // SAFETY: `new` guarantees that the data of the elements are writable.
+        // The shape covers only these data.
         unsafe { loops::unpack(self.ptr, &self.datatype.shape(self.count), at, input) }
     }
 
@@ -215,8 +217,8 @@ impl RecvBuf {
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize).cast();
-            // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
-            // the segments cover these data only, and slices of cells may overlap.
+            // SAFETY: `new` guarantees that the data of the elements are writable and that no other
+            // code uses them; the segments cover these data only, and slices of cells may overlap.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
@@ -266,7 +268,8 @@ macro_rules! common {
                 self.count
             }
 
-            /// Returns the datatype, which the buffer keeps alive after `MPI_Type_free` (MPI 5.0, section 5.1.9).
+            /// Returns the datatype, which the buffer keeps alive
+            /// after `MPI_Type_free` (section 5.1.9).
             #[inline]
             pub fn datatype(&self) -> &Datatype {
                 &self.datatype
@@ -363,7 +366,8 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
         }
         (None, Some(out)) => from.pack_at(0, out) as i64,
         (Some(run), None) => to.unpack_at(0, run) as i64,
-        // SAFETY: the callers of `new` guaranteed that the data of the buffers' elements are valid, and the shapes cover these only.
+        // SAFETY: the callers of `new` guaranteed that the data of the elements are valid.
+        // The shapes cover only these data.
         _ => unsafe {
             loops::copy(
                 from.ptr,

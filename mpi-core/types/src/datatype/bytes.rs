@@ -83,7 +83,8 @@ impl RecvBytes {
 
 impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
-        // SAFETY: the new buffer covers the bytes whose validity the caller of `RecvBytes::new` guaranteed.
+        // SAFETY: the new buffer has the same bytes.
+        // The caller of `RecvBytes::new` guaranteed their validity.
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
     }
 }

@@ -1,4 +1,4 @@
-//! Envelope and contents: the constructor of a datatype and its arguments (MPI 5.0, section 5.1.13).
+//! Envelope and contents: the constructor of a datatype and its arguments (section 5.1.13).
 //!
 //! The arguments have the order of the standard.
 //! For a type made by a large-count constructor (`_c`),

@@ -1,7 +1,8 @@
 //! Conversion from placements to the normal form in `commit`:
 //! repeats, joins and expands parts of a type.
 //!
-//! Runs are in the order of the type map (the order of the packed bytes), and adjacent runs are merged.
+//! Runs are in the order of the type map, which is the order of the packed bytes.
+//! Adjacent runs are merged.
 //! If a type has only one part, the part keeps its loops. Several parts are expanded into runs.
 
 use super::layout::{Layout, Loop, MAX_LOOPS, Run};

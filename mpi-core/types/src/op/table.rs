@@ -8,7 +8,8 @@
 //! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
 //! | MAXLOC, MINLOC | pairs |
 //!
-//! The standard's table does not define logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
+//! The standard's table does not define logical operators on the multi-language types
+//! (`MPI_AINT`, `MPI_OFFSET`, `MPI_COUNT`).
 //! Open MPI and MPICH allow these combinations,
 //! and programs use them, so this table allows them, too.
 //! All operators of C integers are allowed on `MPI_CHAR`, as on C's `char`.

@@ -1,4 +1,4 @@
-//! Tests of every (operator, predefined datatype) pair against a scalar reference that computes in `i128`.
+//! Tests of every (operator, predefined datatype) pair against a scalar reference in `i128`.
 //!
 //! Values are small integers, which every format represents exactly,
 //! so one reference is enough for all formats.

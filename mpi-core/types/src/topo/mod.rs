@@ -1,4 +1,5 @@
-//! Virtual topologies (MPI 5.0, chapter 8) as plain values: the arrangement of the processes of a communicator.
+//! Virtual topologies (MPI 5.0, chapter 8) as plain values:
+//! the arrangement of the processes of a communicator.
 //!
 //! A topology defines the neighbours of each process.
 //! It does not communicate and has no communicator.

@@ -148,7 +148,8 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
             src.add(len - N).copy_to_nonoverlapping(dst.add(len - N), N);
         }
     }
-    // SAFETY: each arm moves bytes inside `len`, which are valid and disjoint by this function's contract.
+    // SAFETY: each arm moves bytes inside `len`,
+    // which are valid and disjoint by this function's contract.
     unsafe {
         match len {
             0 => (),

@@ -1,4 +1,4 @@
-//! Tests of the engine against a naive reference: the explicit type map, as the standard defines it.
+//! Tests of the engine against a naive reference: the type map as the standard defines it.
 #![allow(unsafe_code)]
 
 mod claims;
