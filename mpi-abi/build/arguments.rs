@@ -1,13 +1,13 @@
-//! Typed arguments of implementations: C pointers with the properties from the tables.
+//! Generator of the typed arguments that exported functions pass to their implementations.
 //!
-//! The types are those of `src/api/args`. Their constructors are `unsafe`.
-//! The generated wrapper calls them with the arguments of its C caller.
-//! The standard requires of the C caller that the arguments are valid.
+//! The types are those of `src/api/args`; each joins a C pointer with its properties in the tables.
+//! The generated wrapper calls their `unsafe` constructors with the arguments of its C caller.
+//! By the MPI standard, the C caller must pass valid arguments.
 //! Implementations with typed arguments are safe functions.
 
 use mpi_api_tables::{Function, Param};
 
-/// An argument in the generated text.
+/// An argument of an exported function, with the Rust expression of its value.
 pub struct Argument<'a> {
     pub param: &'a Param,
     /// The name of the C argument.
@@ -16,7 +16,7 @@ pub struct Argument<'a> {
     pub value: String,
 }
 
-/// Returns the expressions of the arguments for a safe implementation.
+/// Returns the Rust expressions of all arguments of a safe implementation.
 pub fn typed(
     f: &Function,
     args: &[Argument<'_>],
@@ -180,7 +180,7 @@ fn string(arg: &Argument<'_>, args: &[Argument<'_>]) -> String {
     }
 }
 
-/// Returns the expression of an array's length, which the table gives as `text`.
+/// Returns the expression of an array's length. `text` is the length in the table.
 fn length(text: &str, args: &[Argument<'_>]) -> String {
     let (name, suffix) = match text.strip_suffix("+1") {
         Some(name) => (name, ".saturating_add(1)"),

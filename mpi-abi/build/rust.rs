@@ -3,8 +3,8 @@
 //! An exported function is a thin wrapper of the implementation of the same name in `src/api`.
 //! The implementation returns `Result<(), Failure>`. Functions such as `MPI_Wtime` have no error
 //! code: the implementation returns the result itself, and the wrapper only calls it.
-//! `MPI_X` and `MPI_X_c` may differ only in scalars, and only one of them may be implemented.
-//! The other function is then generated with conversions.
+//! If `MPI_X` and `MPI_X_c` differ only in scalars, one implementation is enough.
+//! The other function is then generated as a call with converted arguments.
 //! A collective has six functions (blocking, `I`, `_init`, and each with large counts).
 //! All call one function `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
@@ -12,7 +12,7 @@
 //! A safe implementation has pointer arguments of the types in `src/api/args`.
 //! An `unsafe` implementation has C pointers.
 //! Every other function is exported too, and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its name.
-//! A function that fails stores null handles in its output arguments, by code generated here.
+//! If a function fails, its generated code stores null handles in its output arguments.
 
 use crate::arguments::{Argument, is_memory, typed};
 use mpi_api_tables::{Function, Functions, Item, Kind, Param, Section, parse_prototype};
@@ -28,10 +28,10 @@ const EXTENSION: &str = "x";
 /// The chapter of extensions that other libraries also have. These are exported as `MPI_X`, too.
 const OTHERS_HAVE: u32 = 0;
 
-/// The chapter on files.
+/// The number of the standard's chapter on files.
 const FILES: u32 = 14;
 
-/// The comment above each call in an exported function, which forwards the arguments of its caller.
+/// The comment above each call in an exported function that forwards its caller's arguments.
 const PROMISE: &str = "// SAFETY: the caller's arguments are handed on as they came; what the standard demands of them is his promise.";
 
 /// Returns the types and constants.
@@ -133,7 +133,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // A Rust function pointer cannot have the value of such a constant, so the type is `usize`.
+        // The constant's value is a number, which a Rust function pointer cannot have: use `usize`.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -306,7 +306,7 @@ impl<'a> Exports<'a> {
         out
     }
 
-    /// Returns the expression of the error target of a failing call.
+    /// Returns the expression of the object whose error handler is called if `f` fails.
     fn error_target(&self, f: &Function) -> String {
         let of_kinds = |kinds: &[&str]| {
             let mut handles = f.params.iter().filter(|p| p.by_value());
@@ -362,7 +362,7 @@ impl<'a> Exports<'a> {
         let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
             Some(trivial) => {
                 let quick = self.invoked(trivial, f, &plain_arguments(&f.params));
-                // The normal path is a separate function, so the fast path saves no registers.
+                // The full path is a separate function, so the trivial path saves no registers.
                 let _ = writeln!(
                     out,
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
@@ -509,8 +509,8 @@ impl<'a> Exports<'a> {
         ))
     }
 
-    /// Generates `f` as a call of `twin`, its variant with or without the suffix `_c`,
-    /// and converts the scalar arguments. Returns `None` if other parameters differ.
+    /// Generates `f` as a call of `twin`: the variant of `f` with or without the suffix `_c`.
+    /// Converts the scalar arguments. Returns `None` if other parameters differ.
     fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
         if f.params.len() != twin.params.len() {
             return None;
@@ -568,7 +568,8 @@ impl<'a> Exports<'a> {
     }
 }
 
-/// Returns the expression of the time until which a function uses its buffer arguments.
+/// Returns the expression of the event until which a function uses its buffer arguments:
+/// its return, the completion of its request, or the synchronization of its window.
 /// Returns `None` for a function without buffer arguments.
 fn buffers_until(f: &Function) -> Option<String> {
     if !f.params.iter().any(is_memory) && !f.params.iter().any(is_packed) {

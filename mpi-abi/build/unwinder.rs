@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 /// Links the unwinder statically, instead of the system's shared library.
 ///
-/// Rust's standard library links the unwinder as `gcc_s`, the shared library.
-/// This function adds a folder in front of the linker's search path, with a script of that name.
+/// Rust's standard library links the unwinder with `-lgcc_s`, which selects the shared library.
+/// This function puts a linker script `libgcc_s.so` into a folder that is searched first.
 /// The script refers to the static archives, as `-static-libgcc` does for gcc.
 pub fn need_only_libc() -> Result<(), String> {
     let is = |what: &str, value: &str| std::env::var(what).is_ok_and(|found| found == value);

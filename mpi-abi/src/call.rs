@@ -1,11 +1,11 @@
-//! The body of every exported function: call accounting, panics, error handlers.
+//! The common code of all exported functions: call accounting, panics, error handlers.
 //!
 //! Buffers in device memory are staged in host memory during a call.
 //! Results are copied back before the call returns or at the operation's end ([`BuffersUntil`]).
 //!
 //! Invariants: a panic never crosses the C boundary.
 //! A failure calls the error handler that the standard names, and sets output handles to null.
-//! A successful call allocates nothing, takes no lock and looks nothing up here.
+//! This module allocates no memory, takes no lock and looks up nothing in a successful call.
 #![allow(unsafe_code)]
 
 use crate::abi::*;
@@ -124,7 +124,7 @@ fn settled(
         }
         _ => {}
     }
-    // A failed receive may have written a part of its buffer, so the buffer is copied too.
+    // A failed receive may have written a part of its buffer, so its host copy is copied back, too.
     let landed = views.land();
     if let Err(failure) = outcome {
         views.keep_if(failure.is_of_fault_tolerance());
@@ -133,14 +133,15 @@ fn settled(
     Ok(landed?)
 }
 
-/// Ends a failed call. One out-of-line copy serves all functions: failures need no fast path.
+/// Ends a failed call. Not inlined: one copy of the code is enough, as failures may be slow.
 #[cold]
 #[inline(never)]
 fn failed(id: usize, target: Target, failure: Failure, guard: CallGuard) -> c_int {
     if failure.is_of_fault_tolerance()
         && let Ok(engine) = state::engine()
     {
-        // A program may repeat a failing call until it observes a revocation or another death.
+        // A program may repeat a failing call in a loop until the engine reports a revocation
+        // or another death, so a failing call must poll.
         engine.poll_once();
     }
     let code = raise::raise(id, target, failure);

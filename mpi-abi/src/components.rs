@@ -2,7 +2,8 @@
 //!
 //! The shared library that uses this crate may have linked-in components.
 //! The shared library calls [`build_in`] before all other functions of this module.
-//! Plugin files are found beside the library. So all variants share one build of this crate.
+//! Plugin files are found at run time, beside the library.
+//! So all variants of the shared library use one build of this crate.
 
 use std::sync::OnceLock;
 
@@ -25,7 +26,7 @@ pub fn catalogue(params: &Params) -> Catalogue {
     catalogue_in_sight(params, None)
 }
 
-/// Returns the catalogue, and publishes the name of each plugin on the state page while it loads.
+/// Returns the catalogue. While a plugin is being loaded, its name is on the state page.
 pub fn catalogue_in_sight(params: &Params, page: Option<&StatePage>) -> Catalogue {
     let engine = coll::built_in();
     let names: Vec<_> = engine.iter().map(|component| component.name()).collect();

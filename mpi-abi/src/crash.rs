@@ -41,7 +41,7 @@ const SIGNALS: [(c_int, &str); 4] = [
     (libc::SIGFPE, "SIGFPE"),
 ];
 
-/// Bytes of the alternate stack: a stack overflow leaves no space on the thread's own.
+/// Size in bytes of the alternate signal stack, used because the thread's own may be full.
 const STACK: usize = 64 << 10;
 
 /// Data that the crash handler needs and must not compute itself.
@@ -177,7 +177,8 @@ unsafe fn instruction(context: *mut c_void) -> usize {
     }
 }
 
-/// Returns the addresses of the frames of this thread, the innermost first, and their number; none if the unwinder may take a lock.
+/// Returns the addresses of the stack frames of this thread, the innermost first, and their number.
+/// Returns no frame if the unwinder may take a lock.
 fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
     match prepared.unwinds {
         true => unwind::frames(),
@@ -185,7 +186,8 @@ fn collect(prepared: &Prepared) -> ([usize; FRAMES], usize) {
     }
 }
 
-/// Describes an address of code, not in a signal handler: "main+0x1c in ./prog +0x1139".
+/// Describes a code address, such as "main+0x1c in ./prog +0x1139".
+/// Allocates memory, so it must not be called in a signal handler.
 pub fn describe(address: usize) -> String {
     let mut line = Line::new();
     Modules::new().place(address, &mut line);

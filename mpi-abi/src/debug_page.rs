@@ -1,6 +1,6 @@
 //! Message queues of this process for debuggers, on the [debug page](mpi_base::debug_page).
 //!
-//! The names of these variables are fixed by debuggers, which read them and call no function here.
+//! Debuggers expect these names of variables. They read the variables and call no function here.
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::state::state;
@@ -26,7 +26,7 @@ pub static MPIR_dll_name: [AtomicU8; 1024] = [const { AtomicU8::new(0) }; 1024];
 /// File name of the debugger library, in `PREFIX/lib/portcullis`.
 const LIBRARY: &str = "libportcullis-queues.so";
 
-/// The time at which the page was last written.
+/// Time of the last write of the page, in nanoseconds.
 static WRITTEN_NS: AtomicU64 = AtomicU64::new(0);
 
 /// Maximum number of listed operations. Longer lists are omitted, since they cost milliseconds.

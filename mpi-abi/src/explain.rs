@@ -184,7 +184,8 @@ fn copies(engine: &Engine) -> Vec<String> {
     lines
 }
 
-/// Returns the line about the access to window memory of neighbours that the program allocated.
+/// Returns the line about windows in memory that a program itself allocated:
+/// how the other ranks of the node access it.
 fn windows(engine: &Engine) -> Option<String> {
     let are_any = engine.place().neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
     are_any.then(|| format!("osc: {}", osc::explain(engine)))

@@ -29,7 +29,7 @@ const ANSWERED: [&str; 8] = [
 /// The function called in the child directly after a fork.
 static MARK: OnceLock<fn()> = OnceLock::new();
 
-/// Calls `mark` in each process forked from now on.
+/// Calls `mark` in each process that is forked after this call.
 /// `mark` only stores to atomics, as required in the child of a multithreaded process.
 pub fn watch(mark: fn()) {
     PARENT.store(std::process::id(), Relaxed);

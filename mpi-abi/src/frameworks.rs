@@ -26,7 +26,7 @@ use std::path::PathBuf;
 pub struct Framework {
     pub name: &'static str,
     pub what: &'static str,
-    /// The parameters of the framework itself, first its selection.
+    /// The parameters of the framework itself. The first one selects the components.
     pub params: Vec<&'static About>,
     pub components: Vec<Component>,
 }

@@ -1,8 +1,8 @@
 //! The optional progress thread (`osc_am_progress_thread`), which polls during computation.
 //!
-//! A one-sided access by messages waits until its target is in an MPI call.
+//! Without it, a one-sided access that uses messages waits until its target is in an MPI call.
 //! The progress thread polls the engine every [`PAUSE`].
-//! The thread takes the lock of the program's threads, so every call locks while it runs.
+//! The thread takes the global lock, so every MPI call takes the lock while this thread runs.
 //! The thread ends when the engine is parked, and never runs a signal handler of the program.
 
 #![allow(unsafe_code)]
@@ -32,7 +32,7 @@ static RUNS: AtomicBool = AtomicBool::new(false);
 
 /// Returns true if the user enabled the thread and the run is not recorded or replayed.
 pub fn is_wanted(engine: &Engine) -> bool {
-    // Record and replay require one order of calls in each process.
+    // Record and replay require that the calls of a process have a fixed order.
     engine.script().is_none() && engine.params().get(&PROGRESS_THREAD).unwrap_or(false)
 }
 

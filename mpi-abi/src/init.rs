@@ -1,10 +1,10 @@
 //! Life cycle of MPI: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine runs while the world or a session uses it, and is parked otherwise.
-//! Other processes refer to the memory of this process, so a second engine cannot replace it.
+//! The engine runs while the world or a session uses it. Otherwise it is parked: stopped, but kept,
+//! because other processes refer to its memory, so a second engine cannot replace it.
 //!
-//! The module is the composition root of the library. The launcher gives the process identity.
-//! The node's memory and the transports make an engine, and the collective components join it.
+//! The module assembles the library. The launcher provides the process identity.
+//! The engine consists of the node's memory, the transports and the collective components.
 //! The engine then creates `MPI_COMM_WORLD`.
 #![allow(unsafe_code)]
 
@@ -59,7 +59,7 @@ const LEVELS: [(c_int, &str); 4] = [
 ];
 
 /// Returns the provided thread level.
-/// Record and replay require one order of calls, so they provide at most `MPI_THREAD_SERIALIZED`.
+/// Record and replay need calls in a fixed order, so they provide at most `MPI_THREAD_SERIALIZED`.
 fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static str) {
     const ONE_AT_A_TIME: (c_int, &str) = LEVELS[2];
     if level <= ONE_AT_A_TIME.0 || engine.script().is_none() {
@@ -113,7 +113,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     phase::begin(provided);
     configure_locking(&engine, provided)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
-    // The connection to the parent may need everything set up above.
+    // The connection to the parent may use everything that was created above.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
         match engine.is_fault_tolerant() {
             true => exit_without_parent(&failure),
@@ -125,7 +125,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
 
 /// Joins the job for a session, without a world. Returns the provided thread level.
 ///
-/// As section 11.3.1 requires, nothing here waits for another process.
+/// As section 11.3.1 requires, this function does not wait for another process.
 pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
     let asked = level.unwrap_or(LEVELS[0].1);
     let found = LEVELS.into_iter().find(|(_, name)| *name == asked);
@@ -143,7 +143,8 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         unsafe { libc::atexit(leave_launcher) };
     }
     configure_locking(&engine, level)?;
-    // All sessions provide the thread level of the process.
+    // The session provides at least the level of the world. It provides `MPI_THREAD_MULTIPLE` if
+    // an earlier session or the world does.
     let world = match phase::running() {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,
@@ -195,8 +196,8 @@ extern "C" fn leave_launcher() {
     if state::is_forked() {
         return;
     }
-    // A process that exits while MPI is in use has not finalized.
-    // The launcher must be able to detect that, so it is not notified.
+    // A process that exits while MPI is in use has not finalized MPI.
+    // Its exit must count as a failure, so the launcher is not notified of a regular end.
     if state()
         .engines()
         .engine()
@@ -233,7 +234,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
             engine.waiting().set_watch(Some(watch));
             checkpoint::of(&engine).set_poll(poll_launcher);
             debug_page::begin();
-            // Threads without the lock ring the doorbell until process exit.
+            // Other threads may ring the doorbell until process exit, so it is never freed.
             let doorbell = state().engines().keep(engine.node().my_inbox().clone());
             state::set_doorbell(doorbell);
             if let Ok(page) = engine.node().state(engine.node().rank()) {
@@ -273,7 +274,7 @@ fn start_observation(engine: &Engine) -> Result<(), Failure> {
     let wanted = RunObserver::wanted(engine.params(), engine.node(), place)
         .map_err(at("the run cannot be traced or recorded"))?;
     let Some(witness) = wanted else { return Ok(()) };
-    // Calls are traced until process exit.
+    // Calls are traced until process exit, so the trace is never freed.
     let trace = witness.trace();
     let trace = trace.map(|trace| &**state().engines().keep(trace.clone()));
     let scripted = witness.script().is_some();
@@ -295,7 +296,7 @@ fn park_if_unused() -> Result<(), Failure> {
     state().engines().multiple().set(false);
     engine.waiting().set_relax(None);
     engine.waiting().set_threads(None);
-    // The next session may begin in any thread.
+    // The next session may begin in any thread, so calls must take the lock again.
     state::set_locking(true);
     if !LEAVING_AT_EXIT.load(Relaxed) {
         engine.leave();
@@ -322,7 +323,7 @@ fn exit_without_parent(failure: &Failure) -> ! {
     unsafe { libc::_exit(1) }
 }
 
-/// Runs before each sleep of a long wait.
+/// The work before each sleep of a long wait: launcher, debug page and events.
 fn watch() {
     poll_launcher();
     debug_page::write_in_wait();
@@ -474,7 +475,7 @@ pub fn finalize() -> Result<(), Failure> {
         engine.block_on(world.agreement().fence_of_living())?;
     }
     // Frees completed requests without a handle, including failed ones.
-    // A single process has not polled its messages to itself in the fence.
+    // In a job of one process, the fence has not polled for messages to the process itself.
     engine.poll_once();
     crate::registry::request::reap_orphans();
     unreceived::warn(&engine);

@@ -1,7 +1,7 @@
 //! The initial error handler of a process (MPI 5.0, sections 11.5 and 11.8.4).
 //!
 //! `mpirun --initial-errhandler` selects the handler for the launched job.
-//! The info key `mpi_initial_errhandler` selects it for a spawned job.
+//! The info key `mpi_initial_errhandler` selects the handler for a spawned job.
 
 use crate::abi::*;
 use crate::error::Failure;
@@ -78,7 +78,8 @@ pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Fa
         // An invalid value has already made initialization fail.
         None => params.get(&INITIAL_HANDLER).ok(),
     };
-    // The default is not set: a handler of MPI_COMM_SELF also gets errors without an object.
+    // The default is not set: a handler that was set on `MPI_COMM_SELF` replaces that of
+    // `MPI_COMM_WORLD` for errors without an object.
     let chosen = chosen.filter(|handler| *handler != InitialHandler::AreFatal);
     chosen.map_or(Ok(()), InitialHandler::set)
 }

@@ -57,14 +57,14 @@ pub fn print() {
     }
 }
 
-/// Records from now on where objects are made, if the user wants the report.
+/// Starts to record the program's call that creates each object, if the user wants the report.
 pub fn prepare(params: &Params) {
     if params.get(&REPORT_LEAKS).unwrap_or(false) {
         origin::keep();
     }
 }
 
-/// Adds to a description where the program made the object.
+/// Appends to a description the code address at which the program created the object.
 fn made_at(what: String, origin: Option<usize>) -> String {
     match origin {
         // A return address belongs to the instruction after the call.
@@ -73,21 +73,23 @@ fn made_at(what: String, origin: Option<usize>) -> String {
     }
 }
 
-/// Prints one line for each kind of object that the program has made and not freed, if the user wants that.
+/// Prints one line for each kind of object that the program has
+/// created and not freed, if the user wants the report.
 pub fn print_all(engine: &Engine) {
     if !engine.params().get(&REPORT_LEAKS).unwrap_or(false) {
         return;
     }
     let tables = state().tables();
     let comms = tables.comms().borrow();
-    // Those of a session are freed with it.
+    // Communicators of a session are freed with the session.
     let of_program = comms.iter().filter(|(_, object)| object.session.is_none());
     let comm_labels = of_program.map(|(handle, one)| made_at(one.label(), comms.origin(handle)));
     let requests = tables.requests().borrow();
     let others = requests
         .iter()
         .map(|(handle, one)| made_at(describe(one), requests.origin(handle)));
-    // The handles of single operations are in the engine's own table; a description names their operation.
+    // Requests of a single engine operation have their handles in the engine's own table.
+    // Their description names the operation.
     let direct = engine.pml().requests().all_named().into_iter();
     let direct = direct.map(|req| {
         describe(&RequestObject::Running {

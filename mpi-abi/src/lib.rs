@@ -5,7 +5,7 @@
 //! * [`api`] has the implementations, one file per subject, with C argument types and Rust errors.
 //! * [`call`](mod@call) wraps every exported symbol: call accounting, panics and error handlers.
 //!   A panic never crosses the C boundary.
-//! * [`object`] has the objects behind handles, [`state`] their tables.
+//! * [`object`] has the objects behind handles, and [`state`] has their tables.
 //!   [`registry`] assigns and removes handles.
 //! * [`handle`] issues integers as handles, so that a stale or invalid handle is a reported error.
 //! * [`error`] has error classes, codes, texts and handlers.

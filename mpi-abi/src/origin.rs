@@ -1,4 +1,5 @@
-//! Where the program has made an object: the address after its call of the MPI function, recorded only for `mpi_report_leaks`.
+//! Recorder of the program's calls that create objects, for `mpi_report_leaks`.
+//! Records the return address of the call of the MPI function.
 #![allow(unsafe_code)]
 
 use crate::unwind;
@@ -8,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Records origins from now on.
+/// Starts recording. Later objects have an origin.
 pub fn keep() {
     IS_KEPT.store(true, Relaxed);
 }
@@ -19,7 +20,7 @@ pub fn is_kept() -> bool {
     IS_KEPT.load(Relaxed)
 }
 
-/// Returns the return address of the innermost call from outside of MPI libraries; 0 if there is none.
+/// Returns the return address of the innermost call from outside MPI libraries, or 0.
 #[cold]
 pub fn here() -> usize {
     let (frames, count) = unwind::frames();
@@ -27,11 +28,12 @@ pub fn here() -> usize {
     outside.next().copied().unwrap_or(0)
 }
 
-/// Returns true if the address belongs to this library, or to one that is named as a library of MPI, such as that for Fortran.
+/// Returns true if the address is in this library, or in a file whose name begins with `libmpi`,
+/// such as the library of the Fortran bindings.
 fn is_of_mpi(address: usize) -> bool {
     let of = |address: *const c_void| {
         let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
-        // SAFETY: `dladdr` accepts any address, and `found` is a live local; all bytes zero are a valid value of it.
+        // SAFETY: `dladdr` accepts any address. Zero bytes are a valid value of `found`, a local.
         unsafe {
             libc::dladdr(address, found.as_mut_ptr());
             found.assume_init()
@@ -41,7 +43,8 @@ fn is_of_mpi(address: usize) -> bool {
     if it.dli_fname.is_null() {
         return false;
     }
-    // SAFETY: the loader's name of a file that is mapped; objects that are in the stack are not unloaded.
+    // SAFETY: the name is a C string of the loader for a loaded file.
+    // A file with functions in the call stack is not unloaded.
     let name = unsafe { CStr::from_ptr(it.dli_fname) }.to_bytes();
     let last = name.rsplit(|byte| *byte == b'/').next().unwrap_or(name);
     it.dli_fbase == own.dli_fbase || last.starts_with(b"libmpi")

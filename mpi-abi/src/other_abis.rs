@@ -1,7 +1,7 @@
 //! Extensions for the libraries of other MPI ABIs (`compat/`), beyond the standard's functions.
 //!
 //! The callbacks of operators and error handlers have a context argument.
-//! With the context, they convert the arguments to the program's ABI.
+//! With the context, the callbacks convert their arguments to the program's ABI.
 //! A nonblocking duplication passes the new handle to a callback.
 //!
 //! Both libraries must be of one installation: other installations have no such symbols.
@@ -22,7 +22,8 @@ use mpi_core::op::Op;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Arguments: context, input, in-out operand, number of elements, datatype.
+/// The function of an operator. Arguments: context, input,
+/// in-out operand, number of elements, datatype.
 type Combine =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, MPI_Datatype);
 /// Creates an operator. `combine` is called for at most `most` elements at a time.
@@ -75,7 +76,7 @@ pub unsafe extern "C-unwind" fn portcullis_make_operator(
     }))
 }
 
-/// The object kinds of error handlers, indexed by their numbers.
+/// The object kinds of error handlers, indexed by the argument `kind`.
 const SERVED: [handler::Serves; 4] = [
     handler::Serves::Comm,
     handler::Serves::Win,

@@ -1,6 +1,6 @@
 //! The phase of MPI in this process (before, during or after MPI), and its launcher.
 //!
-//! Any thread may query both at any time, so they are atomic.
+//! Any thread may query phase and launcher at any time, so both are atomic.
 //! Only initialization and finalization change them.
 
 use crate::abi::MPI_THREAD_SINGLE;

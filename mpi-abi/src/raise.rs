@@ -1,6 +1,6 @@
 //! Raising of failures: calls the error handler of the failure's object, or ends the job.
 //!
-//! A failure names its object by handle ([`Target`]). This module looks it up in [`state`].
+//! A failure names its object by handle ([`Target`]). This module looks up the object in [`state`].
 #![allow(unsafe_code)]
 
 use crate::abi::*;

@@ -2,16 +2,16 @@
 //!
 //! The C library fully buffers a standard output that is a pipe.
 //! So the output of a rank would reach mpirun late, and never if the rank is killed.
-//! In a launched process, the library sets such a standard output to line buffering when loaded.
-//! The C library itself does the same for a terminal. This happens before `main`.
+//! In a launched process, this library sets such a standard output to line buffering.
+//! It does so when it is loaded, before `main`. For a terminal the C library does the same.
 //! A program that calls `setvbuf` keeps its choice.
 //! `mpirun --stream-buffering` sets another mode from `MPI_Init` on.
-//! A pseudo-terminal per rank would also serve programs without the library.
+//! Alternatives: a pseudo-terminal per rank would also help programs without the library.
 //! But programs would treat a pseudo-terminal as interactive (colours, pagers).
 //! Each line would cost several times more, and the system has few pseudo-terminals.
 //! Full buffers, flushed while a call waits, would lose the lines before a crash.
 //!
-//! A fatal error and `MPI_Abort` end the process without exit handlers; [`flush`] runs instead.
+//! A fatal error and `MPI_Abort` end the process without exit handlers, so they call [`flush`].
 //! A flush must not wait indefinitely.
 //! `PATIENCE` limits the wait for a stream locked by another thread.
 //! No memory is allocated, since some programs abort in a signal handler.

@@ -17,7 +17,7 @@ use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Number of threads with a stored exception, the only check of other calls.
+/// Number of threads with a stored exception. While it is 0, calls check nothing else.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
@@ -29,7 +29,7 @@ thread_local! {
 ///
 /// The closure and its result are `Copy`.
 /// So the frames between `portcullis_try` and the callback have nothing to drop.
-/// A cleanup there would use the library's copy of the unwinder, which did not start the unwinding.
+/// A cleanup in them would use the library's own unwinder, which did not start the unwinding.
 /// The bound is `Fn`, since a call by `FnOnce` has a frame that drops the closure.
 pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
     let mut job = Job {
@@ -87,7 +87,8 @@ fn raise_kept() {
     personality::raise(exception);
 }
 
-/// Ends the process if this thread has a stored exception and no caller in the program.
+/// Ends the process if this thread has a stored exception: for the library's own progress thread,
+/// where no MPI call of the program could raise it.
 pub fn end_if_kept() {
     if EXCEPTION.with(|kept| !kept.get().is_null()) {
         personality::end(

@@ -39,7 +39,7 @@ pub fn warn(params: &Params, plugins: &Catalogue) {
     }
 }
 
-/// Returns the warnings about settings that belong to no framework here and to no other program.
+/// Returns the warnings about settings that belong neither to this library nor to another program.
 pub fn sentences(
     params: &Params,
     known: &[Framework],
@@ -73,7 +73,7 @@ pub fn sentences(
 }
 
 /// Returns the name prefixes of absent components that the user has excluded by name.
-/// A setting may serve several installations.
+/// The settings of such a component may be meant for another installation.
 fn left_out(params: &Params, abouts: &[&About]) -> Vec<String> {
     let selections = abouts.iter().filter(|about| about.kind == Kind::Selection);
     selections
@@ -97,8 +97,9 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Returns the existing name that the user probably meant.
-/// The first choice is the only name that contains all words: `coll_base_check` for `coll_check`.
-/// Of several such names, it is the only one with the same last word; else the most similar name.
+/// First choice: the only name with all words of `name`, as `coll_base_check` for `coll_check`.
+/// Of several such names, the only one with the same last word is chosen.
+/// Otherwise the most similar name is chosen.
 fn nearest<'a>(name: &str, names: &'a [String]) -> Option<&'a String> {
     let has_words = |known: &&String| {
         let mut theirs = words(known);

@@ -2,7 +2,7 @@
 //!
 //! `MPI_Finalize` requires that all communication is complete (MPI 5.0, section 11.2.2).
 //! So an unreceived message is a program error: a missing receive, or one with another tag.
-//! The sender does not notice the error, since short sends complete at once.
+//! The sender does not notice the error, since short sends complete immediately.
 //! Only messages that have arrived and are unreceived are listed.
 //! A message in transit is not listed.
 
@@ -80,7 +80,7 @@ impl SameEnvelope {
     }
 }
 
-/// Prints the warning. All ranks have started all their sends.
+/// Prints the warning. Must be called after all ranks have started all their sends.
 pub fn warn(engine: &Engine) {
     if !engine.params().get(&TELL_UNRECEIVED).unwrap_or(true) {
         return;

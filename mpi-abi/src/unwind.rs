@@ -3,7 +3,7 @@
 
 use std::ffi::{c_int, c_void};
 
-/// The most frames that are found.
+/// Maximum number of stack frames that are returned.
 pub const FRAMES: usize = 40;
 
 unsafe extern "C" {
@@ -16,7 +16,8 @@ unsafe extern "C" {
 
 /// Returns the addresses of the frames of this thread, the innermost first, and their number.
 ///
-/// The first call resolves symbols and allocates. Later ones do neither, and take no lock where the C library has `_dl_find_object`.
+/// The first call resolves symbols and allocates memory; later calls do neither.
+/// Later calls take no lock if the C library has `_dl_find_object`.
 pub fn frames() -> ([usize; FRAMES], usize) {
     struct Collected {
         frames: [usize; FRAMES],

@@ -1,6 +1,6 @@
 //! Test of the function table in docs/works.md: it equals the build's list of functions.
 //!
-//! The README has the same total.
+//! The README states the same total number of functions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

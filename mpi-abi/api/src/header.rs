@@ -6,7 +6,7 @@
 use super::{Function, Functions, Kind, Section};
 use std::fmt::Write;
 
-/// Maximum line width.
+/// Maximum width of a line in the generated headers, in characters.
 const WIDTH: usize = 110;
 
 /// Returns the text of `mpi.h`.
@@ -113,7 +113,8 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
     out
 }
 
-/// Writes the Fortran handles and statuses, which the C interface has had since MPI-2.
+/// Writes the C declarations for Fortran handles and statuses, such as `MPI_Comm_c2f`.
+/// The C interface has had them since MPI-2.
 ///
 /// Fortran handles belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
 /// Only a Fortran compiler knows the size of its `INTEGER` (section 20.5).
@@ -265,8 +266,8 @@ fn write_prototype(out: &mut String, function: &Function, prefix: &str) {
     write_note(out, note.as_deref());
 }
 
-/// Writes `words`, the pieces of a declaration, in sequence.
-/// A piece that would exceed [`WIDTH`] begins a new indented line.
+/// Writes `words`, the parts of a C declaration between possible line breaks, in sequence.
+/// A part that would exceed [`WIDTH`] begins a new indented line.
 fn write_wrapped(out: &mut String, words: &[String]) {
     let mut column = 0;
     for word in words {

@@ -1,7 +1,7 @@
 //! Tables of the MPI 5.0 C interface: functions, types and constants, for generators.
 //!
 //! The tables are text files beside this package's manifest.
-//! Their formats are described in their heads.
+//! The comment at the head of each table describes its format.
 //! The tables are compiled into the package, so a generator opens no file.
 //! Cargo runs a build script again when a table changes.
 //!

@@ -5,9 +5,9 @@ use super::prototype::{Function, Param, parse_prototype};
 /// A chapter of the standard, or a group of extensions.
 #[derive(Clone, Debug)]
 pub struct Chapter {
-    /// The chapter number. Extensions have their own chapters.
+    /// The number of the chapter in the standard. Groups of extensions have numbers of their own.
     pub number: u32,
-    /// The title in `mpi.h`.
+    /// The title above the chapter's functions in `mpi.h`.
     pub title: String,
 }
 
@@ -17,7 +17,7 @@ pub struct Functions {
     /// The chapters, in the order of the table.
     pub chapters: Vec<Chapter>,
     /// The functions, in the order of the table.
-    /// A large-count function follows its variant with `int`.
+    /// A large-count function `MPI_X_c` follows its variant `MPI_X` with `int` counts.
     pub functions: Vec<Function>,
 }
 
@@ -26,7 +26,7 @@ pub struct Functions {
 pub enum Kind {
     /// Integer types.
     Typedef,
-    /// One structure, whose fields are the items.
+    /// One C structure. Each line of the section declares a field.
     Struct,
     /// A handle type and its predefined values.
     Handle,
@@ -45,11 +45,11 @@ pub enum Kind {
 pub struct Section {
     /// The kind of the declarations.
     pub kind: Kind,
-    /// The C type of the section, or an empty string.
+    /// The C type of the section's constants or handles; empty if the section has none.
     pub ctype: String,
-    /// The title in `mpi.h`.
+    /// The title above the section's declarations in `mpi.h`.
     pub title: String,
-    /// The lines of the section.
+    /// The declarations, one per line of the section.
     pub items: Vec<Item>,
 }
 
@@ -137,7 +137,8 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Applies a mark of `functions.txt` to `params`: properties that the C prototype does not express.
+/// Applies an annotation of `functions.txt`, such as `inout request`, to `params`.
+/// Annotations state properties that the C prototype does not express.
 fn argument_mark(kind: &str, names: &str, params: &mut [Param]) -> Result<(), String> {
     let mut change = |name: &str, set: &dyn Fn(&mut Param)| {
         let param = params.iter_mut().find(|p| p.name == name);

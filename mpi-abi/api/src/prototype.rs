@@ -1,4 +1,4 @@
-//! A C prototype, with the names and types of its parameters in Rust.
+//! Parsed C prototypes, with the names and types of their parameters in Rust.
 
 /// Names of C parameters that are reserved words in Rust.
 const RESERVED: [&str; 4] = ["type", "in", "ref", "move"];
@@ -21,7 +21,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Returns true if the return value is the result. All other functions return an error code.
+    /// Returns true if the C function returns its result, as `MPI_Wtime` does.
+    /// All other functions return an error code.
     pub fn returns_value(&self) -> bool {
         self.returns != "int"
             || self.name.ends_with("_toint")
@@ -38,7 +39,7 @@ impl Function {
         self.params.iter().filter(|p| !p.is_variable())
     }
 
-    /// Returns the C prototype under another name, split where a line may break.
+    /// Returns the C prototype with the function name `name`, split where a line may break.
     pub fn prototype(&self, name: &str) -> Vec<String> {
         let mut words = vec![format!("{} {name}(", self.returns)];
         if self.params.is_empty() {
@@ -67,19 +68,19 @@ pub struct Param {
     pub base: String,
     /// True if the type without pointers is `const`.
     pub is_const: bool,
-    /// The number of `*`.
+    /// The number of `*` in the declaration.
     pub stars: usize,
-    /// The suffix after the name: nothing, `[]` or `[][3]`.
+    /// The array suffix after the name: nothing, `[]` or `[][3]`.
     pub array: String,
     /// True if the function also reads the scalar or handle behind the pointer.
     pub inout: bool,
     /// The length of an array or buffer: a parameter, a constant, or a parameter and `+1`.
-    /// Empty if the length depends on an object.
+    /// Empty if the length depends on an MPI object, such as the size of a communicator.
     pub length: String,
-    /// The in-out parameter that holds the size of this character buffer, or empty.
+    /// The name of the in-out parameter that holds the size of this character buffer, or empty.
     /// On return, that parameter holds the length of the string.
     pub length_behind: String,
-    /// True for a `void *` that is the address of an output pointer.
+    /// True for a `void *` that is the address of a pointer that the function writes.
     pub is_pointer_address: bool,
 }
 

@@ -1,12 +1,12 @@
-//! The shared library `libmpi_abi.so.1` without optional components.
+//! The shared library `libmpi_abi.so.1` without optional components (the hardware barrier).
 //!
-//! The package exists because cargo names a shared library after its package.
-//! Two variants of `mpi-abi-library` would overwrite each other in one target folder.
-//! With other features, all dependencies would be compiled twice.
+//! Cargo names a shared library after its package, so this variant needs its own package:
+//! two variants in `mpi-abi-library` would overwrite each other in one target folder.
+//! A cargo feature would not help: cargo would compile all dependencies once per feature set.
 
 #![deny(unsafe_code)]
 
-/// The initializer, which runs when the library is loaded and before all other functions.
+/// The initializer: the loader runs it before all other functions of the library.
 #[allow(unsafe_code)]
 mod loaded {
     use mpi_abi::stdio;

@@ -1,13 +1,13 @@
 //! The shared library `libmpi_abi.so.1`: all exports of `mpi-abi`.
 //!
-//! The library is in its own package, separate from `mpi-abi`, for two reasons.
-//! Programs that need tables of `mpi-abi` do not wait for the link of the library.
-//! Cargo optimises across crates only for a package that is not also a Rust library.
-//! The package selects the built-in components: the hardware barrier.
+//! This package is separate from `mpi-abi` for two reasons:
+//! Programs that need only the tables of `mpi-abi` can be built before this library is linked.
+//! Cargo optimises across crates only if a package has no other crate type than this one.
+//! The package selects the linked-in optional components: the hardware barrier.
 
 #![deny(unsafe_code)]
 
-/// The initializer, which runs when the library is loaded and before all other functions.
+/// The initializer: the loader runs it before all other functions of the library.
 #[allow(unsafe_code)]
 mod loaded {
     use mpi_abi::{components, stdio};

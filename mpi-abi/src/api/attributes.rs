@@ -21,7 +21,7 @@ unsafe fn copy_function(address: usize) -> Copy {
         MPI_COMM_NULL_COPY_FN => Copy::Never,
         MPI_COMM_DUP_FN => Copy::Always,
         // SAFETY: the address is a copy callback by the `# Safety` contract of this function.
-        // Handles are pointer-sized integers, so callbacks of all object kinds have one signature.
+        // Every handle has the size of a pointer, so callbacks of all object kinds have one ABI.
         other => Copy::Ask(unsafe { std::mem::transmute::<usize, CopyFunction>(other) }),
     }
 }
@@ -32,7 +32,7 @@ unsafe fn copy_function(address: usize) -> Copy {
 /// Each address is a predefined constant or a callback of the program with this signature.
 unsafe fn functions(copy: usize, delete: usize) -> (Copy, Option<DeleteFunction>) {
     // SAFETY: `delete` is a delete callback by the `# Safety` contract of this function.
-    // Handles are pointer-sized integers, so callbacks of all object kinds have one signature.
+    // Every handle has the size of a pointer, so callbacks of all object kinds have one ABI.
     let delete = (delete != MPI_COMM_NULL_DELETE_FN)
         .then(|| unsafe { std::mem::transmute::<usize, DeleteFunction>(delete) });
     // SAFETY: `copy` is a copy callback by the `# Safety` contract of this function.
@@ -62,7 +62,7 @@ fn free(carrier: Carrier, keyval: InOut<c_int>) -> Outcome {
     keyval.set(MPI_KEYVAL_INVALID, "keyval")
 }
 
-/// Stores the value and the flag of a `get_attr` call.
+/// Stores the outputs of a `get_attr` call: the attribute's value, and a flag that is true if set.
 fn found(result: Option<*mut c_void>, value: Out<*mut c_void>, flag: Out<c_int>) -> Outcome {
     if let Some(found) = result {
         value.set(found, "attribute_val")?;
@@ -201,11 +201,11 @@ pub fn MPI_Keyval_free(keyval: InOut<c_int>) -> Outcome {
 fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
     static TAG_UB: c_int = c_int::MAX;
     static NO_HOST: c_int = MPI_PROC_NULL;
-    // Every process can do language-standard input and output.
+    // `MPI_IO`: every process can do language-standard input and output.
     static ANY_IO: c_int = MPI_ANY_SOURCE;
-    // The clocks of different machines are not synchronized.
+    // `MPI_WTIME_IS_GLOBAL` is false: the clocks of different machines are not synchronized.
     static NOT_GLOBAL: c_int = 0;
-    // The values of `MPIX_FT`, by whether the job continues after the death of a rank.
+    // The values of `MPIX_FT`; the index is 1 if the job continues after the death of a rank.
     static SURVIVES: [c_int; 2] = [0, 1];
     static JOB: OnceLock<(Option<c_int>, Option<c_int>)> = OnceLock::new();
     static LAST_USED: AtomicI32 = AtomicI32::new(MPI_ERR_LASTCODE);
@@ -237,7 +237,7 @@ fn predefined(keyval: c_int) -> Result<Option<&'static c_int>, Failure> {
 }
 
 /// Open MPI's keyval for fault tolerance (`mpi-ext.h`), the attribute `MPIX_FT`.
-/// Its number is between the predefined keyvals of communicators and those of windows.
+/// Its value lies between the predefined keyvals of communicators and those of windows.
 const MPIX_FT: c_int = 575;
 
 /// Returns true for a predefined communicator attribute, which is read-only for the program.

@@ -110,7 +110,7 @@ impl HandleSink {
     }
 }
 
-/// Copies the parent's state at the time of the call (section 7.4.2).
+/// Copies error handler, hints and attributes at the time of the call (section 7.4.2).
 /// Changes that the program makes before the duplicate exists affect only the parent.
 fn copied(parent: &CommObject, hints: &Hints) -> Result<Attached, Failure> {
     let attached = Attached::inheriting(&parent.attached);
@@ -312,8 +312,8 @@ pub fn MPI_Comm_free(comm: InOut<MPI_Comm>) -> Outcome {
     comm.set(MPI_COMM_NULL, "comm")
 }
 
-/// Returns a function that raises failures on `comm`.
-/// The wrapper cannot do this, since the handle argument is passed by pointer.
+/// Returns a function that assigns a failure to `comm`, whose error handler is then called.
+/// The wrapper cannot assign the failure, since the handle argument is passed by pointer.
 fn heard_by(comm: MPI_Comm) -> impl Fn(Failure) -> Failure {
     move |failure| failure.on(Target::Comm(comm))
 }
@@ -334,7 +334,7 @@ pub fn MPI_Comm_disconnect(comm: InOut<MPI_Comm>) -> Outcome {
     let handle = comm.get("comm")?;
     let object = freeable(handle)?;
     // The program has completed its own requests (section 11.10.4).
-    // Operations whose handles were freed are completed here.
+    // This call also completes operations whose handles were freed.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
     // No member leaves before all members have arrived, so no message is in transit afterwards.
     let left = state::engine()?.block_on(object.comm.internal().farewell());

@@ -51,7 +51,7 @@ pub(super) fn set_received(
     Ok(())
 }
 
-/// Reports the length of a received message to the staging of device buffers.
+/// Reports the length of a received message to the module that copies it to a device buffer.
 pub(super) fn landed(received: Result<Status, mpi_core::Error>) -> Result<Status, mpi_core::Error> {
     if state::is_staging() {
         let status = received
@@ -70,7 +70,8 @@ fn failed(to: Out<MPI_Status>, error: mpi_core::Error) -> Failure {
     error.into()
 }
 
-/// Finishes the request in `place`. The handle becomes null unless the request is persistent.
+/// Finishes the request with the handle in `place`.
+/// The handle becomes null unless the request is persistent.
 fn take(place: &mut MPI_Request) -> Result<Finished, Failure> {
     let finished = finish(*place)?;
     if finished.gone {

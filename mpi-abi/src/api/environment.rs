@@ -1,4 +1,4 @@
-//! Environment calls without the engine: versions, time, addresses, memory (chapter 9).
+//! Calls that do not need the engine: versions, time, addresses, memory (chapter 9).
 #![allow(unsafe_code)]
 
 use super::args::{Out, TextOut};
@@ -37,7 +37,7 @@ pub fn MPI_Get_hw_resource_info(hw_info: Out<MPI_Info>) -> Outcome {
     hw_info.set(info::create(hints)?, "hw_info")
 }
 
-/// Reads the time or the resolution of the host's monotonic clock, in seconds.
+/// Reads the time or the resolution of the host's monotonic clock, and converts it to seconds.
 fn clock(read: unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int) -> f64 {
     let mut time = libc::timespec {
         tv_sec: 0,
@@ -93,7 +93,7 @@ pub fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: Out<*mut c_void>) 
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
-    // Windows in the node's shared segment allow loads and stores by the node's ranks.
+    // A window in the node's shared segment allows the node's other ranks direct loads and stores.
     if let Ok(engine) = crate::state::engine()
         && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
     {
@@ -134,6 +134,6 @@ pub unsafe fn MPI_Free_mem(base: *mut c_void) -> Outcome {
 }
 
 pub fn MPI_Pcontrol(_level: c_int) -> Outcome {
-    // MPI_Pcontrol has no effect here (section 15.2.4). Profiling tools intercept the call.
+    // MPI_Pcontrol does nothing in this library (section 15.2.4). Profiling tools intercept it.
     Ok(())
 }

@@ -90,7 +90,7 @@ pub fn MPI_Errhandler_free(errhandler: InOut<MPI_Errhandler>) -> Outcome {
     errhandler.set(MPI_ERRHANDLER_NULL, "errhandler")
 }
 
-/// Returns an object's error handler, and adds a reference that the program releases.
+/// Returns an object's error handler, and adds a reference, which the program must free.
 fn hand_out(found: MPI_Errhandler, errhandler: Out<MPI_Errhandler>) -> Outcome {
     handler::retain(found)?;
     errhandler.set(found, "errhandler")
@@ -145,8 +145,8 @@ pub fn MPI_Session_call_errhandler(session: MPI_Session, error_code: c_int) -> O
     called("MPI_Session_call_errhandler", target, error_code)
 }
 
-/// Calls `act` with the attached state of a file.
-/// `MPI_FILE_NULL` also has an attached state; new files inherit its error handler.
+/// Calls `act` with the state attached to a file, such as its error handler.
+/// `MPI_FILE_NULL` also has this state: new files inherit its error handler.
 fn on_file<R>(file: MPI_File, act: impl FnOnce(&Attached) -> R) -> Result<R, Failure> {
     match file {
         MPI_FILE_NULL => Ok(act(state().program().no_file())),
@@ -169,7 +169,8 @@ pub fn MPI_File_call_errhandler(fh: MPI_File, errorcode: c_int) -> Outcome {
     called("MPI_File_call_errhandler", Target::File(fh), errorcode)
 }
 
-/// Calls the error handler of an object. The call succeeds if the handler returns (section 9.3.4).
+/// Implements `MPI_Comm_call_errhandler` and its variants.
+/// Returns if the handler returns (section 9.3.4).
 fn called(function: &str, target: Target, errorcode: c_int) -> Outcome {
     let text = codes::text(errorcode)?;
     let failure = Failure::new(errorcode, format!("the program reports {text}"));

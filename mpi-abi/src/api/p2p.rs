@@ -56,7 +56,7 @@ pub(super) fn outgoing(
     Ok((comm, buf.buffer()?))
 }
 
-/// Checks the arguments of a send, as [`outgoing`] does, for a message that is sent once.
+/// Checks the arguments of a send, as [`outgoing`] does, for a send that is not persistent.
 #[inline]
 pub(super) fn outgoing_message(
     buf: SendMem,
@@ -80,8 +80,8 @@ pub(super) fn incoming(
     Ok((comm, buf.message_buffer()?))
 }
 
-/// Sends a short message of a predefined type if that completes at once.
-/// Returns false without an effect otherwise.
+/// Sends a short message of a predefined type if the send completes immediately.
+/// Otherwise has no effect and returns false.
 #[inline(always)]
 fn sent_at_once(buf: SendMem, dest: c_int, tag: c_int, comm: &CommObject) -> bool {
     let data = buf.plain();

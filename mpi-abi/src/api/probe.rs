@@ -132,7 +132,7 @@ fn take(buf: RecvMem, message: InOut<MPI_Message>) -> Result<Taken, Failure> {
 pub fn MPI_Mrecv_c(buf: RecvMem, message: InOut<MPI_Message>, status: Out<MPI_Status>) -> Outcome {
     match take(buf, message)? {
         Taken::Nothing => set_received(status, Ok(Status::PROC_NULL)),
-        // The communicator is not an argument, so the failure names the communicator.
+        // The communicator is not an argument of the call, so the failure is assigned to it here.
         Taken::Receiving(req, comm) => {
             let received = comm.comm.engine().wait(&req);
             set_received(status, landed(received)).map_err(|failure| failure.of(&comm))

@@ -95,7 +95,7 @@ impl Found for RequestState {
     }
 }
 
-/// The state of each request of an array.
+/// `MPI_Request_get_status_all` and its variants: the state of each request of an array.
 impl Found for Vec<RequestState> {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         complete_ones(self)

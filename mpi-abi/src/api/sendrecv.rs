@@ -16,7 +16,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// A send-receive in progress: the receive, and the send unless the send completed at once.
+/// A send-receive in progress: the receive, and the send if it did not complete immediately.
 struct Exchange {
     comm: Rc<CommObject>,
     receive: Req,
@@ -24,7 +24,7 @@ struct Exchange {
 }
 
 impl Exchange {
-    /// Starts the receive, then the send, so that the peer's message is expected.
+    /// Starts the receive first, then the send: the peer's message then finds a posted receive.
     fn start(
         comm: Rc<CommObject>,
         (outgoing, dest, sendtag): (SendBuf, c_int, c_int),
@@ -87,7 +87,7 @@ fn exchange(
     Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
 }
 
-/// Starts a send-receive in one buffer. The data to send are copied first.
+/// Starts a send-receive in one buffer, after copying the data to send.
 fn exchange_in_place(
     buf: RecvMem,
     dest: c_int,

@@ -65,7 +65,7 @@ pub fn MPI_Session_finalize(session: InOut<MPI_Session>) -> Outcome {
     let handle = session.get("session")?;
     let object = state::session(handle)?;
     if object.buffer.is_attached() {
-        // The argument is a pointer to the handle, so the wrapper finds no error handler.
+        // The handle is passed by pointer, so the wrapper cannot determine the error handler.
         let flushed = object.buffer.flush(&state::engine()?);
         flushed.map_err(|error| Failure::from(error).on(Target::Session(handle)))?;
     }

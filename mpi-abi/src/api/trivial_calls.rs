@@ -1,11 +1,11 @@
 //! Trivial calls: fast paths of queries that programs call in loops.
 //!
-//! An exported function first calls `trivial_X` with the arguments of `MPI_X`, unless it is traced.
+//! If calls are not traced, an exported function first calls `trivial_X` with its arguments.
 //! If `trivial_X` returns true, it has completed the call.
-//! A `trivial_X` that returns false has had no effect, and the call takes the normal path.
+//! If `trivial_X` returns false, it had no effect, and the call takes the normal path.
 //! The normal path has argument checks, the lock, the state page and error handlers.
-//! So these functions cannot fail or wait, and use no data that another thread may change.
-//! Trivial calls use constants and atomics, and the state only if calls take no lock.
+//! So a trivial call cannot fail or wait, and uses no data that another thread may change:
+//! constants and atomics, and the process-wide state only in a process whose calls take no lock.
 
 use crate::abi::*;
 use crate::api::args::{In, InOut, Out};

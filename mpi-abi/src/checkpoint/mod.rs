@@ -60,7 +60,7 @@ pub struct Checkpoints {
     /// True after the job's checkpoint has been loaded.
     is_restored: Cell<bool>,
     heard_ns: Cell<u64>,
-    /// Polls the launcher, which reports dead ranks and its own end.
+    /// The function that polls the launcher for dead ranks and for the launcher's own end.
     poll: Cell<Option<fn()>>,
 }
 
@@ -199,7 +199,7 @@ pub fn own_folder(engine: &Engine) -> Result<Option<PathBuf>, Failure> {
     Ok(origin(engine)?.map(|set| rank_folder(&set, engine.me())))
 }
 
-/// Implements `MPIX_Checkpoint_point`, and returns the action taken there.
+/// Implements `MPIX_Checkpoint_point`, and returns what it did (`MPIX_CHECKPOINT_NONE`, ...).
 pub fn point(comm: &Comm) -> Result<c_int, Failure> {
     let engine = comm.engine();
     let checkpoints = of(engine);

@@ -1,7 +1,7 @@
 //! The staged buffers of the active MPI calls of a thread.
 //!
 //! A callback of the program may call MPI within a call, so each thread has a stack of calls.
-//! A call that a C++ exception leaves does not pop its entry; the entry only holds memory.
+//! If a C++ exception unwinds a call, the call's entry stays on the stack and only occupies memory.
 
 use super::staged::{DeviceError, Staged};
 use std::cell::RefCell;

@@ -22,7 +22,7 @@ pub static MAX_PINNED: Param<usize> = Param::new(
     "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
 );
 
-/// The minimum length of a message that is copied while it is sent.
+/// The minimum length in bytes of a message that is copied part by part while it is sent.
 pub static PIPELINE_MIN: Param<usize> = Param::new(
     "accelerator",
     "base",
@@ -32,7 +32,7 @@ pub static PIPELINE_MIN: Param<usize> = Param::new(
     "The length in bytes from which a contiguous message in device memory is copied directly between devices of one node, or in pieces while it is sent; at least 64k",
 );
 
-/// The binary logarithms of the smallest and the largest pooled block.
+/// Binary logarithms of the sizes in bytes of the smallest and the largest pooled block.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 26;
 const SIZES: usize = (LONGEST - SHORTEST + 1) as usize;
@@ -52,7 +52,7 @@ static POOL: Mutex<Pool> = Mutex::new(Pool {
 struct Pool {
     /// Free blocks by size class.
     free: [Vec<Mapped>; SIZES],
-    /// The bytes of all pooled blocks, free or in use.
+    /// Total size in bytes of all pooled blocks, free or in use.
     kept: usize,
 }
 
@@ -68,12 +68,12 @@ fn pool() -> MutexGuard<'static, Pool> {
 
 static SHORTEST_PIPELINE: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Returns the minimum length of a message that is copied while it is sent.
+/// Returns the minimum length in bytes of a message that is copied while it is sent.
 pub fn pipeline_min() -> usize {
     SHORTEST_PIPELINE.load(Relaxed)
 }
 
-/// Sets the minimum length of a message that is copied while it is sent.
+/// Sets the minimum length in bytes of a message that is copied while it is sent.
 pub fn set_pipeline_min(bytes: usize) {
     SHORTEST_PIPELINE.store(bytes.max(64 << 10), Relaxed);
 }

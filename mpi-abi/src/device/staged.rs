@@ -76,7 +76,7 @@ impl std::error::Error for DeviceError {}
 /// A buffer in device memory with its copy in host memory.
 pub struct Staged {
     located: Located,
-    /// The MPI buffer address of the device memory.
+    /// The address that the program passed as the buffer, in device memory.
     at: *mut u8,
     count: i64,
     datatype: Datatype,
@@ -85,7 +85,7 @@ pub struct Staged {
     /// Declared before `host`, so that it is dropped first.
     twin: Option<Registered>,
     host: Block,
-    /// The received bytes of a buffer with [`Access::Receive`].
+    /// Number of bytes received into a buffer with [`Access::Receive`].
     received: Cell<i64>,
 }
 
@@ -145,7 +145,7 @@ impl Staged {
         self.twin = Some(twin);
     }
 
-    /// Returns the MPI buffer address of the host memory.
+    /// Returns the address that the engine uses as the buffer: the copy in host memory.
     pub fn address(&self) -> *mut u8 {
         let start = self.datatype.span(self.count).start;
         self.host.start().wrapping_offset(-start as isize)

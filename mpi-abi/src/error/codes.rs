@@ -4,7 +4,7 @@
 //! Added classes and codes are numbered from `MPI_ERR_LASTCODE + 1`.
 //! The numbers of removed codes are never reused, and removed codes use no memory.
 //! So a library can add and remove its codes any number of times.
-//! All functions here are thread-safe and allowed at any time, so the registry has its own mutex.
+//! Any thread may call the functions of this module at any time, so the registry has its own mutex.
 
 use super::{Failure, class_text};
 use crate::abi::*;
@@ -17,7 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 struct Added {
     /// The class of this code. For a class, its own number.
     class: c_int,
-    /// The number of codes in a class.
+    /// For a class, the number of its codes.
     codes: usize,
     text: Option<String>,
 }

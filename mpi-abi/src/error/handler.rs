@@ -16,7 +16,7 @@ use crate::abi::*;
 use crate::handle::{Kind, Table, wrong};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// An error handler created by the program, by the kind of its objects.
+/// An error handler created by the program. Each kind of object has its own function type.
 #[derive(Clone, Debug)]
 pub enum UserHandler {
     Comm(MPI_Comm_errhandler_function),

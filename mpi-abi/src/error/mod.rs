@@ -49,7 +49,7 @@ impl Failure {
         }))
     }
 
-    /// Raises the failure on `target`, instead of the object of the call's argument.
+    /// Raises the failure on `target`, instead of on the object among the call's arguments.
     ///
     /// Completion calls need this: the communicator of a request is not an argument.
     pub fn on(mut self, target: Target) -> Self {

@@ -2,7 +2,8 @@
 //!
 //! The default error handler of files returns errors (MPI 5.0, section 14.7).
 //! So a program that ignores return codes continues after a failure.
-//! With [`WARN_UNREAD_ERRORS`], such a rank prints the first error and the number of others.
+//! With [`WARN_UNREAD_ERRORS`], a rank whose program ignored file
+//! errors prints the first error and the number of the others.
 //! The default is off: the library cannot see that a program handles an error by comparing the
 //! return code with `MPI_SUCCESS`, and would warn falsely.
 //! A missing file in `MPI_File_delete` is not reported: programs delete files that may not exist.

@@ -47,10 +47,11 @@ const GENERATION_SHIFT: u32 = 20;
 const INDEX_MASK: usize = (1 << GENERATION_SHIFT) - 1;
 const GENERATION_MASK: usize = (1 << (KIND_SHIFT - GENERATION_SHIFT)) - 1;
 
-/// The kind fields of additional requests.
+/// The values of the kind field that denote requests in addition to `Kind::Request`.
 const MORE_REQUESTS: std::ops::RangeInclusive<usize> = 12..=15;
 
-/// Number of requests with the kind field `Request`. The engine's requests use the other indices.
+/// Number of requests with the kind field `Request`.
+/// Requests in the engine's own table use the other half of the indices.
 const FIRST_REQUESTS: usize = 1 << (GENERATION_SHIFT - 1);
 
 /// The mask of the generation bits of a handle.

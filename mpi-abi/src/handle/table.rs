@@ -11,7 +11,8 @@ pub struct Table<T> {
     slots: Vec<Slot<T>>,
     /// Indices of free slots, a stack: the last freed slot is still in the cache.
     free: Vec<u32>,
-    /// Where the program made the object of each slot, if that is recorded; 0 if it is not known.
+    /// The code address of the program's call that created the object of each slot;
+    /// 0 if it is unknown. Empty unless origins are recorded.
     origins: Vec<usize>,
 }
 
@@ -33,7 +34,7 @@ impl<T> Table<T> {
     }
 
     /// Inserts an object and returns its handle.
-    /// Returns `None` if 2^20 objects of the kind exist, or more than four times as many requests.
+    /// Returns `None` if 2^20 objects of the kind exist (requests: 2^19 + 2^22).
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> Option<usize> {
         let slot = match self.free.pop() {
@@ -63,7 +64,7 @@ impl<T> Table<T> {
         self.origins[slot] = origin::here();
     }
 
-    /// Returns the address of the program's call that made the object of this handle, if that was recorded.
+    /// Returns the address of the program's call that created the object, if it was recorded.
     pub fn origin(&self, handle: usize) -> Option<usize> {
         let origin = self.origins.get(slot_of(handle)).copied();
         origin.filter(|address| *address != 0)

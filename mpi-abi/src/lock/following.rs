@@ -78,7 +78,7 @@ impl GlobalLock {
         let idle = !self.is_polled() && !self.leader_called.load(Relaxed);
         if idle && self.sleeping_followers.load(Relaxed) > 0 {
             let inside = self.lock();
-            // Followers may have woken by their own timeout since; then no call is needed.
+            // If all followers have woken by timeout since the check, none is called.
             self.leader_called
                 .store(self.sleeping_followers.load(Relaxed) > 0, Relaxed);
             drop(inside);
@@ -109,7 +109,7 @@ impl GlobalLock {
     }
 
     /// Waits without the lock for events, or until a leader is needed.
-    /// If oversubscribed, the thread sleeps at once, because others need the core.
+    /// If oversubscribed, the thread sleeps immediately, because other threads need the core.
     #[cold]
     fn follow(&self, me: usize, crowded: bool) {
         let depth = self.depth.load(Relaxed);

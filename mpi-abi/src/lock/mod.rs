@@ -10,10 +10,10 @@
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! Only the leader may sleep while it holds the lock.
-//! The other threads follow without the lock, until the leader has events or leaves
+//! The other threads wait without the lock, as followers, until the leader has events or leaves
 //! ([`following`]).
 //! If more threads wait than the process has cores, each thread polls and yields between two polls.
-//! After a time without results a thread follows, too ([`crowd`]).
+//! A thread that has waited for some time without a result becomes a follower, too ([`crowd`]).
 //! A polling leader would only keep the core from the threads that make the awaited events happen.
 //! A thread that finds the lock taken increments `waiters` and rings the process's doorbell.
 //! A sleeping leader then wakes and releases the lock.
@@ -58,7 +58,7 @@ use reserved::Reservation;
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
 
-/// Spins per read of the lock word, so that the holder makes several calls between two reads.
+/// Spins per read of the lock word: the holder can then make several calls between two reads.
 /// Otherwise the lock and the engine's cache lines would change threads at each call.
 const POLL_EVERY: u32 = 16;
 
@@ -67,15 +67,15 @@ const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
 /// Above this number, each release has its own fence.
-/// The fence of a release waits for the stores to a ring, some ten nanoseconds.
-/// The heavy fence of a sleep takes about ten microseconds of each core.
+/// A fence at a release waits for preceding stores to a message ring, some ten nanoseconds.
+/// The heavy fence of a sleep takes about ten microseconds on each core.
 const RARE_SLEEPS: u32 = 32;
 const PERIOD: u32 = 1 << 18;
 
 /// Number of unused hand-overs after which the owner sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
-/// The limit if a computing process shares the core, where a hand-over does not yield.
+/// The same limit while a computing process shares the core: a hand-over then does not yield.
 const PATIENCE_BESIDE_LOAD: u32 = 4;
 
 /// The duration of the sleep after unused hand-overs.
@@ -329,13 +329,13 @@ impl GlobalLock {
     }
 
     /// Yields the core once. Returns false if a computing process shares the core.
-    /// There a yield would cost a time slice.
+    /// If such a process shares the core, a yield would cost a time slice.
     ///
     /// The caller does not hold the lock.
     fn give_core_away(&self) -> bool {
         let left = self.beside_load.load(Relaxed);
         if left > 0 {
-            // If two threads decrement the counter at once, the next yield is one wait later.
+            // If two threads decrement the counter concurrently, the next yield is one wait later.
             self.beside_load.store(left - 1, Relaxed);
             return false;
         }

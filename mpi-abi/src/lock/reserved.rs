@@ -1,7 +1,7 @@
 //! Lock reservation for a program with `MPI_THREAD_MULTIPLE` that calls MPI from one thread.
 //!
-//! The holder of the reservation takes the lock by a store.
-//! The thread that initializes MPI gets the reservation, once.
+//! The holder of the reservation acquires the lock by a store.
+//! Only the thread that initializes MPI gets the reservation, and only once.
 //! The reservation is revoked permanently when another thread needs the lock.
 //! (Biased locking: K. Kawachiya, A. Koseki, T. Onodera, "Lock reservation", OOPSLA 2002.
 //! Here the revoking side executes the fence for both sides.)
@@ -13,14 +13,14 @@
 //! The revoking side uses [`fence::heavy`]. So at least one side sees the other's store.
 //! The revoking thread may see that the holder is outside, and then frees the lock.
 //! The holder may see the revocation when it enters or leaves, and then frees the lock.
-//! Both may happen: `owner` changes from [`RESERVED`] under `inside`, by the first of the two.
+//! Both may happen: whichever happens first changes `owner` from [`RESERVED`], under `inside`.
 
 use super::{GlobalLock, me};
 use mpi_base::fence;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering, Ordering::Relaxed};
 
 /// Value of `owner` while the lock is reserved.
-/// A thread's number (see `me` in the parent module) is the address of a `u64`, so it is never 1.
+/// A thread's identifier (`me` in the parent module) is the address of a `u64`, so it is never 1.
 const RESERVED: usize = 1;
 
 /// The reservation of the lock for one thread, until a second thread arrives.

@@ -186,7 +186,7 @@ fn more_waiting_threads_than_cores_yield_without_the_lock() {
     assert_eq!(lock.yielding.load(Relaxed), 0);
 }
 
-/// Returns true if sleeps have heavy fences after this number of sleeps in the period.
+/// Returns true if sleeps use heavy fences after this number of sleeps in the period.
 fn has_heavy_fences_after(lock: &Arc<GlobalLock>, sleeps: u32) -> bool {
     lock.acquire();
     lock.sleeps.store(sleeps, Relaxed);
@@ -241,7 +241,7 @@ fn a_crowd_is_remembered_for_a_while_after_it_has_dispersed() {
     lock.release();
 }
 
-/// Oversubscribed threads increment a number in turn; a lost wake-up would stop the test.
+/// Oversubscribed threads increment a counter alternately; a lost wake-up would stop the test.
 #[test]
 fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
     const THREADS: u32 = 5;

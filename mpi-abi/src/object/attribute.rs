@@ -21,7 +21,7 @@ pub enum Carrier {
     Win,
 }
 
-/// A copy callback. Handles of communicators, datatypes and windows have one integer type here.
+/// A copy callback. Handles of communicators, datatypes and windows have one integer type.
 pub type CopyFunction = unsafe extern "C-unwind" fn(
     usize,
     c_int,
@@ -108,7 +108,7 @@ impl Keyvals {
             .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many keyvals"))
     }
 
-    /// Drops the program's reference to a keyval, once. Attributes with the keyval stay.
+    /// Drops the program's reference to a keyval, at most once. Attributes with the keyval stay.
     pub fn free(&self, carrier: Carrier, keyval: c_int) -> Result<(), Failure> {
         if self.known(carrier, keyval)?.freed {
             return Ok(());

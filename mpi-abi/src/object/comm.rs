@@ -26,7 +26,7 @@ pub struct CommObject {
 }
 
 impl CommObject {
-    /// Creates a communicator object with inherited members only.
+    /// Creates a communicator object with the given state, without a buffer and without a topology.
     pub(crate) fn new(
         comm: Comm,
         handle: MPI_Comm,

@@ -60,7 +60,7 @@ impl StagedObject {
         Ok(self.views.fill()?)
     }
 
-    /// Copies the results of a complete operation to the device, once.
+    /// Copies the results of a complete operation to the device, unless they were copied before.
     /// `received` is the length of a received message.
     pub(crate) fn land(&self, received: u64) -> Result<(), Failure> {
         if self.landed.replace(true) {

@@ -55,7 +55,7 @@ impl WinObject {
         self.staged.borrow().is_empty()
     }
 
-    /// Copies the results of complete accesses to the device: accesses to one rank, or all.
+    /// Copies the results of complete accesses to the device: accesses to rank `only`, or all.
     pub(crate) fn land(&self, only: Option<c_int>) -> Result<(), Failure> {
         if self.has_nothing_staged() {
             return Ok(());

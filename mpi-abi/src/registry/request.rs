@@ -55,7 +55,7 @@ fn look_up(handle: MPI_Request) -> Result<RequestState, Failure> {
     Ok(object.look())
 }
 
-/// Returns true if a wait for the handle is over.
+/// Returns true if a wait for the handle would return immediately.
 /// An invalid handle counts as settled: the call that takes it reports the error.
 #[inline]
 pub fn is_settled(handle: MPI_Request) -> bool {
@@ -82,7 +82,8 @@ pub fn state_after_progress(handle: MPI_Request) -> Result<RequestState, Failure
     }
 }
 
-/// Publishes on the state page that the process waits for this request, the first of `requests`.
+/// Publishes on the state page that the process waits for `requests` requests,
+/// and that `handle` is the first of them.
 #[cold]
 pub fn publish_wait(handle: MPI_Request, requests: usize) {
     let Ok(engine) = state::engine() else { return };

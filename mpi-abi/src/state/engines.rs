@@ -44,7 +44,7 @@ impl Engines {
         &self.plugins
     }
 
-    /// Returns true if a user of the engine may call from several threads at once.
+    /// Returns the flag that is true if several threads may call the engine concurrently.
     #[inline(always)]
     pub fn multiple(&self) -> &Cell<bool> {
         &self.multiple

@@ -60,7 +60,7 @@ impl CallGuard {
     }
 }
 
-/// Enters function `id`.
+/// Begins a call of function `id`: performs the extra actions and publishes the call.
 #[inline(always)]
 pub fn enter(id: usize) -> CallGuard {
     let (extras, began) = match extras::any() {
@@ -73,7 +73,7 @@ pub fn enter(id: usize) -> CallGuard {
     CallGuard { extras, began }
 }
 
-/// Leaves function `id`.
+/// Ends a call of function `id`: publishes its end and performs the extra actions.
 #[inline(always)]
 pub fn leave(id: usize, guard: CallGuard) {
     if let Some(page) = tracing::page() {
@@ -95,8 +95,8 @@ fn number(id: usize) -> u16 {
 fn enter_with(id: usize) -> (u8, u64) {
     if extras::get() & FORKED != 0 {
         forked::called(id, world_place());
-        // The function is harmless, and takes no lock.
-        // The lock may be held by a thread that does not exist in the child.
+        // The forked child may call this function. The call takes no lock:
+        // a thread that does not exist in the child may hold the lock.
         return (0, 0);
     }
     if extras::loader_has_loaded() {

@@ -26,11 +26,11 @@ pub(super) const STAGING: u8 = 8;
 /// A function runs after each call ([`call_after_calls`](super::call_after_calls)).
 pub(super) const FOLLOWED: u8 = 16;
 
-/// Targets of [`WATCHED`]: calls have no extra actions (`QUIET`), or calls have some (`ACTIVE`).
+/// Targets of [`WATCHED`]: 0 if calls have no extra action (`QUIET`), 1 if they have (`ACTIVE`).
 static QUIET: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: AtomicUsize = AtomicUsize::new(1);
 
-/// The address of the word that every call reads.
+/// The address of the word that every call reads; the call has extra actions if it is not 0.
 /// The address is that of [`ACTIVE`] if [`EXTRAS`] has an action, else the address in [`LOADER`].
 static WATCHED: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&ACTIVE).cast_mut());
 

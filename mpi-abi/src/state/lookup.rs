@@ -182,7 +182,7 @@ pub fn errhandler(target: Target) -> (Target, MPI_Errhandler) {
     (Target::Comm(hears), of(hears))
 }
 
-/// Returns ` on MPI_COMM_WORLD` for messages.
+/// Describes the object of a failure for messages, such as ` on MPI_COMM_WORLD`.
 /// Returns an empty string if the target is not a communicator, window or file.
 pub fn describe(target: Target) -> String {
     match target {
@@ -193,7 +193,8 @@ pub fn describe(target: Target) -> String {
     }
 }
 
-/// Returns `rank 3 on node7`. Before the rank is known, the text has the process id.
+/// Describes this process for messages, such as `rank 3 on node7`.
+/// Before the rank is known, the text has the process id.
 pub fn this_rank() -> String {
     let host = host_name();
     match &*state().engines().engine().borrow() {

@@ -71,7 +71,7 @@ impl Tables {
     }
 
     /// Returns the freed communicators that active operations keep alive.
-    /// Failures of those operations are raised on their error handlers.
+    /// Failures of these operations call the error handlers of these communicators.
     #[inline(always)]
     pub fn freed_comms(&self) -> &RefCell<Vec<Weak<CommObject>>> {
         &self.freed_comms

@@ -1,8 +1,10 @@
 //! Benchmark of packing and unpacking: the datatype engine against hand-written loops.
 //!
-//! Layouts after DDTBench (Schneider, Gerstenberger, Hoefler, 2012): a matrix column, faces of a cube, an indexed
-//! list, a structure of arrays, an array of structures, and the contiguous case against memcpy.
-//! Prints the median of many rounds in GB/s of packed data, and the engine's time divided by the loop's.
+//! The layouts follow DDTBench (Schneider, Gerstenberger, Hoefler, 2012): a matrix column, faces
+//! of a cube, an indexed list, a structure of arrays, an array of structures, and contiguous data,
+//! for which the hand-written code is memcpy.
+//! Prints the median of many rounds in GB/s of packed data, and the ratio of the engine's time
+//! to the time of the hand-written loop.
 //!
 //! `cargo bench -p mpi-types --bench pack`
 
@@ -11,14 +13,14 @@ use std::time::Instant;
 
 use mpi_types::datatype::{self, Datatype, Named, Order, RecvBuf, SendBuf, TypeError};
 
-/// A loop that reads the matrix and writes the packed numbers.
+/// A hand-written loop that reads the matrix and writes the packed numbers.
 type ByHand = dyn Fn(&[f64], &mut [f64]);
 
 struct Case {
     name: &'static str,
     datatype: Datatype,
     count: i64,
-    /// The loop that a program without datatypes would use.
+    /// The loop that a program would contain if it did not use datatypes.
     by_hand: Box<ByHand>,
 }
 
@@ -169,7 +171,8 @@ fn cases() -> Result<Vec<Case>, TypeError> {
             }),
         },
     ];
-    // Not three arrays of 1000 doubles: with their packed form they fill a 48 KiB first-level cache exactly, so the result would vary by chance.
+    // Not three arrays of 1000 doubles: together with their packed form they fill a 48 KiB
+    // first-level cache exactly, so the result would vary by chance.
     for (name, each) in [
         ("struct of arrays, 500", 500),
         ("struct of arrays, 4000", 4000),
@@ -219,7 +222,8 @@ fn main() -> Result<(), TypeError> {
         let bytes = case.datatype.bytes(case.count) as usize;
         let mut out = vec![0f64; bytes / 8 + 8];
         let hand = median(|| (case.by_hand)(black_box(&matrix), black_box(&mut out)));
-        // SAFETY: the matrix holds all elements of every case, and nothing else uses it while the buffers are alive.
+        // SAFETY: the matrix holds all elements of every case.
+        // Nothing else uses the matrix while the buffers are alive.
         let (send, mut recv) = unsafe {
             (
                 SendBuf::new(matrix.as_ptr().cast(), case.count, case.datatype.clone()),

@@ -1,6 +1,7 @@
-//! The error type of the engine: it holds an error of any layer.
+//! The error type of the engine, which holds an error of any layer.
 //!
-//! Each layer has its own error type, which implements [`Failure`]; `mpi-abi` downcasts to those types and assigns the MPI error classes.
+//! Each layer has its own error type, which implements [`Failure`]. `mpi-abi` downcasts to these
+//! types and assigns the MPI error classes.
 
 use crate::datatype::NoMemory;
 use crate::op::OpError;
@@ -9,9 +10,10 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// An error type of a layer; its text is a sentence.
+/// An error type of a layer. Its text is a complete sentence.
 pub trait Failure: std::error::Error + Send + Sync + 'static {
-    /// Returns the status of the message that a failed receive got, if any: its envelope and the number of bytes in the buffer.
+    /// Returns the status of the message that a failed receive got,
+    /// if any: its envelope and the number of bytes in the buffer.
     fn received(&self) -> Option<Status> {
         None
     }
@@ -21,7 +23,7 @@ impl Failure for NoMemory {}
 
 impl Failure for OpError {}
 
-/// A [`Failure`] with its type erased.
+/// A [`Failure`] as a trait object that can be downcast.
 trait Held: fmt::Display + Send + Sync {
     fn received(&self) -> Option<Status>;
     fn as_any(&self) -> &dyn Any;
@@ -38,9 +40,9 @@ impl<F: Failure> Held for F {
 
 struct Shared(Arc<dyn Held>);
 
-/// An error of any operation; its text is a sentence.
+/// An error of any operation. Its text is a complete sentence.
 ///
-/// Boxed around the shared value, so that the `Result` of a successful operation fits a register.
+/// The shared value is boxed, so that the `Result` of a successful operation fits in a register.
 pub struct Error(Box<Shared>);
 
 impl Error {
@@ -48,12 +50,13 @@ impl Error {
         &*self.0.0
     }
 
-    /// Returns the error as the type `F`, if it is an error of that layer.
+    /// Returns the error as an `F`, if it is an error of this type.
     pub fn find<F: Failure>(&self) -> Option<&F> {
         self.held().as_any().downcast_ref()
     }
 
-    /// Returns the status of the message that a failed receive got, if any: its envelope and the number of bytes in the buffer.
+    /// Returns the status of the message that a failed receive got,
+    /// if any: its envelope and the number of bytes in the buffer.
     pub fn received(&self) -> Option<Status> {
         self.held().received()
     }
@@ -73,7 +76,7 @@ impl Clone for Error {
 }
 
 impl PartialEq for Error {
-    /// Errors are equal if they are of the same layer and have the same text.
+    /// Errors are equal if they have the same type and the same text.
     fn eq(&self, other: &Error) -> bool {
         let layer = |error: &Error| error.held().as_any().type_id();
         layer(self) == layer(other) && self.to_string() == other.to_string()

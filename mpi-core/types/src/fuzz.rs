@@ -1,7 +1,9 @@
 //! The decoder of `external32`, as an entry point for fuzzing.
 //!
-//! A fuzz entry takes arbitrary bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
-//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`; the test below calls all entries with random bytes.
+//! A fuzz entry takes arbitrary bytes. It panics if the decoder panics, or if the decoder accepts
+//! bytes that its encoder would not write.
+//! cargo-fuzz calls the entries from `fuzz/fuzz_targets/`.
+//! The test below calls them with random bytes.
 
 use crate::datatype::{Datatype, Named, Scratch};
 
@@ -11,7 +13,8 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[("external32", external32)];
 
-/// Packed data of another machine; the first byte chooses the type. Unpacks into more elements than the input has, and into fewer.
+/// Unpacks `external32` data: the first byte selects the type, and all other bytes are the data.
+/// The buffer has more elements than the data, and then fewer.
 pub fn external32(bytes: &[u8]) {
     let Some((first, input)) = bytes.split_first() else {
         return;

@@ -1,6 +1,7 @@
 //! MPI's value types: datatypes, operators, groups, topologies, statuses.
 //!
-//! This package does not communicate and depends on no transport: functions that involve another process are in other packages.
+//! This package does not communicate and depends on no transport.
+//! Functions that involve another process are in other packages.
 
 #![deny(unsafe_code)]
 

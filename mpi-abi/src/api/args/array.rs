@@ -1,7 +1,7 @@
 //! Array arguments.
 //!
 //! Most arrays have a length argument, which the generated wrapper passes along.
-//! A negative length gives an empty array here; the MPI function reports the invalid length.
+//! An argument with a negative length is an empty array; the MPI function reports the length.
 
 use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
@@ -78,7 +78,7 @@ pub struct Uncounted<'a, T>(*const T, PhantomData<&'a [T]>);
 impl<'a, T> Uncounted<'a, T> {
     /// # Safety
     /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or readable during the call.
-    /// The number of readable elements is the one that the standard gives for the argument.
+    /// It has the number of readable elements that the standard defines for this argument.
     #[inline(always)]
     pub unsafe fn new(first: *const T) -> Self {
         Uncounted(first, PhantomData)
@@ -92,7 +92,7 @@ impl<'a, T> Uncounted<'a, T> {
     /// Adds the length to the array.
     ///
     /// # Safety
-    /// The standard says that this argument has `len` elements.
+    /// By the standard, this argument has `len` elements.
     pub unsafe fn counted(self, len: usize) -> InArray<'a, T> {
         InArray {
             first: self.0,
@@ -110,7 +110,7 @@ pub struct UncountedOut<'a, T>(*mut T, PhantomData<&'a mut [T]>);
 impl<'a, T> UncountedOut<'a, T> {
     /// # Safety
     /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or writable during the call.
-    /// The number of writable elements is the one that the standard gives for the argument.
+    /// It has the number of writable elements that the standard defines for this argument.
     #[inline(always)]
     pub unsafe fn new(first: *mut T) -> Self {
         UncountedOut(first, PhantomData)
@@ -123,7 +123,7 @@ impl<'a, T> UncountedOut<'a, T> {
     /// Adds the length to the array.
     ///
     /// # Safety
-    /// The standard says that this argument has `len` elements.
+    /// By the standard, this argument has `len` elements.
     pub unsafe fn counted(self, len: usize) -> InOutArray<'a, T> {
         InOutArray {
             first: self.0,
@@ -306,7 +306,7 @@ mod tests {
         // SAFETY: `new` accepts null pointers.
         let array = |len: i32| unsafe { InArray::<i32>::new(std::ptr::null(), len) };
         assert!(array(0).get("a").is_ok_and(<[i32]>::is_empty));
-        // The function reports the negative length itself.
+        // A negative length gives an empty array; the MPI function reports the error.
         assert!(array(-1).get("a").is_ok_and(<[i32]>::is_empty));
         let failure = array(2).get("a").unwrap_err();
         assert_eq!(failure.message(), "a is a null pointer");

@@ -1,7 +1,7 @@
 //! Buffers of `v` and `w` collectives, which hold one block for each rank or neighbour.
 //!
 //! A buffer of blocks is four arguments: address, counts, displacements, and datatype or datatypes.
-//! The number of blocks depends on the communicator, so `read` takes it as a parameter.
+//! The number of blocks depends on the communicator, so the caller passes the number to `read`.
 
 use super::{IntoI64, RecvMem, Resolved, SendMem, slice};
 use crate::abi::*;

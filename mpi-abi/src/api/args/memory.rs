@@ -1,6 +1,6 @@
 //! Send and receive buffers: an address, a count and a datatype in one type.
 //!
-//! A buffer is checked on use: some functions ignore their buffer argument.
+//! A buffer is checked only when it is read or written, because some functions ignore the argument.
 //! The address may be a constant such as `MPI_IN_PLACE`.
 //!
 //! A buffer in device memory is staged in host memory for the engine ([`device`](crate::device)).
@@ -59,7 +59,7 @@ fn checked(buf: *const c_void, count: i64, datatype: Datatype) -> Result<Datatyp
     Ok(datatype)
 }
 
-/// A datatype handle with its datatype, looked up once for several buffers.
+/// A datatype handle and the datatype to which it refers, looked up once for several buffers.
 pub struct Resolved {
     handle: MPI_Datatype,
     datatype: Datatype,
@@ -80,7 +80,7 @@ impl Resolved {
         Ok(Resolved { handle, datatype })
     }
 
-    /// Returns true if `handle` is the handle of this datatype, which is not `MPI_DATATYPE_NULL`.
+    /// Returns true if `handle` equals the stored handle and is not `MPI_DATATYPE_NULL`.
     #[inline]
     pub fn is_of(&self, handle: MPI_Datatype) -> bool {
         handle == self.handle && handle != MPI_DATATYPE_NULL
@@ -91,7 +91,7 @@ impl Resolved {
         &self.datatype
     }
 
-    /// Returns the datatype of a handle.
+    /// Returns the datatype of a handle, without a lookup if it is the stored handle.
     #[inline]
     fn named(&self, handle: MPI_Datatype) -> Result<Datatype, Failure> {
         match handle == self.handle {
@@ -169,13 +169,13 @@ unsafe fn recv_buf(
     Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
 }
 
-/// A buffer argument with one block per rank, whose count argument is that of one block.
+/// A buffer argument with one block per rank, whose count argument is the count of one block.
 pub trait Blocks: Sized {
-    /// Returns the buffer of `number` consecutive blocks, each of this buffer's count.
+    /// Returns the buffer of `number` consecutive blocks with this buffer's count of elements each.
     /// Returns `None` if the number of elements overflows.
     ///
     /// # Safety
-    /// The buffer of the program holds `number` blocks.
+    /// The program's buffer has `number` blocks.
     unsafe fn blocks(self, number: u32) -> Option<Self>;
 }
 
@@ -234,7 +234,7 @@ impl<'a> SendMem<'a> {
         self.datatype
     }
 
-    /// Returns true if the buffer has an address that the host can read.
+    /// Returns true if the buffer is not null and is not in device memory.
     #[inline(always)]
     pub fn is_on_host(self) -> bool {
         !self.at.is_null() && !self.is_on_device()
@@ -260,7 +260,7 @@ impl<'a> SendMem<'a> {
         Some(unsafe { std::slice::from_raw_parts(self.at.cast(), len) })
     }
 
-    /// Returns the send buffer.
+    /// Checks the argument and returns it as a send buffer of the engine.
     #[inline(always)]
     pub fn buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
@@ -268,7 +268,8 @@ impl<'a> SendMem<'a> {
     }
 
     /// Returns the send buffer of a point-to-point message.
-    /// Only the engine's message protocols read this buffer.
+    /// Only the engine's message protocols read this buffer,
+    /// so they may copy a long message from device memory part by part.
     #[inline(always)]
     pub fn message_buffer(self) -> Result<SendBuf, Failure> {
         // SAFETY: the elements are valid for reading until completion by the contract of `new`.
@@ -312,7 +313,7 @@ pub struct RecvMem<'a> {
 impl<'a> RecvMem<'a> {
     /// # Safety
     /// `at` is a constant, or `count` elements of the datatype at `at` are writable.
-    /// The program does not use them until the operation of the call completes.
+    /// The program does not use these elements until the operation of the call completes.
     /// A buffer that the function ignores may have any value.
     #[inline(always)]
     pub unsafe fn new(at: *mut c_void, count: impl IntoI64, datatype: MPI_Datatype) -> Self {
@@ -339,7 +340,7 @@ impl<'a> RecvMem<'a> {
         self.datatype
     }
 
-    /// Returns true if the buffer has an address that the host can write.
+    /// Returns true if the buffer is not null and is not in device memory.
     #[inline(always)]
     pub fn is_on_host(self) -> bool {
         self.sent().is_on_host()
@@ -376,7 +377,7 @@ impl<'a> RecvMem<'a> {
         Some(unsafe { RecvBytes::new(self.at.cast(), len) })
     }
 
-    /// Returns the receive buffer.
+    /// Checks the argument and returns it as a receive buffer of the engine.
     #[inline(always)]
     pub fn buffer(self) -> Result<RecvBuf, Failure> {
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.

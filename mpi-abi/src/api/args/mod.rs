@@ -1,7 +1,7 @@
 //! Argument types of the MPI functions, made by the generated wrappers from the C pointers.
 //!
-//! The constructors are `unsafe`. Each states what the standard requires of the caller.
-//! All other methods are safe: they check for null, and their failures name the argument.
+//! The constructors are `unsafe`. Each states what the standard requires of the C caller.
+//! All other methods are safe: they check for null pointers, and their errors name the argument.
 //! So the functions of the interface are safe functions over these types.
 //! The functions need `unsafe` for lengths that depend on an object, such as a communicator's size.
 //! Calls of the program's callbacks also need `unsafe`.

@@ -59,7 +59,7 @@ impl<'a, T> Out<'a, T> {
         Out(to, PhantomData)
     }
 
-    /// Returns the address. The address of an argument that is present is not null.
+    /// Returns the address, which is null if the caller passed no argument.
     #[inline(always)]
     pub fn address(self) -> *mut T {
         self.0

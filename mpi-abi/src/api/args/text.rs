@@ -122,7 +122,7 @@ impl TextOut<'_> {
         let kept = bytes.len().min(self.size.saturating_sub(1));
         if self.size > 0 {
             // SAFETY: `to` is valid for `size` bytes by the contract of `new`, and `kept < size`.
-            // The source is an object of this library, so the two do not overlap.
+            // The source is a string of this library, so source and buffer do not overlap.
             unsafe {
                 std::ptr::copy_nonoverlapping(bytes.as_ptr().cast(), self.to, kept);
                 self.to.add(kept).write(0);

@@ -30,14 +30,15 @@ impl Untyped<'_> {
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
-    /// Stores consecutive 64-bit values. The caller's buffer has the count that was reported to it.
+    /// Stores consecutive 64-bit values. The caller's buffer has
+    /// as many elements as the tool interface has reported.
     /// Returns false for a null pointer.
     pub fn put_words(self, values: impl Iterator<Item = u64>) -> bool {
         if self.0.is_null() {
             return false;
         }
         for (index, value) in values.enumerate() {
-            // SAFETY: `at` is not null, so it has these values by the contract of `new`.
+            // SAFETY: the pointer is not null, so it has room for these values by `new`'s contract.
             unsafe { self.0.cast::<u64>().add(index).write_unaligned(value) };
         }
         true
@@ -48,19 +49,19 @@ impl Untyped<'_> {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: the pointer is not null, so a buffer for an int by the contract of `new`.
+        // SAFETY: the pointer is not null, so it refers to an int by the contract of `new`.
         unsafe { self.0.cast::<c_int>().write_unaligned(value) };
         true
     }
 
-    /// Stores bytes; their number is the count that the interface has reported.
+    /// Stores bytes. The tool interface has reported their number to the caller.
     /// Returns false for a null pointer.
     pub fn put_bytes(self, bytes: &[u8]) -> bool {
         if self.0.is_null() {
             return false;
         }
-        // SAFETY: the pointer is not null, so a buffer for these bytes by the contract of `new`.
-        // The source is an object of this library.
+        // SAFETY: the pointer is not null, so it has room for these bytes by `new`'s contract.
+        // The source is a slice of this library, so source and buffer do not overlap.
         unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast(), bytes.len()) };
         true
     }

@@ -25,7 +25,7 @@ pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     }
 }
 
-/// Returns the failure for aliased buffers in a call without an in-place form.
+/// Returns the failure for aliased buffers in a call that does not allow `MPI_IN_PLACE`.
 #[cold]
 pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     let text = format!(
@@ -34,7 +34,7 @@ pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     Failure::new(MPI_ERR_BUFFER, text)
 }
 
-/// The kind of overlap.
+/// The way in which the two buffers overlap.
 enum Shared {
     /// The two buffers begin at the same address.
     Whole,
@@ -42,7 +42,7 @@ enum Shared {
     OwnOfRecv,
     /// The receive buffer is this rank's block of the send buffer.
     OwnOfSend,
-    /// A send block is a receive block of a neighbourhood collective.
+    /// In a neighbourhood collective, a send block is also a receive block.
     Neighbours,
 }
 
@@ -68,7 +68,7 @@ fn refused(comm: &Comm, shared: Shared) -> Failure {
 #[inline(always)]
 fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
     let (found, shared) = match call {
-        // Includes MPI_Exscan on rank 0, although its receive buffer is not significant there.
+        // Includes MPI_Exscan on rank 0, where the standard ignores the receive buffer.
         Call::Allreduce {
             send: Some(send),
             recv,
@@ -216,7 +216,7 @@ fn shared(comm: &Comm, call: &Call) -> Option<Shared> {
 }
 
 /// Returns the index of this rank's own block.
-/// On an intercommunicator no block is a rank's own, and the check uses block 0.
+/// On an intercommunicator no block belongs to the calling rank, and the check uses block 0.
 fn own_index(comm: &Comm) -> usize {
     match comm.is_inter() {
         true => 0,
@@ -235,10 +235,10 @@ fn overlap(send: &SendBuf, recv: &RecvBuf) -> bool {
     begin_at(send, send.ptr(), recv, recv.ptr())
 }
 
-/// Returns true if both blocks begin at one address, are not empty and have one datatype.
+/// Returns true if both blocks begin at one address, are not empty and have the same datatype.
 #[inline]
 fn begin_at(send: &SendBuf, send_at: *const u8, recv: &RecvBuf, recv_at: *mut u8) -> bool {
-    // Data at MPI_BOTTOM (null) have absolute displacements, so their address is unknown here.
+    // Data at MPI_BOTTOM (null) have absolute displacements: the datatype holds their addresses.
     send_at == recv_at.cast_const()
         && !send_at.is_null()
         && send.bytes() > 0

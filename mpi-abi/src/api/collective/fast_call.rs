@@ -3,8 +3,8 @@
 //! A function `fast_X` has the arguments of `MPI_X`, and runs before a plan is built.
 //! A fast function returns `None`, without side effects, unless the call is simple and valid.
 //! A simple call has a predefined datatype without holes, a predefined operator and an
-//! intracommunicator. `MPI_IN_PLACE` and buffers that begin at one address are not simple.
-//! A component must accept the operation as a fast call.
+//! intracommunicator. `MPI_IN_PLACE` and buffers with equal addresses are not simple.
+//! The collective component must also accept the operation as a fast call.
 //! For all other arguments, `plan_X` runs the call and reports the errors.
 #![allow(unsafe_code)]
 
@@ -179,7 +179,7 @@ pub fn fast_Reduce(
     carry_out(&comm, &brief)
 }
 
-/// Runs a collective in which each rank has an operand and a result buffer of the same length.
+/// Runs a collective in which each rank has an operand and a result of the same length.
 #[inline(always)]
 fn combine<'a>(
     (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'a>),
@@ -243,14 +243,14 @@ pub fn fast_Reduce_scatter_block(
     carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
-/// Extends a buffer whose count is that of one block to the blocks of all ranks.
+/// Extends a buffer whose count argument is the count of one block to the blocks of all ranks.
 #[inline(always)]
 fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M> {
     // SAFETY: the buffer has one block per rank (sections 6.5 to 6.8 and 6.10 of the standard).
     unsafe { one.blocks(comm.comm.size()) }
 }
 
-/// Returns `Some` if `all` bytes are one block of `one` bytes per rank.
+/// Returns `Some` if `all` bytes are exactly one block of `one` bytes for each rank.
 #[inline(always)]
 fn holds_blocks(comm: &CommObject, all: usize, one: usize) -> Option<()> {
     (all == one * comm.comm.size() as usize).then_some(())

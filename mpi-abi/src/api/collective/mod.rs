@@ -1,12 +1,12 @@
 //! Collective communication (chapter 6).
 //!
-//! A collective operation is a value of the engine, a [`Call`].
-//! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ in the execution of this value.
+//! A collective operation is represented by a value of the engine, a [`Call`].
+//! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ only in how they execute this value.
 //! Each of these functions also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
-//! The build script generates all six functions from it, with `perform`, `begin` and `prepare`.
+//! From it and `perform`, `begin` or `prepare`, the build script generates the six functions.
 //!
-//! If a function `fast_Bcast` exists, the blocking forms try it first (see [`fast_call`]).
+//! If a function `fast_Bcast` exists, the blocking functions try it first (see [`fast_call`]).
 //!
 //! Arguments that are significant only at the root are ignored on the other ranks.
 #![allow(unsafe_code)]
@@ -42,7 +42,7 @@ pub struct Plan {
 type Planned = Result<Plan, Failure>;
 
 impl Plan {
-    /// Builds a plan. The checks here need all arguments together.
+    /// Builds a plan, after the checks that need all arguments of the call together.
     #[inline(always)]
     fn of(comm: Rc<CommObject>, call: Call) -> Planned {
         alias_check::check(&comm.comm, &call)?;
@@ -73,12 +73,13 @@ pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
 
 /// Creates a persistent collective.
 ///
-/// Members create persistent operations in one order, but may start them in another (section 6.13).
+/// All members create persistent operations in the same order,
+/// but may start them in different orders (section 6.13).
 /// So each operation has its own communicator with its own sequence numbers.
-/// The parent is used if it has the hint [`STRICT_ORDER`] or only one member.
-/// The creation of a communicator may wait for the other members, which the standard allows here.
+/// The parent communicator itself is used if it has the hint [`STRICT_ORDER`] or only one member.
+/// Creating a communicator may wait for other members, which the standard allows in this call.
 pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> Outcome {
-    // The known info keys have no effect here, but an invalid info handle is an error.
+    // The known info keys have no effect on a collective, but an invalid info handle is an error.
     info::hints(info)?;
     let parent = &plan.comm;
     let promised = parent.attached.hints.borrow().get(STRICT_ORDER) == Some("true");
@@ -98,7 +99,7 @@ pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> 
 }
 
 impl CommObject {
-    /// Returns true if this process is the root, whose arguments describe the data of all members.
+    /// Returns true on the root. Only the root's arguments describe the data of all members.
     fn is_root(&self, root: u32) -> bool {
         match self.comm.is_inter() {
             false => self.comm.rank() == root,
@@ -110,18 +111,19 @@ impl CommObject {
         self.comm.size() as usize
     }
 
-    /// Returns the number of blocks in a buffer with one block per rank of the addressed group.
+    /// Returns the number of blocks in a buffer with one block per rank: the size of the group
+    /// (of the remote group on an intercommunicator).
     fn blocks(&self) -> usize {
         self.comm.peers().size() as usize
     }
 
-    /// Returns the send blocks, one per rank of the addressed group.
+    /// Returns the send blocks, one per rank (on an intercommunicator: of the remote group).
     fn sent_blocks(&self, blocks: SendBlocks) -> Result<Rc<[SendBuf]>, Failure> {
         // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
     }
 
-    /// Returns the receive blocks, one per rank of the addressed group.
+    /// Returns the receive blocks, one per rank (on an intercommunicator: of the remote group).
     fn received_blocks(&self, blocks: RecvBlocks) -> Result<Rc<[RecvBuf]>, Failure> {
         // SAFETY: each array has one block per rank of the addressed group (6.5 to 6.8).
         unsafe { blocks.read(self.blocks()) }
@@ -155,7 +157,7 @@ impl CommObject {
             })
     }
 
-    /// Returns an error on an intercommunicator, where some operations are not defined.
+    /// Returns an error on an intercommunicator, for operations that only intracommunicators have.
     fn only_intra(&self) -> Outcome {
         match self.comm.is_inter() {
             false => Ok(()),

@@ -34,7 +34,7 @@ fn neighbourhood(comm: MPI_Comm) -> Result<(Rc<CommObject>, Rc<Neighbours>), Fai
 }
 
 /// Returns the upper limit for the count of a block.
-/// The limit is 0 for a process without neighbours, which needs no buffer; else there is none.
+/// The limit is 0 for a process without neighbours, which needs no buffer; otherwise unlimited.
 /// A negative count is an error in both cases.
 fn limit(neighbours: usize) -> i64 {
     match neighbours {

@@ -31,7 +31,7 @@ fn reduction(
 }
 
 /// The predefined operator and datatype that were checked last, packed in one word.
-/// Most programs reduce one datatype with one operator.
+/// Most programs reduce one datatype with one operator, so a repeated check is skipped.
 static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 
 /// Returns the operator and the datatype. An operator not defined for the datatype is an error.

@@ -4,7 +4,7 @@
 //! Each rank of a pair knows one of the two lengths, and `coll_base_check` compares them.
 //! A rank knows both lengths of the block that it sends to itself.
 //! So a rank detects here, before any communication, that this block exceeds its receive buffer.
-//! The fast calls need no check, since their two blocks have equal lengths.
+//! In a fast call both lengths are equal, so the fast path needs no check.
 
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
@@ -35,7 +35,7 @@ fn too_long(comm: &Comm, sent: i64, space: i64) -> Outcome {
     Err(Failure::new(MPI_ERR_TRUNCATE, text))
 }
 
-/// Returns the bytes that this rank sends to itself, and the bytes that it can receive.
+/// Returns the number of bytes that this rank sends to itself, and the number that it can receive.
 #[inline(always)]
 fn amounts(comm: &Comm, call: &Call) -> Option<(i64, i64)> {
     let me = comm.rank() as usize;

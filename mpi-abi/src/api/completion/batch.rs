@@ -1,6 +1,6 @@
 //! A caller's array of requests, as in `MPI_Waitall`, `MPI_Waitany` and `MPI_Testsome`.
 //!
-//! Statuses and error codes are stored as section 3.2.5 requires, whichever request fails.
+//! Statuses and error codes are stored as section 3.2.5 requires, also if some requests fail.
 //! If the requests complete in order, the batch is traversed once, with one lookup of the engine.
 
 use super::{Statuses, set_empty, set_status, take};
@@ -41,7 +41,7 @@ pub(super) struct Survey {
 pub(in crate::api) enum SomeOutcome {
     /// No request is active.
     Inactive,
-    /// Report all requests that are complete now; there may be none.
+    /// Report all requests that are complete now, possibly none.
     Complete,
     /// Report the requests at these indices, which a replay has determined.
     These(Vec<usize>),
@@ -72,7 +72,8 @@ impl<'a> Batch<'a> {
         Ok(survey)
     }
 
-    /// Returns a survey. Unless `enough` accepts it, polls the engine and surveys again.
+    /// Counts the active requests by state. Unless `enough` returns true for the counts,
+    /// polls the engine once and counts again.
     pub(super) fn survey_with_retry(&self, enough: fn(&Survey) -> bool) -> Result<Survey, Failure> {
         let survey = self.survey()?;
         if enough(&survey) {
@@ -127,8 +128,8 @@ impl<'a> Batch<'a> {
             .position(|h| matches!(look(*h), Ok(RequestState::Complete)))
     }
 
-    /// Finishes successful requests of the most frequent kinds, in order from index `from`.
-    /// Stops at the first request of another kind, and returns the number of finished requests.
+    /// Finishes consecutive requests of the kinds of [`finish_simple_ones`], from index `from` on.
+    /// Stops at the first other request, and returns the number of finished requests.
     fn take_simple_ones(&mut self, from: usize) -> usize {
         let (statuses, failed) = (self.statuses.rest(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];
@@ -214,7 +215,7 @@ impl<'a> Batch<'a> {
         self.report()
     }
 
-    /// Finishes the request at index `i`. `taken` requests of this call were finished before.
+    /// Finishes the request at index `i`. This call has finished `taken` requests before.
     fn take_next(&mut self, i: usize, taken: usize, indices: InOutArray<c_int>) -> Outcome {
         indices.set(taken, i as c_int, "array_of_indices")?;
         self.take(i, taken)

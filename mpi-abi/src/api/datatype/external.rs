@@ -7,7 +7,7 @@ use crate::error::{Failure, Outcome};
 use crate::state;
 use mpi_core::datatype;
 
-/// Checks that the data representation is `external32`, the only one defined here.
+/// Checks that the data representation is `external32`, the only one that the standard defines.
 fn check(datarep: Text) -> Outcome {
     let Some(name) = datarep.get() else {
         return Err(Failure::new(MPI_ERR_ARG, "datarep is a null pointer"));

@@ -7,7 +7,7 @@ use crate::registry::datatype::kind_handle;
 use mpi_core::datatype::{self, Datatype, TypeError};
 use std::ffi::c_int;
 
-/// Returns the handle of the datatype of a Fortran kind.
+/// Stores the handle of the datatype of a Fortran kind.
 fn kind(made: Result<Datatype, TypeError>, newtype: Out<MPI_Datatype>) -> Outcome {
     newtype.set(kind_handle(&made?)?, "newtype")
 }

@@ -24,8 +24,8 @@ fn failed(why: impl std::fmt::Display) -> Failure {
     Failure::new(MPI_ERR_ARG, format!("the socket of MPI_Comm_join: {why}"))
 }
 
-/// Writes this process's record to the socket and reads the peer's record.
-/// The engine progresses meanwhile, since the peer may wait for a message of this process.
+/// Writes this process's record (its port name) to the socket, and reads the peer's record.
+/// The engine progresses during the exchange, because the peer may wait for its messages.
 async fn exchange(
     engine: &Engine,
     socket: BorrowedFd<'_>,

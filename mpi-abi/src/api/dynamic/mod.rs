@@ -38,12 +38,12 @@ fn port_of(port: Text) -> Result<PortName, Failure> {
         .map_err(|error| Failure::new(MPI_ERR_PORT, format!("port_name is `{text}`: {error}")))
 }
 
-/// Converts a failure of the root into the error that it sends to its group.
+/// Converts the root's error into the error that the root sends to the members of its group.
 fn or_leader_error<T>(of_root: Result<T, Failure>) -> Result<T, LeaderError> {
     of_root.map_err(|failure| leader_error(&failure))
 }
 
-/// Returns the timeout of a connection, the info key `timeout` in seconds.
+/// Returns the timeout of a connection in seconds, from the info key `timeout`.
 /// The default is unlimited.
 fn patience(hints: &Hints) -> Result<Option<Duration>, Failure> {
     let Some(text) = hints.get("timeout") else {

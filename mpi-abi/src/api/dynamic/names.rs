@@ -1,6 +1,6 @@
 //! Service names of ports, published for lookup (section 11.9.4).
 //!
-//! The launcher stores the names for all jobs of one mpirun, until mpirun ends.
+//! The launcher stores the published names until mpirun ends; all jobs of that mpirun see them.
 //! Without a launcher, the names are shared by one user's processes on one host ([`MachineNames`]).
 
 use crate::abi::*;

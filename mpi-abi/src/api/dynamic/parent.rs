@@ -13,9 +13,9 @@ use mpi_core::Engine;
 use mpi_core::comm::LeaderError;
 use mpi_core::dynamic::PortName;
 
-/// The launcher's key for the port name of the parent.
+/// The key under which the launcher stores the port name of the parent.
 pub(super) const PORT_KEY: &str = "PORTCULLIS_parent_port";
-/// The launcher's key for the initial error handler that the parent passes.
+/// The key under which the launcher stores the initial error handler that the parent passes.
 pub(crate) const HANDLER_KEY: &str = "PORTCULLIS_initial_errhandler";
 
 pub fn MPI_Comm_get_parent(parent: Out<MPI_Comm>) -> Outcome {

@@ -2,9 +2,9 @@
 //!
 //! The launcher starts the job, which then connects to a port of the root.
 //!
-//! All processes of a job start, or none does.
+//! Either all processes of a job start, or none of them.
 //! The root broadcasts the error code of each process before its group waits for the new job.
-//! So all members report a failure with one message, and `array_of_errcodes` is correct on each.
+//! So all members report a failure with the same text, and `array_of_errcodes` is correct on each.
 //!
 //! A job whose processes cannot execute the program, or exit without `MPI_Init`, never connects.
 //! The launcher then ends the remaining processes and reports the failure ([`Rte::failed_spawns`]).
@@ -45,7 +45,7 @@ fn argument(why: String) -> Failure {
     Failure::new(MPI_ERR_ARG, why)
 }
 
-/// Returns the largest number of processes that the info key `soft` allows, at most `maxprocs`.
+/// Returns the largest number of processes that the info key `soft` allows, up to `maxprocs`.
 /// `soft` is a list of `a`, `a:b` and `a:b:c` (section 11.8.4).
 fn most_allowed(soft: &str, maxprocs: u32) -> Option<u32> {
     let mut most = None;
@@ -215,7 +215,7 @@ pub(crate) fn poll_spawn_failures(engine: &Engine, launcher: &dyn Rte) {
     }
 }
 
-/// The steps of a spawn that all members of the group execute.
+/// The part of a spawn that all members of the group execute.
 fn spawn(
     object: &Rc<CommObject>,
     root: u32,
@@ -241,9 +241,9 @@ fn spawn(
                     .await;
                 (codes, met)
             }
-            // Other members may have received the root's codes, and wait in `accept`.
-            // In a fault-tolerant job this member takes part in their agreement,
-            // so all members fail with one error.
+            // Other members may have received the root's error codes, and wait in `accept`.
+            // In a fault-tolerant job this member takes part in the agreement of these members,
+            // so all members fail with the same error.
             Err(error) => (Vec::new(), comm.ports().not_accepted(root, error).await),
         }
     });

@@ -1,12 +1,12 @@
 //! The MPI-IO hint file: values for hints, and warnings about lines that have no effect.
 //!
 //! Rank 0 of the members reads the file, since its values apply to all members.
-//! Rank 0 prints one warning for each misspelled line, for any number of opened files.
+//! Rank 0 prints one warning per misspelled line, however many files are opened.
 //! If each rank opens its own files, only rank 0 of the job warns.
 //!
 //! The standard requires that unknown hints of an info object are ignored silently.
-//! A hint file is written for this purpose, so a misspelled hint is probably a mistake of the user.
-//! Names that have an effect in other libraries cause no warning, since files may be shared.
+//! A hint file contains only hints, so a misspelled name in it is probably a mistake of the user.
+//! Names that only other libraries use cause no warning: libraries may share a hint file.
 
 use mpi_base::{environment, text};
 use mpi_core::comm::Comm;
@@ -18,13 +18,13 @@ use strsim::normalized_damerau_levenshtein;
 use crate::error::Failure;
 use crate::state;
 
-/// The environment variable that names ROMIO's hint file.
+/// The name of the environment variable that holds the path of ROMIO's hint file.
 const ROMIOS: &str = "ROMIO_HINTS";
 
 /// Minimum similarity (0 to 1) for a name to be suggested.
 const NEAR: f64 = 0.8;
 
-/// Reserved names, and names of ROMIO, that have no effect here.
+/// Hint names of the MPI standard and of ROMIO that have no effect in this library.
 const ELSEWHERE: [&str; 32] = [
     "cb_block_size",
     "cb_config_list",
@@ -60,7 +60,7 @@ const ELSEWHERE: [&str; 32] = [
     "striping_unit",
 ];
 
-/// The warnings printed so far.
+/// The warnings that were printed before, so that none is printed twice.
 static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Returns the values of the hint file on rank 0 of a file's members. Other ranks get the defaults.

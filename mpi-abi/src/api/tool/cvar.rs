@@ -66,7 +66,7 @@ pub fn MPI_T_cvar_handle_free(handle: InOut<MPI_T_cvar_handle>) -> Outcome {
 
 pub fn MPI_T_cvar_read(handle: MPI_T_cvar_handle, buf: Untyped) -> Outcome {
     known()?;
-    // The value has the number of characters that MPI_T_cvar_handle_alloc has returned.
+    // The value has the length that MPI_T_cvar_handle_alloc has reported to the tool.
     let value = [variable(handle)?.value.as_bytes(), b"\0"].concat();
     match buf.put_bytes(&value) {
         true => Ok(()),

@@ -10,7 +10,7 @@ use crate::tool::{at, known};
 use mpi_base::clock::now_ns;
 use std::ffi::{c_int, c_void};
 
-/// Returns the event at an index.
+/// Returns the event type at an index.
 fn event_at(index: c_int) -> Result<&'static Event, Failure> {
     known()?;
     at(EVENTS, index, "events")

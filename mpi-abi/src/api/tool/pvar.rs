@@ -48,7 +48,7 @@ pub fn MPI_T_pvar_get_info(
 
 pub fn MPI_T_pvar_get_index(name: Text, var_class: c_int, pvar_index: Out<c_int>) -> Outcome {
     known()?;
-    // A name with a different class is unknown.
+    // The search is for name and class: a variable of another class does not match.
     let names = PVARS
         .iter()
         .map(|variable| match variable.class == var_class {

@@ -29,7 +29,7 @@ fn read(ndims: c_int, dims: InArray<c_int>, periods: InArray<c_int>) -> Result<C
     Ok(Cart::new(&dims, periods.iter().map(|p| *p != 0).collect())?)
 }
 
-/// Stores the values, at most the length of the array.
+/// Stores the values in the array, and drops those beyond its length.
 fn fill(
     to: InOutArray<c_int>,
     values: impl ExactSizeIterator<Item = c_int>,

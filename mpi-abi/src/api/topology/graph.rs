@@ -28,7 +28,7 @@ fn read(nnodes: c_int, index: InArray<c_int>, edges: Uncounted<c_int>) -> Result
     Ok(Graph::new(&index, &edges)?)
 }
 
-/// Stores the values, at most the length of the array.
+/// Stores the values in the array, and drops those beyond its length.
 fn fill(to: InOutArray<c_int>, values: &[u32], name: &str) -> Outcome {
     let to = to.up_to(values.len()).get(name)?;
     to.iter_mut()

@@ -67,7 +67,7 @@ fn new_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Result<Opt
 }
 
 /// Returns this process's rank with reordering, in a local call.
-/// Keeps the order if reordering requires communication with other nodes.
+/// Keeps the present order if reordering would require communication with other nodes.
 fn local_rank(comm: &CommObject, wires: &Wires, grid: Option<&Cart>) -> Option<u32> {
     match comm.comm.hardware().places_here() {
         Some(places) => reordered_rank(comm, wires, grid, &places),
@@ -93,7 +93,7 @@ fn rank_or_undefined(placed_rank: Option<u32>) -> c_int {
     placed_rank.map_or(MPI_UNDEFINED, |placed_rank| placed_rank as c_int)
 }
 
-/// Creates a communicator with a topology, in the order of `placed_rank`.
+/// Creates a communicator with a topology. The processes are ordered by `placed_rank`.
 /// Processes without a rank in the topology get `MPI_COMM_NULL`.
 fn arranged(
     parent: &Rc<CommObject>,

@@ -62,7 +62,7 @@ pub fn MPI_Accumulate_c(
     accumulate(&origin_addr, part, op, win)
 }
 
-/// Accumulates elements of one basic type on the fast path, if that is possible.
+/// Accumulates several elements of one basic type, if the fast path accepts them.
 #[inline(never)]
 fn accumulated_row(
     origin: &SendMem,

@@ -86,7 +86,7 @@ pub fn reap_orphans() {
         .retain(|orphan| {
             let ended = orphan.req.is_complete();
             if ended {
-                // File errors are only returned, and end no job.
+                // An error of a file access is only returned to callers, and never ends the job.
                 let of_file = file_of(&orphan.req).is_some();
                 let finished = requests.finish(&orphan.req);
                 let bytes = finished.as_ref().map_or(0, |status| status.bytes);

@@ -86,7 +86,8 @@ pub(super) fn file_of(req: &Req) -> Option<Rc<FileObject>> {
     req.held().and_then(|held| held.downcast().ok())
 }
 
-/// Returns the index of a direct handle in the engine's table, and the name of the request there.
+/// Splits a direct handle into the index in the engine's table and the name of the request.
+/// Returns `None` for other handles.
 #[inline]
 pub(super) fn direct(handle: MPI_Request) -> Option<(u32, u32)> {
     /// The bits that are equal in all direct handles.

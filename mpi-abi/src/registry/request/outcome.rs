@@ -143,7 +143,7 @@ pub fn finish(handle: MPI_Request) -> Result<Finished, Failure> {
     })
 }
 
-/// Takes the outcome of a successful operation of a frequent kind.
+/// Takes the outcome of a successful operation with a direct handle or with the handle [`DONE`].
 /// Returns `None` for all other operations, which [`finish`] handles.
 #[inline(never)]
 pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
@@ -155,7 +155,7 @@ pub fn finish_simple(mut handle: MPI_Request) -> Option<Status> {
 }
 
 /// Takes the outcomes of consecutive operations, as [`finish_simple`] does.
-/// Stops at the first operation of another kind. The handles of the taken operations become null.
+/// Stops at the first other operation. The handles of the taken operations become null.
 ///
 /// Returns the number of taken operations. `store` receives the index and status of each.
 #[inline(always)]

@@ -9,7 +9,8 @@
 //! The registration's handler for dropped events receives their number.
 //!
 //! All events have one source, which is ordered: each registration gets its events in time order.
-//! Messages are reported by the engine's observer, which exists after the first such registration.
+//! Messages are reported by an observer of the engine,
+//! which exists after the first registration of a callback.
 //! Until then messages have no overhead.
 //! Only messages of the program raise events, not those within collective operations.
 

@@ -30,7 +30,7 @@ pub(super) struct Queue {
     pub(super) registrations: BTreeMap<usize, Registration>,
     waiting: VecDeque<(usize, Instance)>,
     /// The registration whose callback runs,
-    /// and its free callback if the registration was freed meanwhile.
+    /// and its free callback if the registration was freed during the callback.
     running: Option<usize>,
     freed: Option<FreeCallback>,
 }
@@ -83,7 +83,7 @@ impl Queue {
         found.ok_or_else(|| no_registration(handle))
     }
 
-    /// Removes a registration and its queued events. Returns the callback to run at once.
+    /// Removes a registration and its queued events. Returns the callback to run immediately.
     /// Returns `None` while a callback of the registration runs in some thread.
     pub(super) fn remove(
         &mut self,
@@ -143,7 +143,7 @@ impl Queue {
     }
 
     /// Ends the callback that [`Queue::take`] has started.
-    /// Returns the free callback if the registration was freed meanwhile.
+    /// Returns the free callback if the registration was freed while the callback ran.
     pub(super) fn has_run(&mut self) -> Option<FreeCallback> {
         self.running = None;
         self.freed.take()

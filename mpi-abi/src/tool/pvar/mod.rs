@@ -1,6 +1,7 @@
 //! Performance variables (section 15.3.7): engine counters, tool sessions and handles.
 //!
-//! One table, [`PVARS`], serves the interface, `mpi-info --pvars` and the documents.
+//! One table, [`PVARS`], is the source of the interface,
+//! of `mpi-info --pvars` and of the documents.
 //! Most variables are always maintained: they count rare occurrences or are computed on a read.
 //! All other variables count messages after the first `MPI_T_pvar_start` of such a variable.
 //! Until then messages have no overhead.
@@ -49,7 +50,7 @@ enum Read {
     State(fn() -> c_int, &'static Enumeration),
     /// A value of the process that is counted while an observer exists.
     Observed(fn(&Engine) -> u64),
-    /// The sum over all messages sent by this process, counted while the handle is started.
+    /// A sum over all messages sent by this process, counted while the handle is started.
     Total(Kind, fn(Amount) -> u64),
     /// A value of a communicator.
     Comm(fn(&Comm) -> u64),

@@ -261,7 +261,7 @@ pub static PVARS: &[Pvar] = &[
         category: "mpi",
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Request handles that the program holds",
-        // The handles of single operations are in the engine's own table.
+        // Requests of a single engine operation have their handles in the engine's own table.
         read: Read::Process(|| {
             let direct = of_engine(|engine| engine.pml().requests().all_named().len() as u64);
             direct + handles!(requests)()

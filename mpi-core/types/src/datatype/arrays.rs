@@ -1,7 +1,8 @@
-//! Subarray and distributed array types, built from the simpler constructors (MPI 5.0, sections 5.1.3 and 5.1.4).
+//! Subarray and distributed array types, built by simpler constructors (MPI 5.0, 5.1.3 and 5.1.4).
 //!
-//! Both constructors build one dimension after another, from the fastest on. Then they shift the result to its offset in the array
-//! and set the extent to that of the array, so that successive elements are successive arrays.
+//! Both constructors add one dimension after another, beginning with the one contiguous in memory.
+//! Then they shift the result to its offset in the array.
+//! The extent is set to that of the array, so that consecutive elements are consecutive arrays.
 
 use super::Datatype;
 use super::construct::{Made, same_length};
@@ -17,7 +18,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Iterates over the dimensions, the fastest first.
+    /// Iterates over the dimensions, beginning with the one that is contiguous in memory.
     fn dimensions(self, n: usize) -> Box<dyn Iterator<Item = usize>> {
         match self {
             Order::C => Box::new((0..n).rev()),
@@ -26,7 +27,8 @@ impl Order {
     }
 }
 
-/// The distribution of one dimension of a distributed array; an argument `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
+/// The distribution of one dimension of a distributed array.
+/// An argument `None` is `MPI_DISTRIBUTE_DFLT_DARG`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Distribution {
     /// The dimension is not distributed; the argument is kept only for `MPI_Type_get_contents`.
@@ -74,7 +76,7 @@ pub fn subarray(
     Datatype::derive_array(made, old, lowered)
 }
 
-/// `MPI_Type_create_darray`; `grid` is `psizes` of the standard.
+/// `MPI_Type_create_darray`. The parameter `grid` is `psizes` in the standard.
 pub fn darray(
     processes: i64,
     rank: i64,
@@ -169,8 +171,8 @@ impl Share {
         }
     }
 
-    /// Builds the owned part of a dimension.
-    /// Its elements have the type `part` and are `stride` bytes apart.
+    /// Builds the type of the elements of a dimension that the process owns.
+    /// An element has the type `part`, and consecutive elements are `stride` bytes apart.
     fn along(&self, stride: i64, part: &Datatype) -> Result<Datatype, TypeError> {
         let full = self.len / self.block;
         let rest = self.len % self.block;
@@ -186,7 +188,7 @@ impl Share {
     }
 }
 
-/// Returns the type of a part of an array: `part` at its offset,
+/// Returns the type of a part of an array: `part`, shifted by `offset` bytes,
 /// with the extent of the whole array.
 fn in_place(part: &Datatype, offset: i64, extent: i64) -> Result<Datatype, TypeError> {
     Datatype::resized(0, extent, &Datatype::hindexed_block(1, &[offset], part)?)

@@ -1,11 +1,14 @@
 //! Lower bound, upper bound and extent (MPI 5.0, section 5.1.6).
 //!
-//! If a type or one of its components is resized, only the markers define the bounds;
-//! otherwise the extent is padded to the strictest alignment of the basic types.
+//! If a type or one of its components is resized, only the markers (`lb_marker`
+//! and `ub_marker` of the standard) define the bounds.
+//! Otherwise the extent is padded to the strictest alignment of the basic types.
 //!
-//! The padding of a component belongs to the component, as in MPICH and Open MPI: the type ends after the padding of its last component.
-//! If displacements are multiples of the alignment, an extent computed from the type map has the same value. Otherwise that extent is smaller than the
-//! components: it is too small for a program that rebuilds the type from its components (NumPy's structures).
+//! The padding of a component belongs to the component, as in MPICH and Open MPI:
+//! the type ends after the padding of its last component.
+//! If all displacements are multiples of the alignment, an extent computed from the type map alone
+//! has the same value. Otherwise it would be smaller than the components, too small for a program
+//! that rebuilds the type from its components (NumPy's structures).
 
 use std::ops::Range;
 
@@ -15,13 +18,13 @@ use super::{Datatype, Repr};
 /// The bounds of a type.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bounds {
-    /// The span of the data.
+    /// The range of byte offsets of the data, without padding.
     pub data: Option<Range<i64>>,
-    /// The span of the components with their padding, from the start of the data.
+    /// The range of byte offsets of the components with their padding.
     parts: Option<Range<i64>>,
-    /// The markers set by resizing, here or in a component.
+    /// The bounds set by resizing this type or a component.
     marks: Option<Range<i64>>,
-    /// The strictest alignment among the basic types.
+    /// The strictest alignment among the basic types, in bytes.
     align: i64,
 }
 
@@ -33,12 +36,12 @@ impl Bounds {
             .map_or(0, |r| r.start)
     }
 
-    /// Sets the markers, which replace those of the components.
+    /// Sets the bounds that resizing defines. They replace those of the components.
     pub fn mark(&mut self, marks: Range<i64>) {
         self.marks = Some(marks);
     }
 
-    /// Returns the extent, padded to the alignment unless markers set it.
+    /// Returns the extent: from the markers if there are any, else padded to the alignment.
     pub fn extent(&self) -> Option<i64> {
         match &self.marks {
             Some(marks) => marks.end.checked_sub(marks.start),
@@ -54,7 +57,7 @@ impl Bounds {
         len.checked_add((align - len % align) % align)
     }
 
-    /// Returns the span of this type with its padding, as a component of another type.
+    /// Returns the range of byte offsets that this type occupies with its padding as a component.
     fn padded(&self) -> Option<Option<Range<i64>>> {
         let len = self.padded_len()?;
         match &self.parts {

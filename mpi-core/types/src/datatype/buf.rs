@@ -1,9 +1,11 @@
 //! Buffers: memory, count and datatype, and the transfer of their data.
 //!
-//! The caller guarantees the validity of user memory once, when a buffer is created (`unsafe`); all later operations are safe.
+//! The caller guarantees the validity of user memory when it creates a buffer (`unsafe`).
+//! All other operations are safe.
 //! [`Scratch`](super::Scratch) is memory of the library with the same interface.
 //!
-//! A position in a buffer is an offset in its packed bytes: `pack_at` and `unpack_at` start anywhere and keep no state;
+//! A position in a buffer is an offset in its packed bytes. `pack_at` and `unpack_at` get the
+//! position as an argument and keep no state;
 //! [`Packer`](super::Packer) and [`Unpacker`](super::Unpacker) keep a position.
 #![allow(unsafe_code)]
 
@@ -22,7 +24,7 @@ pub struct SendBuf {
     ptr: *const u8,
     count: i64,
     datatype: Datatype,
-    /// Keeps the scratch memory alive that this buffer refers to.
+    /// The library's scratch memory to which this buffer refers, if any, kept alive by this field.
     owner: Option<Rc<Block>>,
 }
 
@@ -36,11 +38,12 @@ pub struct RecvBuf {
 }
 
 impl SendBuf {
-    /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
+    /// Creates a buffer of `count` elements.
+    /// `ptr` is the MPI buffer address; data may be before it.
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, the data of all `count` elements must be readable,
-    /// and no code may write these data.
+    /// Until the operation that uses the buffer is complete, the data of all `count` elements must
+    /// be readable, and no code may write these data.
     #[inline]
     pub unsafe fn new(ptr: *const u8, count: i64, datatype: Datatype) -> SendBuf {
         SendBuf {
@@ -51,7 +54,7 @@ impl SendBuf {
         }
     }
 
-    /// A buffer without elements.
+    /// Creates a buffer without elements.
     pub fn empty() -> SendBuf {
         SendBuf {
             ptr: std::ptr::null(),
@@ -94,7 +97,8 @@ impl SendBuf {
 
     #[inline(never)]
     fn pack_scattered(&self, at: i64, out: &mut [u8]) -> usize {
-        // SAFETY: `new` guarantees that the data of the elements are readable, and the shape covers these only.
+        // SAFETY: `new` guarantees that the data of the elements are readable.
+        // The shape covers only these data.
         unsafe { loops::pack(self.ptr, &self.datatype.shape(self.count), at, out) }
     }
 
@@ -113,7 +117,7 @@ impl SendBuf {
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// Returns a packer at the start.
+    /// Returns a packer at the first packed byte.
     pub fn packer(&self) -> Packer {
         Packer::at_start(self.clone())
     }
@@ -128,11 +132,12 @@ impl SendBuf {
 }
 
 impl RecvBuf {
-    /// `count` elements at `ptr`, the buffer address in the sense of MPI (data may be before it).
+    /// Creates a buffer of `count` elements.
+    /// `ptr` is the MPI buffer address; data may be before it.
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, the data of all `count` elements must be writable,
-    /// and no other code may use these data.
+    /// Until the operation that uses the buffer is complete, the data of all `count` elements must
+    /// be writable, and no other code may use these data.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, count: i64, datatype: Datatype) -> RecvBuf {
         RecvBuf {
@@ -143,7 +148,7 @@ impl RecvBuf {
         }
     }
 
-    /// Elements of scratch memory, which stays alive as long as this buffer.
+    /// Creates a buffer of elements in scratch memory, which stays alive as long as this buffer.
     pub(super) fn of_scratch(
         ptr: *mut u8,
         count: i64,
@@ -158,7 +163,7 @@ impl RecvBuf {
         }
     }
 
-    /// A buffer without elements.
+    /// Creates a buffer without elements.
     pub fn empty() -> RecvBuf {
         RecvBuf {
             ptr: std::ptr::null_mut(),
@@ -175,8 +180,8 @@ impl RecvBuf {
         if len <= 0 {
             return Some(&mut []);
         }
-        // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
-        // `contiguous_bytes` gives exactly their range.
+        // SAFETY: `new` guarantees that the data of the elements are writable and that no other
+        // code uses them; `contiguous_bytes` gives exactly their range.
         Some(unsafe {
             std::slice::from_raw_parts_mut(self.ptr.wrapping_offset(offset as isize), len as usize)
         })
@@ -196,7 +201,8 @@ impl RecvBuf {
 
     #[inline(never)]
     fn unpack_scattered(&mut self, at: i64, input: &[u8]) -> usize {
-        // SAFETY: `new` guarantees that the data of the elements are writable, and the shape covers these only.
+        // SAFETY: `new` guarantees that the data of the elements are writable.
+        // The shape covers only these data.
         unsafe { loops::unpack(self.ptr, &self.datatype.shape(self.count), at, input) }
     }
 
@@ -211,14 +217,14 @@ impl RecvBuf {
         }
         let runs = self.long_runs(i64::try_from(len).ok()?)?.map(|run| {
             let start = self.ptr.wrapping_offset(run.offset as isize).cast();
-            // SAFETY: `new` guarantees that the data of the elements are writable and that no other code uses them;
-            // the segments cover these data only, and slices of cells may overlap.
+            // SAFETY: `new` guarantees that the data of the elements are writable and that no other
+            // code uses them; the segments cover these data only, and slices of cells may overlap.
             unsafe { std::slice::from_raw_parts(start, run.len as usize) }
         });
         Some(f(&runs.collect::<Vec<_>>()))
     }
 
-    /// Returns an unpacker at the start.
+    /// Returns an unpacker at the first packed byte.
     pub fn unpacker(&self) -> Unpacker {
         Unpacker::at_start(self.clone())
     }
@@ -262,7 +268,8 @@ macro_rules! common {
                 self.count
             }
 
-            /// Returns the datatype, which the buffer keeps alive after `MPI_Type_free` (MPI 5.0, section 5.1.9).
+            /// Returns the datatype, which the buffer keeps alive
+            /// after `MPI_Type_free` (section 5.1.9).
             #[inline]
             pub fn datatype(&self) -> &Datatype {
                 &self.datatype
@@ -309,8 +316,9 @@ macro_rules! common {
                 self.has_long_runs().then(|| self.runs(0..len))
             }
 
-            /// Returns a buffer at the same address with another count, for calls whose buffer holds more elements than its count:
-            /// `MPI_Gather`'s receive buffer has `count` elements for each rank.
+            /// Returns a buffer at the same address with another count.
+            /// For calls whose buffer has more elements than the count argument:
+            /// the receive buffer of `MPI_Gather` has `count` elements for each rank.
             /// The caller of `new` has guaranteed the validity of all of these elements.
             pub fn with_count(&self, count: i64) -> $buf {
                 $buf {
@@ -347,7 +355,8 @@ const LONG_RUN: i64 = 4 << 10;
 common!(SendBuf, *const u8);
 common!(RecvBuf, *mut u8);
 
-/// Copies data from one buffer to another, as many bytes as the smaller buffer has. Returns the number of bytes.
+/// Copies data between buffers, up to the number of bytes of the smaller one.
+/// Returns the number of copied bytes.
 pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
     match (from.contiguous(), to.contiguous()) {
         (Some(run), Some(out)) => {
@@ -357,7 +366,8 @@ pub fn copy(from: &SendBuf, to: &mut RecvBuf) -> i64 {
         }
         (None, Some(out)) => from.pack_at(0, out) as i64,
         (Some(run), None) => to.unpack_at(0, run) as i64,
-        // SAFETY: the callers of `new` guaranteed that the data of the buffers' elements are valid, and the shapes cover these only.
+        // SAFETY: the callers of `new` guaranteed that the data of the elements are valid.
+        // The shapes cover only these data.
         _ => unsafe {
             loops::copy(
                 from.ptr,

@@ -1,4 +1,5 @@
-//! [`RecvBytes`], a contiguous receive buffer of bytes that fits registers; and [`RecvTarget`], which is such a buffer or a [`RecvBuf`].
+//! [`RecvBytes`], a contiguous receive buffer of bytes that is passed in registers, and
+//! [`RecvTarget`], which is either a `RecvBytes` or a [`RecvBuf`].
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
@@ -6,7 +7,7 @@ use std::cell::Cell;
 use super::{Named, RecvBuf};
 use mpi_base::copy::copy;
 
-/// Contiguous bytes of user memory.
+/// A contiguous buffer of bytes in user memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RecvBytes {
     ptr: *mut u8,
@@ -14,16 +15,17 @@ pub struct RecvBytes {
 }
 
 impl RecvBytes {
-    /// `len` bytes at `ptr`.
+    /// Creates a buffer of `len` bytes at `ptr`.
     ///
     /// # Safety
-    /// Until the operation that uses the buffer is complete, all `len` bytes must be writable, and no other code may use them.
+    /// Until the operation that uses the buffer is complete,
+    /// all `len` bytes must be writable, and no other code may use them.
     #[inline]
     pub unsafe fn new(ptr: *mut u8, len: usize) -> RecvBytes {
         RecvBytes { ptr, len }
     }
 
-    /// A buffer of 0 bytes.
+    /// Creates a buffer of 0 bytes.
     pub const fn empty() -> RecvBytes {
         RecvBytes {
             ptr: std::ptr::null_mut(),
@@ -31,7 +33,7 @@ impl RecvBytes {
         }
     }
 
-    /// Returns the length in bytes; a longer message is truncated to it.
+    /// Returns the length in bytes, to which a longer message is truncated.
     #[inline]
     pub fn len(self) -> usize {
         self.len
@@ -59,18 +61,19 @@ impl RecvBytes {
         }
     }
 
-    /// Passes the bytes to `f`.
+    /// Calls `f` with the bytes.
     #[inline]
     pub fn with<R>(self, f: impl FnOnce(&mut [u8]) -> R) -> R {
         if self.len == 0 {
             return f(&mut []);
         }
-        // SAFETY: the caller of `new` guarantees that the bytes are writable and used by no other code until the operation is complete,
-        // and operations of the library call this only before they complete.
+        // SAFETY: the caller of `new` guarantees that the bytes are writable, and that no other
+        // code uses them until the operation is complete.
+        // The library calls this method only before completion.
         f(unsafe { std::slice::from_raw_parts_mut(self.ptr, self.len) })
     }
 
-    /// Copies as much of `data` as fits.
+    /// Copies `data` to the buffer, truncated to the buffer.
     #[inline]
     pub fn fill(self, data: &[u8]) {
         let n = data.len().min(self.len);
@@ -80,7 +83,8 @@ impl RecvBytes {
 
 impl From<RecvBytes> for RecvBuf {
     fn from(bytes: RecvBytes) -> RecvBuf {
-        // SAFETY: the new buffer covers the bytes whose validity the caller of `RecvBytes::new` guaranteed.
+        // SAFETY: the new buffer has the same bytes.
+        // The caller of `RecvBytes::new` guaranteed their validity.
         unsafe { RecvBuf::new(bytes.ptr, bytes.len as i64, Named::BYTE.into()) }
     }
 }
@@ -106,7 +110,7 @@ impl From<RecvBuf> for RecvTarget {
 }
 
 impl RecvTarget {
-    /// Returns the number of packed bytes that fit.
+    /// Returns the length of the buffer in packed bytes.
     #[inline]
     pub fn bytes(&self) -> u64 {
         match self {
@@ -115,7 +119,7 @@ impl RecvTarget {
         }
     }
 
-    /// Stores a whole message, truncated to the buffer.
+    /// Stores a complete message, truncated to the buffer.
     #[inline]
     pub fn fill(&mut self, data: &[u8]) {
         match self {
@@ -138,7 +142,7 @@ impl RecvTarget {
         }
     }
 
-    /// Returns true if the whole buffer is in few, long contiguous segments.
+    /// Returns true if all data of the buffer are in few, long contiguous segments.
     #[inline]
     pub fn is_in_runs(&self) -> bool {
         match self {
@@ -147,7 +151,7 @@ impl RecvTarget {
         }
     }
 
-    /// Passes the memory of the first `len` packed bytes to `f`,
+    /// Calls `f` with the memory of the first `len` packed bytes,
     /// if it is in few, long contiguous segments.
     pub fn in_runs<R>(&mut self, len: u64, f: impl FnOnce(&[&[Cell<u8>]]) -> R) -> Option<R> {
         if let RecvTarget::Typed(buf) = self {
@@ -162,8 +166,9 @@ impl RecvTarget {
         match self {
             RecvTarget::Bytes(RecvBytes { len: 0, .. }) => Some(&mut []),
             RecvTarget::Bytes(bytes) => {
-                // SAFETY: the caller of `RecvBytes::new` guarantees that the bytes are writable and used by no other code until the operation is complete,
-                // and operations of the library call this only before they complete.
+                // SAFETY: the caller of `RecvBytes::new` guarantees that the bytes are writable,
+                // and that no other code uses them until the operation is complete.
+                // The library calls this method only before completion.
                 Some(unsafe { std::slice::from_raw_parts_mut(bytes.ptr, bytes.len) })
             }
             RecvTarget::Typed(buf) => buf.contiguous(),

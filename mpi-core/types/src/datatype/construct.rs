@@ -1,7 +1,8 @@
-//! Constructors of derived datatypes: a type stores its constructor's arguments; all other properties are computed from its *placements*.
+//! Constructors of derived datatypes.
+//! A type stores its constructor's arguments; all other properties are computed from *placements*.
 //!
-//! A constructor only defines the displacements of blocks of the old types ([`Derived::placements`]).
-//! Bounds, size, normal form, element counts and signatures are each one pass over these placements.
+//! A constructor only defines where blocks of the old types are placed ([`Derived::placements`]).
+//! Bounds, size, normal form, element counts and signatures each need one traversal of these.
 
 use std::cell::{Cell, OnceCell};
 
@@ -76,11 +77,11 @@ pub enum Made {
 /// A derived datatype.
 pub struct Derived {
     pub made: Made,
-    /// The C form of the constructor that was called.
+    /// Whether the large-count constructor was called (`_c`), or the one with `int` counts.
     pub counts: Cell<Form>,
-    /// The old types that the user gave.
+    /// The old datatypes that the constructor has received.
     pub types: Box<[Datatype]>,
-    /// The equivalent of an array type by simpler constructors.
+    /// For an array type: the same type, built by simpler constructors.
     lowered: Option<Datatype>,
     pub size: i64,
     pub bounds: Bounds,
@@ -92,7 +93,8 @@ pub struct Derived {
     pub basic: OnceCell<Option<super::Named>>,
 }
 
-/// `reps` times `count` elements of `child`: elements `child.extent()` apart, repetitions `stride` bytes apart.
+/// `reps` groups of `count` elements of `child`.
+/// Elements are `child.extent()` bytes apart, and groups are `stride` bytes apart.
 #[derive(Clone, Copy)]
 pub struct Placement<'a> {
     pub child: &'a Datatype,
@@ -219,9 +221,10 @@ impl Derived {
         Ok(())
     }
 
-    /// Returns the normal form; computes it if the type was never committed.
+    /// Returns the normal form, and computes it if the type was never committed.
     ///
-    /// A type that `commit` rejects as too irregular has an empty normal form, so an operation with such a type transfers no data.
+    /// The normal form of a type that `commit` rejects as too irregular is empty, so an operation
+    /// with such a type transfers no data.
     #[inline]
     pub fn layout(&self) -> &Layout {
         self.layout
@@ -234,7 +237,8 @@ impl Derived {
         }
         let mut sequence = Sequence::default();
         let mut failed = None;
-        // Indexed types contain the same child repeatedly; its normal form is computed once.
+        // An indexed type contains the same child repeatedly.
+        // The child's normal form is computed once.
         let mut known: Option<(&Datatype, Part)> = None;
         self.placements(|p| {
             let placed = match &known {

@@ -1,8 +1,9 @@
-//! Envelope and contents: the constructor of a datatype and its arguments (MPI 5.0, section 5.1.13).
+//! Envelope and contents: the constructor of a datatype and its arguments (section 5.1.13).
 //!
-//! The order of the arguments is the standard's.
-//! For a type made by a large-count form (`_c`) counts and displacements are returned as counts;
-//! for a type made by the ordinary form, they are returned as integers and addresses.
+//! The arguments have the order of the standard.
+//! For a type made by a large-count constructor (`_c`),
+//! counts and displacements are returned as `MPI_Count`.
+//! For a type made by another constructor, they are returned as `int` and `MPI_Aint`.
 
 use super::arrays::{Distribution, Order};
 use super::construct::{Derived, Made};
@@ -32,7 +33,7 @@ pub enum Combiner {
 }
 
 impl Combiner {
-    /// Returns the constructor's name as in the standard.
+    /// Returns the name of the constructor in the standard.
     pub fn word(self) -> &'static str {
         use Combiner::*;
         match self {
@@ -57,16 +58,16 @@ impl Combiner {
     }
 }
 
-/// The C form of a constructor.
+/// The C variant of a constructor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// The ordinary form with `int` counts.
+    /// The variant with `int` counts.
     Int,
-    /// The large-count form with `MPI_Count`; its name ends in `_c`.
+    /// The large-count variant with `MPI_Count`, whose name ends in `_c`.
     Count,
 }
 
-/// The arguments of a constructor, sorted as `MPI_Type_get_contents_c` returns them.
+/// The arguments of a constructor, grouped by C type as `MPI_Type_get_contents_c` returns them.
 #[derive(Clone, Debug, Default)]
 pub struct Contents {
     pub integers: Vec<i32>,
@@ -75,7 +76,7 @@ pub struct Contents {
     pub types: Vec<Datatype>,
 }
 
-/// The number of arguments of each sort.
+/// The number of a constructor's arguments of each C type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Envelope {
     pub integers: usize,
@@ -132,13 +133,13 @@ impl Distribution {
     }
 }
 
-/// The C type of a constructor's argument, in the ordinary and in the large-count form.
+/// The C types of a constructor's argument, in the two variants of the constructor.
 enum Sort {
-    /// `int` in both forms.
+    /// `int` in both variants.
     Integer,
-    /// `int`, or `MPI_Count` in the large form.
+    /// `int`, or `MPI_Count` in the large-count variant.
     Count,
-    /// `MPI_Aint`, or `MPI_Count` in the large form.
+    /// `MPI_Aint`, or `MPI_Count` in the large-count variant.
     Address,
 }
 
@@ -161,7 +162,7 @@ impl Made {
         }
     }
 
-    /// Calls `give` with the arguments in the standard's order.
+    /// Calls `give` with each group of arguments, in the standard's order.
     fn arguments(&self, mut give: impl FnMut(Sort, &[i64])) {
         use Sort::*;
         match self {
@@ -250,7 +251,7 @@ impl Made {
 }
 
 impl Datatype {
-    /// Records the form of the constructor that was called.
+    /// Records which variant of the constructor was called.
     pub fn with_form(self, form: Form) -> Datatype {
         if let Repr::Derived(derived) = &self.0 {
             derived.counts.set(form);
@@ -273,7 +274,8 @@ impl Datatype {
         }
     }
 
-    /// `MPI_Type_get_contents_c`; empty for a predefined type, for which the standard forbids the call.
+    /// `MPI_Type_get_contents_c`. Returns no contents for a predefined type,
+    /// for which the standard forbids the call.
     pub fn contents(&self) -> Contents {
         match &self.0 {
             Repr::Named(_) => Contents::default(),
@@ -290,7 +292,7 @@ fn contents(derived: &Derived) -> Contents {
     let form = derived.counts.get();
     derived.made.arguments(|sort, values| match (sort, form) {
         (Sort::Integer, _) | (Sort::Count, Form::Int) => {
-            // The ordinary form was called with `int`, so every value fits.
+            // The variant with `int` counts was called, so every value fits.
             all.integers.extend(values.iter().map(|&v| v as i32));
         }
         (Sort::Address, Form::Int) => all.addresses.extend(values),

@@ -1,4 +1,4 @@
-//! Positions in a buffer, for packing or unpacking it piecewise.
+//! Cursors in a buffer: positions for packing or unpacking it piece by piece.
 
 use super::{RecvBuf, SendBuf};
 
@@ -10,7 +10,8 @@ pub struct Packer {
 }
 
 impl Packer {
-    /// Copies the next packed bytes to `out`. Returns their number, which is smaller than `out` only at the end.
+    /// Copies the next packed bytes to `out`. Returns their number, which is less than the length
+    /// of `out` only at the end of the buffer.
     #[inline]
     pub fn pack(&mut self, out: &mut [u8]) -> usize {
         let n = self.buf.pack_at(self.at, out);
@@ -39,7 +40,7 @@ impl Unpacker {
 macro_rules! positions {
     ($cursor:ident, $buf:ty) => {
         impl $cursor {
-            /// Starts at the first packed byte.
+            /// Creates a cursor at the first packed byte.
             pub(super) fn at_start(buf: $buf) -> $cursor {
                 $cursor { buf, at: 0 }
             }
@@ -54,12 +55,12 @@ macro_rules! positions {
                 self.at = at.clamp(0, self.buf.bytes());
             }
 
-            /// Returns the number of packed bytes from the position on.
+            /// Returns the number of packed bytes from the position to the end.
             pub fn remaining(&self) -> i64 {
                 (self.buf.bytes() - self.at).max(0)
             }
 
-            /// Returns the buffer, which does not include the position.
+            /// Returns the buffer without the position.
             pub fn buf(&self) -> &$buf {
                 &self.buf
             }

@@ -1,8 +1,12 @@
-//! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian, IEEE numbers, the same sizes on every machine.
+//! The data representation `external32` (MPI 5.0, section 14.5.2): big-endian integers and
+//! IEEE floating-point numbers, with the same sizes on every machine.
 //!
-//! Packed data are basic elements in the order of the type map, in `external32` as in the native representation.
-//! So the engine packs natively, and each basic element is converted between the packed bytes and the caller's bytes:
-//! most elements are byte-swapped, `long` and `wchar_t` change their length, and `long double` becomes IEEE binary128.
+//! Packed data are the basic elements in the order of the type map,
+//! in `external32` as well as in the native representation.
+//! So the engine packs natively, and this module converts each basic
+//! element between the packed bytes and the caller's bytes.
+//! The bytes of most elements are reversed, `long` and `wchar_t` change their length, and
+//! `long double` becomes IEEE binary128.
 //! Truncated integers keep their less significant bytes, as the standard requires.
 
 use super::buf::{RecvBuf, SendBuf};
@@ -13,15 +17,15 @@ use super::{Datatype, Repr};
 /// The conversion of one basic element.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum How {
-    /// The bytes are swapped.
+    /// The order of the bytes is reversed.
     Turned,
-    /// An integer of another length; the flag is true if it is signed.
+    /// An integer that has another length in `external32`; the flag is true if it is signed.
     Resized { signed: bool },
-    /// The 80-bit x87 format, converted to binary128.
+    /// The 80-bit x87 floating-point format, converted to binary128.
     Extended,
 }
 
-/// The two lengths of a basic element and its conversion.
+/// The lengths in bytes of a basic element in both representations, and its conversion.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Format {
     native: usize,
@@ -50,7 +54,7 @@ impl Format {
         }
     }
 
-    /// Converts native bytes to external bytes; both slices have the lengths of this format.
+    /// Converts native bytes to `external32`. Both slices have the lengths of this format.
     fn to_external(self, native: &[u8], external: &mut [u8]) {
         match self.how {
             How::Turned => turned(native, external),
@@ -63,7 +67,7 @@ impl Format {
         }
     }
 
-    /// Converts external bytes to native bytes.
+    /// Converts `external32` bytes to native bytes. Both slices have the lengths of this format.
     fn to_native(self, external: &[u8], native: &mut [u8]) {
         match self.how {
             How::Turned => turned(external, native),
@@ -78,7 +82,7 @@ impl Format {
     }
 }
 
-/// The longest basic element in either representation, in bytes.
+/// The length in bytes of the longest basic element in either representation.
 const WIDEST: usize = 16;
 
 fn turned(from: &[u8], to: &mut [u8]) {
@@ -87,7 +91,7 @@ fn turned(from: &[u8], to: &mut [u8]) {
     }
 }
 
-/// Extends a little-endian integer to the longest length.
+/// Extends a little-endian integer to [`WIDEST`] bytes.
 fn extended(little: &[u8], signed: bool) -> [u8; WIDEST] {
     let negative = signed && little.last().is_some_and(|top| top & 0x80 != 0);
     let mut wide = [if negative { 0xff } else { 0 }; WIDEST];
@@ -95,23 +99,24 @@ fn extended(little: &[u8], signed: bool) -> [u8; WIDEST] {
     wide
 }
 
-/// Fraction bits of binary128 beyond those of the x87 format.
+/// Number of fraction bits that binary128 has in addition to those of the x87 format.
 const SPARE: u32 = 112 - 63;
 const EXPONENT: u16 = 0x7fff;
 const SIGN: u16 = 0x8000;
-/// The x87 format has an explicit leading one in the significand.
+/// The leading bit of the significand, which is explicit in the x87 format.
 const ONE: u64 = 1 << 63;
 
-/// Converts `long double` of x86 to big-endian binary128; both have the same exponents, so the conversion is exact.
+/// Converts `long double` of x86 to big-endian binary128.
+/// Exact: both formats have the same exponents.
 fn to_quad(native: &[u8]) -> [u8; 16] {
     let mut bits = [0; 16];
     bits[..10].copy_from_slice(&native[..10]);
     let bits = u128::from_le_bytes(bits);
     let (significand, top) = (bits as u64, (bits >> 64) as u16);
     let exponent = match (top & EXPONENT, significand & ONE != 0) {
-        // A pseudo-denormal: the same number in both encodings.
+        // A pseudo-denormal of x87 has the value of a normal number with exponent 1.
         (0, true) => 1,
-        // Invalid encodings on all processors since the 80387.
+        // Encodings that are invalid on all processors since the 80387 become NaN.
         (1.., false) => EXPONENT,
         (exponent, _) => exponent,
     };
@@ -129,7 +134,7 @@ fn from_quad(external: &[u8]) -> [u8; 16] {
     bits.copy_from_slice(&external[..16]);
     let bits = u128::from_be_bytes(bits);
     let sign = (bits >> 112) as u16 & SIGN;
-    // Exponent and fraction are rounded as one number, so a carry propagates into the exponent.
+    // Exponent and fraction are rounded as one integer, so a carry propagates into the exponent.
     let magnitude = bits & !(1 << 127);
     let is_nan = magnitude > u128::from(EXPONENT) << 112;
     let kept = magnitude >> SPARE;
@@ -142,17 +147,18 @@ fn from_quad(external: &[u8]) -> [u8; 16] {
         significand |= ONE;
     }
     if is_nan {
-        // A NaN payload only in the lost bits must not become an infinity.
+        // A NaN whose payload is only in the lost bits must not become an infinity.
         significand |= 1 << 62;
     }
     (u128::from(sign | exponent) << 64 | u128::from(significand)).to_le_bytes()
 }
 
-/// Returns the basic elements of a predefined type: one format and the number of elements, or two formats for a pair.
+/// Returns the basic elements of a predefined type: the format of the first, the format of the
+/// second element of a pair, and the number of elements.
 fn formats(named: Named) -> (Format, Option<Format>, i64) {
     let one = |format| (format, None, 1);
     match (named, named.info().kind) {
-        // The three types whose length in `external32` differs from the native length.
+        // The predefined types that contain an element of another length in `external32`.
         (Named::LONG, _) => one(Format::resized(Scalar::I64, 4, true)),
         (Named::UNSIGNED_LONG, _) => one(Format::resized(Scalar::U64, 4, false)),
         (Named::WCHAR, _) => one(Format::resized(Scalar::U32, 2, false)),
@@ -177,7 +183,8 @@ fn formats(named: Named) -> (Format, Option<Format>, i64) {
     }
 }
 
-/// Calls `f` with each format and the number of consecutive elements of it, in packed order.
+/// Calls `f` for consecutive elements of one format,
+/// with the format and their number, in packed order.
 fn each(datatype: &Datatype, count: i64, f: &mut dyn FnMut(Format, i64)) {
     match &datatype.0 {
         Repr::Named(named) => match formats(*named) {
@@ -198,7 +205,7 @@ fn each(datatype: &Datatype, count: i64, f: &mut dyn FnMut(Format, i64)) {
     }
 }
 
-/// Returns the external bytes of one element.
+/// Returns the number of bytes of one element in `external32`.
 fn size(datatype: &Datatype) -> i64 {
     match &datatype.0 {
         Repr::Named(named) => {
@@ -211,7 +218,7 @@ fn size(datatype: &Datatype) -> i64 {
 
 fn size_of_parts(derived: &Derived) -> i64 {
     let mut all = 0i64;
-    // A type with one old type in many blocks computes its size once.
+    // A type that has one old type in many blocks computes the old type's size once.
     let mut known: Option<(&Datatype, i64)> = None;
     derived.placements(|p| {
         let each = match known {
@@ -226,16 +233,17 @@ fn size_of_parts(derived: &Derived) -> i64 {
     all
 }
 
-/// Returns the bytes of `count` elements in `external32`.
+/// Returns the number of bytes of `count` elements in `external32`.
 pub fn external_bytes(datatype: &Datatype, count: i64) -> i64 {
     size(datatype).saturating_mul(count.max(0))
 }
 
-/// Packed bytes that are converted at a time.
+/// Size in bytes of the buffer of native data between packing and conversion.
 const STRETCH: usize = 8 << 10;
 
 impl SendBuf {
-    /// Packs all elements in `external32`; `out` should have [`external_bytes`] bytes, and excess bytes do not change.
+    /// Packs all elements in `external32`.
+    /// `out` should have [`external_bytes`] bytes; further bytes of `out` do not change.
     pub fn pack_external(&self, out: &mut [u8]) {
         let mut packer = self.packer();
         let mut native = [0; STRETCH];
@@ -266,7 +274,7 @@ impl SendBuf {
 }
 
 impl RecvBuf {
-    /// Unpacks elements from `external32`, as many whole basic elements as `input` has.
+    /// Unpacks elements from `external32`: all complete basic elements in `input`.
     pub fn unpack_external(&mut self, input: &[u8]) {
         let mut unpacker = self.unpacker();
         let mut native = [0; STRETCH];

@@ -1,7 +1,8 @@
 //! Datatypes of Fortran kinds, selected by precision and range (MPI 5.0, section 19.1.9).
 //!
-//! Types of Fortran kinds are unnamed predefined types: committed from the start, never freed, and valid for the operators.
-//! However, these types have an envelope, so they are represented like derived types, with one basic element.
+//! Types of Fortran kinds are unnamed predefined types: committed from the start, never freed, and
+//! allowed with the predefined operators.
+//! However, they have an envelope, so they are represented as derived types with one basic element.
 
 use super::construct::Made;
 use super::contents::Combiner;
@@ -9,13 +10,14 @@ use super::error::TypeError;
 use super::named::Named;
 use super::{Datatype, Repr};
 
-/// The arguments of `MPI_Type_create_f90_*`, and the predefined type of that size.
+/// The arguments of an `MPI_Type_create_f90_*` call, and the predefined type that they select.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FortranKind {
     pub combiner: Combiner,
-    /// Decimal digits; `None` for integers.
+    /// The number of decimal digits; `None` for integers.
     precision: Option<i64>,
-    /// The decimal exponent range, or the decimal range of an integer.
+    /// The decimal exponent range of a real or complex kind,
+    /// or the decimal range of an integer kind.
     range: i64,
     pub basic: Named,
 }
@@ -27,17 +29,17 @@ impl FortranKind {
     }
 }
 
-/// `MPI_UNDEFINED` in the standard ABI: an omitted argument.
+/// The value of `MPI_UNDEFINED` in the standard ABI, passed for an omitted argument.
 const UNDEFINED: i64 = -32766;
 
-/// The decimal digits and the exponent range of each pair of real and complex types.
+/// The decimal digits and decimal exponent range of each real type, with the real and complex type.
 const REALS: [(i64, i64, Named, Named); 3] = [
     (6, 37, Named::REAL4, Named::COMPLEX8),
     (15, 307, Named::REAL8, Named::COMPLEX16),
     (33, 4931, Named::REAL16, Named::COMPLEX32),
 ];
 
-/// The decimal range of each integer type.
+/// The decimal range of each integer type: the number of digits that always fit.
 const INTEGERS: [(i64, Named); 5] = [
     (2, Named::INTEGER1),
     (4, Named::INTEGER2),

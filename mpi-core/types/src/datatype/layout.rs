@@ -1,17 +1,20 @@
 //! The normal form of a datatype:
 //! a short list of runs (contiguous segments) inside at most three nested loops.
 //!
-//! *Contiguous* is one run and no loop, *strided* is one run in loops, *indexed and struct* are several runs;
-//! a contiguous or vector type of an indexed type is several runs in loops, so that the list of runs does not grow with the count.
-//! A long list of runs of one to three numbers each is split into units of one length.
-//! The count of a message is one more loop, which [`Shape`] adds as the outermost.
+//! *Contiguous* is one run without a loop, *strided* is one run
+//! in loops, *indexed and struct* are several runs.
+//! A contiguous or vector type of an indexed type is several runs in loops,
+//! so the list of runs does not grow with the count.
+//! A long list of runs that have one to three numbers each is split into units of one length.
+//! The count of a message is one more loop, which [`Shape`] adds as the outermost one.
 //!
-//! The normal form follows OPAL's optimised description and yaksa's nested vectors.
-//! A packed position is located by division, and within irregular runs by a search in their prefix sums.
+//! The normal form is modelled on OPAL's optimised description and yaksa's nested vectors.
+//! A packed position is converted to a memory position by divisions, and within runs of different
+//! lengths by a binary search of their start positions.
 
 use std::ops::Range;
 
-/// Contiguous bytes, relative to the start of the element or of the buffer.
+/// Contiguous bytes. The offset is relative to the start of the element or of the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Run {
     pub offset: i64,
@@ -19,13 +22,13 @@ pub struct Run {
 }
 
 impl Run {
-    /// `len` bytes from `offset` on, which may be negative.
+    /// Creates a run of `len` bytes. `offset` may be negative.
     pub const fn new(offset: i64, len: i64) -> Run {
         Run { offset, len }
     }
 }
 
-/// `count` repetitions, each `stride` bytes after the one before.
+/// `count` repetitions. Each starts `stride` bytes after the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loop {
     pub count: i64,
@@ -33,7 +36,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Returns true if the repetition after the last would start `stride` bytes after the first.
+    /// Returns true if one more repetition would start `stride` bytes after the first repetition.
     pub fn ends_at(&self, stride: i64) -> bool {
         self.stride.checked_mul(self.count) == Some(stride)
     }
@@ -49,23 +52,25 @@ impl Loop {
     }
 }
 
-/// Maximum number of loops of a type; of deeper nests the innermost loop is expanded into runs.
+/// Maximum number of loops of a type. If a type has more, the innermost loop is expanded into runs.
 pub const MAX_LOOPS: usize = 3;
 
 /// The normal form of a datatype.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
-    /// The offset of each run of the body, in packed order; empty exactly if the type has no data.
+    /// The offset of each run of the body, in packed order.
+    /// Empty if and only if the type has no data.
     offsets: Vec<i64>,
-    /// The packed position of each run, followed by the packed length, if the runs differ in length; otherwise empty.
+    /// The packed position of each run, followed by the packed length of the body.
+    /// Empty if all runs have the same length.
     starts: Vec<i64>,
-    /// The length of each run, if all are equal.
+    /// The length of each run in bytes, if all have the same length.
     len: i64,
     /// The loops around the body, innermost first.
     loops: Vec<Loop>,
     /// The number of packed bytes of the body.
     bytes: i64,
-    /// The number of runs over all loops.
+    /// The number of runs, counted with all repetitions of the loops.
     runs: i64,
 }
 
@@ -116,13 +121,14 @@ impl Layout {
         &self.loops
     }
 
-    /// Returns the number of runs of one element; adjacent runs may count as two.
+    /// Returns the number of runs of one element. Adjacent runs may count as two.
     #[inline]
     pub fn runs(&self) -> i64 {
         self.runs
     }
 
-    /// Returns the memory of `count` elements, `extent` apart, if it is contiguous.
+    /// Returns the memory of `count` elements as one run, if it is contiguous.
+    /// Elements are `extent` bytes apart.
     #[inline]
     pub fn contiguous(&self, extent: i64, count: i64) -> Option<Run> {
         match (self.offsets.as_slice(), self.loops.as_slice()) {
@@ -134,7 +140,8 @@ impl Layout {
         }
     }
 
-    /// Returns true if all runs of elements that are `extent` apart begin and end at multiples of `unit` bytes.
+    /// Returns true if all runs begin and end at multiples of `unit` bytes.
+    /// Elements are `extent` bytes apart.
     pub fn is_in_units_of(&self, unit: i64, extent: i64) -> bool {
         let whole = |bytes: i64| bytes % unit == 0;
         whole(extent)
@@ -144,7 +151,7 @@ impl Layout {
             && self.offsets.iter().copied().all(whole)
     }
 
-    /// Returns the name of the form, for tests and explanations.
+    /// Returns the name of the normal form, for tests and explanations.
     pub fn form(&self) -> &'static str {
         match (self.offsets.len(), self.loops.len()) {
             (0, _) => "empty",
@@ -156,16 +163,17 @@ impl Layout {
     }
 }
 
-/// Shorter lists are not split: the loops around them process them run by run.
+/// Minimum number of runs of a list that is split. Shorter lists in loops are copied run by run.
 const LONG_LIST: usize = 32;
 
-/// Maximum mean number of units per run for a list to be split.
+/// Maximum mean number of units per run of a list that is split.
 const FEW: i64 = 3;
 
-/// Splits a long list of short runs of different lengths into units of their greatest common divisor.
+/// Splits a long list of short runs of different lengths into units.
+/// The length of a unit is the greatest common divisor of the lengths.
 ///
-/// Runs of one known length are copied without a length lookup and without a mispredicted branch;
-/// measured, a list of one to three numbers each takes half the time.
+/// Copying runs of one known length needs no length lookup and causes no mispredicted branch.
+/// Measured: a list of runs of one to three numbers takes half the time.
 fn in_units(runs: &[Run]) -> Option<Vec<Run>> {
     let unit = runs.iter().fold(0, |unit, run| gcd(unit, run.len));
     let irregular = runs.iter().any(|run| run.len != unit);
@@ -188,14 +196,15 @@ fn gcd(a: i64, b: i64) -> i64 {
     }
 }
 
-/// The runs inside all loops of a normal form.
+/// The list of runs inside all loops of a normal form.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<'a> {
-    /// The offset of each run.
+    /// The offset of each run in bytes.
     pub offsets: &'a [i64],
-    /// The packed position of each run, followed by the packed length; empty if all runs have one length.
+    /// The packed position of each run, followed by the packed length.
+    /// Empty if all runs have the same length.
     pub starts: &'a [i64],
-    /// The length of each run; valid only if `starts` is empty.
+    /// The length of each run in bytes; valid only if `starts` is empty.
     len: i64,
     /// The number of packed bytes of all runs.
     pub bytes: i64,
@@ -222,7 +231,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns the length of each run, if all are equal.
+    /// Returns the length of the runs, if all have the same length.
     #[inline]
     pub fn uniform(&self) -> Option<i64> {
         self.starts.is_empty().then_some(self.len)
@@ -241,7 +250,7 @@ impl<'a> Body<'a> {
         (0..self.offsets.len()).map(move |i| self.run(i))
     }
 
-    /// Returns `n` of the runs, from `first` on.
+    /// Returns the body of `n` runs, from index `first` on.
     pub fn part(&self, first: usize, n: usize) -> Body<'a> {
         let offsets = &self.offsets[first..first + n];
         if self.starts.is_empty() {
@@ -256,7 +265,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns the run of packed byte `at`, and the offset in that run.
+    /// Returns the index of the run that contains packed byte `at`,
+    /// and the offset of the byte in it.
     fn locate(&self, at: i64) -> (usize, i64) {
         match self.uniform() {
             Some(len) => ((at / len) as usize, at % len),
@@ -267,7 +277,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Returns the number of whole runs from `first` on that fit into `space` bytes.
+    /// Returns the number of complete runs, from index `first` on,
+    /// whose total length is at most `space` bytes.
     pub fn whole_runs(&self, first: usize, space: i64) -> usize {
         match self.uniform() {
             Some(len) => ((space / len) as usize).min(self.offsets.len() - first),
@@ -279,13 +290,13 @@ impl<'a> Body<'a> {
     }
 }
 
-/// `count` elements of a normalised type, ready to iterate over: the type's loops inside the loop of the count.
+/// `count` elements of a type in normal form: the type's loops inside the loop of the count.
 ///
 /// A shape is cheap to create, so each call of the packing engine creates one.
 #[derive(Clone, Copy)]
 pub struct Shape<'a> {
     pub body: Body<'a>,
-    /// The loops, innermost first; unused loops have count 1.
+    /// The loops, innermost first. Unused loops have the count 1.
     pub loops: [Loop; MAX_LOOPS + 1],
     /// The number of packed bytes of all elements.
     pub total: i64,
@@ -297,7 +308,8 @@ const ONCE: Loop = Loop {
 };
 
 impl<'a> Shape<'a> {
-    /// Returns the shape of `count` elements, `extent` apart, each of them `body` inside the loops `inner`.
+    /// Returns the shape of `count` elements that are `extent` bytes apart.
+    /// Each element is `body` inside the loops `inner`.
     #[inline(always)]
     pub fn new(body: Body<'a>, inner: &[Loop], extent: i64, count: i64) -> Shape<'a> {
         let count = count.max(0);
@@ -305,7 +317,8 @@ impl<'a> Shape<'a> {
             count,
             stride: extent,
         };
-        // Written field by field: memory that is stored in words and then loaded in wider pieces fails store forwarding and stalls.
+        // Array literals instead of a copy of `inner`: memory that is stored in words and then
+        // loaded in wider units fails store forwarding, which stalls the processor.
         let loops = match *inner {
             [] => [all, ONCE, ONCE, ONCE],
             [a] => match a.goes_on(extent, count) {
@@ -325,12 +338,13 @@ impl<'a> Shape<'a> {
         Shape { body, loops, total }
     }
 
-    /// Returns the offset of packed bytes `range` (inside `total`) if they are in one run, as most fragments of long runs are.
+    /// Returns the offset of the packed bytes `range` (inside `total`) if they are in one run.
+    /// Most fragments of long runs are.
     #[inline]
     pub fn in_one_run(&self, range: &Range<i64>) -> Option<i64> {
         let len = range.end - range.start;
         let body = &self.body;
-        // A range longer than the mean run is not looked up, since it is rarely in one run.
+        // A range longer than the mean run is rarely in one run, so it is not looked up.
         if len == 0 || len > body.bytes / body.offsets.len() as i64 {
             return None;
         }
@@ -339,12 +353,12 @@ impl<'a> Shape<'a> {
         (len <= run.len - place.skip).then_some(place.base + run.offset + place.skip)
     }
 
-    /// Returns the position of packed byte `at` (less than `total`).
+    /// Returns the position of packed byte `at`, which is less than `total`.
     pub fn locate(&self, at: i64) -> Place {
         let mut rest = at / self.body.bytes;
         let mut place = Place::default();
         for (index, l) in place.index.iter_mut().zip(&self.loops) {
-            // Skips divisions by one, which take as long as other divisions.
+            // Skips divisions by 1, which take as long as other divisions.
             if l.count > 1 {
                 *index = rest % l.count;
                 rest /= l.count;
@@ -359,12 +373,12 @@ impl<'a> Shape<'a> {
 /// A position in a [`Shape`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Place {
-    /// The index in each loop.
+    /// The current repetition of each loop.
     pub index: [i64; MAX_LOOPS + 1],
-    /// The sum of the displacements of the loops.
+    /// The sum of the byte offsets of the current repetitions.
     pub base: i64,
     /// The index of the run in the body,
-    /// and the number of the run's bytes before the position.
+    /// and the number of bytes of this run before the position.
     pub run: usize,
     pub skip: i64,
 }

@@ -1,8 +1,10 @@
 //! Datatypes: the layout of data in user memory, and the transfer of these data.
 //!
-//! A [`Datatype`] is cheap to clone: a predefined one is a small number, a derived one a reference-counted value that
-//! keeps the arguments of its constructor (for `MPI_Type_get_contents`) and, after [`Datatype::commit`], its normal
-//! form (`layout`). All sizes and counts have 64 bits (MPI 5.0, chapter 5, and its large-count forms).
+//! A [`Datatype`] is cheap to clone.
+//! A predefined datatype is a table index. A derived datatype is a reference-counted value:
+//! the arguments of its constructor (for `MPI_Type_get_contents`)
+//! and, after [`Datatype::commit`], its normal form (`layout`).
+//! All sizes and counts have 64 bits (MPI 5.0, chapter 5, large-count functions).
 //!
 //! | file | subject |
 //! |---|---|
@@ -97,7 +99,8 @@ impl Datatype {
         }
     }
 
-    /// Returns the predefined datatype with the same elements: a type of a Fortran kind is equivalent to the predefined type of its size.
+    /// Returns the predefined datatype with the same elements: a type of a Fortran kind is
+    /// equivalent to the predefined type of its size.
     #[inline]
     pub fn as_basic(&self) -> Option<Named> {
         match &self.0 {
@@ -115,7 +118,7 @@ impl Datatype {
         }
     }
 
-    /// Returns the bytes of data in one element.
+    /// Returns the size: the number of bytes of data in one element.
     #[inline]
     pub fn size(&self) -> i64 {
         match &self.0 {
@@ -133,7 +136,7 @@ impl Datatype {
         }
     }
 
-    /// Returns the distance from one element to the next.
+    /// Returns the extent: the distance in bytes from one element to the next.
     #[inline]
     pub fn extent(&self) -> i64 {
         match &self.0 {
@@ -150,7 +153,7 @@ impl Datatype {
         }
     }
 
-    /// Returns the distance from the lowest byte of data to the end of the highest.
+    /// Returns the distance in bytes from the lowest byte of data to the end of the highest.
     pub fn true_extent(&self) -> i64 {
         match &self.0 {
             Repr::Named(named) => named.info().true_extent,
@@ -158,7 +161,7 @@ impl Datatype {
         }
     }
 
-    /// Returns the range of the data of `count` elements, relative to the start of the buffer.
+    /// Returns the range of byte offsets of the data of `count` elements in the buffer.
     pub fn span(&self, count: i64) -> Range<i64> {
         if count <= 0 || self.size() == 0 {
             return 0..0;
@@ -177,7 +180,7 @@ impl Datatype {
         }
     }
 
-    /// Prepares the type for communication: converts it to its normal form.
+    /// Prepares the type for communication: computes its normal form.
     pub fn commit(&self) -> Result<(), TypeError> {
         match &self.0 {
             Repr::Named(_) => Ok(()),
@@ -185,8 +188,8 @@ impl Datatype {
         }
     }
 
-    /// Returns the memory of `count` elements, if it is contiguous:
-    /// (offset from the start of the buffer, bytes).
+    /// Returns the memory of `count` elements if it is contiguous:
+    /// the offset from the start of the buffer, and the number of bytes.
     #[inline]
     pub fn contiguous_bytes(&self, count: i64) -> Option<(i64, i64)> {
         match &self.0 {
@@ -209,7 +212,7 @@ impl Datatype {
         }
     }
 
-    /// Returns the packed bytes of `count` elements.
+    /// Returns the number of packed bytes of `count` elements.
     #[inline]
     pub fn bytes(&self, count: i64) -> i64 {
         self.size().saturating_mul(count.max(0))
@@ -260,7 +263,7 @@ impl fmt::Debug for Datatype {
     }
 }
 
-/// The name of a predefined type, or the constructor of a derived one.
+/// Prints the name of a predefined type, or the constructor of a derived type.
 impl fmt::Display for Datatype {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {

@@ -1,8 +1,9 @@
-//! The predefined datatypes: one table, from which all other properties follow.
+//! The predefined datatypes: one table, from which all their properties are computed.
 //!
-//! A row is handle, name and kind (MPI 5.0, sections 3.2.2 and 20.3, and Annex A.1.1).
-//! Size, alignment, extent and the runs of data inside an element are computed from the kind at compile time;
-//! a test compares them with the values of the standard ABI on this machine (`predefined.csv`).
+//! A row of the table is handle, name and kind (MPI 5.0, sections 3.2.2 and 20.3, and Annex A.1.1).
+//! Size, alignment, extent and the runs of data
+//! in an element are computed from the kind at compile time.
+//! A test compares them with the values of the standard ABI on this machine (`predefined.csv`).
 
 use super::layout::Body;
 
@@ -30,7 +31,8 @@ pub enum Scalar {
 }
 
 impl Scalar {
-    /// Returns the size in bytes, which is also the alignment of every scalar in the x86-64 and AArch64 ABIs.
+    /// Returns the size in bytes.
+    /// It is also the alignment of every scalar in the ABIs of x86-64 and AArch64.
     pub const fn size(self) -> i64 {
         use Scalar::*;
         match self {
@@ -43,7 +45,7 @@ impl Scalar {
     }
 }
 
-/// The group of a predefined datatype; the groups are those of the standard's table of operators (section 6.9.2).
+/// The group of a predefined datatype in the standard's table of operators (section 6.9.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Kind {
     /// C integer.
@@ -56,9 +58,10 @@ pub enum Kind {
     Complex(Scalar),
     /// Fortran's LOGICAL and the Booleans of C and C++.
     Logical(Scalar),
-    /// Printable characters: transferred, not valid for arithmetic operators.
+    /// Printable characters. They can be transferred, but arithmetic operators do not accept them.
     Character(Scalar),
-    /// `MPI_CHAR`: a character in the standard; Open MPI and MPICH treat it as an integer, as C treats `char`.
+    /// `MPI_CHAR`: a character in the standard.
+    /// Open MPI and MPICH treat it as an integer, like C's `char`.
     Char(Scalar),
     Byte,
     Packed,
@@ -83,7 +86,7 @@ impl Kind {
         }
     }
 
-    /// Returns the offset of the second scalar of a pair.
+    /// Returns the offset in bytes of the second scalar of a pair.
     pub const fn second_at(value: Scalar, index: Scalar) -> i64 {
         round_up(value.size(), index.size())
     }
@@ -93,7 +96,7 @@ const fn round_up(n: i64, to: i64) -> i64 {
     (n + to - 1) / to * to
 }
 
-/// A predefined datatype: a small number, free to copy.
+/// A predefined datatype, as an index into the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Named(u8);
 
@@ -125,7 +128,7 @@ impl Info {
                 } else {
                     second.size()
                 };
-                // Both parts are one run if the second is adjacent.
+                // The two parts are one run if the second begins where the first ends.
                 let run_count = if at == first.size() { 1 } else { 2 };
                 ([0, at], run_count, align, at + second.size())
             }
@@ -150,14 +153,15 @@ impl Info {
 }
 
 impl Named {
-    /// Returns the predefined datatype with this ABI handle value.
+    /// Returns the predefined datatype with this handle value in the standard ABI.
     #[inline]
     pub fn from_handle(handle: usize) -> Option<Named> {
         let slot = *SLOT_OF_HANDLE.get(handle.checked_sub(FIRST_HANDLE)?)?;
         (slot != NO_SLOT).then_some(Named(slot))
     }
 
-    /// Returns the bytes of one element of the type with this ABI handle value, if it is predefined and its elements are contiguous; otherwise 0.
+    /// Returns the size in bytes of an element of the predefined type with this handle value in the
+    /// standard ABI. Returns 0 if no type has it, or if the type's elements are not contiguous.
     #[inline]
     pub fn dense_size(handle: usize) -> usize {
         let slot = handle.wrapping_sub(FIRST_HANDLE);
@@ -187,14 +191,15 @@ impl Named {
         }
     }
 
-    /// Returns true if elements are contiguous, without holes.
+    /// Returns true if consecutive elements are contiguous: the element has no holes.
     #[inline]
     pub fn is_dense(self) -> bool {
         let info = self.info();
         info.size == info.extent
     }
 
-    /// Returns the sizes of the basic scalars of one element, in order: a pair has two, all others one.
+    /// Returns the sizes in bytes of the basic elements
+    /// of one element: two for a pair, otherwise one.
     pub(crate) fn basics(self) -> (i64, Option<i64>) {
         match self.info().kind {
             Kind::Pair(value, index) => (value.size(), Some(index.size())),
@@ -208,7 +213,8 @@ macro_rules! named_constants {
         /// The datatypes that the library itself uses.
         impl Named {
             $(
-                /// MPI's datatype of this name, with the handle that the standard ABI gives it (MPI 5.0, chapter 20).
+                /// The MPI datatype of this name, with its handle
+                /// in the standard ABI (MPI 5.0, chapter 20).
                 pub const $name: Named = Named(SLOT_OF_HANDLE[$handle - FIRST_HANDLE]);
             )*
         }
@@ -320,7 +326,8 @@ const ROWS: [Row; 71] = [
     (0x247, "MPI_BYTE", Byte),
     (0x248, "MPI_INT16_T", CInteger(I16)),
     (0x249, "MPI_UINT16_T", CInteger(U16)),
-    // Not in the standard yet; its ABI reserves the handle. MPICH and Open MPI have it as an extension.
+    // The standard does not define this type yet, but its ABI reserves the handle.
+    // MPICH and Open MPI have the type as an extension.
     (0x24a, "MPIX_C_FLOAT16", Float(F16)),
     (0x250, "MPI_INT32_T", CInteger(I32)),
     (0x251, "MPI_UINT32_T", CInteger(U32)),

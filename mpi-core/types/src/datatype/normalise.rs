@@ -1,18 +1,20 @@
-//! The conversion from placements to the normal form: repeats, joins and expands parts of a type in `commit`.
+//! Conversion from placements to the normal form in `commit`:
+//! repeats, joins and expands parts of a type.
 //!
-//! Runs are in the order of the type map (the order of the packed bytes), and adjacent runs are merged.
-//! A single part keeps its loops; several consecutive parts are expanded into runs.
+//! Runs are in the order of the type map, which is the order of the packed bytes.
+//! Adjacent runs are merged.
+//! If a type has only one part, the part keeps its loops. Several parts are expanded into runs.
 
 use super::layout::{Layout, Loop, MAX_LOOPS, Run};
 
-/// Maximum number of runs that `commit` expands.
+/// Maximum number of runs of a part whose loops `commit` expands.
 pub const MAX_RUNS: usize = 1 << 28;
 
-/// Error: a commit would need more than [`MAX_RUNS`] runs.
+/// Error of `commit`: the normal form would have more than [`MAX_RUNS`] runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyRuns;
 
-/// A part of a type under construction: runs inside loops.
+/// A part of a type under construction: a list of runs inside loops.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Part {
     runs: Vec<Run>,
@@ -29,7 +31,7 @@ impl Part {
         part
     }
 
-    /// Converts a finished type to a part of a new one.
+    /// Converts the normal form of a finished type to a part of a new type.
     pub fn of_layout(layout: &Layout) -> Part {
         Part {
             runs: layout.body().runs().collect(),
@@ -41,7 +43,7 @@ impl Part {
         self.runs.is_empty()
     }
 
-    /// Returns the run, if the part is a single run.
+    /// Returns the run of a part that is one run without loops.
     fn single(&self) -> Option<Run> {
         match (self.runs.as_slice(), self.loops.as_slice()) {
             ([run], []) => Some(*run),
@@ -49,7 +51,8 @@ impl Part {
         }
     }
 
-    /// Returns the memory of `count` repetitions, `extent` apart, if it is contiguous.
+    /// Returns the memory of `count` repetitions as one run, if it is contiguous.
+    /// Repetitions are `extent` bytes apart.
     pub fn contiguous(&self, extent: i64, count: i64) -> Option<Run> {
         if self.is_empty() || count == 0 {
             return Some(Run::new(0, 0));
@@ -87,7 +90,7 @@ impl Part {
         Ok(())
     }
 
-    /// Returns the finished form, in which regular lists are loops.
+    /// Returns the normal form, in which a list of equal runs at a constant stride is a loop.
     pub fn finish(mut self) -> Layout {
         if self.loops.len() < MAX_LOOPS
             && let Some((run, inner)) = as_regular(&self.runs)
@@ -107,7 +110,7 @@ impl Part {
     }
 }
 
-/// Consecutive parts in packed order.
+/// Consecutive parts of a type, in packed order.
 #[derive(Default)]
 pub struct Sequence {
     only: Option<Part>,
@@ -115,7 +118,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// Appends `part` shifted by `offset`.
+    /// Appends `part`, shifted by `offset` bytes.
     pub fn push(&mut self, mut part: Part, offset: i64) -> Result<(), TooManyRuns> {
         if part.is_empty() {
             return Ok(());
@@ -131,7 +134,7 @@ impl Sequence {
         write_out(&part.loops, &part.runs, offset, &mut self.runs)
     }
 
-    /// Appends one run, without building a part for it.
+    /// Appends one run without building a part of one run.
     pub fn push_run(&mut self, run: Run) -> Result<(), TooManyRuns> {
         if run.len == 0 {
             return Ok(());
@@ -155,7 +158,7 @@ impl Sequence {
     }
 }
 
-/// Returns one run in a loop if the runs are equal and at a constant stride.
+/// Returns one run and a loop if the runs have the same length and a constant stride.
 fn as_regular(runs: &[Run]) -> Option<(Run, Loop)> {
     let [first, second, ..] = runs else {
         return None;
@@ -167,7 +170,7 @@ fn as_regular(runs: &[Run]) -> Option<(Run, Loop)> {
         .then_some((*first, Loop { count, stride }))
 }
 
-/// Appends all runs of the loops, shifted by `offset`.
+/// Appends the runs of all repetitions of the loops, shifted by `offset` bytes.
 fn write_out(
     loops: &[Loop],
     runs: &[Run],

@@ -1,6 +1,8 @@
-//! A datatype rebuilt over other basic types, for data representations (MPI 5.0, section 14.5.1).
+//! Conversion of a datatype to other basic types,
+//! for data representations (MPI 5.0, section 14.5.1).
 //!
-//! Displacements in elements scale with the extents of the new basic types; displacements in bytes do not change.
+//! Displacements in elements scale with the extents of the new basic types.
+//! Displacements in bytes do not change.
 
 use super::construct::{Derived, Made};
 use super::error::TypeError;
@@ -92,7 +94,7 @@ mod tests {
     use super::*;
     use crate::datatype::{Order, external_bytes};
 
-    /// Returns the datatype with four bytes for each basic type.
+    /// Returns the datatype with each basic type replaced by a type of four bytes.
     fn shrunk(datatype: &Datatype) -> Datatype {
         let made = over(datatype, &mut |_| {
             Datatype::contiguous(4, &Named::BYTE.into())
@@ -100,7 +102,7 @@ mod tests {
         made.expect("a type")
     }
 
-    /// The runs of two elements, with adjacent runs merged.
+    /// Returns the runs of two elements, with adjacent runs merged.
     fn runs(datatype: &Datatype) -> Vec<(i64, i64)> {
         datatype.commit().expect("committed");
         let mut all: Vec<(i64, i64)> = Vec::new();

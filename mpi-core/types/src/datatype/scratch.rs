@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 use super::{Datatype, RecvBuf, SendBuf};
 
-/// The allocation of a temporary failed.
+/// The error if memory for a temporary buffer cannot be allocated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoMemory {
     pub bytes: i64,
@@ -40,7 +40,7 @@ impl Block {
         let error = NoMemory { bytes: len };
         let size = usize::try_from(len.max(1)).map_err(|_| error)?;
         let memory = Memory::from_size_align(size, ALIGN).map_err(|_| error)?;
-        // SAFETY: the size is at least 1.
+        // SAFETY: the size is at least 1 byte.
         let start = unsafe { alloc_zeroed(memory) };
         let start = NonNull::new(start).ok_or(error)?;
         Ok(Block { start, memory })
@@ -49,18 +49,20 @@ impl Block {
 
 impl Drop for Block {
     fn drop(&mut self) {
-        // SAFETY: `new` got `start` from `alloc_zeroed` with this `memory`, and the last buffer that refers to it has been dropped.
+        // SAFETY: `new` got `start` from `alloc_zeroed` with this `memory`, and the last buffer
+        // that refers to the block has been dropped.
         unsafe { dealloc(self.start.as_ptr(), self.memory) };
     }
 }
 
 /// Library memory for `count` elements of a datatype.
 ///
-/// The block starts at the lowest byte of data of all elements, so a lower bound wastes no memory:
-/// element 0 is at offset `-span.start` in the block, which is `-true_lb` for the usual positive extent.
-/// The methods take ranges of elements, so an algorithm need not know the offset of element 0.
+/// The memory starts at the lowest byte of data of all elements, so a lower bound wastes no memory.
+/// Element 0 is at offset `-span.start` of the memory, which is `-true_lb` for positive extents.
+/// The methods take ranges of elements, so an algorithm does not need the offset of element 0.
 ///
-/// Buffers of one scratch follow MPI's rule for buffers: while one operation writes data, no other uses them.
+/// The buffers of one scratch follow MPI's rule: while one operation writes data of the scratch,
+/// no other operation uses these data.
 #[derive(Clone)]
 pub struct Scratch {
     block: Rc<Block>,
@@ -70,7 +72,8 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Allocates zeroed memory for `count` elements; it is freed with the last buffer that refers to it.
+    /// Allocates zeroed memory for `count` elements.
+    /// The last buffer that refers to the memory frees it.
     pub fn new(count: i64, datatype: &Datatype) -> Result<Scratch, NoMemory> {
         let span = datatype.span(count);
         let block = Rc::new(Block::new(span.end.saturating_sub(span.start))?);

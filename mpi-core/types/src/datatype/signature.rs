@@ -1,15 +1,16 @@
-//! Type signatures: the basic types of a datatype in order, without displacements.
+//! Type signatures: the sequence of basic types of a datatype, without displacements.
 //!
-//! Signatures serve two purposes.
+//! Signatures answer two questions.
 //! *How many basic elements are in a number of bytes?* (`MPI_Get_elements`): a traversal of the
-//! placements counts the elements,
-//! and skips whole placements by division.
-//! *Are two signatures equal?*: a composable hash is compared. A signature of `n` elements with hash `h`, followed by a signature
-//! of `m` elements with hash `g`, has `n + m` elements and the hash `h * B^m + g` modulo 2^61 - 1 (Karp and Rabin).
-//! So `contiguous(4, INT)` and four `INT`s have equal hashes, and the hash of n repetitions takes O(log n) steps.
+//! placements counts the elements, and skips complete placements by division.
+//! *Are two signatures equal?*: their hashes are compared.
+//! A signature of `n` elements with hash `h`, followed by a signature of `m` elements with hash
+//! `g`, has `n + m` elements and the hash `h * B^m + g` modulo 2^61 - 1 (Karp and Rabin).
+//! So `contiguous(4, INT)` and four `INT`s have equal hashes,
+//! and the hash of n repetitions takes O(log n) steps.
 //!
-//! Basic types are compared by format, not by name: `MPI_INT` and `MPI_INT32_T` agree.
-//! A pair type has two basic elements, like the structure in the standard's definition.
+//! Basic types are compared by format and not by name: `MPI_INT` and `MPI_INT32_T` are equal.
+//! A pair type has two basic elements, like the structure in the standard's definition of the type.
 
 use super::construct::Derived;
 use super::named::{Kind, Named, Scalar};
@@ -44,7 +45,7 @@ fn power(mut exponent: u64) -> u64 {
 
 impl Signature {
     fn of_basic(code: u64) -> Signature {
-        // A mixing step, so that hashes of consecutive codes are far apart.
+        // A multiplicative hash, so that the hashes of consecutive codes are far apart.
         let hash = (code + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) % PRIME;
         Signature { elements: 1, hash }
     }
@@ -57,7 +58,7 @@ impl Signature {
         }
     }
 
-    /// Returns the signature of `n` repetitions.
+    /// Returns the signature of `n` repetitions of this sequence.
     pub fn times(self, n: i64) -> Signature {
         let (mut result, mut doubled, mut n) = (Signature::default(), self, n.max(0));
         while n > 0 {
@@ -80,7 +81,7 @@ impl Signature {
         Signature { elements, hash }
     }
 
-    /// Returns a 64-bit digest of the signature, for fingerprints.
+    /// Returns a 64-bit digest of element count and hash, for fingerprints.
     pub fn word(self) -> u64 {
         self.hash ^ self.elements.rotate_left(61)
     }
@@ -101,7 +102,7 @@ fn basic(named: Named) -> Signature {
         Kind::Complex(s) => code(1, s),
         Kind::Logical(s) => code(2, s),
         Kind::Character(s) => code(3, s),
-        // The same code as MPI_CHARACTER, whether `char` is signed or not.
+        // The code of MPI_CHARACTER, whether C's `char` is signed or not.
         Kind::Char(_) => code(3, Scalar::U8),
         Kind::Byte | Kind::Packed => code(4, Scalar::U8),
         Kind::Pair(value, index) => number(value).then(number(index)),
@@ -117,7 +118,8 @@ impl Datatype {
         }
     }
 
-    /// Returns the predefined datatype of all basic elements, if they have one kind; `None` for a type without data.
+    /// Returns the predefined datatype of the basic elements if all have the same kind.
+    /// Returns `None` for other types, and for a type without data.
     pub fn basic_element(&self) -> Option<Named> {
         match &self.0 {
             Repr::Named(named) => Some(*named),
@@ -125,18 +127,19 @@ impl Datatype {
         }
     }
 
-    /// Returns the numbers of elements in received bytes, and their signature.
+    /// Returns the functions that count the elements in a number of received bytes.
     pub fn counts(&self) -> Counts<'_> {
         Counts(self)
     }
 }
 
-/// The counts of elements of a datatype in a number of received bytes.
+/// Functions that count elements of a datatype in a number of received bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts<'a>(&'a Datatype);
 
 impl Counts<'_> {
-    /// `MPI_Get_count`: the number of whole elements in `bytes`, `None` (`MPI_UNDEFINED`) if there is a remainder.
+    /// `MPI_Get_count`: the number of complete elements in `bytes`.
+    /// Returns `None` (`MPI_UNDEFINED`) if there is a remainder.
     pub fn whole(self, bytes: i64) -> Option<i64> {
         match self.0.size() {
             0 => (bytes == 0).then_some(0),
@@ -144,7 +147,8 @@ impl Counts<'_> {
         }
     }
 
-    /// Returns the signature of the first `bytes` bytes of elements, `None` if they end in the middle of a basic element.
+    /// Returns the signature of the first `bytes` bytes of consecutive elements.
+    /// Returns `None` if these bytes end within a basic element.
     pub fn signature(self, bytes: i64) -> Option<Signature> {
         let size = self.0.size();
         if size == 0 {
@@ -156,7 +160,8 @@ impl Counts<'_> {
         (left == 0).then(|| whole.then(part))
     }
 
-    /// `MPI_Get_elements`: the number of basic elements in `bytes`, `None` (`MPI_UNDEFINED`) if a part of one remains.
+    /// `MPI_Get_elements`: the number of basic elements in `bytes`.
+    /// Returns `None` (`MPI_UNDEFINED`) if the bytes end within a basic element.
     pub fn basic(self, bytes: i64) -> Option<i64> {
         let size = self.0.size();
         if size == 0 {
@@ -192,7 +197,8 @@ fn basic_of(derived: &Derived) -> Option<Named> {
     found
 }
 
-/// Returns the signature of the whole basic elements in the first `left` bytes of one element, and subtracts their bytes from `left`.
+/// Returns the signature of the complete basic elements in the first `left` bytes of one element.
+/// Subtracts the size of these basic elements from `left`.
 fn signature_of_part(datatype: &Datatype, left: &mut i64) -> Signature {
     let mut all = Signature::default();
     match &datatype.0 {
@@ -228,7 +234,8 @@ fn signature_of_part(datatype: &Datatype, left: &mut i64) -> Signature {
     all
 }
 
-/// Counts the basic elements in the first `left` bytes of one element, and subtracts their bytes from `left`.
+/// Counts the complete basic elements in the first `left` bytes of one element.
+/// Subtracts their size from `left`.
 fn elements_in_part(datatype: &Datatype, left: &mut i64) -> i64 {
     match &datatype.0 {
         Repr::Named(named) => {

@@ -1,16 +1,17 @@
-//! Iteration over the data of many elements in packed order, from any byte to any byte.
+//! Iteration over the data of many elements in packed order, between any two packed positions.
 //!
-//! The iterator yields *pieces*, each as large as possible.
-//! The copy loops ([`super::copy`](mod@super::copy)) process whole pieces; [`Runs`] splits them for code that needs an iovec.
+//! The iterator returns *pieces*, each as large as possible.
+//! The copy loops ([`super::copy`](mod@super::copy)) process a piece as a whole.
+//! [`Runs`] splits pieces into runs for code that needs an iovec.
 
 use std::ops::Range;
 
 use super::layout::{Body, Place, Run, Shape};
 
-/// The work of one copy loop; offsets are relative to the start of the buffer.
+/// A part of the data that one copy loop moves. Offsets are relative to the start of the buffer.
 #[derive(Clone, Copy, Debug)]
 pub enum Piece<'a> {
-    /// A grid of `rows` times `count` blocks of `len` bytes.
+    /// A grid of `rows` rows, each with `count` blocks of `len` bytes.
     Grid {
         offset: i64,
         len: i64,
@@ -19,7 +20,7 @@ pub enum Piece<'a> {
         rows: i64,
         row_stride: i64,
     },
-    /// All runs of `body`, shifted by `base`; `count` times, `stride` apart.
+    /// All runs of `body`, shifted by `base` bytes, repeated `count` times, `stride` bytes apart.
     Bodies {
         base: i64,
         body: Body<'a>,
@@ -51,14 +52,14 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Advances the loop `level` by `by` repetitions, with carry outwards.
+    /// Advances the loop `level` by `by` repetitions, and carries into the outer loops.
     #[inline]
     fn step(&mut self, level: usize, by: i64) {
         let mut by = by;
         let loops = self.shape.loops[level..].iter();
         for (index, l) in self.place.index[level..].iter_mut().zip(loops) {
             *index += by;
-            // Wrapping, because after the last repetition the sum may overflow.
+            // Wrapping arithmetic, because the sum after the last repetition may overflow.
             self.place.base = self.place.base.wrapping_add(by.wrapping_mul(l.stride));
             if *index < l.count {
                 return;
@@ -69,7 +70,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns the number of repetitions of the loop `level` (`bytes` each) that fit in one piece.
+    /// Returns the number of remaining repetitions of the loop `level` that the range contains.
+    /// A repetition has `bytes` packed bytes.
     #[inline]
     fn repetitions(&self, level: usize, bytes: i64) -> i64 {
         let to_go = self.shape.loops[level].count - self.place.index[level];
@@ -87,7 +89,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a piece of one run, up to the end of the run or of the range.
+    /// Returns a piece of one run, up to the end of the run or of the range, whichever is first.
     fn part_of_run(&mut self, run: Run) -> Piece<'a> {
         let len = (run.len - self.place.skip).min(self.left);
         let offset = self.place.base + run.offset + self.place.skip;
@@ -107,8 +109,8 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a piece of whole repetitions of a body of one run: of the two innermost loops,
-    /// or a part of the innermost loop.
+    /// For a body of one run, returns a piece of complete repetitions of the two innermost loops,
+    /// or of a part of the innermost loop.
     #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;
@@ -134,7 +136,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a piece of whole repetitions of a body of several runs.
+    /// For a body of several runs, returns a piece of complete repetitions of the innermost loop.
     fn bodies(&mut self) -> Piece<'a> {
         let body = self.shape.body;
         let count = self.repetitions(0, body.bytes);
@@ -149,7 +151,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Returns a piece of the whole runs of a body that remain in the range.
+    /// Returns a piece of the complete runs of a body that are left in the range.
     fn part_of_body(&mut self) -> Piece<'a> {
         let first = self.place.run;
         let n = self.shape.body.whole_runs(first, self.left);
@@ -191,12 +193,12 @@ impl<'a> Iterator for Walk<'a> {
 /// Iterator over the runs of a range of packed bytes, in packed order.
 pub struct Runs<'a> {
     walk: Walk<'a>,
-    /// The piece that is being split.
+    /// The piece that is being split into runs.
     piece: Option<Piece<'a>>,
     done: Within,
 }
 
-/// The progress in a piece: the run or block, and the repetition or row.
+/// The position in a piece: the index of the run or block, and of the repetition or row.
 #[derive(Default)]
 struct Within {
     inner: i64,
@@ -204,7 +206,8 @@ struct Within {
 }
 
 impl<'a> Runs<'a> {
-    /// Returns the runs of packed bytes `range` of a buffer of this shape, relative to its start.
+    /// Returns the runs of the packed bytes `range` of a buffer of this shape.
+    /// Their offsets are relative to the start of the buffer.
     pub fn new(shape: Shape<'a>, range: Range<i64>) -> Runs<'a> {
         Runs {
             walk: Walk::new(shape, range),
@@ -213,7 +216,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Returns the run at the current position of `piece`, and its inner and outer counts.
+    /// Returns the run at the current position of `piece`,
+    /// and the limits of the inner and outer index.
     #[inline]
     fn here(&self, piece: &Piece<'a>) -> (Run, i64, i64) {
         let Within { inner, outer } = self.done;

@@ -1,7 +1,8 @@
 //! Groups: ordered sets of processes (MPI 5.0, section 7.3).
 //!
-//! A group is a value; cloning it copies a pointer.
-//! Members are identified by their rank in the job, so translating ranks between groups needs no communication.
+//! Cloning a group copies a pointer to its members.
+//! Members are identified by their rank in the job,
+//! so the translation of ranks between groups needs no communication.
 
 use mpi_base::proc::ProcId;
 use std::cell::OnceCell;
@@ -18,12 +19,12 @@ pub struct Group(Rc<Inner>);
 
 struct Inner {
     members: Members,
-    /// The ranks by process, built at the first reverse lookup in a group that is a list.
+    /// The rank of each process. Built by the first reverse lookup if the members are a list.
     ranks: OnceCell<HashMap<ProcId, u32>>,
 }
 
 enum Members {
-    /// Job ranks `first..first + len` in order: the world, or one process.
+    /// The job ranks `first..first + len` in order: all processes of the job, or one process.
     Range {
         first: ProcId,
         len: u32,
@@ -31,7 +32,7 @@ enum Members {
     List(Box<[ProcId]>),
 }
 
-/// The relation of two groups or communicators (`MPI_IDENT` etc.), from equal to different.
+/// The result of comparing two groups or communicators (`MPI_IDENT` etc.), from equal to different.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Comparison {
     Identical,
@@ -43,19 +44,19 @@ pub enum Comparison {
 /// The reason why a group could not be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupError {
-    /// A rank outside `0..size`.
+    /// A rank is outside `0..size`.
     Rank {
         position: usize,
         rank: i64,
         size: u32,
     },
-    /// A rank named twice.
+    /// A rank is named twice.
     Twice {
         rank: i64,
         first: usize,
         second: usize,
     },
-    /// A range triplet with stride 0, or with a stride away from its end.
+    /// A range triplet has the stride 0, or a stride that leads away from the last rank.
     Range {
         position: usize,
         first: i64,
@@ -111,7 +112,7 @@ impl fmt::Debug for Group {
 }
 
 impl Group {
-    /// Job ranks `first..first + len`.
+    /// Creates the group of the job ranks `first..first + len`.
     pub fn range(first: ProcId, len: u32) -> Group {
         Group(Rc::new(Inner {
             members: Members::Range { first, len },
@@ -119,12 +120,13 @@ impl Group {
         }))
     }
 
-    /// The group without members.
+    /// Creates the group without members.
     pub fn empty() -> Group {
         Group::range(0, 0)
     }
 
-    /// Members in the given order; the caller guarantees that none is given twice.
+    /// Creates a group of these members, in this order.
+    /// The caller guarantees that no member occurs twice.
     pub fn from_procs(procs: Vec<ProcId>) -> Group {
         let consecutive = procs.windows(2).all(|w| w[0].checked_add(1) == Some(w[1]));
         match (consecutive, procs.first()) {
@@ -137,7 +139,7 @@ impl Group {
         }
     }
 
-    /// Returns the number of members; the empty group has none (MPI 5.0, section 7.2.1).
+    /// Returns the number of members, which is 0 for the empty group (MPI 5.0, section 7.2.1).
     pub fn size(&self) -> u32 {
         match &self.0.members {
             Members::Range { len, .. } => *len,
@@ -145,7 +147,7 @@ impl Group {
         }
     }
 
-    /// Returns the job rank of a member.
+    /// Returns the job rank of the member with rank `rank`.
     #[inline]
     pub fn proc(&self, rank: u32) -> Option<ProcId> {
         match &self.0.members {
@@ -154,7 +156,7 @@ impl Group {
         }
     }
 
-    /// Returns the rank of a process in this group.
+    /// Returns the rank of a process in this group, or `None` if it is not a member.
     pub fn rank_of(&self, proc: ProcId) -> Option<u32> {
         match &self.0.members {
             Members::Range { first, len } => proc.checked_sub(*first).filter(|r| r < len),
@@ -248,7 +250,8 @@ impl Group {
         )
     }
 
-    /// Returns the first member, by its rank here and in the job, that is not in `other`.
+    /// Returns the first member that is not in `other`:
+    /// its rank in this group and its rank in the job.
     pub fn outsider(&self, other: &Group) -> Option<(u32, ProcId)> {
         if Rc::ptr_eq(&self.0, &other.0) {
             return None;

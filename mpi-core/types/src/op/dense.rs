@@ -1,10 +1,11 @@
-//! An operator on a predefined type without holes, looked up once: applying it is one loop over bytes.
+//! An operator on a predefined type without holes. The pair is looked up once;
+//! applying the operator is then one loop over bytes.
 
 use super::kernel::{Kernel, Level};
 use super::{Op, Predefined, kernel_for};
 use crate::datatype::{Datatype, RecvBytes};
 
-/// The loop of an operator on a type, and the size of an element in bytes.
+/// The loop of an operator on a type, with the operator and the size of an element in bytes.
 #[derive(Clone, Copy)]
 pub struct DenseOp {
     op: Predefined,
@@ -13,15 +14,15 @@ pub struct DenseOp {
 }
 
 impl DenseOp {
-    /// Looks up the loop. Returns `None` for user operators, for elements with holes, and if the
-    /// operator is not defined on the type, which [`Op::check`] reports.
+    /// Looks up the loop. Returns `None` for user operators, for elements with holes, and for
+    /// operators that are not defined on the type. [`Op::check`] reports the latter.
     pub fn new(op: &Op, datatype: &Datatype) -> Option<DenseOp> {
         let Op::Predefined(op) = op else {
             return None;
         };
         datatype.as_named()?;
         let (_, size) = datatype.contiguous_bytes(1)?;
-        // The second of two elements begins where the first ends.
+        // The check for holes: the second of two elements must begin where the first ends.
         (datatype.contiguous_bytes(2)? == (0, 2 * size)).then_some(())?;
         Some(DenseOp {
             op: *op,
@@ -35,13 +36,13 @@ impl DenseOp {
         self.op
     }
 
-    /// Computes `inout = input op inout`, for the number of elements in the shorter operand.
+    /// Computes `inout = input op inout` for the elements of the shorter operand.
     #[inline]
     pub fn apply(&self, input: &[u8], inout: RecvBytes) {
         inout.with(|inout| self.combine(input, inout));
     }
 
-    /// Combines the operands like [`DenseOp::apply`], with the result in memory of the library.
+    /// Computes the same as [`DenseOp::apply`], if the result is in memory of the library.
     #[inline]
     pub fn combine(&self, input: &[u8], inout: &mut [u8]) {
         self.kernel.run_dense(input, inout, self.size);

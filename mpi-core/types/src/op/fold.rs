@@ -1,14 +1,16 @@
-//! The operators on single values.
+//! The predefined operators on single values.
 //!
-//! A class of operators is a trait with one generic method, so each operator is written once for all its types.
-//! Integers wrap around; comparisons with NaN keep the value of `inout`, as C's `a > b ? a : b` does.
+//! A class of operators is a trait with a generic method,
+//! so each operator is written only once for all types.
+//! Integers wrap around. If a comparison involves NaN,
+//! the result is `inout`, as in C's `a > b ? a : b`.
 
 use std::marker::PhantomData;
 use std::ops::{BitAnd, BitOr, BitXor};
 
 use half::f16;
 
-/// `input op inout` on one element.
+/// An operator on elements of type `T`: computes `input op inout` for one element.
 pub trait Fold<T> {
     fn fold(input: T, inout: T) -> T;
 }
@@ -58,7 +60,7 @@ macro_rules! floats {
     )*};
 }
 
-// Two's complement sums and products have the same bits signed or unsigned.
+// In two's complement, sums and products have the same bits for signed and unsigned integers.
 integers!(u8 u16 u32 u64 u128);
 floats!(f16 f32 f64);
 
@@ -116,7 +118,7 @@ impl Arithmetic for Prod {
     }
 }
 
-/// MAX and MIN, and the value that MAXLOC and MINLOC prefer.
+/// The comparison of MAX and MIN, and of the values in MAXLOC and MINLOC.
 pub trait Preference {
     fn prefers<T: PartialOrd>(a: T, b: T) -> bool;
 }
@@ -160,21 +162,22 @@ macro_rules! bitwise {
 
 bitwise!(And & Or | Xor ^);
 
-/// A value and its index; the parts are read and written separately, because padding between or after them may
-/// not belong to the buffer.
+/// A value and its index. They are read and written separately,
+/// because padding between or after them may not belong to the buffer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Located<V, I> {
     pub value: V,
     pub index: I,
 }
 
-/// Applies an [`Arithmetic`] operator.
+/// The fold of an [`Arithmetic`] operator.
 pub struct Compute<O>(PhantomData<O>);
-/// Applies a [`Preference`].
+/// The fold that returns the operand which a [`Preference`] prefers.
 pub struct Choose<O>(PhantomData<O>);
-/// Applies a [`Bitwise`] operator to bits.
+/// The fold of a [`Bitwise`] operator on the bits of integers.
 pub struct Bits<O>(PhantomData<O>);
-/// Applies a [`Bitwise`] operator to truth values: any nonzero value is true, and true is stored as one.
+/// The fold of a [`Bitwise`] operator on truth values:
+/// any nonzero value is true, and a true result is stored as 1.
 pub struct Truth<O>(PhantomData<O>);
 
 impl<T: Number, O: Arithmetic> Fold<T> for Compute<O> {
@@ -184,7 +187,7 @@ impl<T: Number, O: Arithmetic> Fold<T> for Compute<O> {
     }
 }
 
-/// A value with an order.
+/// A value that can be compared.
 pub trait Ordered: PartialOrd + Copy {}
 impl<T: PartialOrd + Copy> Ordered for T {}
 
@@ -200,7 +203,8 @@ impl<T: Ordered, O: Preference> Fold<T> for Choose<O> {
 }
 
 impl<V: Ordered, I: Ordered, O: Preference> Fold<Located<V, I>> for Choose<O> {
-    /// Returns the preferred value; of equal values the one with the lower index.
+    /// Returns the operand with the preferred value.
+    /// If the values are equal, returns the one with the lower index.
     #[inline(always)]
     fn fold(input: Located<V, I>, inout: Located<V, I>) -> Located<V, I> {
         let earlier = input.value == inout.value && input.index < inout.index;

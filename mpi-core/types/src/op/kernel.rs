@@ -1,8 +1,9 @@
-//! The loops of the operators: one generic loop, compiled for each operator and type, and for narrow numbers again
-//! with AVX2 and with AVX-512; the version is chosen at run time.
+//! The loops of the operators. One generic loop is compiled for each operator and type.
+//! For narrow numbers it is also compiled with AVX2 and with AVX-512;
+//! the version is chosen at run time.
 //!
-//! Elements are read and written unaligned, because temporaries may have any alignment; the compiler vectorises this as well
-//! as aligned slices.
+//! Elements are read and written unaligned, because temporaries may have any alignment.
+//! The compiler vectorises unaligned accesses as well as aligned ones.
 #![allow(unsafe_code)]
 
 use half::f16;
@@ -12,9 +13,9 @@ use crate::datatype::{Kind, RecvBuf, Scalar, SendBuf};
 
 /// A value in the layout of a user buffer.
 pub trait Element: Copy {
-    /// The distance between two elements in bytes.
+    /// The distance between two elements in the buffer, in bytes.
     const STRIDE: usize;
-    /// True if the loop is faster with wider vectors.
+    /// True if the loop on this type is faster with wider vectors.
     const VECTOR: bool;
 
     /// # Safety
@@ -35,7 +36,8 @@ macro_rules! plain {
 
             #[inline(always)]
             unsafe fn load(at: *const u8) -> Self {
-                // SAFETY: the element is readable by the contract of `load`, and every bit pattern is a valid value of this type.
+                // SAFETY: the element is readable by the contract of `load`.
+                // Every bit pattern is a valid value of this type.
                 unsafe { at.cast::<$t>().read_unaligned() }
             }
 
@@ -98,7 +100,7 @@ impl<V: Part, I: Part> Element for Located<V, I> {
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: both parts are writable by the contract of `store`; the padding is not written.
+        // SAFETY: both parts are writable by the contract of `store`. The padding is not written.
         unsafe {
             self.value.store(at);
             self.index.store(at.add(Self::INDEX_AT));
@@ -106,7 +108,7 @@ impl<V: Part, I: Part> Element for Located<V, I> {
     }
 }
 
-/// `inout[i] = input[i] op inout[i]`
+/// Computes `inout[i] = input[i] op inout[i]` for `n` elements.
 ///
 /// # Safety
 /// `n` elements must be readable at `input` and writable at `inout`.
@@ -125,7 +127,7 @@ unsafe fn each<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
 /// The loop without vector extensions, for every processor.
 ///
 /// # Safety
-/// As for [`each`].
+/// The contract of [`each`].
 unsafe fn portable<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
     // SAFETY: `n` elements are valid on both sides by this function's contract.
     unsafe { each::<T, F>(input, inout, n) }
@@ -134,7 +136,7 @@ unsafe fn portable<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: 
 /// The loop with 32-byte vectors.
 ///
 /// # Safety
-/// As for [`each`], and the processor must have AVX2.
+/// The contract of [`each`], and the processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn avx2<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
@@ -145,7 +147,7 @@ unsafe fn avx2<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
 /// The loop with 64-byte vectors.
 ///
 /// # Safety
-/// As for [`each`], and the processor must have these parts of AVX-512.
+/// The contract of [`each`], and the processor must have these extensions of AVX-512.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
@@ -155,7 +157,7 @@ unsafe fn avx512<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: us
 
 type Loop = unsafe fn(*const u8, *mut u8, usize);
 
-/// The compiled version of a loop.
+/// The instruction set for which a version of the loop is compiled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Portable,
@@ -166,7 +168,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// Returns the best version that this processor can run; the standard library caches the result.
+    /// Returns the best level that this processor supports. The standard library caches the result.
     pub fn best() -> Level {
         #[cfg(target_arch = "x86_64")]
         {
@@ -184,7 +186,7 @@ impl Level {
         Level::Portable
     }
 
-    /// Returns all versions that this processor can run.
+    /// Returns all levels that this processor supports.
     #[cfg(test)]
     pub fn here() -> Vec<Level> {
         match Level::best() {
@@ -202,7 +204,8 @@ impl Level {
 pub struct Kernel(Loop);
 
 impl Kernel {
-    /// Returns the loop of operator `F` on type `T`; types without vector code have one version for all levels.
+    /// Returns the loop of operator `F` on type `T`. A type without vector
+    /// code has the same loop at all levels.
     pub fn of<T: Element, F: Fold<T>>(level: Level) -> Kernel {
         #[cfg(target_arch = "x86_64")]
         if T::VECTOR {
@@ -220,8 +223,9 @@ impl Kernel {
     /// Combines the first `count` elements.
     /// Both buffers must have `count` elements of the loop's type.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
-        // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements, `Op::apply` clamped `count` to both buffers, and `kernel_for`
-        // chose the loop by their type and by the features of the processor.
+        // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements.
+        // `Op::apply` limited `count` to both buffers.
+        // `kernel_for` chose the loop by the elements' type and by the features of the processor.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }
     }
 
@@ -230,7 +234,8 @@ impl Kernel {
     #[inline]
     pub(super) fn run_dense(self, input: &[u8], inout: &mut [u8], size: usize) {
         let count = input.len().min(inout.len()) / size;
-        // SAFETY: `count` elements fit both slices; the caller got the loop from `kernel_for`, by their type and the features of the processor.
+        // SAFETY: `count` elements fit in both slices. `kernel_for` chose the loop by the type of
+        // the elements and by the features of the processor.
         unsafe { (self.0)(input.as_ptr(), inout.as_mut_ptr(), count) }
     }
 }

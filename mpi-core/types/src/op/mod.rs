@@ -1,10 +1,11 @@
 //! Reduction operators: `inout[i] = in[i] op inout[i]`, in MPI's order (MPI 5.0, section 6.9).
 //!
-//! Predefined operators are compiled loops, one for each (operator, scalar) pair, looked up in one table (`table`).
+//! A predefined operator is a set of compiled loops,
+//! one for each scalar type, found in one table (`table`).
 //! Predefined operators are defined on predefined datatypes only, by the standard's table and the
 //! additions in `table`; [`Op::check`] rejects all other combinations with an error text, before
 //! any process communicates.
-//! User operators are callbacks; they get whole elements of the datatype that the user passed.
+//! User operators are callbacks. They get complete elements of the datatype that the user passed.
 //!
 //! | file | subject |
 //! |---|---|
@@ -66,7 +67,7 @@ impl Predefined {
         ]
     };
 
-    /// The operator of each handle.
+    /// The operator by the value of its handle.
     const BY_HANDLE: [Option<Predefined>; 0x40] = {
         let mut table = [None; 0x40];
         let mut i = 0;
@@ -100,7 +101,7 @@ impl Predefined {
     }
 }
 
-/// A user function: `(invec, inoutvec, len, datatype)`.
+/// The function of a user operator: `(invec, inoutvec, len, datatype)`.
 pub type UserFunction = dyn Fn(*const u8, *mut u8, i64, &Datatype);
 
 /// A user operator.
@@ -114,7 +115,7 @@ pub struct UserOp {
 pub enum OpError {
     /// The standard does not define the operator on this type.
     NotDefined { op: &'static str, datatype: String },
-    /// This build has no arithmetic for the type.
+    /// The operator is defined on this type, but this build has no arithmetic for it.
     NotHere { op: &'static str, datatype: String },
     /// The two buffers have different datatypes.
     TypesDiffer { input: String, inout: String },
@@ -152,7 +153,8 @@ impl Op {
         Predefined::BY_HANDLE.get(handle)?.map(Op::Predefined)
     }
 
-    /// Creates an operator that calls `function`, which must combine `len` elements at its two pointers and access no other memory.
+    /// Creates an operator that calls `function`.
+    /// `function` must combine `len` elements at its two pointers and access no other memory.
     pub fn user(
         function: impl Fn(*const u8, *mut u8, i64, &Datatype) + 'static,
         commutes: bool,
@@ -163,7 +165,8 @@ impl Op {
         }))
     }
 
-    /// Returns true if the operator is commutative; for a user operator, as declared in `MPI_Op_create`.
+    /// Returns true if the operator is commutative.
+    /// For a user operator, `MPI_Op_create` declares it.
     pub fn is_commutative(&self) -> bool {
         match self {
             // MPI_REPLACE and MPI_NO_OP depend on the order of the operands.
@@ -172,7 +175,7 @@ impl Op {
         }
     }
 
-    /// Returns the name for error texts; user operators have none.
+    /// Returns the operator's name for error texts. All user operators have one name.
     pub fn name(&self) -> &'static str {
         match self {
             Op::Predefined(op) => op.name(),
@@ -188,7 +191,7 @@ impl Op {
         }
     }
 
-    /// Computes `inout = input op inout`, for the number of elements in the smaller buffer.
+    /// Computes `inout = input op inout` for the elements of the smaller buffer.
     pub fn apply(&self, input: &SendBuf, inout: &mut RecvBuf) -> Result<(), OpError> {
         let datatype = inout.datatype();
         if !input.datatype().same(datatype) {
@@ -211,15 +214,15 @@ impl Op {
         Ok(())
     }
 
-    /// Applies the operator like [`Op::apply`], to packed input at any address.
-    /// Returns false, without any effect, for user operators and for elements with holes.
+    /// Computes the same as [`Op::apply`], with packed input at an address of any alignment.
+    /// Returns false, without an effect, for user operators and for elements with holes.
     pub fn apply_packed(&self, input: &[u8], inout: &mut RecvBuf) -> Result<bool, OpError> {
         if inout.contiguous().is_none() {
             return Ok(false);
         }
         let size = inout.datatype().size().max(1);
         match self {
-            // A user function may expect its operands at the usual alignment of such elements.
+            // A user function may expect operands that are aligned for their datatype.
             Op::User(_) => return Ok(false),
             Op::Predefined(Predefined::NoOp) => {}
             Op::Predefined(Predefined::Replace) => {

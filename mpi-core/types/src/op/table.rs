@@ -8,10 +8,13 @@
 //! | BAND, BOR, BXOR | C integer, Fortran integer, byte, multi-language |
 //! | MAXLOC, MINLOC | pairs |
 //!
-//! The standard's table does not define logical operators on `MPI_AINT`, `MPI_OFFSET` and `MPI_COUNT`.
-//! Open MPI and MPICH allow these operators, and programs use them, so this table allows them, too.
+//! The standard's table does not define logical operators on the multi-language types
+//! (`MPI_AINT`, `MPI_OFFSET`, `MPI_COUNT`).
+//! Open MPI and MPICH allow these combinations,
+//! and programs use them, so this table allows them, too.
 //! All operators of C integers are allowed on `MPI_CHAR`, as on C's `char`.
-//! Combinations beyond the table that only one of Open MPI and MPICH allows (logical operators on floating point) are errors.
+//! Combinations beyond the standard's table that only one of Open MPI and MPICH allows (logical
+//! operators on floating point) are errors.
 
 use half::f16;
 
@@ -22,7 +25,7 @@ use super::kernel::{Kernel, Level};
 use super::wide::{Extended, Quad};
 use crate::datatype::{Kind, Scalar};
 
-/// The result of a lookup.
+/// The result of looking up an operator and a type.
 pub enum Found {
     Kernel(Kernel),
     NotDefined,
@@ -48,12 +51,12 @@ pub fn kernel(op: Predefined, kind: Kind, level: Level) -> Found {
     }
 }
 
-/// Looks up a scalar in rows `Scalar => type, ...` and returns the loop of `$fold` on that type.
+/// Finds the scalar in rows `Scalar => type, ...`, and returns the loop of `$fold` on that type.
 macro_rules! row {
     ($level:ident, $scalar:expr, $fold:ty, $($(#[$here:meta])? $name:pat => $t:ty),* $(,)?) => {
         match $scalar {
             $($(#[$here])? $name => Found::Kernel(Kernel::of::<$t, $fold>($level)),)*
-            // On x86-64 some tables have a row for every scalar.
+            // Unreachable on x86-64 if a table has a row for every scalar.
             #[allow(unreachable_patterns)]
             _ => Found::NotHere,
         }
@@ -117,7 +120,7 @@ fn choice<O: Preference>(kind: Kind, level: Level) -> Found {
     }
 }
 
-/// Returns the loop of a bitwise operator, which depends only on the width of the scalar.
+/// Returns the loop of a bitwise operator. The loop depends only on the width of the scalar.
 macro_rules! words {
     ($level:ident, $scalar:expr, $fold:ty) => {
         row!(

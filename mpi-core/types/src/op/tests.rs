@@ -1,7 +1,8 @@
-//! Tests of every (operator, predefined datatype) pair against a scalar reference that computes in `i128`.
+//! Tests of every (operator, predefined datatype) pair against a scalar reference in `i128`.
 //!
-//! Values are small integers, which every format represents exactly, so one reference serves all; formats are encoded
-//! and decoded here by their definitions, not by the code under test.
+//! Values are small integers, which every format represents exactly,
+//! so one reference is enough for all formats.
+//! The tests encode and decode the formats by their definitions, not by the code under test.
 #![allow(unsafe_code)]
 
 use mpi_base::random::SplitMix64;
@@ -118,7 +119,8 @@ fn parts(kind: Kind) -> Vec<(Scalar, usize)> {
     }
 }
 
-/// The standard's table (section 6.9.2) of operators and types, plus logical operators on multi-language types and all of C integers on `MPI_CHAR`.
+/// The standard's table of operators and types (section 6.9.2), with two additions: logical
+/// operators on multi-language types, and all operators of C integers on `MPI_CHAR`.
 fn allowed(op: Predefined, kind: Kind) -> bool {
     use Kind::*;
     use Predefined::*;
@@ -175,11 +177,12 @@ fn reference(op: Predefined, kind: Kind, a: &[i128], b: &[i128]) -> Vec<i128> {
         .collect()
 }
 
-/// Random values of the operands.
+/// Generator of random values for operands.
 struct Numbers(SplitMix64);
 
 impl Numbers {
-    /// Returns a number that `scalar` can represent: any for integers, small for floating point, often zero for both.
+    /// Returns a number that `scalar` can represent: any value for integers, a small one for
+    /// floating point, often zero for both.
     fn value(&mut self, scalar: Scalar) -> i128 {
         let bits = self.0.next_u64();
         match (bits % 4, format(scalar)) {
@@ -225,7 +228,7 @@ fn elements(named: Named, n: usize, numbers: &mut Numbers) -> (Vec<u8>, Vec<Vec<
     (memory, values)
 }
 
-/// Every compiled version of the loop gives the same bytes.
+/// Checks that all compiled versions of a loop give the same bytes.
 fn agree_at_all_levels(
     op: Predefined,
     input: &[u8],
@@ -239,7 +242,7 @@ fn agree_at_all_levels(
             continue; // REPLACE and NO_OP have no loop
         };
         let mut again = inout.to_vec();
-        // SAFETY: the caller's buffers have `n` elements, and `apply` below has the same contract.
+        // SAFETY: the caller's buffers have `n` elements.
         let (input, mut inout) = unsafe {
             (
                 SendBuf::new(input.as_ptr(), n as i64, t.clone()),
@@ -284,7 +287,8 @@ fn every_defined_pair_computes_what_the_reference_does() {
                     let mut expected = before[i * extent..(i + 1) * extent].to_vec();
                     for (&(scalar, at), &value) in parts(kind).iter().zip(&wanted) {
                         write(scalar, value, &mut expected[at..]);
-                        // Compared as values, because an unchanged minus zero equals zero.
+                        // The values are compared instead of the bytes,
+                        // because an unchanged minus zero equals zero.
                         assert_eq!(
                             read(scalar, &element[at..]),
                             read(scalar, &expected[at..]),
@@ -385,7 +389,7 @@ fn a_user_operator_sees_inout_second_and_its_datatype() {
         |input, inout, len, t| {
             assert_eq!((t.size(), len), (8, 3));
             for i in 0..2 * len as usize {
-                // SAFETY: `Op::apply` passes `len` elements of two numbers each.
+                // SAFETY: `Op::apply` passes `len` elements, each of two numbers.
                 unsafe {
                     let (a, b) = (input.cast::<i32>().add(i), inout.cast::<i32>().add(i));
                     b.write_unaligned(a.read_unaligned() - b.read_unaligned());
@@ -414,7 +418,7 @@ fn a_user_operator_sees_inout_second_and_its_datatype() {
 #[test]
 fn buffers_of_different_types_are_not_combined() {
     let (input, mut inout) = ([0u8; 8], [0u8; 8]);
-    // SAFETY: each array holds one element of its type.
+    // SAFETY: each array has one element of its type.
     let (input, mut inout) = unsafe {
         (
             SendBuf::new(input.as_ptr(), 1, Named::INT.into()),

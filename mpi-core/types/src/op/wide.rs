@@ -1,8 +1,9 @@
-//! The two number formats without a Rust type: the x87's 80-bit `long double` and IEEE binary128 (`REAL*16`).
+//! Arithmetic of the two number formats without a Rust type:
+//! the 80-bit `long double` of the x87 and IEEE binary128 (`REAL*16`).
 //!
-//! The x87 unit itself computes `long double`, with a 64-bit significand, as C compilers do.
-//! The functions that every C compiler calls for binary128 compute it (`__addtf3` and others of libgcc and of
-//! Rust's compiler-builtins).
+//! The x87 unit computes `long double`, with a 64-bit significand, as in code of C compilers.
+//! For binary128, this module calls the functions that all C compilers call (`__addtf3` and others
+//! of libgcc and of Rust's compiler-builtins).
 #![cfg(target_arch = "x86_64")]
 #![allow(unsafe_code)]
 
@@ -12,7 +13,7 @@ use std::cmp::Ordering;
 
 use super::fold::Number;
 
-/// An 80-bit number in sixteen bytes, the last six of which are padding.
+/// An 80-bit x87 number in sixteen bytes. The last six bytes are padding.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(16))]
 pub struct Extended(pub [u8; 16]);
@@ -22,8 +23,9 @@ macro_rules! x87_binary {
         #[inline(always)]
         fn $name(self, other: Self) -> Self {
             let mut result = self;
-            // SAFETY: two loads of ten bytes from live values, one store of ten bytes to a live value,
-            // and the x87 stack is as empty afterwards as before.
+            // SAFETY: two loads of ten bytes from valid values
+            // and one store of ten bytes to a valid value.
+            // The x87 stack is empty afterwards, as before.
             unsafe {
                 asm!(
                     "fld tbyte ptr [{a}]",
@@ -59,7 +61,8 @@ impl PartialOrd for Extended {
     #[inline(always)]
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let (unordered, below, equal): (u8, u8, u8);
-        // SAFETY: two loads of ten bytes from live values; the comparison pops one, the last instruction the other.
+        // SAFETY: two loads of ten bytes from valid values. The comparison pops one of them from
+        // the x87 stack, and the last instruction pops the other.
         unsafe {
             asm!(
                 "fld tbyte ptr [{b}]",
@@ -93,8 +96,8 @@ impl PartialOrd for Extended {
 #[repr(transparent)]
 pub struct Quad(pub u128);
 
-// The C functions pass their numbers in vector registers, for which stable Rust has no signature;
-// they are declared for their addresses only, and the asm blocks below call them.
+// The C functions pass their numbers in vector registers, for which stable Rust has no signature.
+// The functions are declared only for their addresses, and the asm blocks below call them.
 unsafe extern "C" {
     fn __addtf3();
     fn __subtf3();
@@ -114,8 +117,10 @@ macro_rules! quad_binary {
         #[inline(always)]
         fn $name(self, other: Self) -> Self {
             let mut x = register(self);
-            // SAFETY: the function takes two binary128 in xmm0 and xmm1 and returns one in xmm0 by the System V ABI;
-            // the stack is aligned at the start of an asm block, and everything a C function may change is declared.
+            // SAFETY: by the System V ABI, the function takes two binary128
+            // in xmm0 and xmm1, and returns one in xmm0.
+            // The stack is aligned at the start of an asm block,
+            // and all registers that a C function may change are declared.
             unsafe {
                 asm!(
                     "call {f}",
@@ -135,8 +140,10 @@ macro_rules! quad_comparison {
         #[inline(always)]
         fn $name(a: Quad, b: Quad) -> i32 {
             let result: i32;
-            // SAFETY: the function takes two binary128 in xmm0 and xmm1 and returns an int in eax by the System V ABI; the stack is aligned
-            // at the start of an asm block, and everything a C function may change is declared.
+            // SAFETY: by the System V ABI, the function takes two binary128
+            // in xmm0 and xmm1, and returns an int in eax.
+            // The stack is aligned at the start of an asm block,
+            // and all registers that a C function may change are declared.
             unsafe {
                 asm!(
                     "call {f}",

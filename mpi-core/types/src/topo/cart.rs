@@ -1,4 +1,5 @@
-//! Cartesian topologies: a grid, each dimension open or periodic; ranks in row-major order (section 8.5).
+//! Cartesian topologies: a grid of processes in row-major order.
+//! Each dimension is open or periodic (section 8.5).
 
 use super::TopoError;
 
@@ -10,7 +11,7 @@ pub struct Cart {
 }
 
 impl Cart {
-    /// Creates a grid with these extents; a grid without dimensions has one process.
+    /// Creates a grid with these extents. A grid without dimensions has one process.
     pub fn new(dims: &[i64], periods: Vec<bool>) -> Result<Cart, TopoError> {
         let dims = dims
             .iter()
@@ -23,24 +24,25 @@ impl Cart {
         Ok(Cart { dims, periods })
     }
 
-    /// Returns the extent of each dimension, slowest first: ranks are row-major (MPI 5.0, section 8.5.1).
+    /// Returns the extent of each dimension. Ranks are row-major:
+    /// the last dimension changes fastest (MPI 5.0, section 8.5.1).
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// Returns whether each dimension is periodic.
+    /// Returns for each dimension true if it is periodic.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
 
-    /// Returns the number of processes; it saturates far above any communicator size.
+    /// Returns the number of processes. It saturates at 2^64 - 1, far above any communicator size.
     pub fn size(&self) -> u64 {
         self.dims
             .iter()
             .fold(1, |size: u64, extent| size.saturating_mul((*extent).into()))
     }
 
-    /// Checks that the grid fits a communicator.
+    /// Returns an error if the grid has more processes than the communicator.
     pub fn fit(self, size: u32) -> Result<Cart, TopoError> {
         let needed = self.size();
         if needed > size.into() {
@@ -64,7 +66,7 @@ impl Cart {
         Ok(coords)
     }
 
-    /// Returns the rank at these coordinates; coordinates of periodic dimensions wrap around.
+    /// Returns the rank at these coordinates. Coordinates wrap around in periodic dimensions.
     pub fn rank(&self, coords: &[i64]) -> Result<u32, TopoError> {
         let mut rank = 0;
         for (at, (&extent, &periodic)) in self.dims.iter().zip(&self.periods).enumerate() {
@@ -82,7 +84,8 @@ impl Cart {
         Ok(rank)
     }
 
-    /// Returns source and destination of a shift along a dimension; `None` beyond an open end.
+    /// Returns source and destination of a shift along a dimension.
+    /// A rank beyond an open end is `None`.
     pub fn shift(
         &self,
         rank: u32,
@@ -109,7 +112,8 @@ impl Cart {
         Ok((neighbour(-displacement), neighbour(displacement)))
     }
 
-    /// Returns the subgrid of a rank that keeps the dimensions in `keep`: the index of the subgrid, the rank in it, and the subgrid itself.
+    /// Returns the subgrid that contains a rank and has the dimensions in `keep`.
+    /// The result is the index of the subgrid, the rank in the subgrid, and the subgrid itself.
     pub fn sub(&self, rank: u32, keep: &[bool]) -> Result<(u32, u32, Cart), TopoError> {
         let coords = self.coords(rank.into())?;
         let (mut which, mut inside) = (0, 0);

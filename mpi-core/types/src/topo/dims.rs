@@ -1,9 +1,12 @@
-//! `MPI_Dims_create`: factorises the number of processes into the extents of a grid (MPI 5.0, section 8.5.2).
+//! `MPI_Dims_create`: factorisation of a number of processes
+//! into the extents of a grid (MPI 5.0, section 8.5.2).
 //!
-//! The standard requires extents "as close to each other as possible". Here the difference between the largest and the smallest extent is minimal.
-//! Among all choices with this difference, the surface that neighbours exchange is minimal (the sum of 1/extent).
+//! The standard requires extents "as close to each other as possible". Here the difference between
+//! the largest and the smallest extent is minimal.
+//! Among all choices with this difference, the surface of the process
+//! grid is minimal: the sum of n/extent over all dimensions.
 
-/// Returns `k` factors of `n`, the largest first and as close to each other as possible.
+/// Returns `k` factors of `n` that are as close to each other as possible, the largest first.
 pub fn balanced(n: u32, k: usize) -> Vec<u32> {
     if k == 0 {
         return Vec::new();
@@ -19,7 +22,8 @@ pub fn balanced(n: u32, k: usize) -> Vec<u32> {
     search.best
 }
 
-/// Depth-first search through nonincreasing sequences of factors, starting with the smallest possible first factor.
+/// Depth-first search of nonincreasing sequences of factors.
+/// The smallest possible first factor is tried first.
 struct Search<'a> {
     /// The divisors of `n`, ascending.
     divisors: &'a [u32],
@@ -29,7 +33,8 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Adds `k` more factors, none above `most`, with the product `rest`.
+    /// Tries all extensions of `taken` by `k` factors
+    /// with the product `rest`, none larger than `most`.
     fn go_on(&mut self, rest: u32, most: u32, k: usize) {
         if k == 1 {
             if rest <= most {
@@ -46,10 +51,12 @@ impl Search<'_> {
                 continue;
             }
             let largest = self.taken.first().copied().unwrap_or(factor);
-            // Smaller factors would make the difference larger than that of the best sequence.
+            // A factor below `least` would make the difference
+            // larger than that of the best sequence so far.
             let least = largest.saturating_sub(spread(&self.best)).max(1);
             if exceeds(least, k - 1, rest / factor) {
-                // Larger factors leave an even smaller product for the others.
+                // With this factor or a larger one, the product left
+                // is too small for factors of at least `least`.
                 break;
             }
             if factor < least {
@@ -90,7 +97,8 @@ fn exceeds(factor: u32, k: usize, n: u32) -> bool {
     factor.checked_pow(k as u32).is_none_or(|all| all > n)
 }
 
-/// Returns the divisors in ascending order; it uses the prime factors, since trying all numbers is slow if `n` has few divisors.
+/// Returns the divisors of `n` in ascending order. They are computed from the prime factors,
+/// because trying all numbers is slow if `n` has few divisors.
 fn divisors(n: u32) -> Vec<u32> {
     let mut all = vec![1];
     let (mut left, mut prime) = (n, 2);
@@ -130,10 +138,10 @@ mod tests {
             (1024, 2, vec![32, 32]),
             (12, 1, vec![12]),
             (5, 0, vec![]),
-            // The same difference as 20, 18, 14, and less surface.
+            // (20, 18, 14) has the same difference, but a larger surface.
             (5040, 3, vec![21, 16, 15]),
             (218_736, 5, vec![31, 14, 9, 8, 7]),
-            // A number with many divisors, and the largest prime of an int.
+            // A number with many divisors, and the largest prime number that fits in an int.
             (2_095_133_040, 6, vec![39, 38, 36, 35, 34, 33]),
             (2_147_483_647, 3, vec![2_147_483_647, 1, 1]),
         ] {
@@ -141,7 +149,7 @@ mod tests {
         }
     }
 
-    /// All nonincreasing sequences of `k` factors.
+    /// Returns all nonincreasing sequences of `k` factors of `n`, none larger than `most`.
     fn all(n: u32, most: u32, k: usize) -> Vec<Vec<u32>> {
         if k == 0 {
             return if n == 1 { vec![vec![]] } else { vec![] };

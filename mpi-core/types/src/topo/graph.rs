@@ -1,17 +1,18 @@
-//! Graph topologies: the same graph at every process, or only the edges of each process (section 8.5).
+//! Graph topologies: each process has the whole graph, or only its own edges (section 8.5).
 
 use super::TopoError;
 
-/// A graph that every process knows completely.
+/// A graph of which each process has all edges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Graph {
-    /// For each node, the end of its edges in `edges`.
+    /// For each node, the index in `edges` after its last edge.
     index: Vec<u32>,
     edges: Vec<u32>,
 }
 
 impl Graph {
-    /// A graph in the format of `MPI_Graph_create`: `index[i]` is the number of edges of nodes 0 to i.
+    /// Creates a graph from the arguments of `MPI_Graph_create`:
+    /// `index[i]` is the number of edges of nodes 0 to i.
     pub fn new(index: &[i64], edges: &[i64]) -> Result<Graph, TopoError> {
         let nodes = index.len() as u32;
         let mut before = 0;
@@ -39,7 +40,7 @@ impl Graph {
         Ok(Graph { index: ends, edges })
     }
 
-    /// Checks that the graph fits a communicator.
+    /// Returns an error if the graph has more nodes than the communicator has processes.
     pub fn fit(self, size: u32) -> Result<Graph, TopoError> {
         let needed = self.index.len() as u64;
         if needed > size.into() {
@@ -48,17 +49,18 @@ impl Graph {
         Ok(self)
     }
 
-    /// Returns the end of each node's neighbours in [`Graph::edges`], as in `MPI_Graph_create` (MPI 5.0, section 8.5.3).
+    /// Returns for each node the index in [`Graph::edges`] after its last neighbour, as in
+    /// `MPI_Graph_create` (MPI 5.0, section 8.5.3).
     pub fn index(&self) -> &[u32] {
         &self.index
     }
 
-    /// Returns the neighbours of all nodes, node by node.
+    /// Returns the neighbours of all nodes: first those of node 0, then those of node 1, and so on.
     pub fn edges(&self) -> &[u32] {
         &self.edges
     }
 
-    /// Returns the neighbours of a node, once per edge.
+    /// Returns the neighbours of a node. A neighbour with several edges occurs several times.
     pub fn neighbours(&self, rank: i64) -> Result<&[u32], TopoError> {
         let size = self.index.len() as u32;
         let at = usize::try_from(rank)
@@ -74,17 +76,18 @@ impl Graph {
 /// An edge: source rank, destination rank, weight.
 pub type Edge = (u32, u32, i32);
 
-/// The edges of one process in a graph that no process knows completely.
+/// The edges of one process in a distributed graph, of which no process has all edges.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DistGraph {
     pub sources: Vec<u32>,
     pub destinations: Vec<u32>,
-    /// The weights of sources and destinations, unless the graph is unweighted.
+    /// The weights of the edges from `sources` and to `destinations`;
+    /// `None` if the graph is unweighted.
     pub weights: Option<(Vec<i32>, Vec<i32>)>,
 }
 
 impl DistGraph {
-    /// Checks that all ranks are valid.
+    /// Converts ranks from the program. Returns an error if a rank is not below `size`.
     pub fn ranks(ranks: &[i64], size: u32) -> Result<Vec<u32>, TopoError> {
         ranks
             .iter()
@@ -95,12 +98,13 @@ impl DistGraph {
             .collect()
     }
 
-    /// Returns the edges of a process, given all edges once.
+    /// Returns the edges of a process. `edges` has every edge of the graph once.
     pub fn of(rank: u32, edges: &[Edge], weighted: bool) -> DistGraph {
         DistGraph::of_ends(rank, edges, edges, weighted)
     }
 
-    /// Returns the edges of a process from edges that both ends have given: `into` by their destinations, `out` by their sources.
+    /// Returns the edges of a process if both ends of each edge have specified it: `into` has the
+    /// edges as specified by their destinations, `out` as specified by their sources.
     pub fn of_ends(rank: u32, into: &[Edge], out: &[Edge], weighted: bool) -> DistGraph {
         let into: Vec<_> = into.iter().filter(|e| e.1 == rank).collect();
         let out: Vec<_> = out.iter().filter(|e| e.0 == rank).collect();
@@ -116,7 +120,8 @@ impl DistGraph {
         }
     }
 
-    /// Returns the edges into this process and out of it; without weights their weight is 0.
+    /// Returns the edges into this process and the edges out of it.
+    /// Without weights, each weight is 0.
     pub fn edges(&self, rank: u32) -> (Vec<Edge>, Vec<Edge>) {
         let none = (Vec::new(), Vec::new());
         let (into, out) = self.weights.as_ref().unwrap_or(&none);
@@ -140,7 +145,8 @@ mod tests {
 
     #[test]
     fn the_standards_example_has_its_neighbours() {
-        // MPI 5.0, section 8.5.4: four processes; 0 has the neighbours 1 and 3, 1 has 0, 2 has 3, and 3 has 0 and 2.
+        // The example of MPI 5.0, section 8.5.4: process 0 has the neighbours 1 and 3, process 1
+        // has 0, process 2 has 3, and process 3 has 0 and 2.
         let graph = Graph::new(&[2, 3, 4, 6], &[1, 3, 0, 3, 0, 2]).expect("a graph");
         let all: Vec<_> = (0..4).map(|node| graph.neighbours(node)).collect();
         assert_eq!(all, [Ok(&[1, 3][..]), Ok(&[0]), Ok(&[3]), Ok(&[0, 2])]);

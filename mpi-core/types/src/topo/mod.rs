@@ -1,6 +1,8 @@
-//! Virtual topologies (MPI 5.0, chapter 8) as plain values: the arrangement of the processes of a communicator.
+//! Virtual topologies (MPI 5.0, chapter 8) as plain values:
+//! the arrangement of the processes of a communicator.
 //!
-//! A topology defines the neighbours of each process; it does not communicate and has no communicator.
+//! A topology defines the neighbours of each process.
+//! It does not communicate and has no communicator.
 //! If a program allows reordering, [`reorder`] places neighbours near each other.
 
 mod cart;
@@ -29,19 +31,19 @@ pub enum Topology {
 /// The reason why a topology cannot be created, or a query has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TopoError {
-    /// A dimension is not positive.
+    /// The extent of a dimension is not positive.
     Dimension { at: usize, extent: i64 },
-    /// More processes than the communicator has.
+    /// The topology needs more processes than the communicator has.
     TooFew { needed: u64, size: u32 },
-    /// A coordinate beyond the end of a dimension that is not periodic.
+    /// A coordinate is beyond the end of a dimension that is not periodic.
     Coordinate {
         at: usize,
         coordinate: i64,
         extent: u32,
     },
-    /// A dimension that the topology does not have.
+    /// The topology has no dimension with this number.
     Direction { direction: i64, dimensions: usize },
-    /// A rank that is not in the topology.
+    /// The topology has no such rank.
     Rank { rank: i64, size: u32 },
     /// The index array of a graph decreases, or does not end at the number of edges.
     Index {
@@ -49,7 +51,7 @@ pub enum TopoError {
         index: i64,
         before: i64,
     },
-    /// An edge to a node that the graph does not have.
+    /// An edge leads to a node that the graph does not have.
     Edge { at: usize, node: i64, nodes: u32 },
 }
 

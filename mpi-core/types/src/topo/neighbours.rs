@@ -1,10 +1,14 @@
-//! The neighbours of a process in a neighbourhood collective, and the block of each message (section 8.6).
+//! The neighbours of a process in a neighbourhood collective,
+//! and the buffer block of each message (section 8.6).
 //!
-//! Buffers have a block for each neighbour, in the order of the topology's queries. The block for a neighbour beyond an open end of a grid is not accessed.
-//! One process may be a neighbour several times.
-//! Messages between two processes match in the order in which they are sent, so the receiver only has to process its blocks in the sender's order.
+//! Buffers have a block for each neighbour, in the order of the topology's queries. The block of a
+//! neighbour beyond an open end of a grid is not accessed.
+//! A process may be a neighbour of another process several times.
+//! Messages between two processes match in the order of the sends,
+//! so the receiver must process its blocks in the sender's order.
 //! In a graph, the n-th edge to a process matches the n-th edge from that process.
-//! In a grid, a message to the lower neighbour arrives as the message of the upper neighbour; this rule matters in rings of one or two processes.
+//! In a grid, a message to the lower neighbour is received there as the message of the upper
+//! neighbour. This rule matters in rings of one or two processes.
 
 use super::{Cart, DistGraph, Graph, TopoError, Topology};
 
@@ -13,28 +17,31 @@ use super::{Cart, DistGraph, Graph, TopoError, Topology};
 pub struct Neighbours {
     sources: Box<[Option<u32>]>,
     destinations: Box<[Option<u32>]>,
-    /// Blocks are in pairs: lower and upper neighbour in a dimension.
+    /// True if the blocks are in pairs: the lower and the upper neighbour in a dimension.
     grid: bool,
 }
 
 impl Neighbours {
-    /// Returns the rank that fills each block of a receive buffer.
+    /// Returns for each block of a receive buffer the rank
+    /// that sends it; `None` beyond an open end.
     pub fn sources(&self) -> &[Option<u32>] {
         &self.sources
     }
 
-    /// Returns the rank that gets each block of a send buffer.
+    /// Returns for each block of a send buffer the rank
+    /// that receives it; `None` beyond an open end.
     pub fn destinations(&self) -> &[Option<u32>] {
         &self.destinations
     }
 
-    /// Returns the blocks to send and their destinations, in order.
+    /// Returns the index and the destination of each block to send, in the order of sending.
     pub fn departures(&self) -> impl Iterator<Item = (usize, u32)> {
         let all = self.destinations.iter().enumerate();
         all.filter_map(|(block, to)| Some((block, (*to)?)))
     }
 
-    /// Returns the blocks to receive and their sources, in the order in which the senders send them.
+    /// Returns the index and the source of each block to receive,
+    /// in the order in which sources send.
     pub fn arrivals(&self) -> impl Iterator<Item = (usize, u32)> {
         (0..self.sources.len()).filter_map(|turn| {
             let block = self.opposite(turn);
@@ -42,7 +49,7 @@ impl Neighbours {
         })
     }
 
-    /// Returns the receiver's block for a message sent from block `block`.
+    /// Returns the index of the receiver's block for a message from the sender's block `block`.
     fn opposite(&self, block: usize) -> usize {
         if self.grid { block ^ 1 } else { block }
     }
@@ -59,7 +66,7 @@ impl Topology {
     }
 }
 
-/// The lower and the upper neighbour in each dimension.
+/// Returns the lower and the upper neighbour in each dimension.
 fn of_cart(cart: &Cart, rank: u32) -> Result<Neighbours, TopoError> {
     let mut all = Vec::with_capacity(2 * cart.dims().len());
     for direction in 0..cart.dims().len() as i64 {
@@ -96,7 +103,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::{HashMap, VecDeque};
 
-    /// The exchange as a map: (receiver, block) to (sender, block).
+    /// Simulates the exchange. Maps each (receiver, block) to the (sender, block) of its message.
     fn exchange(all: &[Neighbours]) -> HashMap<(u32, usize), (u32, usize)> {
         let mut ways: HashMap<(u32, u32), VecDeque<usize>> = HashMap::new();
         for (from, near) in (0..).zip(all) {

@@ -1,8 +1,10 @@
-//! K-nomial trees; radix 2 is the binomial tree.
+//! K-nomial trees; a tree of radix 2 is a binomial tree.
 //!
-//! The nodes of the tree are relative ranks ([`Turn`]), and 0 is the root. The parent of a relative
-//! rank is that number with its lowest nonzero digit, in the tree's radix, set to 0.
-//! The relative ranks of a subtree are consecutive, so its blocks are contiguous in memory.
+//! The nodes of the tree are relative ranks ([`Turn`]). The root has the relative rank 0.
+//! The parent of a relative rank is the same number with its lowest
+//! nonzero digit set to 0 (digits in the tree's radix).
+//! The relative ranks of a subtree are consecutive,
+//! so the blocks of its members are contiguous in a buffer.
 
 use super::turn::Turn;
 use std::ops::Range;
@@ -18,7 +20,8 @@ pub struct Knomial {
     digits: u32,
 }
 
-/// A child and the range of its subtree, relative to the parent's relative rank.
+/// A child of a member, and the range of the child's subtree,
+/// relative to the member's relative rank.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
     pub rank: u32,
@@ -26,7 +29,8 @@ pub struct Child {
 }
 
 impl Knomial {
-    /// The tree in which a parent has up to `radix - 1` children at each distance; a radix below 2 is taken as 2.
+    /// Creates the tree in which a parent has up to `radix - 1` children for each digit.
+    /// A radix below 2 counts as 2.
     pub fn new(rank: u32, root: u32, size: u32, radix: u32) -> Knomial {
         let (turn, radix) = (Turn { size, root }, radix.max(2));
         let number = turn.number(rank);
@@ -54,7 +58,7 @@ impl Knomial {
         self.turn
     }
 
-    /// Returns the distance between children that differ by one in a digit.
+    /// Returns the distance of siblings that differ by 1 in this digit.
     fn step(&self, digit: u32) -> u64 {
         u64::from(self.radix).pow(digit)
     }
@@ -69,13 +73,14 @@ impl Knomial {
         Some(self.turn.rank(parent as u32))
     }
 
-    /// Returns the number of members in this member's subtree, itself included.
+    /// Returns the number of members in this member's subtree, including this member.
     pub fn subtree(&self) -> u32 {
         let left = self.turn.size - self.number;
         u64::from(left).min(self.step(self.digits)) as u32
     }
 
-    /// Returns the children, the largest and farthest subtree first: the child with the most to forward starts first.
+    /// Returns the children, the farthest and largest subtree first,
+    /// because that child has the most data to forward.
     pub fn children(&self) -> impl DoubleEndedIterator<Item = Child> {
         let (me, all) = (*self, u64::from(self.subtree()));
         (0..self.digits).rev().flat_map(move |digit| {
@@ -102,7 +107,7 @@ mod tests {
             let me = Knomial::new(rank, root, size, radix);
             assert_eq!(me.parent().is_none(), rank == root);
             let mut below = 1;
-            // From the last child to the first, subtrees follow each other without a gap.
+            // From the last child to the first, the subtrees are consecutive without a gap.
             for child in me.children().rev() {
                 let its = Knomial::new(child.rank, root, size, radix);
                 assert_eq!(its.parent(), Some(rank));

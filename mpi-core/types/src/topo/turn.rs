@@ -1,6 +1,6 @@
-//! Relative ranks: `(rank - root) mod size`, so the root has the relative rank 0.
+//! Relative ranks: `(rank - root) mod size`. The root has the relative rank 0.
 
-/// The conversion between ranks and relative ranks, for a communicator size and a root.
+/// The conversion between ranks and relative ranks for a root in a communicator of `size` members.
 #[derive(Clone, Copy, Debug)]
 pub struct Turn {
     pub size: u32,
@@ -13,13 +13,13 @@ impl Turn {
         ahead(rank, self.size - self.root % self.size, self.size)
     }
 
-    /// Returns the rank of a relative rank: `(number + root) mod size`.
+    /// Returns the rank that has the relative rank `number`: `(number + root) mod size`.
     pub fn rank(self, number: u32) -> u32 {
         ahead(number, self.root, self.size)
     }
 }
 
-/// Returns `(rank + distance) mod size`; neither argument exceeds `size`.
+/// Returns `(rank + distance) mod size`. Neither argument may exceed `size`.
 pub fn ahead(rank: u32, distance: u32, size: u32) -> u32 {
     ((u64::from(rank) + u64::from(distance)) % u64::from(size)) as u32
 }

@@ -1,11 +1,12 @@
-//! The direction of a copy, memory to packed bytes or back: the operations of the copy loops on one block.
+//! The two directions of a copy, from memory to packed bytes or back,
+//! with the operations of the copy loops on one block.
 
 use mpi_base::atomic::{prefetch_for_read, prefetch_for_write, settle_reads, settle_writes};
 use mpi_base::copy::copy;
 
-/// A direction, with the position in the packed bytes.
+/// A direction of a copy, with the present position in the packed bytes.
 pub trait Direction: Copy {
-    /// Returns the position `by` packed bytes later.
+    /// Returns the position that is `by` packed bytes further.
     fn ahead(self, by: usize) -> Self;
 
     /// Moves `N` bytes between `memory` and the packed position.
@@ -14,19 +15,19 @@ pub trait Direction: Copy {
     /// `N` bytes on both sides must be valid for the direction, and they must not overlap.
     unsafe fn block<const N: usize>(self, memory: *mut u8);
 
-    /// Moves `len` bytes, a length not known at compile time.
+    /// Moves `len` bytes, for a length that is not known at compile time.
     ///
     /// # Safety
-    /// The contract of `block`, for `len` bytes.
+    /// `len` bytes on both sides must be valid for the direction, and they must not overlap.
     unsafe fn run(self, memory: *mut u8, len: usize);
 
     /// Prefetches a block at `memory`, which need not be a valid address.
     fn expect(memory: *mut u8);
 
-    /// Prefetches this packed position, which need not be a valid address.
+    /// Prefetches the packed bytes at this position, which need not be a valid address.
     fn expect_packed(self);
 
-    /// True if the user's memory is written.
+    /// True if the copy writes the user's memory.
     const WRITES: bool;
 
     /// The minimum number of groups for which a wait after each group saves time,
@@ -34,7 +35,7 @@ pub trait Direction: Copy {
     /// `stride` is the distance of the blocks in bytes.
     fn many_groups(stride: i64) -> i64;
 
-    /// Waits until all blocks requested so far have been moved.
+    /// Waits until all previous moves have completed their accesses to the user's memory.
     fn settle();
 }
 
@@ -130,22 +131,25 @@ impl Direction for Scatter {
     }
 }
 
-/// A copy that makes no function call for the short lengths of noncontiguous data.
+/// Copies a short block without a function call.
 ///
 /// # Safety
-/// `len` bytes at both ends must be valid and must not overlap.
+/// `len` bytes at `src` and at `dst` must be valid and must not overlap.
 #[inline(always)]
 unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
-    /// Two moves of `N` bytes, the second of which ends at the end of the data, cover every length from `N` to `2 * N`.
+    /// Two moves of `N` bytes, of which the second ends at the end of the data.
+    /// They cover each length from `N` to `2 * N`.
     #[inline(always)]
     unsafe fn two<const N: usize>(src: *const u8, dst: *mut u8, len: usize) {
-        // SAFETY: `N <= len`, so both moves are inside `len` bytes, which are valid and disjoint by the contract of `copy_short`.
+        // SAFETY: `N <= len`, so both moves are inside `len` bytes,
+        // which are valid and disjoint by the contract of `copy_short`.
         unsafe {
             src.copy_to_nonoverlapping(dst, N);
             src.add(len - N).copy_to_nonoverlapping(dst.add(len - N), N);
         }
     }
-    // SAFETY: each arm moves bytes inside `len`, which are valid and disjoint by this function's contract.
+    // SAFETY: each arm moves bytes inside `len`,
+    // which are valid and disjoint by this function's contract.
     unsafe {
         match len {
             0 => (),
@@ -160,13 +164,13 @@ unsafe fn copy_short(src: *const u8, dst: *mut u8, len: usize) {
     }
 }
 
-/// A copy by a function call.
+/// Copies a long block by a function call.
 ///
 /// # Safety
-/// As for [`copy_short`].
+/// `len` bytes at `src` and at `dst` must be valid and must not overlap.
 #[inline(always)]
 unsafe fn copy_long(src: *const u8, dst: *mut u8, len: usize) {
-    // SAFETY: `len` bytes at both ends are valid and disjoint by the contract of `copy_short`.
+    // SAFETY: `len` bytes at `src` and at `dst` are valid and disjoint by this function's contract.
     unsafe {
         copy(
             std::slice::from_raw_parts(src, len),

@@ -1,9 +1,9 @@
-//! Rows and grids of blocks at a constant stride: prefetched if they are far apart,
-//! and moved in small groups if they map to the same few cache sets.
+//! Copy loops for rows and grids of blocks at a constant stride. Blocks are prefetched if they are
+//! far apart, and moved in small groups if they map to the same few cache sets.
 
 use super::direction::Direction;
 
-/// Blocks at a constant stride in memory and in the packed bytes.
+/// A row of blocks. The blocks have one stride in memory and one in the packed bytes.
 #[derive(Clone, Copy)]
 pub struct Row {
     pub memory: *mut u8,
@@ -12,19 +12,21 @@ pub struct Row {
     pub count: i64,
 }
 
-/// From this stride (bytes) on, the hardware does not prefetch by itself, in particular for writes.
-/// For a column of doubles 1 KiB apart,
+/// The minimum stride, in bytes, at which the hardware does not prefetch, in particular for writes.
+/// If doubles are 1 KiB apart (a column of a matrix),
 /// prefetching [`AHEAD`] blocks ahead makes unpacking a quarter faster.
 const FAR: u64 = 512;
 const AHEAD: isize = 16;
 
-/// The size of a cache line. A block of this length mostly spans two lines,
+/// The size of a cache line in bytes. A block of this length mostly spans two lines,
 /// and the packed bytes of such blocks are often in another core's cache.
 const LINE: usize = 64;
-/// The prefetch distance, in cache lines.
+/// The prefetch distance for blocks of one line, in blocks.
 const SOON: i64 = 32;
-/// Minimum data size at which blocks of one line are prefetched too, since more data are not in the second-level cache:
-/// prefetching made 4 MiB up to a sixth faster, but 64 KiB, which are in the cache, a sixth slower.
+/// Minimum data size in bytes at which the blocks in memory are prefetched, too.
+/// A larger amount is not in the second-level cache.
+/// Prefetching made a copy of 4 MiB up to a sixth faster,
+/// but one of 64 KiB (in the cache) a sixth slower.
 const COLD: i64 = 512 << 10;
 
 /// Rows at a constant stride in memory, consecutive in the packed bytes.
@@ -33,12 +35,12 @@ pub struct Grid {
     pub row: Row,
     pub stride: i64,
     pub count: i64,
-    /// The packed bytes of all data, of which this grid may be a part.
+    /// The number of packed bytes of the whole copy, of which this grid may be a part.
     pub total: i64,
 }
 
 /// # Safety
-/// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
+/// All bytes of every block must be valid for [`Direction::run`]; `len` is `N` unless `N` is 0.
 #[inline(always)]
 unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: Grid, len: usize) {
     let Row {
@@ -58,7 +60,7 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
     let mut first = grid.row.memory;
     for _ in 0..grid.count {
         let mut memory = first;
-        // Unrolled by four for blocks of one or two moves, to reduce the loop overhead.
+        // Unrolled by four if a block needs only one or two moves, to reduce the loop overhead.
         let fours = if N == 0 { 0 } else { count / 4 };
         for _ in 0..fours {
             for i in 0..4 {
@@ -80,10 +82,11 @@ unsafe fn blocks<D: Direction, const N: usize, const FAR: bool>(mut d: D, grid: 
     }
 }
 
-/// Blocks of a [`LINE`] with a large stride: the packed lines are prefetched, as they are in another core's cache.
+/// Moves blocks of [`LINE`] bytes with a large stride.
+/// The packed bytes are prefetched, because they are in another core's cache.
 ///
 /// # Safety
-/// As for [`Direction::run`], for every block.
+/// The contract of `blocks`.
 #[inline(always)]
 unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
     let stride = grid.row.stride as isize;
@@ -98,7 +101,7 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
                 D::expect(later);
                 D::expect(later.wrapping_add(LINE - 1));
             }
-            // No prefetch beyond the last line: the other core may be writing there.
+            // Nothing is prefetched beyond the last line, where another core may be writing.
             if left > SOON {
                 d.ahead(SOON as usize * grid.row.packed_stride)
                     .expect_packed();
@@ -113,16 +116,17 @@ unsafe fn lines<D: Direction>(mut d: D, grid: Grid) {
     }
 }
 
-/// The number of sets of the first-level cache, and the minimum number of ways, on all processors with 4 KiB pages.
+/// The number of sets of the first-level cache and its minimum number of ways,
+/// for all processors with 4 KiB pages.
 const SETS: u32 = 64;
 const WAYS: i64 = 8;
-/// The maximum length of blocks that are moved in groups. Longer blocks fill the queue of
+/// The maximum length in bytes of blocks that are moved in groups. Longer blocks fill the queue of
 /// outstanding accesses before they exceed the ways of a set.
 const NARROW: i64 = 128;
 /// The maximum number of blocks that are assumed to be in the second-level cache.
 /// More blocks are prefetched before their group is moved.
-/// The limit is below the number of lines of that cache. At that number of blocks, only some
-/// executions found all of them in the cache, and the other executions
+/// The limit is below the number of lines of that cache: with that number of blocks, only some
+/// executions found all blocks in the cache, and the others
 /// were half as fast (a message of 8,192 doubles took 45 or 100 us).
 const CACHED: i64 = 4096;
 /// The prefetch distance, in blocks, for more than [`CACHED`] blocks.
@@ -131,18 +135,22 @@ const EARLY: isize = 24;
 /// The parameters for moving a crowd: many blocks that map to the same few sets of the first-level
 /// cache and evict each other.
 struct Crowd {
-    /// The number of blocks in flight between two waits.
+    /// The number of blocks that are moved between two waits.
     group: i64,
-    /// Whether blocks are prefetched.
+    /// True if blocks are prefetched.
     early: bool,
 }
 
 /// Returns the parameters for moving the blocks of a grid as a crowd.
 /// Returns `None` if the blocks are few, long, or map to many sets.
 ///
-/// Blocks whose stride is a multiple of a power of two, such as a column of a matrix with long rows, map to the same few sets of the first-level cache.
-/// The processor requests the lines of a hundred stores at once; in a set with twelve ways these lines evict each other before they are written.
-/// Measured for doubles 4 KiB apart that were sent back and forth between two processes (Zen 5), in ns per double:
+/// Blocks whose stride is a multiple of a large power of two, such as a column of a matrix with
+/// long rows, map to the same few sets of the first-level cache.
+/// The processor requests the lines of about a hundred stores at a time. If a set has twelve ways,
+/// these lines evict each other before they are written.
+/// Times in ns per double, for doubles 4 KiB apart that were sent back and forth between two
+/// processes (Zen 5). "Wait": the loop waits after every 8 doubles;
+/// "and prefetch": it also prefetches.
 ///
 /// | doubles | packed in a plain loop | wait after every 8 | and prefetch | unpacked in a plain loop | wait after every 8 | and prefetch |
 /// |---|---|---|---|---|---|---|
@@ -152,7 +160,8 @@ struct Crowd {
 /// | 16,384 | 9.0 | 11.6 | 6.4 | 9.1 | 9.4 | 6.0 |
 /// | 32,768 | 9.8 | 15.2 | 8.0 | 11.5 | 14.3 | 8.4 |
 ///
-/// Blocks that map to several sets and are not in the cache are read fastest by a plain loop (1 KiB apart: 3.1 ns against 4.3 ns).
+/// A plain loop is fastest for reading blocks that map to several sets and are not in the cache
+/// (1 KiB apart: 3.1 ns per double, against 4.3 ns in groups).
 fn crowd_of<D: Direction>(grid: &Grid, len: i64) -> Option<Crowd> {
     let lines = (grid.row.stride.trailing_zeros()).checked_sub(LINE.ilog2())?;
     let sets = SETS >> lines.min(SETS.ilog2());
@@ -168,7 +177,7 @@ fn crowd_of<D: Direction>(grid: &Grid, len: i64) -> Option<Crowd> {
 /// Moves blocks that map to the same few cache sets, with at most one group in flight.
 ///
 /// # Safety
-/// As for [`Direction::run`], for every block; `len` is `N` unless `N` is 0.
+/// The contract of `blocks`.
 #[inline(always)]
 unsafe fn copy_crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: usize, crowd: Crowd) {
     let stride = grid.row.stride as isize;
@@ -200,12 +209,13 @@ unsafe fn copy_crowd<D: Direction, const N: usize>(mut d: D, grid: Grid, len: us
 }
 
 /// # Safety
-/// As for [`Direction::run`], for every block, `len` bytes each.
+/// All `len` bytes of every block must be valid for [`Direction::run`].
 #[inline(never)]
 pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
     let n = len as usize;
     if let Some(crowd) = crowd_of::<D>(&grid, len) {
-        // SAFETY: this function's contract covers every block of the grid; `N` is 8 only for blocks of 8 bytes.
+        // SAFETY: this function's contract covers every block of the grid.
+        // `N` is 8 only for blocks of 8 bytes.
         return unsafe {
             match len {
                 8 => copy_crowd::<D, 8>(d, grid, n, crowd),
@@ -214,7 +224,8 @@ pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
         };
     }
     let far = grid.row.stride.unsigned_abs() >= FAR;
-    // SAFETY: this function's contract covers every block of the grid; `N` equals the length of the blocks.
+    // SAFETY: this function's contract covers every block of the grid.
+    // `N` equals the length of the blocks.
     unsafe {
         match len {
             4 if far => blocks::<D, 4, true>(d, grid, n),
@@ -241,7 +252,7 @@ pub unsafe fn all_blocks<D: Direction>(d: D, grid: Grid, len: i64) {
 /// [`any_blocks`] compiled with AVX2.
 ///
 /// # Safety
-/// As for [`all_blocks`], on a processor that has AVX2.
+/// The contract of [`all_blocks`], on a processor that has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn any_blocks_wide<D: Direction>(d: D, grid: Grid, len: usize) {
@@ -250,11 +261,12 @@ unsafe fn any_blocks_wide<D: Direction>(d: D, grid: Grid, len: usize) {
 }
 
 /// # Safety
-/// As for [`all_blocks`].
+/// The contract of [`all_blocks`].
 #[inline(always)]
 unsafe fn any_blocks<D: Direction>(d: D, grid: Grid, len: usize) {
     let far = grid.row.stride.unsigned_abs() >= FAR;
-    // SAFETY: this function's contract covers every block of the grid; `N` equals the length of the blocks.
+    // SAFETY: this function's contract covers every block of the grid.
+    // `N` equals the length of the blocks.
     unsafe {
         match len {
             LINE if far => lines(d, grid),

@@ -1,11 +1,13 @@
-//! The copy loops between packed bytes and noncontiguous data in memory.
+//! Copy loops between packed bytes and noncontiguous data in memory.
 //!
-//! One generic loop serves both directions and all block lengths. It is compiled for each direction and for each of
-//! the block lengths of numbers and small structures, for which a block is a few moves and no function call;
-//! for blocks of 32 bytes and more it is compiled again with AVX2, for processors that have it.
-//! `direction` has the operations on one block, `grid` blocks at a constant stride, `structs` arrays of structures,
-//! and this file lists of blocks and whole messages.
-//! Only this module, [`super::buf`] and [`super::bytes`] of the datatype engine access user memory.
+//! One generic loop copies in both directions and with all block lengths. It is compiled for each
+//! direction, and for each block length of numbers and small structures: a block of such a length
+//! is a few moves without a function call.
+//! For blocks of 32 bytes and more it is compiled a second time for processors with AVX2.
+//! `direction` has the operations on one block, `grid` copies blocks
+//! at a constant stride, `structs` arrays of structures,
+//! and this file lists of blocks and complete messages.
+//! In the datatype engine only this module, [`super::buf`] and [`super::bytes`] access user memory.
 #![allow(unsafe_code)]
 
 mod direction;
@@ -22,7 +24,8 @@ use super::layout::{Body, Run, Shape};
 use super::walk::{Piece, Runs, Walk};
 
 /// # Safety
-/// As for [`Direction::run`], for every offset; `len` is `N` unless `N` is 0.
+/// All bytes of the block at every offset must be valid for [`Direction::run`].
+/// `len` is `N` unless `N` is 0.
 #[inline(always)]
 unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, at: &[i64], len: usize) {
     for &offset in at {
@@ -38,13 +41,14 @@ unsafe fn scattered<D: Direction, const N: usize>(mut d: D, base: *mut u8, at: &
     }
 }
 
-/// Moves all runs of a body once.
+/// Moves all runs of one repetition of a body (a list of runs).
 ///
 /// # Safety
-/// As for [`Direction::run`], for every run of the body.
+/// All bytes of every run of the body must be valid for [`Direction::run`].
 unsafe fn one_body<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
     let (at, n) = (body.offsets, body.uniform().unwrap_or(0) as usize);
-    // SAFETY: every run of the body is valid by this function's contract; in a uniform body every run has length `n`.
+    // SAFETY: every run of the body is valid by this function's contract.
+    // In a uniform body every run has length `n`.
     unsafe {
         match n {
             4 => scattered::<D, 4>(d, base, at, n),
@@ -66,7 +70,7 @@ unsafe fn one_body<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
 /// [`any_body`] compiled with AVX2.
 ///
 /// # Safety
-/// As for [`one_body`], on a processor that has AVX2.
+/// The contract of [`one_body`], on a processor that has AVX2.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn any_body_wide<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
@@ -75,7 +79,7 @@ unsafe fn any_body_wide<D: Direction>(d: D, base: *mut u8, body: &Body<'_>) {
 }
 
 /// # Safety
-/// As for [`one_body`].
+/// The contract of [`one_body`].
 #[inline(always)]
 unsafe fn any_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
     if let Some(len) = body.uniform() {
@@ -89,19 +93,22 @@ unsafe fn any_body<D: Direction>(mut d: D, base: *mut u8, body: &Body<'_>) {
     }
 }
 
-/// Moves packed bytes `range` of the elements at `base`.
+/// Moves the packed bytes `range` of the elements at `base`.
 ///
 /// # Safety
-/// The data of that range in memory, and the same number of bytes at `d`, must be valid for the direction.
+/// The data of `range` in memory, and the same number
+/// of bytes at `d`, must be valid for the direction.
 #[inline(always)]
 unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
     let Shape { body, total, .. } = *shape;
     let [inner, outer, rest @ ..] = &shape.loops;
-    // A whole list, structure, array of structures or grid is copied without a `Walk`,
-    // whose set-up would take longer than copying a few short runs.
+    // If the range is all data of a list, structure,
+    // array of structures or grid, no [`Walk`] is used:
+    // its set-up would take longer than copying a few short runs.
     let all = range == (0..total);
     let simple = rest.iter().all(|l| l.count == 1);
-    // SAFETY: in the first three arms the blocks are all data of the range, and in the last it is `walk`'s range; both are valid by this function's contract.
+    // SAFETY: in the first three branches the blocks are all data of the range. In the last, `walk`
+    // gets the range. Both are valid by this function's contract.
     unsafe {
         if all && total == body.bytes {
             one_body(d, base, &body);
@@ -134,10 +141,10 @@ unsafe fn transfer<D: Direction>(d: D, base: *mut u8, shape: &Shape<'_>, range: 
     }
 }
 
-/// Copies the packed bytes `range` piece by piece.
+/// Copies the packed bytes `range` as the pieces that a [`Walk`] returns.
 ///
 /// # Safety
-/// As for [`transfer`].
+/// The contract of [`transfer`].
 #[inline(never)]
 unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: Range<i64>) {
     if let Some(offset) = shape.in_one_run(&range) {
@@ -167,7 +174,8 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
                     count: rows,
                     total: shape.total,
                 };
-                // SAFETY: the walk yields blocks inside the range only, whose data are valid by the contract of `transfer`.
+                // SAFETY: the walk returns only blocks inside the range,
+                // whose data are valid by the contract of `transfer`.
                 unsafe { all_blocks(d, grid, len) };
                 d = d.ahead((len * count * rows) as usize);
             }
@@ -184,7 +192,8 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
                     packed_stride: body.bytes as usize,
                     count,
                 };
-                // SAFETY: the walk yields runs inside the range only, whose data are valid by the contract of `transfer`.
+                // SAFETY: the walk returns only runs inside the range,
+                // whose data are valid by the contract of `transfer`.
                 unsafe { bodies(all, &body) };
                 d = d.ahead((body.bytes * count) as usize);
             }
@@ -192,28 +201,34 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
     }
 }
 
-/// Copies packed bytes `from..from + out.len()` of the elements at `base` to `out`, as far as the data reach.
+/// Copies packed bytes of the elements at `base`, from position `from` on, to `out`.
+/// Returns the number of copied bytes, which is limited by the end of the data.
 ///
 /// # Safety
-/// The data of `shape`, relative to `base`, must be readable, and no code may write them during the call.
+/// The data of `shape`, relative to `base`, must be readable,
+/// and no code may write them during the call.
 #[inline(always)]
 pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]) -> usize {
     let range = range_at(shape, from, out.len());
     let len = (range.end - range.start) as usize;
-    // SAFETY: the range is at most `out.len()` bytes; the data are readable by this function's contract, and `Gather` only reads memory.
+    // SAFETY: the range is at most `out.len()` bytes. The data are readable by this function's
+    // contract, and `Gather` only reads memory.
     unsafe { transfer(Gather(out.as_mut_ptr()), base.cast_mut(), shape, range) };
     len
 }
 
-/// Copies `input` to packed bytes `from..` of the elements at `base`, as far as the data reach.
+/// Copies `input` to the packed bytes of the elements at `base`, from position `from` on.
+/// Returns the number of copied bytes, which is limited by the end of the data.
 ///
 /// # Safety
-/// The data of `shape`, relative to `base`, must be writable, and no other code may use them during the call.
+/// The data of `shape`, relative to `base`, must be writable,
+/// and no other code may use them during the call.
 #[inline(always)]
 pub unsafe fn unpack(base: *mut u8, shape: &Shape<'_>, from: i64, input: &[u8]) -> usize {
     let range = range_at(shape, from, input.len());
     let len = (range.end - range.start) as usize;
-    // SAFETY: the range is at most `input.len()` bytes; the data are writable by this function's contract.
+    // SAFETY: the range is at most `input.len()` bytes.
+    // The data are writable by this function's contract.
     unsafe { transfer(Scatter(input.as_ptr()), base, shape, range) };
     len
 }
@@ -223,10 +238,11 @@ fn range_at(shape: &Shape<'_>, from: i64, len: usize) -> Range<i64> {
     from..from.saturating_add(len as i64).min(shape.total)
 }
 
-/// Copies data between two buffers of any shapes, as many bytes as the smaller one has.
+/// Copies data between two buffers of any shapes, up to the number of bytes of the smaller one.
 ///
 /// # Safety
-/// The data of `from`, relative to `src`, must be readable and those of `to`, relative to `dst`, writable.
+/// The data of `from`, relative to `src`, must be readable.
+/// The data of `to`, relative to `dst`, must be writable.
 pub unsafe fn copy(src: *const u8, from: Shape<'_>, dst: *mut u8, to: Shape<'_>) -> i64 {
     let total = from.total.min(to.total);
     let mut sources = Runs::new(from, 0..total);
@@ -241,7 +257,9 @@ pub unsafe fn copy(src: *const u8, from: Shape<'_>, dst: *mut u8, to: Shape<'_>)
             b = targets.next().unwrap_or(b);
         }
         let n = a.len.min(b.len);
-        // SAFETY: `n` bytes of both runs are data of `from` and `to`, valid by this function's contract; `ptr::copy` allows overlap.
+        // SAFETY: `n` bytes of both runs are data of `from` and `to`,
+        // valid by this function's contract.
+        // `ptr::copy` allows overlap.
         unsafe {
             std::ptr::copy(
                 src.wrapping_offset(a.offset as isize),

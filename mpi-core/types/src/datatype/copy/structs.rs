@@ -1,29 +1,35 @@
-//! Arrays of structures: the runs of a body, repeated at a constant stride.
+//! Copy loops for arrays of structures: a body (list of runs), repeated at a constant stride.
 //!
-//! Short runs are split into moves of 16, 8, 4, 2 and 1 bytes, the last of which may overlap the one before.
-//! A few moves form a *pass*: one loop over the structures, compiled for each combination of move counts.
-//! Most structures are one pass, so each cache line is visited once:
-//! measured run by run, copying 44 bytes in three runs of every 64 took 1.5 times as long, although all data were in the first-level cache.
-//! Structures of several passes are processed in stretches that stay in that cache from one pass to the next.
+//! A short run is copied by moves of 16, 8, 4, 2 or 1 bytes.
+//! The last move of a run may overlap the previous one.
+//! A few moves form a *pass*: one loop over the structures,
+//! compiled for each combination of the numbers of moves.
+//! Most structures need one pass, so each cache line is visited once.
+//! With one loop per run, copying three runs (44 bytes) of structures of 64 bytes took 1.5 times as
+//! long, although all data were in the first-level cache.
+//! Structures of several passes are processed in *stretches*: groups of structures that stay in the
+//! first-level cache from one pass to the next.
 
 use super::super::layout::{Body, Run};
 use super::direction::Direction;
 use super::grid::{Grid, Row, all_blocks};
 use super::one_body;
 
-/// Maximum bytes of a stretch, to stay in the first-level cache between two passes.
+/// Maximum size in bytes of a stretch, which must stay in the first-level cache between two passes.
 const NEAR: i64 = 16 << 10;
 
-/// With fewer repetitions, building the passes costs more than they save.
+/// Minimum number of repetitions: with fewer, building the passes costs more than they save.
 const FEW: i64 = 8;
 
-/// Maximum number of moves of 16, of 8 and of 4 bytes in a pass, and of all moves together: the position of each move takes two registers.
+/// Maximum number of moves of 16, of 8 and of 4 bytes in a pass, and of all its moves.
+/// The position of each move takes two registers.
 const SIXTEENS: usize = 3;
 const EIGHTS: usize = 4;
 const FOURS: usize = 4;
 const MOST: usize = 5;
 
-/// The position of a move: from the start of the structure in memory, and from the start of the pass in the packed bytes.
+/// The position of a move: the offset in the structure in memory,
+/// and the offset from the start of the pass in the packed bytes.
 type Place = (isize, usize);
 
 /// The moves of one pass.
@@ -32,7 +38,7 @@ struct Pass {
     sixteen: Places<SIXTEENS>,
     eight: Places<EIGHTS>,
     four: Places<FOURS>,
-    /// A run of one or two bytes, if there is one.
+    /// The position of the pass's run of one or two bytes, if there is one.
     small: Place,
     small_len: usize,
     bytes: usize,
@@ -53,7 +59,8 @@ impl<const MOST: usize> Default for Places<MOST> {
 }
 
 impl<const MOST: usize> Places<MOST> {
-    /// Adds the moves of `len` bytes that cover a run of at least `len` bytes. Returns false if they do not fit.
+    /// Adds the moves of `len` bytes that cover a run of at least `len` bytes.
+    /// Returns false if the pass has no space for them.
     fn take(&mut self, len: usize, run: Run, packed: usize, space: usize) -> bool {
         let whole = run.len as usize;
         let n = whole.div_ceil(len);
@@ -73,7 +80,7 @@ impl<const MOST: usize> Places<MOST> {
 }
 
 impl Pass {
-    /// Adds as many runs as a pass holds, from `first` on. Returns their number.
+    /// Adds runs of the body, from index `first` on, until the pass is full. Returns their number.
     fn fill(&mut self, body: &Body<'_>, first: usize) -> usize {
         let runs = first..body.offsets.len();
         runs.take_while(|&i| self.take(body.run(i))).count()
@@ -104,7 +111,7 @@ impl Pass {
     }
 
     /// # Safety
-    /// As for [`Direction::run`], for the runs of the pass in every repetition.
+    /// Every run of the pass must be valid for [`Direction::run`] in every repetition.
     unsafe fn run<D: Direction>(&self, all: Repeated<D>) {
         // SAFETY: the runs of the pass are valid in every repetition by this function's contract.
         unsafe {
@@ -118,7 +125,7 @@ impl Pass {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// The contract of `run`.
     unsafe fn of_sixteens<D: Direction, const A: usize>(&self, all: Repeated<D>) {
         // SAFETY: the runs of the pass are valid in every repetition by the contract of `run`.
         unsafe {
@@ -133,7 +140,7 @@ impl Pass {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// The contract of `run`.
     unsafe fn of_eights<D: Direction, const A: usize, const B: usize>(&self, all: Repeated<D>) {
         // SAFETY: the runs of the pass are valid in every repetition by the contract of `run`.
         unsafe {
@@ -148,7 +155,7 @@ impl Pass {
     }
 
     /// # Safety
-    /// As for `run`.
+    /// The contract of `run`.
     unsafe fn of_fours<D: Direction, const A: usize, const B: usize, const C: usize>(
         &self,
         all: Repeated<D>,
@@ -163,10 +170,11 @@ impl Pass {
         }
     }
 
-    /// The loop: `A` moves of 16 bytes, `B` of 8, `C` of 4 and one of `S`, if `S` is not 0.
+    /// The loop of a pass: for each structure `A` moves of 16 bytes,
+    /// `B` of 8, `C` of 4, and one of `S` unless `S` is 0.
     ///
     /// # Safety
-    /// As for `run`.
+    /// The contract of `run`.
     unsafe fn moved<
         D: Direction,
         const A: usize,
@@ -177,7 +185,7 @@ impl Pass {
         &self,
         all: Repeated<D>,
     ) {
-        // No pass has that many moves, so no code is generated for them.
+        // No pass has this number of moves, so no code is generated for them.
         if const { A + B + C + S.div_ceil(2) > MOST } {
             return;
         }
@@ -188,11 +196,13 @@ impl Pass {
             packed_stride,
             count,
         } = all;
-        // Copies of the positions on the stack, which the moves cannot alias, so that the compiler keeps them in registers.
+        // Copies of the positions on the stack.
+        // The moves cannot alias them, so the compiler keeps them in registers.
         let (sixteen, eight, four, small) =
             (self.sixteen.at, self.eight.at, self.four.at, self.small);
         for _ in 0..count {
-            // SAFETY: the moves are parts of the pass's runs, which are valid in every repetition by the contract of `run`.
+            // SAFETY: the moves are parts of the pass's runs,
+            // which are valid in every repetition by the contract of `run`.
             unsafe {
                 for &(at, packed) in &sixteen[..A] {
                     d.ahead(packed).block::<16>(memory.wrapping_offset(at));
@@ -224,12 +234,12 @@ pub struct Repeated<D> {
 }
 
 impl<D: Direction> Repeated<D> {
-    /// Returns the first `n` repetitions.
+    /// Selects the first `n` repetitions.
     fn first(self, n: i64) -> Repeated<D> {
         Repeated { count: n, ..self }
     }
 
-    /// Returns the repetitions after the first `n`.
+    /// Selects the repetitions after the first `n`.
     fn after(self, n: i64) -> Repeated<D> {
         let by = (n as isize).wrapping_mul(self.stride as isize);
         Repeated {
@@ -240,7 +250,7 @@ impl<D: Direction> Repeated<D> {
         }
     }
 
-    /// Returns the repetitions without the first `by` packed bytes of each.
+    /// Moves the packed position forward by `by` bytes in each repetition.
     fn within(self, by: usize) -> Repeated<D> {
         Repeated {
             d: self.d.ahead(by),
@@ -252,14 +262,15 @@ impl<D: Direction> Repeated<D> {
 /// Copies all repetitions of a body.
 ///
 /// # Safety
-/// As for [`Direction::run`], for every run of every repetition.
+/// Every run of every repetition must be valid for [`Direction::run`].
 #[inline(never)]
 pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     if all.count >= FEW {
         let mut pass = Pass::default();
         let n = pass.fill(body, 0);
         if n == body.offsets.len() {
-            // SAFETY: the pass has all runs of the body, which are valid in every repetition by this function's contract.
+            // SAFETY: the pass has all runs of the body, which are valid
+            // in every repetition by this function's contract.
             return unsafe { pass.run(all) };
         }
     }
@@ -282,16 +293,17 @@ pub unsafe fn bodies<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     }
 }
 
-/// Moves repetitions that fit the cache, one pass after another.
+/// Moves the repetitions of one stretch, one pass after another.
 ///
 /// # Safety
-/// As for [`bodies`].
+/// The contract of [`bodies`].
 unsafe fn passes<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
     let mut first = 0;
     while first < body.offsets.len() {
         let mut pass = Pass::default();
         let n = pass.fill(body, first);
-        // SAFETY: the pass or run is a part of the body, valid in every repetition by the contract of `bodies`.
+        // SAFETY: the runs are part of the body,
+        // valid in every repetition by the contract of `bodies`.
         unsafe {
             if n > 1 {
                 pass.run(all);
@@ -310,7 +322,7 @@ unsafe fn passes<D: Direction>(mut all: Repeated<D>, body: &Body<'_>) {
 /// Moves one run of every repetition.
 ///
 /// # Safety
-/// As for [`bodies`].
+/// The contract of [`bodies`].
 unsafe fn row<D: Direction>(all: Repeated<D>, run: Run) {
     let row = Row {
         memory: all.memory.wrapping_offset(run.offset as isize),

@@ -101,7 +101,8 @@ fn a_long_list_of_short_runs_is_kept_in_numbers_of_one_size() {
         .map(|at| memory[at])
         .collect();
     assert_eq!(send_buf(&memory, 0, 1, &list).to_vec(), expected);
-    // A part of a larger type is built from its runs again, so that they can merge with adjacent runs.
+    // The list is expanded into runs again in a larger type,
+    // so a run can merge with an adjacent run.
     let touching = Datatype::indexed(&[1, 200], &[0, 1], &int()).unwrap();
     let both = Datatype::structure(&[1, 1], &[0, 784], &[list, touching]).unwrap();
     both.commit().unwrap();
@@ -185,7 +186,8 @@ fn what_reaches_beyond_an_address_is_refused() {
     }
 }
 
-/// The processes of a darray own each cell of the array exactly once, and each owns the cells of the definition.
+/// Each cell of the array belongs to exactly one process of a darray, and each process has the
+/// cells that the standard's definition gives it.
 fn check_darray(global: &[i64], how: &[Distribution], grid: &[i64], order: Order) {
     let processes: i64 = grid.iter().product();
     let cells: i64 = global.iter().product();
@@ -358,7 +360,8 @@ fn slices_and_copies_count_in_elements() {
     assert!(refusal.to_string().contains("9223372036854775807 bytes"));
 }
 
-/// The types that mpi4py builds for NumPy's structures: blocks whose strides are not multiples of the alignment.
+/// The types that mpi4py builds for NumPy's structures have blocks
+/// whose strides are not multiples of the alignment.
 #[test]
 fn a_whole_ends_behind_the_padding_of_its_last_part() {
     let int: Datatype = Named::from_handle(0x209).unwrap().into();
@@ -370,7 +373,7 @@ fn a_whole_ends_behind_the_padding_of_its_last_part() {
     assert_eq!((whole.true_extent(), whole.extent()), (475, 480));
     let duplicate = Datatype::contiguous(1, &whole).unwrap();
     assert_eq!((duplicate.true_extent(), duplicate.extent()), (475, 480));
-    // A structure of a byte and a padded component after it.
+    // A structure of one byte, followed by a padded component.
     let byte: Datatype = Named::BYTE.into();
     let packed = Datatype::structure(&[1, 1], &[0, 1], &[byte, part]).unwrap();
     assert_eq!((packed.true_extent(), packed.extent()), (67, 72));

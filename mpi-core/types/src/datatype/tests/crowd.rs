@@ -1,11 +1,14 @@
-//! Tests of blocks that map to the same few cache sets: they are moved in groups, with the same result as all other blocks.
+//! Tests of blocks that map to the same few cache sets.
+//! They are moved in groups, and the result must equal that of other blocks.
 
 use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};
 use proptest::prelude::*;
 
-/// Rows of blocks: a few long ones or many short ones, with lengths around those that are moved in groups;
-/// either consecutive rows, or many interleaved rows, which are more blocks than a cache holds in little memory.
+/// Rows of blocks: a few long rows or many short ones.
+/// The lengths of the blocks include the lengths that are moved in groups.
+/// Rows are either consecutive or interleaved.
+/// Interleaved rows have more blocks than a cache holds, in little memory.
 fn grid() -> impl Strategy<Value = [usize; 5]> {
     let block = prop_oneof![Just(4), Just(8), Just(16), Just(64), 1usize..140];
     let stride = (1usize..4, 9u32..13).prop_map(|(times, power)| times << power);
@@ -26,7 +29,7 @@ fn grid() -> impl Strategy<Value = [usize; 5]> {
     )
 }
 
-/// The stride of interleaved rows.
+/// The distance of interleaved rows in bytes.
 const BESIDE: usize = 192;
 
 proptest! {
@@ -43,7 +46,7 @@ proptest! {
         let buf = send_buf(&before, 0, 1, &t);
         prop_assert!(buf.to_vec() == expected);
 
-        // The data are packed at once, and in two parts.
+        // The data are packed in one call, and in two calls.
         let cut = (expected.len() as f64 * cut) as usize;
         for cut in [expected.len(), cut] {
             let mut packer = buf.packer();

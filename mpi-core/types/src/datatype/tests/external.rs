@@ -24,7 +24,7 @@ fn named(handle: usize) -> Datatype {
 
 #[test]
 fn the_sizes_are_those_of_the_standards_table() {
-    // Table 14.2; all other types have their native size.
+    // Table 14.2 gives these lengths; all other types have their native size.
     let shorter = [
         ("MPI_LONG", 4),
         ("MPI_UNSIGNED_LONG", 4),
@@ -54,7 +54,7 @@ fn integers_are_turned_round_and_keep_their_sign() {
     assert_eq!(short_int, [2, 1, 6, 5, 4, 3]);
 }
 
-/// Returns an x87 number from sign and exponent, and significand.
+/// Returns an x87 number. `top` is sign and exponent.
 fn x87(top: u16, significand: u64) -> [u8; 16] {
     (u128::from(top) << 64 | u128::from(significand)).to_le_bytes()
 }
@@ -79,10 +79,10 @@ fn a_long_double_travels_as_ieee_quad() {
         assert_eq!(packed, quad.to_be_bytes(), "{quad:x}");
         assert_eq!(native(&packed, 16, &t), number, "{quad:x}");
     }
-    // A tie goes to the even neighbour, and the carry reaches the exponent.
+    // A tie is rounded to the even neighbour, and the carry reaches the exponent.
     let tie = (0x3fff_u128 << 112) | ((1 << 63) - 1) << 49 | 1 << 48;
     assert_eq!(native(&tie.to_be_bytes(), 16, &t), x87(0x4000, ONE));
-    // A payload that does not fit must not become an infinity.
+    // A NaN whose payload does not fit must not become an infinity.
     let nan = (0x7fff_u128 << 112 | 1).to_be_bytes();
     assert_eq!(native(&nan, 16, &t), x87(0x7fff, ONE | ONE >> 1));
 }
@@ -116,7 +116,8 @@ fn fortran_kinds_are_chosen_by_digits_and_range() {
     assert_eq!(complex.envelope().combiner, Combiner::F90Complex);
 }
 
-/// Calls the constructor with the arguments that `MPI_Type_get_contents` has returned.
+/// Calls the constructor of a datatype with the arguments
+/// that `MPI_Type_get_contents` has returned.
 fn made_again(datatype: &Datatype) -> Datatype {
     if datatype.as_named().is_some() {
         return datatype.clone();
@@ -176,7 +177,7 @@ fn facts(t: &Datatype) -> (i64, i64, i64, i64, i64, Signature, Vec<Run>) {
     )
 }
 
-/// Returns true if the type contains a `long double`, of which not every bit pattern is a number.
+/// Returns true if the type contains a `long double`, for which some bit patterns are no numbers.
 fn has_extended(both: &Both) -> bool {
     both.map.iter().any(|entry| {
         matches!(

@@ -1,4 +1,4 @@
-//! Tests that fragments in one run are found, and only these.
+//! Tests that exactly those fragments are found that are in one run.
 
 use proptest::prelude::*;
 

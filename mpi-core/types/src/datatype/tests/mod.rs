@@ -1,4 +1,4 @@
-//! Tests of the engine against a naive reference: the explicit type map, as the standard defines it.
+//! Tests of the engine against a naive reference: the type map as the standard defines it.
 #![allow(unsafe_code)]
 
 mod claims;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// An entry of a type map; markers are entries, as in section 5.1.6, and so is the padded end of a component.
+/// An entry of a type map: data, a marker as in section 5.1.6, or the padded end of a component.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Entry {
     Data { at: i64, size: i64, align: i64 },
@@ -76,7 +76,7 @@ fn lb_and_extent(map: &TypeMap) -> (i64, i64) {
     (lb, extent)
 }
 
-/// A datatype and its type map, built together.
+/// A datatype and its type map, which are built together.
 #[derive(Clone, Debug)]
 struct Both {
     datatype: Datatype,
@@ -206,7 +206,7 @@ fn build(old: &Both, recipe: &Recipe) -> Both {
     }
 }
 
-/// Returns the coordinates of the `cell`-th cell in memory.
+/// Returns the coordinates of the cell with index `cell` in memory.
 fn coordinates_of(cell: i64, sizes: &[i64], order: Order) -> Vec<i64> {
     let mut rest = cell;
     let mut at = vec![0; sizes.len()];
@@ -294,7 +294,7 @@ fn nested() -> impl Strategy<Value = Both> {
     prop_oneof![2 => simple, 1 => chain(of_struct)]
 }
 
-/// Returns the packed position after each basic element.
+/// Returns the packed position at the end of each basic element.
 fn basic_ends(both: &Both, count: i64) -> Vec<i64> {
     let mut end = 0;
     let map = both.blocks(count, 0);
@@ -318,7 +318,8 @@ fn byte_places(both: &Both, count: i64) -> Vec<i64> {
         .collect()
 }
 
-/// Returns memory for a buffer with data at `places`, and the index of the buffer's start in it.
+/// Returns memory for a buffer with data at the offsets `places`,
+/// and the index of the buffer's start in this memory.
 fn arena(places: &[i64]) -> (Vec<u8>, usize) {
     let low = places.iter().min().copied().unwrap_or(0).min(0);
     let high = places.iter().max().copied().unwrap_or(0).max(0) + 1;
@@ -335,12 +336,12 @@ fn has_overlap(places: &[i64]) -> bool {
 }
 
 fn send_buf(memory: &[u8], start: usize, count: i64, datatype: &Datatype) -> SendBuf {
-    // SAFETY: `arena` made the memory for all data of the buffer, and the test keeps it.
+    // SAFETY: `arena` allocated memory for all data of the buffer, and the test keeps the memory.
     unsafe { SendBuf::new(memory.as_ptr().wrapping_add(start), count, datatype.clone()) }
 }
 
 fn recv_buf(memory: &mut [u8], start: usize, count: i64, datatype: &Datatype) -> RecvBuf {
-    // SAFETY: `arena` made the memory for all data of the buffer, and the test keeps it.
+    // SAFETY: `arena` allocated memory for all data of the buffer, and the test keeps the memory.
     unsafe {
         RecvBuf::new(
             memory.as_mut_ptr().wrapping_add(start),

@@ -1,10 +1,12 @@
-//! Tests of arrays of structures: they are moved in passes, with a compiled loop for each combination of lengths, each of which must move the right bytes.
+//! Tests of arrays of structures. They are moved in passes, with a compiled loop for each
+//! combination of lengths; each of these loops must move the right bytes.
 
 use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};
 use proptest::prelude::*;
 
-/// A structure: the lengths of its runs and the gaps before them, in ascending or descending order in memory, and the gap to the next structure.
+/// A structure: the length of each run and the gap before it,
+/// whether the runs descend in memory, and the gap to the next structure.
 #[derive(Clone, Debug)]
 struct Recipe {
     runs: Vec<(usize, usize)>,
@@ -21,7 +23,7 @@ fn recipe() -> impl Strategy<Value = Recipe> {
     let gap = prop_oneof![1usize..9, Just(40)];
     let few = prop::collection::vec((len.clone(), gap.clone()), 2..6);
     let many = prop::collection::vec((len, gap), 6..14);
-    // A third of the structures are so far apart that a few of them fill a cache.
+    // A third of the structures have such large strides that a few of them fill a cache.
     let apart = prop_oneof![2 => 0usize..20, 1 => 1500usize..3000];
     (
         prop_oneof![3 => few, 1 => many],
@@ -38,7 +40,8 @@ fn recipe() -> impl Strategy<Value = Recipe> {
 }
 
 impl Recipe {
-    /// Returns the offsets and lengths of the runs, in packed order, and the stride of the structures.
+    /// Returns the offset and length of each run,
+    /// in packed order, and the stride of the structures.
     fn places(&self) -> (Vec<(usize, usize)>, usize) {
         let mut end = 0;
         let mut runs: Vec<_> = (self.runs.iter())

@@ -1,9 +1,12 @@
-//! Reordering of a grid: each part of the machine (a node, a package, ...) gets a box of the grid, if all parts of a level have the same size.
+//! Reordering of a grid, if all units of each level
+//! of the machine have the same number of processes:
+//! each unit (a node, a package, ...) gets a box of the grid.
 
 use super::{LEVELS, Place};
 use crate::topo::Cart;
 
-/// Returns the grid's ranks in the order of `slots`; `None` if parts differ in size or the grid cannot be divided into boxes of that size.
+/// Returns the grid's ranks in the order of `slots`, the sorted locations of the processes.
+/// Returns `None` if units differ in size or the grid cannot be divided into boxes of that size.
 pub fn order(grid: &Cart, slots: &[Place]) -> Option<Vec<u32>> {
     let periods = grid.periods();
     let mut boxes = vec![grid.dims().to_vec()];
@@ -18,7 +21,8 @@ pub fn order(grid: &Cart, slots: &[Place]) -> Option<Vec<u32>> {
         }
         if part < size {
             let whole = boxes.last()?.clone();
-            // Only the outermost boxes wrap around with the grid; inside a box no dimension is periodic.
+            // Only the outermost boxes can be neighbours across the grid's periodic ends.
+            // Inside a box no dimension is periodic.
             let round = boxes.len() == 1;
             boxes.push(best_box(&whole, |at| round && periods[at], part as u32)?);
             size = part;
@@ -36,7 +40,8 @@ pub fn order(grid: &Cart, slots: &[Place]) -> Option<Vec<u32>> {
     (!failed).then_some(ranks)
 }
 
-/// Returns the indices of the boxes of each size that contain the coordinates, from the largest on.
+/// Returns for each size of boxes, from the largest on,
+/// the indices of the box that contains the coordinates.
 fn which_boxes(coords: &[u32], boxes: &[Vec<u32>]) -> Vec<u32> {
     let inner = boxes.iter().skip(1);
     inner
@@ -48,7 +53,8 @@ fn which_boxes(coords: &[u32], boxes: &[Vec<u32>]) -> Vec<u32> {
         .collect()
 }
 
-/// Returns the box of `size` vertices that divides a grid with the fewest cut edges.
+/// Returns the box of `size` vertices for which the division
+/// of a grid into such boxes cuts the fewest edges.
 fn best_box(grid: &[u32], round: impl Fn(usize) -> bool, size: u32) -> Option<Vec<u32>> {
     let all: u64 = grid.iter().map(|d| u64::from(*d)).product();
     let cut = |inner: &[u32]| -> u64 {
@@ -68,7 +74,7 @@ fn best_box(grid: &[u32], round: impl Fn(usize) -> bool, size: u32) -> Option<Ve
     boxes.into_iter().min_by_key(|inner| cut(inner))
 }
 
-/// Collects all boxes of `size` vertices whose extents divide those of the grid.
+/// Collects all boxes of `size` vertices whose extents divide the extents of the grid.
 fn fill(grid: &[u32], size: u32, so_far: &mut Vec<u32>, boxes: &mut Vec<Vec<u32>>) {
     let Some((extent, rest)) = grid.split_first() else {
         if size == 1 {

@@ -1,13 +1,16 @@
-//! Improvement of a layout by pairwise exchanges of processes (Kernighan and Lin), until no exchange helps.
+//! Improvement of a layout: exchanges the processes of two vertices
+//! (Kernighan and Lin) until no exchange reduces the cost.
 
 use super::{Place, Wires, apart};
 
-/// Maximum number of exchanges that are evaluated; the cost of each is the number of neighbours of the two vertices.
+/// Maximum number of exchanges that are evaluated. The time of one evaluation is proportional to
+/// the number of neighbours of the two vertices.
 const LOOKS: usize = 1 << 20;
 
-/// Exchanges processes whose vertices have distant neighbours with processes near these neighbours.
+/// For a vertex with a distant neighbour, tries to exchange the vertex's
+/// process with each process near the neighbour's process.
 ///
-/// `by_place` is all processes in the order of the machine.
+/// `by_place` has all processes, sorted by their location in the machine.
 pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Place]) {
     let place = |process: u32| &places[process as usize];
     let mut vertex_of = vec![0; layout.len()];
@@ -24,7 +27,7 @@ pub fn improve(layout: &mut [u32], by_place: &[u32], wires: &Wires, places: &[Pl
                 let Some(level) = apart(&there, place(layout[vertex as usize])) else {
                     continue;
                 };
-                // Any process in the neighbour's part is nearer
+                // Any process in the neighbour's unit of this level is nearer
                 // to the neighbour than the current process.
                 let part = |process: u32| &place(process)[..=level];
                 let from = by_place.partition_point(|process| *part(*process) < there[..=level]);

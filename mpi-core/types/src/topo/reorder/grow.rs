@@ -1,11 +1,12 @@
-//! Graph growing: for each part of the machine, grows a connected part of the graph from its first free vertex, always adding the vertex
-//! with the heaviest edges to the part.
+//! Graph growing: for each unit of the machine, grows a connected part of the graph.
+//! The part begins with the first free vertex.
+//! The next vertex is always the one with the heaviest edges to the part.
 
 use super::{LEVELS, Place, Wires};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Returns the vertices in the order of `slots`, which are in the order of the machine.
+/// Returns the vertices in the order of `slots`, the sorted locations of the processes.
 pub fn order(wires: &Wires, slots: &[Place]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..slots.len() as u32).collect();
     let mut field = Field {
@@ -19,14 +20,16 @@ pub fn order(wires: &Wires, slots: &[Place]) -> Vec<u32> {
 
 struct Field<'a> {
     wires: &'a Wires,
-    /// True for a vertex of the part being divided that is not assigned to a smaller part yet.
+    /// True for a vertex of the unit being divided that is not yet assigned to a smaller unit.
     inside: Vec<bool>,
-    /// The number of edges from the first vertex of the growing part.
+    /// The length of the shortest path to each vertex, in edges,
+    /// from the first vertex of the growing part.
     far: Vec<u32>,
 }
 
 impl Field<'_> {
-    /// Orders the vertices of these slots by the parts of a level, then recursively by the smaller parts.
+    /// Distributes the vertices over the units of a level,
+    /// then recursively over their smaller units.
     fn share_out(&mut self, vertices: &mut [u32], slots: &[Place], level: usize) {
         if level == LEVELS {
             return;
@@ -46,7 +49,8 @@ impl Field<'_> {
         }
     }
 
-    /// Orders vertices so that parts of these sizes follow each other.
+    /// Orders the vertices so that the vertices of each unit are consecutive.
+    /// `parts` has the sizes.
     fn grow_all(&mut self, vertices: &mut [u32], parts: &[usize]) {
         let mut order = Vec::with_capacity(vertices.len());
         for vertex in vertices.iter() {
@@ -56,30 +60,32 @@ impl Field<'_> {
             let end = order.len() + part;
             let mut free = vertices.iter().copied();
             while order.len() < end {
-                // A part needs several starts if the graph is not connected.
+                // If the graph is not connected, a part may need several first vertices.
                 let Some(start) = free.find(|v| self.inside[*v as usize]) else {
                     break;
                 };
                 self.grow(start, end, &mut order);
             }
-            // Inside a part the vertices are sorted, so that a rank keeps its process where possible.
+            // The vertices of a part are sorted, so that a rank keeps its process if possible.
             order[end - part..].sort_unstable();
         }
         vertices.copy_from_slice(&order);
     }
 
-    /// Assigns vertices, from `start` on, until `order` has `end` of them or none is connected.
+    /// Assigns vertices, beginning with `start`, until `order` has `end`
+    /// of them or no free vertex is connected to the part.
     fn grow(&mut self, start: u32, end: usize, order: &mut Vec<u32>) {
         self.measure(start);
         let mut pull = vec![0; self.far.len()];
-        // Ordered by: heaviest, then nearest to the start, then lowest number.
+        // Order: the heaviest edges, then nearest to `start`, then the lowest vertex number.
         let mut next = BinaryHeap::from([(0, Reverse(0), Reverse(start))]);
         while order.len() < end {
             let Some((weight, _, Reverse(vertex))) = next.pop() else {
                 return;
             };
             let at = vertex as usize;
-            // The entry is outdated: the vertex has been assigned, or its weight has grown.
+            // An outdated entry: the vertex has been assigned,
+            // or the weight of its edges has grown.
             if !self.inside[at] || weight != pull[at] {
                 continue;
             }
@@ -95,7 +101,7 @@ impl Field<'_> {
         }
     }
 
-    /// Computes the number of edges from `start` to each unassigned vertex.
+    /// Computes for each free vertex the number of edges of the shortest path from `start`.
     fn measure(&mut self, start: u32) {
         self.far.fill(u32::MAX);
         self.far[start as usize] = 0;

@@ -1,9 +1,11 @@
-//! Tests of layouts: complete, never more expensive than the original order, and optimal where the optimum is known.
+//! Tests of layouts: each vertex has a process, no layout costs more
+//! than the original order, and known optima are reached.
 
 use super::*;
 use proptest::prelude::*;
 
-/// Processes distributed in blocks of `next` over nodes of two packages with two cores each.
+/// Returns locations on nodes of two packages with two cores each.
+/// Blocks of `next` processes are assigned to the nodes round robin.
 fn machine(processes: u32, next: u32, nodes: u32) -> Vec<Place> {
     let of = |process: u32| {
         let (node, turn) = (
@@ -23,7 +25,7 @@ fn machine(processes: u32, next: u32, nodes: u32) -> Vec<Place> {
     (0..processes).map(of).collect()
 }
 
-/// Returns the number of edges between nodes.
+/// Returns the number of edges between vertices on different nodes.
 fn cut(wires: &Wires, layout: &[u32], places: &[Place]) -> usize {
     let node = |vertex: u32| places[layout[vertex as usize] as usize][0];
     let ends = (0..layout.len() as u32).flat_map(|v| wires.of(v).iter().map(move |to| (v, to.0)));
@@ -62,12 +64,14 @@ fn a_grid_comes_apart_in_boxes() {
 
 #[test]
 fn within_a_node_packages_and_cores_count_too() {
-    // One node with two packages of two cores each; eight ranks distributed round robin over the cores.
+    // One node with two packages of two cores each.
+    // Eight ranks are distributed round robin over the cores.
     let places = machine(8, 8, 1);
     let ring = cart(&[8], true);
     let wires = Wires::of_cart(&ring);
     let layout = reorder(&wires, Some(&ring), &places);
-    // Four edges cross cores, two of them also packages; before, all eight crossed cores, four of them also packages.
+    // Four edges connect different cores, two of them also different packages. In the original
+    // order all eight connect different cores, four of them also different packages.
     assert_eq!(wires.cost(&layout, &places), 2 * FAR[1] + 2 * FAR[3]);
     assert_eq!(wires.cost(&identity(8), &places), 4 * FAR[1] + 4 * FAR[3]);
 }
@@ -82,13 +86,15 @@ fn a_ring_that_was_dealt_over_nodes_is_gathered() {
         cut(&wires, &reorder(&wires, Some(&ring), &places), &places),
         3
     );
-    // Without the grid, the parts are grown.
+    // Without the grid, `grow` computes the layout.
     assert_eq!(cut(&wires, &reorder(&wires, None, &places), &places), 3);
 }
 
 #[test]
 fn heavy_edges_stay_inside_and_lonely_vertices_fill_up() {
-    // Two heavy triangles whose members alternate between two nodes, lightly connected; two vertices have no edge.
+    // Two triangles of heavy edges, connected by light edges.
+    // Their members alternate between two nodes.
+    // Two vertices have no edge.
     let heavy = [(0, 2), (2, 4), (4, 0), (1, 3), (3, 5), (5, 1)].map(|(a, b)| (a, b, 7));
     let light = [(0, 1, 1), (2, 3, 0)];
     let wires = Wires::new(8, heavy.into_iter().chain(light));
@@ -117,7 +123,8 @@ fn what_is_as_good_as_can_be_stays() {
 
 #[test]
 fn parts_may_differ_in_size() {
-    // Five on one node, three on another, and a line through all of them that crosses nodes at almost every step.
+    // Five processes on one node, three on another.
+    // The topology is a line that changes nodes at almost every edge.
     let nodes = [0, 1, 0, 1, 0, 1, 0, 0];
     let places = nodes.map(|node| [node; LEVELS]);
     let line = cart(&[8], false);
@@ -174,7 +181,7 @@ proptest! {
         sorted.sort_unstable();
         prop_assert_eq!(&sorted, &identity(size));
         prop_assert!(wires.cost(&layout, &places) <= wires.cost(&sorted, &places));
-        // An exchange saves the predicted cost.
+        // The cost that is predicted for an exchange is the cost after the exchange.
         if size > 1 {
             let mut swapped = layout.clone();
             swapped.swap(0, 1);
