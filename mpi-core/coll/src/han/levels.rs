@@ -60,7 +60,7 @@ impl Way<'_> {
         }
     }
 
-    /// Carries out one step. The steps after a length mismatch are executed, too,
+    /// Runs one step of the call. After a length mismatch the remaining steps still run,
     /// since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
@@ -75,7 +75,7 @@ impl Way<'_> {
         self.invocation.note_length_mismatch(running.await)
     }
 
-    /// Waits for a message that belongs to this invocation and to none of its steps.
+    /// Waits for a message between two ranks that belongs to this call itself and not to one of its steps.
     pub async fn message(&self, pending: Pending) -> Result<(), Error> {
         match self.blocking {
             true => self.invocation.engine().block_on(pending),
