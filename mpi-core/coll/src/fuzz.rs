@@ -1,4 +1,4 @@
-//! Fuzz targets of the decoders of rank 0's offer and of rule files.
+//! Fuzz targets of the decoders of rank 0's offers and of rule files.
 //!
 //! A fuzz target accepts any bytes. It panics if the decoder panics, or if what the decoder returns cannot be right:
 //! names longer than the input, or an error without text.
@@ -13,7 +13,7 @@ pub type Entry = (&'static str, fn(&[u8]));
 /// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[("invitation", invitation), ("tuning_rules", tuning_rules)];
 
-/// Decodes the list of components that rank 0 offers to the members of a communicator.
+/// Decodes rank 0's offers of components to the members of a communicator.
 pub fn invitation(bytes: &[u8]) {
     let long = |entry: &offer::Entry<'_>| entry.name.len() + entry.config.len();
     assert!(offer::read(bytes).map(|entry| long(&entry)).sum::<usize>() <= bytes.len());

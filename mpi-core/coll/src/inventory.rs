@@ -1,6 +1,6 @@
 //! Inventory of the component files of a process, and its comparison between the members of a communicator.
 //!
-//! Rank 0 sends its list with its offer to `MPI_COMM_WORLD`; a rank with other files or versions replies with a sentence about the difference.
+//! Rank 0 sends its list with its offers to the members of `MPI_COMM_WORLD`; a rank with other files or versions replies with a sentence about the difference.
 //!
 //! ```text
 //! host LF (name TAB version TAB file LF) ...

@@ -209,14 +209,14 @@ impl Plugin {
         })
     }
 
-    /// Returns one of the component's parameters by name.
+    /// Returns the component's parameter with this name, if it has one.
     pub fn param(&self, name: &str) -> Option<&About> {
         self.params.iter().find(|p| p.name == name)
     }
 }
 
 /// # Safety
-/// The parameter's texts must satisfy the module documentation.
+/// The parameter's texts meet the conditions in the module documentation.
 unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, TableError> {
     const KINDS: [Kind; 7] = [
         Kind::Bool,

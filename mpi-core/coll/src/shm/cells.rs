@@ -1,12 +1,12 @@
-//! A communicator's cells (see [`mpi_base::cells`]), and waiting for free cells.
+//! A communicator's cells (see [`mpi_base::cells`]), through which operations exchange data, and the waits for free cells.
 //!
-//! [`layout`](super::layout) computes the lengths of the cells and the depths of their rings.
+//! [`layout`](super::layout) computes the lengths of the cells and the numbers of cells in their rings.
 //!
-//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call never has to wait for an earlier request to finish.
+//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call need not wait until an earlier request has finished.
 //! A rank that must wait for slower ranks registers as a waiter, and a rank that finishes wakes it.
-//! With a core per rank, finishing is frequent and waiting rare, so the waiter executes the fence for both ([`mpi_base::fence`]);
+//! With a core per rank, ranks often finish but seldom wait, so the waiter executes the fence for both ([`mpi_base::fence`]).
 //! A rank that finishes a long operation executes the fence itself,
-//! since that interrupts no rank that is copying.
+//! since a fence by the waiter would interrupt ranks that are copying.
 
 use super::layout::{self, Flow, Lane, Layout, RINGS, Sizes};
 use super::members::{LINE, Members};
@@ -23,7 +23,7 @@ use mpi_base::occupancy::Occupancy;
 use std::cell::Cell;
 use std::ops::Deref;
 
-/// A ring, and its capacity for one member's data and for a result.
+/// A ring of cells, and the lengths of a member's data and of a result that fit its cells.
 #[derive(Clone, Copy)]
 struct Choice {
     cell_ring: CellRing,
@@ -31,8 +31,8 @@ struct Choice {
     bytes_of_result: usize,
 }
 
-/// Returns the first ring with sufficient capacity, or the last ring;
-/// no caller needs more than the last ring holds.
+/// Returns the first ring for which `has_room` returns true, or else the last ring,
+/// which is always large enough.
 #[inline(always)]
 fn first(choices: &[Choice; RINGS], has_room: impl Fn(&Choice) -> bool) -> &CellRing {
     let [short, middling, slice, long] = choices;
@@ -47,7 +47,7 @@ fn first(choices: &[Choice; RINGS], has_room: impl Fn(&Choice) -> bool) -> &Cell
 pub struct Cells {
     board: Board<Held<[AtomicU64]>>,
     lane: Lane,
-    /// For each [`Flow`], the choices from the shortest cells to the longest.
+    /// For each [`Flow`], the rings from the shortest cells to the longest.
     choices: [[Choice; RINGS]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,
@@ -70,7 +70,7 @@ impl Deref for Cells {
 }
 
 impl Cells {
-    /// Returns the cells at `place`, if all of them are inside the node's memory; the slices begin `gap` bytes after the other cells.
+    /// Returns the cells at `place`, or `None` if they are not all inside the node's memory; the slices begin `gap` bytes after the other cells.
     pub fn at(
         node: &Node,
         place: ShmOffset,
@@ -125,7 +125,7 @@ impl Cells {
         long.bytes
     }
 
-    /// Returns the address of an operation's data; `bytes` is the maximum length of a member's data and of the result.
+    /// Returns the address of an operation's data; `bytes` is the maximum length of a member's data and of the result in bytes.
     #[inline(always)]
     pub fn address(&self, number: u64, flow: Flow, bytes: usize) -> CellAddress<'_> {
         let [short, middling, slice, long] = &self.choices[flow as usize];
@@ -140,7 +140,7 @@ impl Cells {
         choice.cell_ring.address(number)
     }
 
-    /// Returns the address of the same operation with cells that also hold a result of `bytes` bytes.
+    /// Returns the address of the same operation, with cells for a result of `bytes` bytes too.
     #[inline(always)]
     pub fn with_result<'a>(
         &'a self,
@@ -152,36 +152,36 @@ impl Cells {
         address.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
     }
 
-    /// The address of an operation on long data without a result.
+    /// Returns the address of an operation on long data without a result.
     pub fn long_address(&self, number: u64) -> CellAddress<'_> {
         let [short, .., long] = &self.choices[Flow::CooperativeCopy as usize];
         long.cell_ring.address(number).with_result(&short.cell_ring)
     }
 
-    /// The address of a piece.
+    /// Returns the address of an operation that transfers one piece of long data.
     pub fn piece_address(&self, number: u64) -> CellAddress<'_> {
         self.has_used_slices.set(true);
         let [.., slice, _] = &self.choices[Flow::CooperativeCopy as usize];
         slice.cell_ring.address(number)
     }
 
-    /// Returns the maximum number of bytes that are sent in one cell although they could be sent in pieces.
+    /// Returns the maximum length in bytes of data that are sent in one cell and not in pieces.
     pub fn undivided(&self) -> usize {
         let [.., slice, _] = self.choices[Flow::CooperativeCopy as usize];
         slice.bytes
     }
 
-    /// Returns true if pieces have separate cells, the slices.
+    /// Returns true if pieces have cells of their own, the slices.
     pub fn has_slices(&self) -> bool {
         self.undivided() < self.capacity()
     }
 
-    /// The bytes per piece: a whole number of elements of any predefined type.
+    /// Returns the length of a piece in bytes: a whole number of elements of any predefined type.
     pub fn piece(&self) -> usize {
         self.undivided() / LINE * LINE
     }
 
-    /// Returns the number of pieces that a member can publish before the others have read the first; the last piece may be short.
+    /// Returns the number of pieces that a member can publish before the others have read the first piece; the last piece may be short.
     pub fn pieces_at_once(&self) -> u64 {
         let depths = self.choices[Flow::OneWay as usize]
             .iter()
