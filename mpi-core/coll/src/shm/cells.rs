@@ -189,7 +189,7 @@ impl Cells {
         depths.min().unwrap_or(layout::DEPTH)
     }
 
-    /// Begins `how_many` operations and returns the number of the first.
+    /// Begins `how_many` operations on this rank and returns the number of the first.
     #[inline]
     pub fn begin(&self, how_many: u64) -> u64 {
         let last = self.number.get();
@@ -197,29 +197,29 @@ impl Cells {
         last + 1
     }
 
-    /// The number of the next operation.
+    /// Returns the number that the next operation will get.
     pub fn next(&self) -> u64 {
         self.number.get() + 1
     }
 
-    /// Returns true if no operation has begun. Then no member has written to the cells, since all members begin the same operations.
+    /// Returns true if no operation has begun. No member has written to the cells then, since all members begin the same operations.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0
     }
 
-    /// Returns true if an operation may have used slices; every member has then begun it.
+    /// Returns true if an operation may have used slices; every member has begun that operation too.
     pub fn have_used_slices(&self) -> bool {
         self.has_used_slices.get()
     }
 
-    /// Records that every member waits at this point of the program,
-    /// so all members have finished the operations before it.
+    /// Records that all members have finished all operations so far:
+    /// called when every member waits at the same point of the program.
     #[inline]
     pub fn all_here(&self) {
         self.all_past(self.number.get());
     }
 
-    /// Waits until no rank can still be reading the previous contents of an operation's cells.
+    /// Waits until no rank can be reading the previous contents of an operation's cells any more.
     #[inline]
     pub async fn make_room(
         &self,
@@ -236,7 +236,7 @@ impl Cells {
     }
 
     /// Waits until the other ranks selected by `is_waited_for` have finished an operation
-    /// by [`Cells::end_long`], and all operations before it.
+    /// with [`Cells::end_long`], and all operations before it.
     #[inline]
     pub async fn await_end(
         &self,
@@ -248,13 +248,13 @@ impl Cells {
     ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        // `fenced` also holds for requests that finish out of order,
+        // The argument `fenced` may be true even if requests finish out of order,
         // since each `end_long` call executes a fence.
         self.wait_for_members(wait, engine, true, finished).await
     }
 
-    /// Waits for a condition that other ranks fulfil when they finish.
-    /// They ring this rank's doorbell if it has registered as a waiter.
+    /// Waits until `done` returns true; other ranks make this happen when they finish an operation.
+    /// They ring this rank's doorbell if the number of waiters is not zero.
     /// `fenced` is true if the finishing ranks execute a fence.
     async fn wait_for_members(
         &self,
@@ -267,7 +267,7 @@ impl Cells {
             return Ok(());
         }
         self.waiters().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that the rank has finished.
+        // SYNC POINT shm.waiters: either a rank that finishes from now on reads that there is a waiter, or the waiter reads that the rank has finished.
         if !fenced {
             heavy();
         }
@@ -276,12 +276,12 @@ impl Cells {
         Ok(())
     }
 
-    /// Finishes an operation in which this rank has seen every member arrive.
+    /// Finishes an operation; every member has arrived in it, as this rank has seen.
     #[inline(always)]
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
-                // A rank that waits in this operation has already finished the previous operation.
+                // Each of these members has finished the previous operation.
                 self.all_past(number - 1);
                 self.finish(number);
             }
@@ -293,8 +293,8 @@ impl Cells {
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.waiters: this rank executes the fence,
-        // or the waiter has executed it for this rank if the system supports that.
+        // SYNC POINT shm.waiters: either this rank executes the fence here,
+        // or the waiter executes it for this rank, if the operating system supports that.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
@@ -302,7 +302,7 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Finishes an operation so long that other ranks usually wait: a fence here is cheaper than one executed by the waiters.
+    /// Finishes an operation so long that other ranks usually wait for it: then a fence here costs less than one that the waiters execute.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.waiters
@@ -310,7 +310,7 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Wakes the waiters; the caller has executed a fence.
+    /// Wakes the waiters, if there are any; the caller has executed a fence.
     #[inline(always)]
     fn wake_waiters(&self, members: &Members) {
         if self.waiters().load(Ordering::Relaxed) > 0 {

@@ -1,19 +1,19 @@
 //! `shm`: collectives of ranks on one node, through the node's shared memory.
 //!
-//! It serves communicators whose members all are on one node.
-//! Short data go through [`cells`] (see [`small`]).
-//! Long data go through cells in pieces, or by single copies between processes (see [`large`]);
+//! `shm` supports communicators whose members are all on one node.
+//! Short data are sent through [`cells`] (see [`small`]).
+//! Long data are sent through cells in pieces, or by single copies between processes (see [`large`]);
 //! [`protocol_choice`] measures which is faster.
-//! `MPI_Barrier` and `MPI_Ibarrier` use one of two barriers:
-//! with a core per rank, [`flags`] takes log n rounds of one cache line each;
-//! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
+//! `MPI_Barrier` and `MPI_Ibarrier` use one of two algorithms:
+//! with a core per rank, [`flags`], which takes log n rounds of one cache line each;
+//! when ranks are oversubscribed, [`counter`], which costs each rank one atomic addition and, in the best case, one context switch.
 //!
-//! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
-//! Only rank 0 frees the block: when all members have left, or after a vote with a refusal.
+//! Rank 0 allocates a block from its arena, chooses the barrier's algorithm, and sends the [`segment`] and the algorithm in its config blob.
+//! Only rank 0 frees the block: when all members have left it, or if a member has refused it in the vote.
 //!
-//! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
-//! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.
-//! Other requests run concurrently as long as there are free cells.
+//! Operations are numbered when they are called or started, in the same order on all members; [`route`] selects the protocol of each.
+//! Barriers of one communicator run one after another: an `MPI_Ibarrier` begins when the previous barrier has completed.
+//! Other requests run concurrently if there are enough free cells.
 
 mod barrier;
 mod cells;
@@ -110,8 +110,8 @@ impl Component for Shm {
             0 => None,
             wish => Some(Sizes::wished(wish)),
         };
-        // With fault tolerance, an operation that fails on one member returns its buffers
-        // to the program while others may still read them.
+        // With fault tolerance, an operation that fails on one member returns
+        // while other members may still read that member's buffers.
         // So no single copies are used.
         let survives = comm.engine().is_fault_tolerant();
         let (single_copy_from, long_way) = match survives {
@@ -140,7 +140,7 @@ impl Component for Shm {
     }
 }
 
-/// One communicator's module; barriers in progress share the state.
+/// The module of one communicator; barriers in progress share its state.
 struct ShmModule(Rc<State>);
 
 struct State {
