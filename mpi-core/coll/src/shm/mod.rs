@@ -152,20 +152,20 @@ struct State {
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
-    /// The sizes of cells set by the user.
+    /// The cell sizes, if the user has set one.
     sizes: Option<Sizes>,
     reproducible: bool,
     retired: Rc<RetiredBlocks>,
-    /// The allocated block, on rank 0, between export and import of its config blob.
+    /// On rank 0, the allocated block between the export and the import of the config blob.
     block: Cell<Option<ShmBlock>>,
     place: OnceCell<Segment>,
-    /// The number of barriers called on this rank; `passed` is the number of those that have completed.
+    /// The number of barriers that this rank has called; `passed` counts those of them that have completed.
     called: Cell<u64>,
     passed: Cell<u64>,
 }
 
 impl Drop for State {
-    /// In a fault-tolerant job a block that rank 0 still owns here is never freed:
+    /// In a fault-tolerant job, the block that rank 0 still owns at this point is never freed:
     /// the members have not agreed on this component, and some members may access the block.
     fn drop(&mut self) {
         if let (true, Some(block)) = (self.survives, self.block.take()) {
@@ -174,9 +174,9 @@ impl Drop for State {
     }
 }
 
-/// A barrier in progress on this rank.
+/// This rank's progress in a barrier.
 struct Pass {
-    /// Index among the communicator's barriers, counted from 0.
+    /// Index of the barrier among the communicator's barriers, counted from 0.
     number: u64,
     stage: Stage,
 }
@@ -191,14 +191,14 @@ impl State {
         }
     }
 
-    /// Advances as far as possible; returns true once the barrier is complete.
+    /// Advances the barrier as far as possible; returns true if it is complete.
     #[inline]
     fn step(&self, pass: &mut Pass) -> bool {
         let Some(place) = self.place.get() else {
             return true;
         };
-        // A pass that is polled again after completion returns true;
-        // a pass whose turn has not come returns false.
+        // Returns true if a completed barrier is polled again,
+        // and false if an earlier barrier has not completed.
         let passed = self.passed.get();
         if passed != pass.number {
             return passed > pass.number;
@@ -212,7 +212,7 @@ impl State {
         through
     }
 
-    /// As [`Self::step`]; also reports progress to the engine if a stage has ended although the barrier has not.
+    /// Does the same as [`Self::step`]; also reports progress to the engine if the barrier has reached another stage without being complete.
     #[inline]
     fn step_visibly(&self, engine: &Engine, pass: &mut Pass) -> bool {
         let stage = pass.stage;
@@ -234,21 +234,21 @@ impl State {
         Ok(())
     }
 
-    /// The short collectives of blocking calls.
+    /// Returns the cells of blocking calls, if the communicator has cells.
     #[inline(always)]
     fn blocking(&self) -> Option<&Small> {
         let small = self.place.get()?.small.as_ref()?;
         Some(&small[Lane::Blocking as usize])
     }
 
-    /// Returns true if the segment has been set up but not used.
+    /// Returns true if no operation has used the segment.
     fn is_untouched(&self, place: &Segment) -> bool {
         self.called.get() == 0 && place.is_untouched()
     }
 }
 
-/// Returns the buffer of a reduce-scatter that begins at the result (with MPI_IN_PLACE it contains the whole operand),
-/// and the range of elements that belongs to this rank.
+/// Returns the buffer of a reduce-scatter from its first element on (with MPI_IN_PLACE the whole operand),
+/// and the range of elements that is this rank's part.
 fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     let (recv, before, mine, total) = match call {
         Call::ReduceScatterBlock { recv, .. } => {
@@ -274,12 +274,12 @@ impl FastCarrier for ShmModule {
 }
 
 impl ShmModule {
-    /// Carries out a fast call of any kind.
+    /// Carries out a fast call.
     #[inline]
     fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
         let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
-            // Without cells only barriers are accepted as fast calls.
+            // Without cells, a barrier is the only fast call.
             return state.pass(comm);
         };
         let operation = small::SmallOp {
@@ -373,7 +373,7 @@ impl Module for ShmModule {
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
-                // The barrier rings the doorbell but sends no message, so the engine must keep polling.
+                // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
                 let engine = invocation.engine();
                 let _polled = engine.operations().poll_memory();
                 let passed = async {
@@ -387,7 +387,7 @@ impl Module for ShmModule {
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
-            // The future of a short call is less than half as large as the other futures, and allocators are faster at that size.
+            // A short call has a future of its own: it is less than half as large as the other futures, and allocators are faster at that size.
             Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
                 if let Some(emptied) = invocation.emptied(&call) {
                     call = emptied;
@@ -437,7 +437,7 @@ impl Module for ShmModule {
             let emptied = state.carry_out(begun, Blocking(comm), invocation, &emptied);
             return wait::now(comm, emptied);
         }
-        // Each nested future adds considerably to the cost of a short call.
+        // The calls of `run` and `carry_out` are separate here, because each nested future adds considerably to the time of a short call.
         match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
             (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
                 wait::now(comm, operation.run(call, shape))
@@ -462,7 +462,7 @@ impl Module for ShmModule {
         Some(FastSlot { limit, carrier })
     }
 
-    /// Uses each cell once, and passes a barrier.
+    /// Uses each cell one time, then runs a barrier.
     fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
         let state = &*self.0;
         let sum = DenseOp::new(&Predefined::Sum.into(), &Named::DOUBLE.into());
