@@ -160,7 +160,7 @@ impl<W: Wait> SmallOp<'_, W> {
         Ok(())
     }
 
-    /// Waits until every rank has shown its rows.
+    /// Waits until every rank has published its rows.
     async fn meet_in_rows(&self, rows: &Rows) -> Result<(), Error> {
         let last = self.behind(rows.cells - 1);
         let last = last.long();
@@ -202,7 +202,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of every block is in exactly one position of one round, inside its cell, and no two blocks overlap.
+        /// Every byte of every block has exactly one position in one round, inside its cell, and no two blocks overlap.
         #[test]
         fn a_row_has_room_for_every_block(
             block in 1u64..200_000,
