@@ -369,7 +369,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 return self.alltoall(send.as_ref(), &every_recv(recv), len).await;
             }
             Call::Scatter { send, recv, root } => {
-                // On the root with MPI_IN_PLACE, the length comes from `send`, otherwise `send` or `recv` exists.
+                // The length of a block: on the root `send` begins with rank 0's block, on other ranks `recv` is the block.
                 let len = match (send, recv) {
                     (Some(send), _) => Given::bytes(send),
                     (None, recv) => recv.as_ref().map_or(0, Given::bytes),
