@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How a test calls the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `MPI_Barrier`.
+    /// Implements `MPI_Barrier`.
     Blocking,
     /// `MPI_Ibarrier` and a wait.
     Nonblocking,

@@ -182,7 +182,7 @@ enum State {
 }
 
 impl Pending {
-    /// Returns true if the next poll would complete the message.
+    /// Returns true if the message is complete, so that the next poll returns its result.
     pub fn is_complete(&self) -> bool {
         match &self.state {
             State::Waiting(req) => req.is_complete(),
@@ -190,7 +190,7 @@ impl Pending {
         }
     }
 
-    /// Cancels the message after a failure on the communicator. Returns the error once the buffer is free.
+    /// Cancels the message after a failure on the communicator. Returns the error when the buffer is free.
     #[cold]
     fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
         let error = comm.failures().usable_among(self.among.as_ref()).err()?;
@@ -205,7 +205,7 @@ impl Pending {
         outcome.err().or(Some(error))
     }
 
-    /// Returns the engine that carries the message.
+    /// Returns the engine on which the message was started.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

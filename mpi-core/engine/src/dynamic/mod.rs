@@ -29,7 +29,7 @@ use crate::comm::{Comm, CommError, LeaderError};
 use std::time::Duration;
 
 impl ProcessPorts<'_> {
-    /// `MPI_Open_port`.
+    /// Implements `MPI_Open_port`.
     pub fn open(self) -> Result<PortName, Error> {
         let number = self.opened()?.open()?;
         let universe = self.engine.universe();

@@ -30,7 +30,7 @@ impl Link {
     }
 }
 
-/// `MPI_Precv_init`.
+/// Implements `MPI_Precv_init`.
 pub struct PartitionedRecv(Rc<Receiver>);
 
 struct Receiver {

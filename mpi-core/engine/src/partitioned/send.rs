@@ -11,7 +11,7 @@ use crate::request::{Outcome, PROC_NULL, Req, Status};
 use mpi_base::state::{About, Waits};
 use std::cell::RefCell;
 
-/// `MPI_Psend_init`.
+/// Implements `MPI_Psend_init`.
 pub struct PartitionedSend {
     comm: Comm,
     buf: Cut<SendBuf>,
@@ -97,7 +97,7 @@ impl PartitionedSend {
         Some(self.buf.elements(partition))
     }
 
-    /// `MPI_Pready`.
+    /// Implements `MPI_Pready`.
     pub fn ready(&self, partition: i64) -> Result<(), Error> {
         let partition = self.buf.check(partition)?;
         let mut round = self.round.borrow_mut();
