@@ -127,7 +127,7 @@ impl<'a> Probes<'a> {
         Ok(found)
     }
 
-    /// Polls until a message is found, or no process is left that could send it.
+    /// Looks for a message until one is found, or no process is left that could send it.
     pub(super) fn wait_for<T>(
         self,
         look: impl Fn() -> Option<T>,
@@ -138,7 +138,7 @@ impl<'a> Probes<'a> {
         loop {
             let mut vain = Ok(());
             let done = || {
-                // Called again after a message was found: keep that message, since a matched probe has removed it from the queue.
+                // `done` may be called again after a message was found; the message must be kept, since a matched probe has removed it from the queue.
                 if found.is_none() {
                     found = look();
                     vain = self.in_vain(source, tag);
@@ -166,7 +166,7 @@ impl<'a> Probes<'a> {
         self.planes.user()
     }
 
-    /// Returns an error if the communicator is revoked.
+    /// Returns an error if the communicator has been revoked.
     #[inline]
     fn check_revoked(self) -> Result<(), Error> {
         match self.comm.is_sound() {
