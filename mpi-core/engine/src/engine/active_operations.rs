@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 pub(super) enum Awaited {
     /// A store of another rank of the job to the node's memory.
     Memory,
-    /// An event that may come from outside the job, or that needs no store of another rank.
+    /// Any other event, which may come from outside the job.
     Outside,
 }
 
