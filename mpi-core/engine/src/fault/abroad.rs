@@ -39,7 +39,7 @@ impl Peers<'_> {
 
 #[cfg(feature = "testing")]
 impl Peers<'_> {
-    /// Announces the death of a process of another job, with which this process can still communicate.
+    /// Announces the death of a process of another job while this process can still communicate with it.
     pub fn announce_death_of(self, gone: ProcId) {
         if let Some(faults) = self.engine().faults() {
             faults.notify_other_jobs(gone);
@@ -48,8 +48,8 @@ impl Peers<'_> {
 }
 
 impl Faults {
-    /// Announces the loss of a process to the members of its communicators with other jobs.
-    /// Also records the loss of the processes that end together with it.
+    /// Announces the loss of a process to the members of the communicators that it shares with this process and other jobs.
+    /// Also records the loss of the processes whose job ends as a whole.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
         let name = engine.peers().name_of(gone);
@@ -65,8 +65,8 @@ impl Faults {
         self.lose_job_of(gone, &engine);
     }
 
-    /// Applies earlier failures to a new communicator of several jobs: announces its lost members to the others,
-    /// and records the loss of members whose jobs have ended or whose deaths other members have announced.
+    /// Applies earlier failures to a new communicator of several jobs: announces its lost members to the other members,
+    /// and records the loss of members whose jobs have ended, or whose deaths other processes have announced.
     pub(crate) fn catch_up(&self, comm: Rc<dyn Affected>) {
         let Some(engine) = self.engine() else { return };
         let members = comm.members_of_several_jobs();
@@ -89,7 +89,7 @@ impl Faults {
         }
     }
 
-    /// Records the loss of all processes of a job that ends as a whole, after one of its processes was lost.
+    /// If a lost process's job ends as a whole, records the loss of all processes of that job.
     fn lose_job_of(&self, gone: ProcId, engine: &Engine) {
         let universe = engine.universe();
         if !universe.is_foreign(gone) || engine.peers().other_survives_deaths(gone) {
@@ -104,7 +104,7 @@ impl Faults {
     }
 
     /// Records the loss of a process whose job has ended.
-    /// The loss is not announced: other processes infer it from the first death.
+    /// The loss is not announced: other processes conclude it from the first loss.
     pub(super) fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
         let name = engine.peers().name_of(fellow);
         if self.notified_abroad.borrow_mut().insert(name) {
@@ -116,7 +116,7 @@ impl Faults {
     }
 }
 
-/// Returns this process's neighbours in the circulant graph of members; none if this process is not a member.
+/// Returns this process's neighbours in a circulant graph of `members`; none if this process is not a member.
 fn neighbours(engine: &Engine, members: &[ProcId]) -> impl Iterator<Item = ProcId> {
     let place = members.iter().position(|proc| *proc == engine.me());
     let places = place.map(|place| circulant(place as u32, members.len() as u32));
