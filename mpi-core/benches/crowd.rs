@@ -29,7 +29,6 @@ impl Sink for Arrivals {
 struct Rank {
     node: Node,
     btl: Box<dyn Btl + Send>,
-    /// The rank to notify in each round.
     partners: Vec<Endpoint>,
     arrivals: Arrivals,
     waiter: Waiter,

@@ -225,7 +225,6 @@ async fn reduce(
     }
 }
 
-/// Reduces inside the group; returns the result on the leader.
 async fn reduce_inside(
     here: &Invocation,
     send: &SendBuf,

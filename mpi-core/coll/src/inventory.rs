@@ -17,7 +17,6 @@ pub struct Entry {
     file: String,
 }
 
-/// An entry of rank 0's list.
 struct Theirs<'a> {
     host: &'a str,
     name: &'a str,

@@ -84,7 +84,6 @@ pub(super) fn keep(invocation: Option<&CheckedCall>, error: Error) -> Result<(),
     Ok(())
 }
 
-/// Returns true if the error is a length mismatch.
 fn is_of_lengths(error: &Error) -> bool {
     let truncated = matches!(error.find(), Some(PmlError::Truncated { .. }));
     truncated

@@ -114,14 +114,12 @@ pub struct Candidates {
     may_serve: Vec<Candidate>,
     refused: Refused,
     demands: Demands,
-    /// The entries of the components that come from plugin files.
     files: Rc<[inventory::Entry]>,
 }
 
 struct Candidate {
     name: Rc<str>,
     priority: i32,
-    /// Index in the list of the engine's components.
     number: usize,
 }
 
@@ -271,7 +269,6 @@ struct Offer {
 
 /// The components that this process could use for a communicator, before the members have agreed.
 pub struct LocalOffers {
-    /// The offers, sorted by name.
     offers: Vec<Offer>,
     refused: Refused,
     demands: Demands,
@@ -410,7 +407,6 @@ impl LocalOffers {
     }
 }
 
-/// Prints a warning that the ranks have different component files.
 fn warn_of_files(difference: &Refusal) {
     // The text begins with the rank that refused (see `vote`), which is removed.
     let sentence = difference

@@ -17,7 +17,6 @@ use std::time::{Duration, Instant};
 thread_local! {
     /// True when a rank of this thread's job has panicked.
     static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
-    /// Start time of this thread's job.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
@@ -44,7 +43,6 @@ pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 
 /// What the ranks of a job share to connect to each other.
 struct Meeting {
-    /// The job's name, unique in this process.
     job: String,
     modex: TestModex,
     fence: Barrier,

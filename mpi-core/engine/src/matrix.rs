@@ -66,7 +66,6 @@ pub struct Matrix {
     /// The event ring to which the counts are written; `None` if only tools of this process read them.
     ring: Option<Rc<EventRing>>,
     me: ProcId,
-    /// The number of processes of the job.
     size: u32,
     /// The amounts by kind, sender and receiver; one of these two processes is this one.
     amounts: RefCell<BTreeMap<(Kind, ProcId, ProcId), Amount>>,

@@ -11,7 +11,6 @@ use std::fmt;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Algorithm(&'static Entry);
 
-/// The entry of an algorithm.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Entry {
     which: Which,

@@ -160,7 +160,6 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// The maximum number of pairs that an error text lists.
 const NAMED: usize = 4;
 
 /// Compares the byte counts of all pairs of members; returns `None` if all are equal.

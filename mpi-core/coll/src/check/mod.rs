@@ -124,7 +124,6 @@ impl Module for CheckModule {
     }
 }
 
-/// Exchanges call signatures with all members; fails if they differ.
 async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(), Error> {
     let signature = CallSignature::of(call).words();
     let words = signature.into_iter().chain([form as u64]);

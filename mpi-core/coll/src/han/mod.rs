@@ -93,7 +93,6 @@ impl Component for Han {
     }
 }
 
-/// The module of one communicator.
 struct HanModule {
     reproducible: bool,
     blocks_up_to: u64,
@@ -167,7 +166,6 @@ impl HanModule {
     }
 }
 
-/// The collectives that `han` serves on the two levels.
 const SERVED: [CallId; 9] = [
     CallId::Barrier,
     CallId::Bcast,

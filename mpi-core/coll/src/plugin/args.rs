@@ -19,7 +19,6 @@ pub(super) struct Args {
     c: abi::Args,
 }
 
-/// The send buffers or the receive buffers of a call.
 #[derive(Default)]
 enum Buffers {
     #[default]
@@ -85,7 +84,6 @@ fn maybe_each<B: Described>(bufs: Option<&[B]>) -> Buffers {
     bufs.map_or(Buffers::None, each)
 }
 
-/// Returns the send and receive buffers of a call.
 fn buffers(call: &Call) -> (Buffers, Buffers) {
     match call {
         Call::Barrier => (Buffers::None, Buffers::None),

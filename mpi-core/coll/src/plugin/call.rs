@@ -84,7 +84,6 @@ impl PluginCall {
         }
     }
 
-    /// Waits until the messages with these numbers are complete.
     fn wait(&self, numbers: &[u64]) -> Result<(), String> {
         may_block(self.invocation.engine())?;
         let mut pending = Vec::with_capacity(numbers.len());

@@ -17,7 +17,6 @@ use std::marker::PhantomData;
 use std::ptr::{from_ref, null, null_mut};
 use std::rc::Rc;
 
-/// The arguments of a plugin's function `dense`.
 #[derive(Clone, Copy)]
 struct Arguments {
     send: *const c_void,

@@ -21,11 +21,9 @@ pub(super) struct Memory {
     retired: Rc<RetiredBlocks>,
 }
 
-/// One process's reference to a shared block.
 struct Share {
     /// The number of members that use the block, in the block's header.
     users: Held<AtomicU32>,
-    /// The block; `Some` on the process that allocated it.
     block: Option<ShmBlock>,
 }
 

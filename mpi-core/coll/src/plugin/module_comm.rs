@@ -67,7 +67,6 @@ pub(super) struct ModuleComm {
     node: OnceCell<Box<[Neighbour]>>,
     /// The tags of the module's conversations; `None` until the module is enabled.
     tags: Cell<Option<Tags>>,
-    /// Nonblocking messages in progress, by number.
     messages: RefCell<BTreeMap<u64, Message>>,
     last_message: Cell<u64>,
     pub(super) memory: Memory,
@@ -89,7 +88,6 @@ struct Tags {
     fences: i32,
 }
 
-/// A nonblocking message, whose completion the plugin tests.
 struct Message {
     pending: Pending,
     data: Scratch,
@@ -339,7 +337,6 @@ impl Services for ModuleComm {
         self.engine.progress()
     }
 
-    /// Waits until `ready` returns true or `limit` has passed; returns true in the first case.
     fn wait(
         &self,
         limit: Option<Duration>,
@@ -443,7 +440,6 @@ unsafe extern "C" fn topology(comm: *mut abi::Comm, to: *mut abi::Topology) {
     unsafe { abi::fill_in(to, &facts) };
 }
 
-/// Allocates memory for a message of `bytes` bytes.
 fn scratch(bytes: usize) -> Result<Scratch, String> {
     Scratch::bytes(bytes as i64).map_err(|e| e.to_string())
 }

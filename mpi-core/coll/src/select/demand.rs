@@ -12,7 +12,6 @@ use mpi_base::param::{ParamError, Params, Value};
 use mpi_engine::comm::Comm;
 use std::rc::Rc;
 
-/// How strongly the user demands a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
     Asked,

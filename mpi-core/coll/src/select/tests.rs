@@ -31,7 +31,6 @@ struct Calls {
     disabled: AtomicU32,
 }
 
-/// A test component that fails on one rank.
 struct Faulty {
     name: &'static str,
     faults: Faults,
@@ -44,7 +43,6 @@ struct FaultyModule {
     calls: Arc<Calls>,
 }
 
-/// The config blob of rank 0's module.
 const CONFIG: &[u8] = b"the wire is the seventh";
 
 impl Component for Faulty {

@@ -310,7 +310,6 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Wakes the waiters, if there are any; the caller has executed a fence.
     #[inline(always)]
     fn wake_waiters(&self, members: &Members) {
         if self.waiters().load(Ordering::Relaxed) > 0 {

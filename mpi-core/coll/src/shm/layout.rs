@@ -145,7 +145,6 @@ impl Sizes {
         len(self) - len(plain)
     }
 
-    /// Returns the sizes for a lane.
     fn of_lane(self, lane: Lane, members: u32) -> Sizes {
         match lane {
             Lane::Blocking => self,

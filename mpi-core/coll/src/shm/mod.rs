@@ -223,7 +223,6 @@ impl State {
         through
     }
 
-    /// Runs a blocking barrier.
     #[inline]
     fn pass(&self, comm: &Comm) -> Result<(), Error> {
         let mut pass = self.begin();
@@ -274,7 +273,6 @@ impl FastCarrier for ShmModule {
 }
 
 impl ShmModule {
-    /// Carries out a fast call.
     #[inline]
     fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());

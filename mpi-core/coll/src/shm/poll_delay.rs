@@ -12,14 +12,12 @@
 
 use std::cell::Cell;
 
-/// Number of delayed polls after a poll that was too early.
 const DELAYED: u32 = 15;
 
 pub struct PollDelay {
     /// False if a delay has no use:
     /// no data can arrive before this rank yields, or this rank never waits.
     may_pause: bool,
-    /// Number of delayed polls that remain.
     left: Cell<u32>,
 }
 

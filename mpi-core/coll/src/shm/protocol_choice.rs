@@ -90,7 +90,6 @@ impl Class {
     }
 }
 
-/// A plan: the protocol of each call of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
     /// Number of the first call to which the plan applies; earlier calls use `before`.
@@ -154,7 +153,6 @@ impl Plan {
     }
 }
 
-/// The measurements of rank 0.
 #[derive(Default)]
 struct Decider {
     /// What is known about each class; empty before the first call.
@@ -356,14 +354,12 @@ mod tests {
 
     const CALLS: [(CallId, u64); 2] = [(CallId::Bcast, 1 << 16), (CallId::Gather, 1 << 20)];
 
-    /// One member of a simulated job.
     struct Member<'a> {
         choice: ProtocolChoice<&'a [AtomicU64]>,
         /// The last operation number that the member has begun, and the last that it has finished.
         number: u64,
         finished: u64,
         under_way: Option<Measured>,
-        /// The protocol of each of the member's calls.
         gone: Vec<Way>,
     }
 

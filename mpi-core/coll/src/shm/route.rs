@@ -41,7 +41,6 @@ pub(super) enum Route {
 pub(super) struct Begun {
     pub(super) route: Route,
     lane: Lane,
-    /// The first operation number.
     number: u64,
 }
 

@@ -14,7 +14,6 @@ use std::cell::Cell;
 pub struct SegmentLease {
     left: Held<AtomicU64>,
     members: u64,
-    /// The block; `Some` on rank 0.
     block: Cell<Option<ShmBlock>>,
     /// True if other members may access the block after this rank has dropped the lease.
     outlives: bool,

@@ -83,7 +83,6 @@ pub struct Part {
     expected: Expected,
 }
 
-/// Buffers and their expected words.
 type Expected = Vec<(RecvBuf, Vec<u64>)>;
 
 impl Part {
@@ -152,7 +151,6 @@ impl Case {
             .collect()
     }
 
-    /// Returns a buffer with these words.
     fn filled(&self, words: &[u64]) -> RecvBuf {
         let count = words.len() / self.words_per_element();
         let buf = Scratch::new(count as i64, &self.datatype())

@@ -6,7 +6,6 @@ use crate::op::{DenseOp, Op, Predefined};
 use crate::testing::Job;
 use crate::{Call, FastCall};
 
-/// A fast call and the same call as a general [`Call`].
 struct Both<'a> {
     fast: FastCall<'a>,
     call: Call,

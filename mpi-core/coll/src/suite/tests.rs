@@ -70,7 +70,6 @@ fn algorithms(sizes: &[u32]) {
     }
 }
 
-/// A call in progress in a random program.
 enum Flight {
     Nonblocking(Req),
     Persistent(Box<Persistent>),
@@ -258,7 +257,6 @@ fn one_after_another(job: &Job, seed: u64, calls: u32) {
     });
 }
 
-/// Makes a series of blocking calls; `next` returns the collective of the next call.
 fn in_a_row(
     job: &Job,
     seed: u64,

@@ -106,7 +106,6 @@ fn read(params: &Params) -> Result<Rules, String> {
     Rules::parse(&text).map_err(|e| complain(&e))
 }
 
-/// The decision table and the forced algorithms, for all communicators of this process.
 struct Choices {
     rules: Rules,
     forced: Forced,
@@ -157,7 +156,6 @@ impl Choices {
     }
 }
 
-/// The module of one communicator.
 struct TunedModule {
     choices: Rc<Choices>,
     plan: OnceCell<Rc<Plan>>,

@@ -9,7 +9,6 @@ use std::fmt;
 /// The built-in table.
 pub const BUILT_IN: &str = include_str!("rules.txt");
 
-/// One row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Rule {
     call: CallId,

@@ -37,7 +37,6 @@ impl<'a> Turn<'a> {
         Turn { agreement, number }
     }
 
-    /// Returns true if all earlier agreements have ended.
     fn has_come(&self) -> bool {
         self.agreement.state.agreements().is_up(self.number)
     }

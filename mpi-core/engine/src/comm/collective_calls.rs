@@ -28,7 +28,6 @@ pub(super) struct Chosen {
     next: Cell<i32>,
 }
 
-/// The components that carry out the calls of a communicator.
 struct Table {
     components: Box<dyn Collectives>,
     /// For each [`CallId`], the maximum size in bytes of fast calls that are accepted,

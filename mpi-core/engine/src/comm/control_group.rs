@@ -28,7 +28,6 @@ const RADIX: u32 = 8;
 pub struct ControlGroup<'a> {
     conversation: &'a Conversation,
     group: &'a Group,
-    /// This process's rank in the group.
     rank: u32,
 }
 

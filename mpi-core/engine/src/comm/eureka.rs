@@ -45,7 +45,6 @@ pub(super) struct Eureka {
     word: OnceCell<Rc<FoundWord>>,
 }
 
-/// An open round.
 #[derive(Clone)]
 struct Round {
     way: Way,

@@ -51,7 +51,6 @@ pub(super) struct FoundWord {
     memory: Rc<Held<[AtomicU64]>>,
     me: u32,
     procs: Rc<[ProcId]>,
-    /// The allocated block; `Some` on rank 0.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,

@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 #[derive(Default)]
 pub(super) struct FailureState {
     flags: Cell<u8>,
-    /// The number of failures that the program has acknowledged.
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
     /// The error of the parent communicator, if it fails this one too.

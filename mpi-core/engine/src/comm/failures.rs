@@ -8,7 +8,6 @@ use crate::group::Group;
 use mpi_transport::btl::ProcId;
 use std::rc::Weak;
 
-/// Maximum number of failures that an error text lists.
 const SHOWN: usize = 4;
 
 /// A guard: until it is dropped, a failure of one communicator also fails the operations of another; see [`Failures::while_making`].

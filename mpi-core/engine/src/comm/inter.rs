@@ -38,10 +38,8 @@ struct Side {
 /// Number of words of the header: the leader, and the first reserved id.
 const HEAD: usize = 2;
 
-/// Number of words of each member in a split.
 const EACH: usize = 3;
 
-/// Maximum number of ranks of a job.
 const MOST_RANKS: usize = 1 << 24;
 
 /// On the leader, its conversation with the other leader, or the error; `None` on other members.
@@ -76,7 +74,6 @@ impl Side {
     }
 }
 
-/// Returns the names of a group's members as words.
 fn names(engine: &Engine, group: &Group) -> Vec<u64> {
     group
         .iter()
@@ -84,7 +81,6 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
         .collect()
 }
 
-/// The contribution received from the other leader.
 struct Met {
     words: U64Buf,
     /// Number of words that the other leader announced; if it is more than any operation sends, `words` is empty.

@@ -98,7 +98,6 @@ pub(super) async fn show_cards(
     Ok(introduced)
 }
 
-/// Gathers the names and cards of all members on the leader.
 async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
     let engine = local.engine();
     let own = to_words(&engine.universe().own_card().encode());
@@ -125,7 +124,6 @@ pub(super) async fn refuse(across: &Conversation, peer: u32, code: u64) -> Resul
     across.sendrecv(send, peer, recv, peer).await
 }
 
-/// Exchanges words with the other leader.
 async fn exchange(
     (across, peer): &(Conversation, u32),
     mine: &[u64],

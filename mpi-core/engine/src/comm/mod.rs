@@ -213,7 +213,6 @@ impl Comm {
         EurekaCalls::new(self, &self.0.eureka)
     }
 
-    /// Returns true if no failure of a member is known and the communicator has not been revoked.
     #[inline(always)]
     fn is_sound(&self) -> bool {
         self.0.failure_state.is_none()
@@ -339,7 +338,6 @@ impl Comm {
             .ok_or_else(|| CommError::Kind { operation, inter }.into())
     }
 
-    /// Returns an error if this is an intercommunicator, on which `operation` is not defined.
     fn only_intra(&self, operation: &'static str) -> Result<(), Error> {
         let inter = true;
         match self.is_inter() {
@@ -348,7 +346,6 @@ impl Comm {
         }
     }
 
-    /// Returns true if a process is a member; for an intercommunicator, of either side.
     fn has_member(&self, proc: ProcId) -> bool {
         self.0.has_member(proc)
     }

@@ -204,7 +204,6 @@ impl<'a> P2p<'a> {
         .into()
     }
 
-    /// Returns the matching state of a plane.
     #[inline(always)]
     fn plane(self, plane: Plane) -> &'a Rc<Matching> {
         self.planes

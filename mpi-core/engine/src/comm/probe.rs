@@ -84,7 +84,6 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// The part of `in_vain` after a failure.
     #[cold]
     fn in_vain_after_failures(self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.comm.engine().pml();
@@ -161,12 +160,10 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// Returns the matching state of the program's messages.
     fn matching(self) -> &'a Rc<Matching> {
         self.planes.user()
     }
 
-    /// Returns an error if the communicator has been revoked.
     #[inline]
     fn check_revoked(self) -> Result<(), Error> {
         match self.comm.is_sound() {

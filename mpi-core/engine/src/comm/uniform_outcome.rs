@@ -57,7 +57,7 @@ impl Agreement<'_> {
     }
 }
 
-/// Returns true if the other root's job is fault tolerant too, and so follows the same protocol.
+/// Returns true if the other root's job is fault tolerant too.
 fn is_fault_tolerant(bridge: &Comm) -> bool {
     let other = bridge.peers().proc(0);
     other.is_some_and(|proc| bridge.engine().peers().other_survives_deaths(proc))

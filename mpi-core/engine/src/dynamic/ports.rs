@@ -63,7 +63,6 @@ enum Taken {
     Gone,
 }
 
-/// A call of this process to a port of another process.
 struct Call {
     to: ProcId,
     port: u64,
@@ -145,7 +144,6 @@ impl Ports {
         }
     }
 
-    /// Registers the ports as handler of [`Family::Ports`].
     fn serve(ports: &Rc<Ports>, bml: &Bml) {
         bml.handlers().register(Family::Ports, ports.clone());
     }
@@ -324,7 +322,6 @@ impl Ports {
         }
     }
 
-    /// Removes callers from the queues of all ports.
     fn dismiss(&self, is_dismissed: impl Fn(&Caller) -> bool) {
         for callers in self.open.borrow_mut().values_mut() {
             callers.retain(|caller| {

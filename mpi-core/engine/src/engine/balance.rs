@@ -33,7 +33,6 @@ const AWAKE: u32 = 64;
 pub struct Balance {
     /// The state pages of all ranks of the node.
     pages: Box<[Held<StatePage>]>,
-    /// This rank's index in `pages`.
     me: usize,
     /// The interval between two checks in yields, and the yields left until the next check.
     every: Cell<u32>,

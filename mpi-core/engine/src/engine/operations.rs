@@ -23,7 +23,6 @@ impl Engine {
     }
 }
 
-/// The background operations in progress.
 #[derive(Default)]
 struct Background(RefCell<Vec<Req>>);
 
@@ -45,7 +44,6 @@ impl Operations<'_> {
         ended
     }
 
-    /// Polls one collective operation. Returns true if it has completed.
     fn poll_request(self, req: &Req) -> bool {
         // The future is removed from the request while it runs, since it may access the request table itself.
         let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {

@@ -29,7 +29,6 @@ pub trait ProgressHook {
 #[derive(Default)]
 pub(super) struct Hooks {
     all: RefCell<Vec<Weak<dyn ProgressHook>>>,
-    /// True if any hook exists.
     any: Cell<bool>,
 }
 

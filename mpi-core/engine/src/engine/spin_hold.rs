@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 /// How long a spin lasts: about the time of a few context switches on the other core.
 const LENGTH: Duration = Duration::from_micros(8);
 
-/// Number of polls between two readings of the clock.
 const LOOKS: u32 = 8;
 
 /// Number of consecutive failures after which the frequency does not decrease further.
@@ -31,7 +30,6 @@ const RAREST: u32 = 10;
 /// A thread's record of earlier spins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Habit {
-    /// The number of consecutive failed spins.
     vain: u32,
     /// The number of further opportunities for a spin that will be skipped.
     skip: u32,

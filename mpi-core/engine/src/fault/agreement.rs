@@ -14,13 +14,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-/// Maximum number of freed communicators whose decisions are kept.
 const MOST_RETIRED: usize = 256;
 
 /// Maximum number of queued messages of agreements that this process has not begun.
 const MOST_EARLY: usize = 1 << 16;
 
-/// A message as it was received.
 type Message = (ProcId, Header, Vec<u8>);
 
 pub(crate) struct Agreements {
@@ -31,7 +29,6 @@ pub(crate) struct Agreements {
     retired: RefCell<VecDeque<u64>>,
 }
 
-/// An agreement, as far as this process takes part.
 struct Agreement {
     /// The process at each place (see [`Era`]).
     places: Vec<ProcId>,
@@ -69,7 +66,6 @@ impl Agreements {
         }
     }
 
-    /// Queues the messages that the algorithm sends.
     fn send(&self, key: Key, places: &[ProcId], out: Out) {
         for (place, say) in out {
             let (header, payload) = write(key, &say);

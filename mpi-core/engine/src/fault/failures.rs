@@ -199,7 +199,6 @@ impl Faults {
         }
     }
 
-    /// Handles another process's announcement of a death.
     fn on_death(&self, from: ProcId, name: u64) {
         let Some(engine) = self.engine.upgrade() else {
             return;

@@ -120,9 +120,7 @@ impl Memory {
 pub(crate) struct NodeAgreement {
     slots: Rc<Slots>,
     members: NodeMembers,
-    /// The process of each member.
     procs: Rc<[ProcId]>,
-    /// The allocated block; `Some` on the member that has allocated it.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -151,7 +149,6 @@ impl NodeAgreement {
         words(members as u32, Self::says(members)) * size_of::<AtomicU64>()
     }
 
-    /// Allocates memory, if all members are on this node.
     fn allocate(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
         let group = Group::from_procs(all.to_vec());
         let here = engine.place().members_here(&group).count() == all.len();

@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// A queued message.
 type Unsent = (ProcId, Am, Header, Vec<u8>);
 
 pub(super) struct Outbox {

@@ -28,9 +28,7 @@ pub use error::PartitionError;
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;
 
-/// Number of words of an announcement.
 const ANNOUNCEMENT: usize = 3;
-/// Number of words of a reply.
 const ANSWER: usize = 1;
 
 /// Returns what the state page shows while a process waits for the other one.
@@ -49,17 +47,14 @@ fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
     }
 }
 
-/// A buffer divided into equal partitions.
 #[derive(Clone)]
 struct Cut<B> {
     whole: B,
     partitions: u32,
-    /// The number of elements of a partition.
     each: i64,
 }
 
 impl<B> Cut<B> {
-    /// Returns the range of elements of a partition.
     fn elements(&self, partition: u32) -> Range<i64> {
         let at = i64::from(partition) * self.each;
         at..at + self.each

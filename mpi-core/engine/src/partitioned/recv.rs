@@ -24,7 +24,6 @@ struct Link {
 }
 
 impl Link {
-    /// Returns the size of the sender's message in bytes.
     fn sent(&self) -> u64 {
         u64::from(self.partitions) * self.bytes as u64
     }
@@ -51,7 +50,6 @@ struct Receiver {
     active: Cell<bool>,
 }
 
-/// A partition of the sender that is being received.
 struct Part {
     req: Req,
     /// For a partition that does not begin and end at element boundaries of the receive buffer: a temporary buffer, and the byte offset
@@ -203,7 +201,6 @@ impl Receiver {
         }))
     }
 
-    /// Sends the reply: the size of the receive buffer in bytes.
     fn answer(&self, base: i32) -> Result<(), Error> {
         let words = U64Buf::of(&[self.buf.whole.bytes() as u64]);
         let (answer, source) = (words.send(0..ANSWER), self.source as u32);
@@ -217,7 +214,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// Posts a receive for each partition of the sender.
     fn post(&self) -> Result<(), Error> {
         let Some(link) = self.link.get() else {
             return Ok(());
@@ -293,7 +289,6 @@ impl Receiver {
         }
     }
 
-    /// Completes the receives of all partitions. Returns the first error.
     fn end(&self) -> Result<(), Error> {
         let requests = self.comm.engine().pml().requests();
         let mut outcome = Ok(());
@@ -303,7 +298,6 @@ impl Receiver {
         outcome
     }
 
-    /// Returns the status of a start that has succeeded.
     fn status(&self) -> Status {
         if self.source == PROC_NULL {
             return Status::PROC_NULL;

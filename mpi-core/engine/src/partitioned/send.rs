@@ -16,7 +16,6 @@ pub struct PartitionedSend {
     comm: Comm,
     buf: Cut<SendBuf>,
     dest: i32,
-    /// The tag of partition 0.
     base: i32,
     tag: i32,
     /// The send request of the announcement, while it is in progress.
@@ -124,12 +123,10 @@ impl PartitionedSend {
         Ok(())
     }
 
-    /// Returns the size of the message in bytes.
     fn bytes(&self) -> u64 {
         self.buf.whole.bytes() as u64
     }
 
-    /// Returns true if the receiver's reply has arrived.
     fn is_answered(&self) -> bool {
         let is_complete =
             |req: &RefCell<Option<Req>>| req.borrow().as_ref().is_none_or(|r| r.is_complete());

@@ -24,7 +24,6 @@ impl Engine {
 }
 
 impl Script {
-    /// Cancels a receive in a recorded or replayed run.
     fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
         if !self.is_replay() {
             let found = match engine.pml().cancel_recv(req) {

@@ -16,7 +16,6 @@ use std::path::{Path, PathBuf};
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTREC2");
 /// Number of words before the first decision.
 const HEAD: usize = 2;
-/// Length of a new file in bytes.
 const FIRST: usize = 64 << 10;
 
 /// A recording that is being written; its file grows when needed.
@@ -68,7 +67,6 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends a word. Returns its index.
     fn push(&self, word: u64) -> Result<usize, RecordError> {
         let at = self.next.get();
         if (at + 1) * 8 > self.segment.borrow().len() {

@@ -178,10 +178,8 @@ fn asker_of(payload: u64) -> Option<Asker> {
     known.map(|(asker, _)| *asker)
 }
 
-/// Position of the lowest check bit in a word.
 const CHECK: u32 = 48;
 
-/// Adds the check bits to a word.
 fn checked(payload: u64, at: usize) -> u64 {
     payload | u64::from(check(payload, at)) << CHECK
 }

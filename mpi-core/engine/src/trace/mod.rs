@@ -33,7 +33,6 @@ pub static TRACE: Param<u32> = Param::new(
     "Number of latest events that each rank keeps for mpirun --trace, 64 bytes each; 0: no trace",
 );
 
-/// Maximum number of keys for which messages are counted.
 const KEYS: usize = 1 << 16;
 
 /// A process's trace.
@@ -48,7 +47,6 @@ pub struct Trace {
 /// A key: context, rank of the other process, and tag.
 type Counted = (Context, i32, i32);
 
-/// The number of messages for each key.
 #[derive(Default)]
 struct Counters {
     all: HashMap<Counted, u64>,

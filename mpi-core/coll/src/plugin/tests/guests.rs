@@ -161,7 +161,6 @@ impl Module for Adder {
 /// Component in safe Rust with nonblocking operations: a broadcast sends one message to each rank, a scan passes the prefix from rank to rank.
 pub struct Eager(Comm);
 
-/// A broadcast in progress, on any rank.
 struct Spreading<'c> {
     call: Call<'c>,
     messages: Vec<CallMessage>,
@@ -186,7 +185,6 @@ impl InProgress for Spreading<'_> {
     }
 }
 
-/// A scan in progress: each rank adds its operand to the prefix of the previous rank.
 struct Scanning<'c> {
     comm: &'c Comm,
     call: Call<'c>,
@@ -195,7 +193,6 @@ struct Scanning<'c> {
     step: Step,
 }
 
-/// The message for which a scan waits.
 enum Step {
     Receiving(CallMessage),
     Summed,

@@ -17,7 +17,6 @@ const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/l
 const EVERY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/every.c");
 const DENSE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/dense.c");
 
-/// Runs the C compiler with strict warnings.
 fn compile(source: &Path, options: &[&str], to: &Path) {
     let mut cc = Command::new("cc");
     cc.args([
@@ -43,7 +42,6 @@ fn compile(source: &Path, options: &[&str], to: &Path) {
     );
 }
 
-/// A temporary directory of plugins.
 struct Shelf(TempDir);
 
 impl Shelf {

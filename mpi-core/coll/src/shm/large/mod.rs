@@ -41,7 +41,6 @@ const SHARED_COPY: i64 = 128 << 10;
 /// A root publishes this value instead of an address if its buffer is not contiguous, so that the others cannot write to it.
 const NOWHERE: u64 = 0;
 
-/// Maximum size in bytes of temporary memory that is kept between calls.
 const KEPT: i64 = 512 << 10;
 
 /// Single copies for the long collectives of one communicator.
@@ -150,7 +149,6 @@ impl Large {
         }
     }
 
-    /// Keeps temporary memory for later calls, if it is at most [`KEPT`] bytes.
     fn keep(&self, buffer: Scratch) {
         if buffer.all().bytes() <= KEPT {
             *self.scratch.borrow_mut() = Some(buffer);

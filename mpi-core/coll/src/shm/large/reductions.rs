@@ -302,7 +302,6 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Returns the previous rank, if there is one.
     fn before(&self) -> Option<u32> {
         self.me().checked_sub(1)
     }

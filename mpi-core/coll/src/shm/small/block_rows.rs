@@ -37,7 +37,6 @@ pub const FEW_ROUNDS: u64 = 4;
 pub struct Rows {
     /// The number of bytes of each block that a round transfers.
     part: usize,
-    /// The number of blocks per cell.
     in_a_cell: usize,
     /// The number of cells per round.
     pub cells: u64,
@@ -76,7 +75,6 @@ impl Rows {
         }
     }
 
-    /// Returns the byte range of each block that a round transfers.
     fn bytes(&self, round: u64) -> Range<usize> {
         let from = round as usize * self.part;
         from..from + self.part
@@ -89,7 +87,6 @@ impl Rows {
         ((rank / self.in_a_cell) as u64, rank % self.in_a_cell)
     }
 
-    /// Returns the ranks whose blocks are in a cell.
     fn in_cell(&self, cell: u64, members: u32) -> Range<u32> {
         let first = |cell: u64| (cell * self.in_a_cell as u64).min(members.into()) as u32;
         first(cell)..first(cell + 1)
@@ -160,7 +157,6 @@ impl<W: Wait> SmallOp<'_, W> {
         Ok(())
     }
 
-    /// Waits until every rank has published its rows.
     async fn meet_in_rows(&self, rows: &Rows) -> Result<(), Error> {
         let last = self.behind(rows.cells - 1);
         let last = last.long();

@@ -388,14 +388,12 @@ fn exposed_blocks(
     ranks.map(exposed).collect()
 }
 
-/// Returns the address and length of the block that `rank` reads.
 fn region(exposed: &[(usize, Exposed)], rank: usize) -> Region {
     let at = exposed.binary_search_by_key(&rank, |(rank, _)| *rank);
     let block = at.ok().and_then(|at| exposed.get(at));
     block.map_or(Region { address: 0, len: 0 }, |(_, block)| block.region())
 }
 
-/// Returns a packed copy of a block.
 fn packed(block: &SendBuf) -> Result<SendBuf, Error> {
     let own = algo::bytes(block.bytes())?;
     algo::copy(block, &own.all());

@@ -308,7 +308,6 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         cell_op
     }
 
-    /// Selects the long cells.
     fn long(&self) -> OpInCell<'_, 'a, W> {
         OpInCell {
             op: self,
@@ -316,7 +315,6 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// Selects the cells for a piece.
     fn piece(&self) -> OpInCell<'_, 'a, W> {
         OpInCell {
             op: self,

@@ -175,7 +175,6 @@ impl<W: Wait> SmallOp<'_, W> {
 }
 
 impl<W: Wait> OpInCell<'_, '_, W> {
-    /// Combines the data of all ranks into `recv`.
     #[inline]
     fn fold_all<G: CopyTo<R>, R: Target>(
         &self,

@@ -8,7 +8,6 @@
 
 use mpi_base::cma::Region;
 
-/// Number of bytes of an entry of the table.
 const ENTRY: usize = size_of::<u32>();
 
 /// Flag in an entry: the block is sent as a message.
@@ -17,7 +16,6 @@ const MESSAGE: u32 = 1 << 31;
 /// Flag in an entry: the row contains the block's address and length instead of the block.
 const MEMORY: u32 = 1 << 30;
 
-/// Number of bytes of a block's address and length.
 const REGION: usize = 2 * size_of::<u64>();
 
 /// The capacity of a cell for rows must be at least this multiple of the table's length.
@@ -52,7 +50,6 @@ pub struct Row {
     longest: usize,
     /// The minimum length in bytes of a block that its receiver reads from memory, if it is too long for the row; shorter ones are messages.
     memory_from: u64,
-    /// The length of the row in bytes, with the table.
     bytes: usize,
 }
 
@@ -146,7 +143,6 @@ fn table(members: usize) -> usize {
     (members * ENTRY).next_multiple_of(size_of::<u64>())
 }
 
-/// Writes an address and a length into `REGION` bytes.
 fn write(region: Region, block: &mut [u8]) {
     let words = [region.address, region.len].map(u64::to_ne_bytes);
     block.copy_from_slice(words.as_flattened());

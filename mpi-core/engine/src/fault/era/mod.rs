@@ -268,7 +268,6 @@ impl Era {
         }
     }
 
-    /// Returns all living places except this one.
     fn others(&self, dead: &[bool]) -> Vec<u32> {
         let lives = |place: &u32| *place != self.me && !dead[*place as usize];
         (0..self.places).filter(lives).collect()
@@ -286,7 +285,6 @@ impl Era {
             .or_else(|| (0..self.me).find(lives))
     }
 
-    /// Returns the nearest living descendants of this place.
     fn children(&self, dead: &[bool]) -> Vec<u32> {
         let mut found = Vec::new();
         let mut open = vec![self.me];

@@ -28,7 +28,6 @@ struct Network {
     channels: Vec<Vec<VecDeque<Say>>>,
     chance: SplitMix64,
     contributed: Vec<u32>,
-    /// The number of steps that each place has made.
     made: Vec<u32>,
 }
 
