@@ -78,7 +78,7 @@ impl Invocation {
         self.depth
     }
 
-    /// Returns this invocation for the next lower component, with [`depth`](Invocation::depth) greater by one.
+    /// Returns this invocation for the next lower component (`depth` + 1).
     pub fn next_down(&self) -> Invocation {
         Invocation {
             depth: self.depth + 1,

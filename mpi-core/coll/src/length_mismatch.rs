@@ -93,7 +93,7 @@ fn is_of_lengths(error: &Error) -> bool {
         )
 }
 
-/// The length that a message must have, and what is needed to report another length.
+/// The length that a message must have, with data for the error text.
 pub(super) struct Due {
     pub bytes: u64,
     /// The communicator, for the error text.
@@ -104,7 +104,7 @@ pub(super) struct Due {
 }
 
 impl Due {
-    /// Checks the length of a completed receive; returns or records an error if it is wrong.
+    /// Returns or records the error if a completed receive has a wrong length.
     #[inline]
     pub fn judge(&self, outcome: Outcome) -> Result<(), Error> {
         match outcome {

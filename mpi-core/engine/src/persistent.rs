@@ -16,7 +16,7 @@ use mpi_base::state::About;
 use std::any::Any;
 use std::rc::Rc;
 
-/// An operation that can be started repeatedly; it is started again only after the previous start has completed.
+/// An operation that can be started repeatedly; at most one start is in progress.
 pub struct Persistent {
     comm: Comm,
     operation: Operation,

@@ -3,7 +3,7 @@
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! The number of ranks must be a power of two;
 //! otherwise [`super::allgather_bruck`] runs, which takes the same number of rounds.
-//! Unlike Bruck's algorithm, this one receives equal blocks directly in `recv`, without an additional copy.
+//! Unlike Bruck's algorithm, it receives equal blocks directly in `recv`.
 
 use super::contribute;
 use super::row::Row;

@@ -1,4 +1,4 @@
-//! Bruck all-to-all: in round k each rank sends one message to the rank 2^k ahead, with all blocks whose distance from source to destination (in ranks) has bit k set.
+//! Bruck all-to-all: in round k each rank sends to the rank 2^k ahead all blocks whose distance (in ranks) from source to destination has bit k set.
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
 //! It takes ceil(log2 n) messages per rank, each with about half the data, instead of n - 1; best for very short blocks.

@@ -23,7 +23,7 @@ pub async fn bcast(invocation: &Invocation, buf: &RecvBuf, root: u32) -> Result<
         Staged::to_fill(buf)?
     };
     let total = staged.bytes.bytes();
-    // `pieces` returns the range of bytes of pieces with consecutive numbers: they are contiguous.
+    // Pieces with consecutive numbers are contiguous.
     let pieces = |numbers: Range<u32>| {
         let last = numbers.end.max(1) - 1;
         staged

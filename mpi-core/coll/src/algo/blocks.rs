@@ -1,4 +1,4 @@
-//! The blocks of a collective call: one buffer per rank, whether the call has one count (`MPI_Gather`) or one per rank (`MPI_Gatherv`).
+//! The blocks of a call, one per rank, of equal (`MPI_Gather`) or different lengths (`MPI_Gatherv`).
 
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;

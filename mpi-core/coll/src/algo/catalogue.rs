@@ -242,7 +242,7 @@ impl Algorithm {
         self.keeps_order() || commutes(call)
     }
 
-    /// Returns true if the algorithm keeps the order of operands, and so accepts operators that do not commute.
+    /// Returns true if the algorithm keeps the order of operands, so the operator need not commute.
     pub fn keeps_order(self) -> bool {
         self.0.order != Order::Own
     }

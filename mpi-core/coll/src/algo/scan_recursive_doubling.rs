@@ -19,7 +19,7 @@ pub async fn scan(
 ) -> Result<(), Error> {
     contribute(send, recv);
     let (me, size) = (invocation.rank(), invocation.size());
-    // `out` is a copy for sending, because a send may still read its buffer while `recv` is updated.
+    // `out` is a copy, because a send may still read its buffer while `recv` is updated.
     let (out, fresh) = (twin(recv)?, twin(recv)?);
     let mut distance = 1;
     while distance < size {

@@ -54,7 +54,7 @@ impl Slots {
     }
 }
 
-/// Combines the left child's, the own and the right child's data and sends them to the parent; `bytes` is the segment size.
+/// Combines the data of left child, own rank and right child for the parent; `bytes` is the segment size.
 pub async fn reduce(
     invocation: &Invocation,
     tree: InOrder,

@@ -34,7 +34,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Unpacks the bytes into their buffer, unless they are its own memory.
+    /// Unpacks the bytes into their buffer, if they are a copy.
     pub fn deliver(self) {
         if let Some(home) = self.home {
             copy(&self.bytes.as_send(), &home);

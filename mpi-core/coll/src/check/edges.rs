@@ -15,7 +15,7 @@ use crate::{Call, Invocation};
 /// The rank of the other end of an edge, and the number of bytes sent along the edge.
 type Edge = (u32, u64);
 
-/// The edges of one member, in the order in which their messages match.
+/// A member's edges in matching order.
 pub(super) struct Edges {
     outgoing: Vec<Edge>,
     incoming: Vec<Edge>,

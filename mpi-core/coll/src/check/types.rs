@@ -38,7 +38,7 @@ fn whole(datatype: &Datatype, count: i64) -> Typed {
     }
 }
 
-/// Returns the signature of one element of the basic type; matches everything if there are several basic types.
+/// Returns the signature of one basic element; matches everything if there are several basic types.
 fn basic(datatype: &Datatype, count: i64) -> Typed {
     match datatype.basic_element() {
         Some(basic) if count > 0 => whole(&basic.into(), 1),

@@ -101,7 +101,7 @@ struct HanModule {
     others: TicketOrder,
 }
 
-/// The result of the collective set-up: the two levels, and what the members agreed on.
+/// The result of the collective set-up.
 struct Place {
     levels: Rc<Levels>,
     /// Rank 0's value of [`BLOCKS_UP_TO`].

@@ -72,7 +72,7 @@ trait Kind: 'static {
     unsafe fn arguments(call: &FastCall<'_>) -> Arguments;
 }
 
-/// Declares the types of [`Kind`] and `carrier`: for each collective the fields of a fast call, and its arguments of `dense`.
+/// Declares, for each collective, a [`Kind`] that converts the fields of a fast call to the arguments of `dense`.
 macro_rules! kinds {
     ($($kind:ident $fields:tt => $arguments:expr;)*) => {
         $(

@@ -8,7 +8,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `passed` | plugins that were not loaded because of the user's settings or their version |
+//! | `passed` | plugins skipped because of settings or versions |
 //! | `table` | validation of a component table |
 //! | `load` | loading of a file; folders and opening are in [`mpi_base::plugin_file`] |
 //! | `module_comm` | the communicator as a module sees it: the services in safe code |
@@ -137,7 +137,7 @@ impl Catalogue {
         Catalogue::gather_in_sight(built_in, engine_names, params, usual, None)
     }
 
-    /// Does the same as [`Catalogue::gather`]; the state page `page` shows each file's name while the file is opened.
+    /// Same as [`Catalogue::gather`]; the state page `page` shows each file's name while the file is opened.
     pub fn gather_in_sight(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],

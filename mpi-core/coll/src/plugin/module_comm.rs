@@ -160,7 +160,7 @@ impl ModuleComm {
         })
     }
 
-    /// Draws the tags of the conversations; every member calls this function at the same point in the sequence of its collective calls.
+    /// Draws the conversations' tags. Every member calls this function at the same point of its call sequence.
     pub fn begin(&self, comm: &Comm) {
         let tag = || comm.internal().conversation().tag();
         self.tags.set(Some(Tags {
@@ -194,7 +194,7 @@ impl ModuleComm {
         self.conversation(peer, |tags| tags.waited)
     }
 
-    /// Returns the conversation with tag `tag`; an error if no tags have been drawn yet or `peer` is not a rank of the communicator.
+    /// Returns the conversation with this tag; an error if no tags have been drawn or `peer` is no valid rank.
     fn conversation(&self, peer: u32, tag: impl Fn(Tags) -> i32) -> Result<Invocation, String> {
         let comm = self
             .comm

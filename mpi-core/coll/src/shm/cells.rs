@@ -1,4 +1,4 @@
-//! A communicator's cells (see [`mpi_base::cells`]), through which operations exchange data, and the waits for free cells.
+//! A communicator's cells for data (see [`mpi_base::cells`]), and the waits for free cells.
 //!
 //! [`layout`](super::layout) computes the lengths of the cells and the numbers of cells in their rings.
 //!
@@ -158,7 +158,7 @@ impl Cells {
         long.cell_ring.address(number).with_result(&short.cell_ring)
     }
 
-    /// Returns the address of an operation that transfers one piece of long data.
+    /// Returns the address of a piece of long data.
     pub fn piece_address(&self, number: u64) -> CellAddress<'_> {
         self.has_used_slices.set(true);
         let [.., slice, _] = &self.choices[Flow::CooperativeCopy as usize];

@@ -25,7 +25,7 @@ const WORD: usize = size_of::<u64>();
 /// there may be more [`Flow::OneWay`] operations on short data.
 pub const DEPTH: u64 = 4;
 
-/// The maximum cell size in bytes. Each size is that of the data plus a cache line.
+/// The maximum cell size in bytes, for the data and a cache line.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
 // Such a published length (greater than that of any cell) means that the data are sent as a message.

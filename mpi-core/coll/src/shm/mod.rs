@@ -212,7 +212,7 @@ impl State {
         through
     }
 
-    /// Does the same as [`Self::step`]; also reports progress to the engine if the barrier has reached another stage without being complete.
+    /// Same as [`Self::step`]; also reports progress to the engine if the barrier has reached another stage without being complete.
     #[inline]
     fn step_visibly(&self, engine: &Engine, pass: &mut Pass) -> bool {
         let stage = pass.stage;
@@ -435,7 +435,7 @@ impl Module for ShmModule {
             let emptied = state.carry_out(begun, Blocking(comm), invocation, &emptied);
             return wait::now(comm, emptied);
         }
-        // The calls of `run` and `carry_out` are separate here, because each nested future adds considerably to the time of a short call.
+        // `run` and `carry_out` are called separately: each nested future lengthens a short call considerably.
         match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
             (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
                 wait::now(comm, operation.run(call, shape))

@@ -28,7 +28,7 @@
 //! Rank 0 reads these words when it begins the next measured call.
 //! Members that have not written yet, or have overwritten their word, are left out.
 //!
-//! SYNC POINT shm.plan: the stores and loads of finished operation numbers (`cells.finished`) order those of the plan.
+//! SYNC POINT shm.plan: accesses to finished operation numbers (`cells.finished`) order those to the plan.
 //! Rank 0 stores the plan before it stores that an operation of the same call has finished.
 //! Every member loads the plan after it has loaded this operation number.
 
@@ -259,7 +259,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         self.took(self.me).store(word, Ordering::Relaxed);
     }
 
-    /// Returns the mean of the times that the members have reported for a call, in ns; `None` if there are no reports.
+    /// Returns the mean of the members' times for a call, in ns; `None` without reports.
     fn cost(&self, number: u64) -> Option<f32> {
         let words = (0..self.members).map(|rank| self.took(rank).load(Ordering::Relaxed));
         let reports = words.filter(|word| word >> TIME == number << TIME >> TIME);

@@ -40,7 +40,7 @@ pub trait Wait: Copy {
     /// Waits until `done` returns true; may call `done` again afterwards.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;
 
-    /// Does the same as [`Wait::until`], but does not hold the core:
+    /// Same as [`Wait::until`], but does not hold the core:
     /// for waits in which other ranks on this core may be able to continue earlier than this one.
     async fn until_unlike_others(
         self,

@@ -13,7 +13,7 @@ struct Both<'a> {
 
 const BLOCK: i64 = 3;
 
-/// Returns calls that send three words per rank from `sent`, which has a block for each rank, to `target` and `recv` (the same memory).
+/// Returns calls of three words per rank from `sent` (a block per rank) to `target` and `recv` (the same memory).
 fn both_forms<'a>(
     world: &Comm,
     sent: &'a [u8],
@@ -131,7 +131,7 @@ fn both_forms<'a>(
     ]
 }
 
-/// Checks fast calls of all collectives with each root; `fast` returns true for the ranks that make call `i` of a round as a fast call, others make the general call.
+/// Checks fast calls with each root; where `fast` returns false, a rank makes call `i` of a round as a general call.
 #[allow(unsafe_code)]
 pub(crate) fn have_the_results_of_the_general_form(
     job: &Job,

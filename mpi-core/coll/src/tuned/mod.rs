@@ -201,7 +201,7 @@ impl Module for TunedModule {
         config.extend(self.choices.fingerprint.to_le_bytes());
     }
 
-    /// Selects the rows that apply to this communicator; an error if this process has other choices than rank 0.
+    /// Selects the rows for this communicator; an error if this process's choices differ from rank 0's.
     fn import_config(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
         let own = self.choices.fingerprint.to_le_bytes();
         let configured = config.split_first().filter(|(_, choices)| *choices == own);

@@ -104,7 +104,7 @@ impl<'a> Agreement<'a> {
         Ok(agreed.number)
     }
 
-    /// Does the same as [`Agreement::agree`] with a number; also returns those of `Comm::all_procs` that are agreed to be dead.
+    /// Same as [`Agreement::agree`] with a number; also returns those of `Comm::all_procs` that are agreed to be dead.
     pub(super) async fn agree_on(
         self,
         flag: u32,

@@ -118,7 +118,7 @@ impl CollectiveCalls<'_> {
         }
     }
 
-    /// Stores the selected components of this communicator, and prints the explanation if `mpirun --explain` is used.
+    /// Stores the selected components of this communicator; prints them with `mpirun --explain`.
     fn adopt(self, table: Box<dyn Collectives>) {
         // The explanation of MPI_COMM_WORLD is printed by the layer above.
         // Only rank 0 prints, since other ranks' communicators without it would repeat the same lines.

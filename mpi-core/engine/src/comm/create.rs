@@ -62,7 +62,7 @@ impl<'a> Constructors<'a> {
         is_part(group, "the communicator", self.comm.group())
     }
 
-    /// Does the same as [`Constructors::create`],
+    /// Same as [`Constructors::create`],
     /// for a component that carries out calls on this communicator in steps on parts of it.
     ///
     /// Plugins are not used on the parts:

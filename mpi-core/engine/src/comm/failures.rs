@@ -133,7 +133,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Does the same as [`Comm::usable`] for an operation of `members` only, or of all if `None`.
+    /// Same as [`Comm::usable`] for an operation of `members` only, or of all if `None`.
     #[inline]
     pub(crate) fn usable_among(self, members: Option<&Group>) -> Result<(), Error> {
         match (self.comm.is_sound(), members) {
@@ -224,7 +224,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Returns the error of a receive from any source, if a possible sender has died and the program has not acknowledged the death.
+    /// Returns the error of a receive from any source if an unacknowledged failure is of a possible sender.
     pub(crate) fn unacknowledged(self) -> Option<FaultError> {
         let acknowledged = self.state.acknowledged();
         let failures = self.deaths();
@@ -290,7 +290,7 @@ impl<'a> Failures<'a> {
     }
 
     /// `MPIX_Comm_get_failed`: returns the members known to be dead, of both groups of an intercommunicator.
-    /// Later calls return the same members in the same order, then further ones.
+    /// Later calls only append members to the list.
     pub fn get_failed(self) -> Group {
         Group::from_procs(self.deaths().into_iter().map(|(proc, _)| proc).collect())
     }

@@ -104,7 +104,7 @@ impl<'a> Internal<'a> {
         Ok((0..len).map(|at| all.get(at)).collect())
     }
 
-    /// Does the same as [`Internal::share`], but also works after a failure.
+    /// Same as [`Internal::share`], but also works after a failure.
     pub(super) async fn allgather(self, mine: &[u64]) -> Result<U64Buf, Error> {
         let all = U64Buf::new(mine.len() * self.comm.size() as usize);
         for (i, word) in mine.iter().enumerate() {

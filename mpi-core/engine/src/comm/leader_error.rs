@@ -1,4 +1,4 @@
-//! Leader errors: invalid arguments for the remote group, which the program has passed to the leader of the local group.
+//! Leader errors: the program passed to a group's leader invalid arguments for the remote group.
 //!
 //! If the arguments for the remote side are significant only on the leader (MPI 5.0, sections 7.6.1 and 7.6.2),
 //! only the leader detects invalid arguments.

@@ -49,7 +49,7 @@ impl<'a> P2p<'a> {
         self.irecv_of_program(buf, source, tag)
     }
 
-    /// Does the same as [`P2p::irecv`] after a failure:
+    /// Same as [`P2p::irecv`] after a failure:
     /// a receive from a dead process fails immediately, unless its message has arrived,
     /// and a receive from any source is interrupted.
     #[cold]

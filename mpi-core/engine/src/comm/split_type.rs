@@ -27,7 +27,7 @@ impl<'a> HardwareSplits<'a> {
             .await
     }
 
-    /// Splits into communicators of members that are confined to the same instance of `kind` (for example, one package);
+    /// Splits into communicators of members confined to the same instance of `kind` (such as a package);
     /// members that are not confined to one instance of this kind get `None`.
     pub async fn split_hardware(self, kind: Kind, key: i32) -> Result<Option<Comm>, Error> {
         let color = self.place(&Confinement::of_this_process(), kind);
@@ -86,7 +86,7 @@ impl<'a> HardwareSplits<'a> {
         Ok(all.as_chunks().0.to_vec())
     }
 
-    /// Does the same as [`HardwareSplits::places`] without messages, if all members are on this node.
+    /// Same as [`HardwareSplits::places`] without messages, if all members are on this node.
     pub fn places_here(self) -> Option<Vec<Place>> {
         let engine = self.comm.engine();
         let mut places = vec![Place::default(); self.comm.size() as usize];

@@ -69,7 +69,7 @@ pub struct PortCalls<'a> {
 }
 
 impl PortCalls<'_> {
-    /// `MPI_Comm_accept`: `port`, or the error in that argument, is significant on the root only; `refused` is the error code if no connection is made.
+    /// `MPI_Comm_accept`: `port`, or the error in that argument, is significant on the root only; `refused` is the code of a refusal.
     pub async fn accept(
         self,
         root: u32,

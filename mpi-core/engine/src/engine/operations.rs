@@ -109,7 +109,7 @@ impl Operations<'_> {
         self.polled_for(Awaited::Outside)
     }
 
-    /// Does the same as [`Operations::poll_always`] for an operation that waits only for words that other ranks of the job store in the node's memory.
+    /// Same as [`Operations::poll_always`] for an operation that waits only for words that other ranks of the job store in the node's memory.
     /// The operation must call [`Published::has_stepped`](super::Published::has_stepped) when such a word has changed.
     pub fn poll_memory(self) -> PollAlways {
         self.polled_for(Awaited::Memory)

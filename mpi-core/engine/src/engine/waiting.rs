@@ -154,7 +154,7 @@ impl Waiting {
         self.beside_load.get() > 0
     }
 
-    /// Does the same as [`Waiting::is_beside_load`], and counts one wait.
+    /// Same as [`Waiting::is_beside_load`], and counts one wait.
     #[inline(always)]
     pub(super) fn take_beside_load(&self) -> bool {
         let left = self.beside_load.get();

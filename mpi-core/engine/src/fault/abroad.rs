@@ -48,7 +48,7 @@ impl Peers<'_> {
 }
 
 impl Faults {
-    /// Announces the loss of a process to the members of the communicators that it shares with this process and other jobs.
+    /// Announces the loss of a process to the members of its communicators of several jobs.
     /// Also records the loss of the processes whose job ends as a whole.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };

@@ -158,7 +158,7 @@ impl Module for Adder {
     }
 }
 
-/// Component in safe Rust with nonblocking operations: a broadcast sends one message to each rank, a scan passes the prefix from rank to rank.
+/// Component in safe Rust with nonblocking operations: a broadcast to each rank, a scan from rank to rank.
 pub struct Eager(Comm);
 
 struct Spreading<'c> {

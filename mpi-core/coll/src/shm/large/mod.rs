@@ -46,7 +46,7 @@ const KEPT: i64 = 512 << 10;
 /// Single copies for the long collectives of one communicator.
 pub struct Large {
     pub readers: CmaAccess,
-    /// The minimum length in bytes from which single copies are used; chosen by rank 0.
+    /// The length in bytes from which single copies are used; rank 0's setting.
     pub from: u64,
     /// Temporary memory for operands, kept between calls.
     pub scratch: RefCell<Option<Scratch>>,
@@ -186,7 +186,7 @@ impl Exposed {
     }
 }
 
-/// Returns a buffer's packed bytes in memory that other ranks can read: the buffer itself if it is contiguous, otherwise a copy.
+/// Returns a buffer's packed bytes for other ranks to read: the buffer itself if it is contiguous, else a copy.
 pub fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
     if let Some(run) = buf.contiguous() {
         return Ok(Exposed {

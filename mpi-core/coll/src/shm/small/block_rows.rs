@@ -1,7 +1,7 @@
 //! Rows of blocks: in calls in which every rank has a block for every rank (alltoall, reduce-scatter),
 //! a row (one rank's blocks for all ranks) that is too long for one cell takes several cells.
 //!
-//! When ranks are oversubscribed, a long row costs the same number of context switches as a short one, and each page is accessed one time.
+//! When ranks are oversubscribed, a long row costs no more context switches than a short one, and each page is accessed once.
 //! The alternative, to send pieces of all blocks in each cell, needed more context switches,
 //! and after a switch the first access to each page is expensive.
 //! The other alternative, single copies, costs each rank one system call per other rank.

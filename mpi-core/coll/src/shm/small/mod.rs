@@ -244,7 +244,7 @@ impl Small {
         one.then_some(Shape::Whole)
     }
 
-    /// Returns the distribution of blocks of `bytes` bytes to cells, or `None` if they are not sent through cells.
+    /// Returns the distribution of blocks of `bytes` bytes to cells; `None` if they do not use cells.
     #[inline]
     fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<Shape> {
         let bytes = bytes as u64;
@@ -298,7 +298,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// Does the same as [`Self::fitting`]; if ranks are oversubscribed, the cells also fit a result of `result` bytes.
+    /// Same as [`Self::fitting`]; if ranks are oversubscribed, the cells also fit a result of `result` bytes.
     #[inline(always)]
     fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> OpInCell<'_, 'a, W> {
         let mut cell_op = self.fitting(flow, bytes);
