@@ -18,7 +18,7 @@ pub async fn allgather(
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
     let (me, size) = (invocation.rank(), invocation.size());
-    // `block(number)` is the block of rank (me + number) mod size; `at(number)` is its offset in the temporary buffer.
+    // `block(number)` is the block of rank (me + number) mod size; `at[number]` is its offset in the temporary buffer.
     let block = |number: u32| recv.of(ahead(me, number, size));
     let ends = (0..size).scan(0, |end, number| {
         *end += block(number).bytes();

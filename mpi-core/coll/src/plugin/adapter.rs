@@ -1,7 +1,7 @@
 //! Adapter of a plugin to the coll framework: implements [`Component`] and [`Module`] by the C tables of the plugin.
 //!
 //! A plugin may pass a barrier to the next component long after the call, and later than on other members,
-//! for example because it gives up its hardware.
+//! for example because it releases its hardware.
 //! Lower components number the barriers that reach them.
 //! So this module passes barriers down in the order of the calls ([`TicketOrder`]).
 //! Lower components number barriers separately from other calls,

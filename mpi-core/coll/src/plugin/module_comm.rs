@@ -266,7 +266,7 @@ impl Services for ModuleComm {
 
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         let invocation = self.waiting(dest)?;
-        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or given up.
+        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or cancelled.
         let data = unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) };
         self.engine
             .block_on(invocation.send(&data, dest))
@@ -276,7 +276,7 @@ impl Services for ModuleComm {
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         let invocation = self.waiting(source)?;
         let len = data.len() as i64;
-        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or given up.
+        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or cancelled.
         let data = unsafe { RecvBuf::new(data.as_mut_ptr(), len, Named::BYTE.into()) };
         self.engine
             .block_on(invocation.recv(&data, source))

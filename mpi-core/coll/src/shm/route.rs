@@ -175,7 +175,7 @@ impl State {
         outcome
     }
 
-    /// Returns the operation, if its route is through cells.
+    /// Returns the operation, if it uses cells.
     #[inline]
     pub(super) fn in_cells<'a, W>(
         &'a self,
