@@ -73,7 +73,7 @@ pub fn algorithms(call: CallId) -> impl Iterator<Item = &'static str> {
     algo::Algorithm::serving(call).map(algo::Algorithm::name)
 }
 
-/// Why a component does not serve a communicator; printed by `mpirun --explain`.
+/// The reason why a component is not used on a communicator; `mpirun --explain` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 

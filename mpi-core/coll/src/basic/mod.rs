@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 static PRIORITY: About = priority::about("basic", "10");
 
-/// The component.
+/// The component `basic`.
 pub struct Basic;
 
 impl Component for Basic {

@@ -48,7 +48,7 @@ pub static CHECK: Param<bool> = Param::new(
 
 static PRIORITY: About = priority::about("check", "1000");
 
-/// The component.
+/// The component `check`.
 pub struct Check;
 
 impl Component for Check {

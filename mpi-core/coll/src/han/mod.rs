@@ -60,7 +60,7 @@ pub static BLOCKS_UP_TO: Param<usize> = Param::new(
 
 static PRIORITY: About = priority::about("han", "50");
 
-/// The component.
+/// The component `han`.
 pub struct Han;
 
 impl Component for Han {

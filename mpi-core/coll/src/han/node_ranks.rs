@@ -19,7 +19,7 @@ pub struct NodeRank {
     pub place: u32,
 }
 
-/// The node ranks of all members.
+/// The node and the local rank of every member.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NodeRanks {
     of: Box<[NodeRank]>,

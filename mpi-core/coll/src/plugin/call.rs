@@ -36,7 +36,7 @@ impl PluginCall {
         })
     }
 
-    /// Returns the pointers that are passed to the plugin; they are valid as long as the box.
+    /// Returns the pointers that are passed to the plugin; they are valid while the box exists.
     #[allow(
         clippy::borrowed_box,
         reason = "the plugin keeps the addresses, which a call outside of a box would not keep"

@@ -65,7 +65,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Plugins that replace built-in components regardless of version.
+/// Parameter `mca_component_prefer`: components whose files replace built-in ones of any version.
 pub static PREFER: Param<String> = Param::new(
     "mca",
     "component",

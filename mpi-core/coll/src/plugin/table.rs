@@ -44,7 +44,7 @@ pub enum TableError {
         size: usize,
         needed: usize,
     },
-    /// The returned address is not one at which a table can be.
+    /// The returned address is not aligned, so it is not that of a table.
     Misplaced,
     /// The table has more parameters than a component may have.
     Params {

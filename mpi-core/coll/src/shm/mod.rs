@@ -68,7 +68,7 @@ const WORD: usize = size_of::<u64>();
 
 static PRIORITY: About = priority::about("shm", "60");
 
-/// The component.
+/// The component `shm`.
 #[derive(Default)]
 pub struct Shm {
     retired: Rc<RetiredBlocks>,

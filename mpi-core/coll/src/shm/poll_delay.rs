@@ -7,7 +7,7 @@
 //! an exclusive scan of 8 bytes took 151 ns instead of 165 ns.
 //! But in a series of calls the data have already arrived, and the delay costs time: 62 instead of 25 ns.
 //!
-//! So after a poll before the write, the next [`DELAYED`] polls are delayed.
+//! So after a poll that preceded the write, the next [`DELAYED`] polls are delayed.
 //! The poll after these is not delayed, so that a change is detected.
 
 use std::cell::Cell;

@@ -11,9 +11,9 @@
 //! and each member counts the calls of a class from 0.
 //! Each class has one word, the [`Plan`]:
 //! the calls before number `from` use one protocol, the next `run` calls a second, and later calls a third.
-//! 1. A member begins a call when the long cells of its first operation number are free: every rank has finished the operation [`LAG`] before it.
+//! 1. A member begins a call when the long cells of its first operation number are free: every rank has finished the operation [`LAG`] numbers before it.
 //!    Then the member reads the plan, one time.
-//! 2. Rank 0 may write a plan when it begins a call; the plan applies from the call [`LAG`] later on.
+//! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
 //!    Each call takes at least one operation number.
 //!    So by step 1, a member that begins a call to which the plan applies has seen that rank 0 has finished
 //!    the call in which it wrote the plan, and therefore also sees the plan.

@@ -17,9 +17,9 @@ use std::time::Duration;
 /// How a test calls the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// Implements `MPI_Barrier`.
+    /// Calls `MPI_Barrier`.
     Blocking,
-    /// `MPI_Ibarrier` and a wait.
+    /// Calls `MPI_Ibarrier` and waits.
     Nonblocking,
     /// Blocking in some rounds, nonblocking in others.
     Mixed,

@@ -28,7 +28,7 @@ use std::rc::Rc;
 
 static PRIORITY: About = priority::about("tuned", "30");
 
-/// The component.
+/// The component `tuned`.
 #[derive(Default)]
 pub struct Tuned {
     /// The parsed settings, or the error; set when the first communicator is created.

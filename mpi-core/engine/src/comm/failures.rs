@@ -154,7 +154,7 @@ impl<'a> Failures<'a> {
     }
 
     /// From now on, operations on `part` fail when those on this communicator fail.
-    /// Otherwise members of `part` would wait for members at which this communicator has failed:
+    /// Otherwise members of `part` would wait for members on which this communicator has failed:
     /// these do not start the operation on `part`.
     ///
     /// Parts are communicators on which a component runs steps and, while they are created, communicators of some members.

@@ -1,6 +1,6 @@
 //! Communicators: a group, a unique context, and the collective components selected for them.
 //!
-//! A communicator is counted by reference.
+//! A communicator is reference counted.
 //! When the last reference is dropped, its context and its components are released, so operations in progress outlive `MPI_Comm_free` as the standard requires.
 //!
 //! [`Comm`] contains the communicator's identity: context, groups, rank and name. The operations are divided into parts, each with a type:
@@ -82,7 +82,7 @@ use planes::Planes;
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-/// A reference to a communicator, which is counted.
+/// A counted reference to a communicator.
 #[derive(Clone)]
 pub struct Comm(Rc<Inner>);
 

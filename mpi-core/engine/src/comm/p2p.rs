@@ -88,7 +88,7 @@ impl<'a> P2p<'a> {
         if !self.comm.is_sound() {
             return false;
         }
-        // There is no process either for MPI_PROC_NULL and other negative ranks.
+        // MPI_PROC_NULL and other negative ranks have no process, so the result is false for them.
         let Some(proc) = self.comm.peers().proc(dest as u32) else {
             return false;
         };

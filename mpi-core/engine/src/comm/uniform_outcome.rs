@@ -1,6 +1,6 @@
 //! Uniform outcome of connecting two groups, even if members die during the connection.
 //!
-//! A member that fails has no new communicator, on which the others could be notified.
+//! A member that fails has no new communicator on which it could notify the others.
 //! Protocol with fault tolerance, after a group has tried to connect:
 //! 1. the members of each group agree on whether all its living members have the communicator;
 //! 2. the roots exchange these outcomes over the bridge (their communicator), if both jobs are fault tolerant;

@@ -59,7 +59,7 @@ pub static EXPLAIN: Param<bool> = Param::new(
     "Whether rank 0 prints which components were selected and why the others were not; set by mpirun --explain",
 );
 
-/// A reference to an engine, which is counted.
+/// A counted reference to an engine.
 #[derive(Clone)]
 pub struct Engine(Rc<Inner>);
 

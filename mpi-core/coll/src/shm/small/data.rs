@@ -10,7 +10,7 @@ use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
 use crate::op::{DenseOp, Op};
 use mpi_base::cells::lay;
 
-/// Data to read.
+/// Data that a call reads.
 pub trait Given {
     fn bytes(&self) -> usize;
 

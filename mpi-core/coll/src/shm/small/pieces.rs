@@ -147,7 +147,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
                     cell_op.piece().exscan_piece(send.as_ref(), &recv, op).await
                 }
-                // Unreachable: the other calls go both ways, or are not cut.
+                // Unreachable: in other calls every rank sends and receives, or they are not divided.
                 _ => Ok(()),
             };
             outcome = outcome.and(or_leave(self.comm, of_this)?);

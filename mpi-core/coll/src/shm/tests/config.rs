@@ -166,7 +166,7 @@ fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
     job(2, Occupancy::Oversubscribed).run(|engine| {
         let world = engine.world().expect("a world");
         let taker = world.rank() == 1;
-        // Until the ring has grown and been used one time, the sender waits for the receiver as before.
+        // In the first pass through the grown ring, the sender is not further ahead than before.
         for i in 1..=deep * GROWTH + deep {
             let got = give(&world, CallId::Bcast, 1, i);
             assert!(!taker || got == i.to_ne_bytes(), "{i}");
