@@ -140,7 +140,6 @@ impl Coll {
 }
 
 impl Default for Coll {
-    /// Creates the framework with the built-in components.
     fn default() -> Coll {
         Coll::of(built_in())
     }

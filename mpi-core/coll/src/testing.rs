@@ -20,7 +20,7 @@ thread_local! {
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Maximum run time of a test job on any machine; a job that takes longer is considered to hang, and fails.
+/// Maximum run time of a test job; a longer job is considered to hang, and fails.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// Panic message of a rank that panics only because another rank has panicked.

@@ -1,4 +1,4 @@
-//! Tests of what a waiting rank publishes for the detection of deadlocks: whether something else than the ranks of its job may end the wait.
+//! Tests that a waiting rank publishes whether something other than its job's ranks may end the wait.
 
 use mpi_base::clock::now_ns;
 use mpi_base::state::Quiet;

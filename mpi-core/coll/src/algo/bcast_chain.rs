@@ -1,4 +1,4 @@
-//! Pipelined chain broadcast: segments of the message go down a chain of all ranks; each rank receives a segment while it sends the previous one.
+//! Pipelined chain broadcast: each rank of a chain receives a segment of the message while it sends the previous one.
 //!
 //! The "pipeline" of J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing 10(2), 2007, section 4.2.
 //! Best for long messages on few ranks: it takes n + segments - 2 steps, and every rank sends each segment at most once.

@@ -1,4 +1,4 @@
-//! Pairwise reduce-scatter: in round k, rank i sends its operand for rank (i + k) mod n and combines the operand from rank (i - k) mod n with its own.
+//! Pairwise reduce-scatter: in round k, rank i sends to rank (i + k) mod n and combines the operand from rank (i - k) mod n.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; the operator must commute.
 //! Each rank sends (n - 1) / n of the data, the minimum, in n - 1 rounds.

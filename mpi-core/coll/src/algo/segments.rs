@@ -1,6 +1,6 @@
 //! Segmented reduction up a tree: while one segment is combined, the next one is in transfer.
 //!
-//! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: one loop that is a pipeline or a binary tree, depending on `tree`.
+//! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: a pipeline or a binary tree, depending on `tree`.
 
 use super::in_order::InOrder;
 use super::{combine, contribute, copy, elements};

@@ -36,7 +36,7 @@ fn one_node_and_single_members_have_no_levels() {
     }
 }
 
-/// The leader of the other node has no context ids left, so it cannot create its node's communicator, but it still joins the leaders' communicator.
+/// One leader has no context ids left: it cannot create its node's communicator, but joins the leaders' communicator.
 #[test]
 fn levels_that_cannot_be_made_on_one_node_are_not_used_on_any() {
     job(5, 2).run(|engine| {
@@ -124,7 +124,7 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     });
 }
 
-/// Rank 1 is the leader of the other node: it does not forward invalid data, and its members get an error although their own counts are right.
+/// Rank 1, a leader, does not forward invalid data; its members get an error although their counts are right.
 #[test]
 fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
     for components in ["han,shm,tuned", "han,tuned"] {

@@ -288,7 +288,7 @@ impl Catalogue {
     }
 }
 
-/// Parses a version into numbers, so that 1.10 is newer than 1.9; a part that is not a number counts as zero.
+/// Parses a version into numbers (1.10 is newer than 1.9); a part that is not a number counts as zero.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers: Vec<u64> = version
         .split(['.', '-', '+'])

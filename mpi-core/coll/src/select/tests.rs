@@ -12,11 +12,9 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// The ranks on which the steps of the selection fail.
 #[derive(Clone, Copy, Default)]
 struct Faults {
-    /// The rank on which the component's query fails.
     query_at: Option<u32>,
     /// The rank on which the component refuses rank 0's config blob.
     take_at: Option<u32>,
-    /// The rank on which the set-up fails.
     enable_at: Option<u32>,
     /// The rank on which [`Module::sets_up`] returns true.
     set_up_at: Option<u32>,

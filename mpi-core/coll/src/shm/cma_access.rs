@@ -22,7 +22,7 @@ use mpi_base::valgrind;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// Time limit until a rank has attached to the node's memory. Ranks attach within milliseconds, unless one has failed or a debugger starts them.
+/// Time limit until a rank has attached to the node's memory. Without a debugger, live ranks attach within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct CmaAccess {

@@ -106,7 +106,7 @@ fn all_reductions_of_a_node_are_served_here() {
     });
 }
 
-/// Also with long blocks, which are announced in cells and sent as messages.
+/// Tests long blocks too, which are announced in cells and sent as messages.
 #[test]
 fn forms_with_counts_are_served_in_the_node_s_memory() {
     for occupancy in OCCUPANCIES {

@@ -132,7 +132,7 @@ pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
     });
 }
 
-/// Checks that a rank can wait in the barrier while its large message is being sent; the receiver receives the message before it enters the barrier.
+/// Checks that a rank can wait in the barrier while its large message is being sent.
 pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
     const LARGE: i64 = 1 << 20;
     job.run(|engine| {

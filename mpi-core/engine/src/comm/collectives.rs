@@ -91,7 +91,7 @@ pub trait Collectives: Any {
     /// The carrier gets fast calls of this collective only.
     fn fast_slot(&self, call: CallId) -> Option<FastSlot>;
 
-    /// Carries out a few operations without user data, so that the program's first operations find code and memory in the caches. All members call this function.
+    /// Carries out a few operations without user data, which load code and memory into the caches. All members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
         Ok(())
     }

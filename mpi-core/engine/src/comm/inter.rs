@@ -148,7 +148,7 @@ fn refuse(across: Conversation, peer: u32, error: &Error) {
     }));
 }
 
-/// Exchanges contributions with the other leader. If the local group fails during the exchange, the rest of the exchange runs in the background.
+/// Exchanges contributions with the other leader. If the local group fails, the exchange ends in the background.
 async fn meet_other_leader(
     local: &Comm,
     (across, peer): (Conversation, u32),
@@ -400,7 +400,7 @@ impl<'a> InterConstructors<'a> {
         made.ok_or_else(|| self.comm.p2p().no_rank(i64::from(self.comm.rank())))
     }
 
-    /// `MPI_Comm_create` of an intercommunicator: `group` is a subset of the local group; the new intercommunicator has the members of both sides' groups.
+    /// `MPI_Comm_create` of an intercommunicator: `group` is a subset of the local group.
     ///
     /// Every member checks both contributions, so that an invalid group on one side fails the call on both.
     pub(super) async fn create_of_part(self, group: &Group) -> Result<Option<Comm>, Error> {

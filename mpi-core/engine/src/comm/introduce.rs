@@ -67,7 +67,7 @@ impl Drop for Introduced {
 }
 
 /// Exchanges the names and cards of both groups; `across` is the conversation between the leaders, on the leaders.
-/// `ready` is the outcome of the group's earlier steps: a leader whose group has failed reports this to the other leader, which waits for cards.
+/// `ready` is the outcome of the group's earlier steps; the leader reports an error to the other leader.
 pub(super) async fn show_cards(
     local: &Comm,
     leader: u32,

@@ -111,7 +111,7 @@ fn core_of(page: &StatePage) -> Option<usize> {
     core.filter(|core| *core < rustix::thread::CpuSet::MAX_CPU)
 }
 
-/// Returns the core of the mask with the fewest ranks, if core `mine` has at least two more; among equal cores `turn` decides, so that not all ranks choose the same one.
+/// Returns the core of the mask with the fewest ranks, if core `mine` has at least two more; `turn` selects among equal cores.
 ///
 /// `cores` contains the core of each rank that counts on a core.
 fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<usize> {

@@ -1,4 +1,4 @@
-/* A plugin in C with every operation, blocking and nonblocking, by linear algorithms: each member sends all its messages to the others immediately. */
+/* A plugin in C with every operation, blocking and nonblocking, by linear algorithms. */
 #include <portcullis/plugin.h>
 
 #include <stdio.h>

@@ -96,7 +96,7 @@ impl Large {
         wanted && self.readers.all_can()
     }
 
-    /// Returns the minimum length in bytes of data that a member may read from another's memory; `u64::MAX` if some member cannot read. The same on all members.
+    /// Returns the minimum length, in bytes, of data that members read from each other's memory, or `u64::MAX` if some cannot; the same on all members.
     pub fn readable_from(&self) -> u64 {
         match self.readers.all_can() {
             true => self.from,
@@ -139,7 +139,7 @@ impl Large {
         }
     }
 
-    /// Returns temporary memory for `count` elements; reuses the memory kept from an earlier call if it has the same type and is large enough.
+    /// Returns temporary memory for `count` elements; reuses an earlier call's memory if type and size permit.
     fn scratch(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
         let kept = self.scratch.take();
         let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
