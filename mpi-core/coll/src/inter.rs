@@ -26,7 +26,7 @@ pub const PROC_NULL: u32 = crate::request::PROC_NULL as u32;
 
 const LEADER: u32 = 0;
 
-/// The collectives without an intercommunicator version: prefix reductions (sections 6.11.1 and 6.11.2) and neighbourhood collectives (no topology).
+/// Collectives without an intercommunicator version: prefix reductions (sections 6.11.1, 6.11.2) and neighbourhood collectives.
 const SERVES_NOT: [CallId; 7] = [
     CallId::Scan,
     CallId::Exscan,

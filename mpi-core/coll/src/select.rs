@@ -110,7 +110,7 @@ impl Chains {
 
 /// The components that selection may choose in this process; computed for the first communicator.
 pub struct Candidates {
-    /// The components that the settings do not exclude, sorted by name; components of the same name keep their order.
+    /// The components that the settings do not exclude, sorted by name (stable sort).
     may_serve: Vec<Candidate>,
     refused: Refused,
     demands: Demands,

@@ -84,7 +84,7 @@ pub async fn gather(
     Ok(())
 }
 
-/// The reverse of [`gather`].
+/// Scatters the root's blocks to all members: the steps of [`gather`] in reverse.
 pub async fn scatter(
     way: &Way<'_>,
     send: Option<SendBuf>,

@@ -239,7 +239,7 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
             "rank 0 sends 8 bytes in a collective operation on MPI_COMM_WORLD, but rank {me} expects 16"
         );
         assert_eq!(text, (me > 0).then_some(expected));
-        // Then the same call as a nonblocking one, and a call with equal lengths, which succeeds.
+        // Repeats the call in nonblocking form (same errors); then a call with equal lengths succeeds.
         let req = world.collectives().begin(call(CallId::Bcast, count, &world, 0));
         let ended = engine.wait(&req.expect("begun"));
         assert_eq!(ended.is_err(), me > 0);

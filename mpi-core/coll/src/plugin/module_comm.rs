@@ -188,7 +188,7 @@ impl ModuleComm {
         messages.is_ok_and(|all| all.values().any(|message| message.pending.is_complete()))
     }
 
-    /// Returns the conversation of blocking messages, for one with rank `peer`.
+    /// Returns the conversation for a blocking message to or from rank `peer`.
     pub(super) fn waiting(&self, peer: u32) -> Result<Invocation, String> {
         may_block(&self.engine)?;
         self.conversation(peer, |tags| tags.waited)

@@ -213,7 +213,7 @@ impl State {
 /// and their page faults cost more time than the single copies.
 const COPIED_FIRST: u64 = 512 << 10;
 
-/// Length of a block in bytes from which calls in rows use single copies until both protocols have been measured:
+/// Length of a block in bytes from which calls whose data are sent in rows use single copies until both protocols have been measured:
 /// in rows, each member would write one block per other member to untouched pages.
 const ROWS_COPIED_FIRST: u64 = 64 << 10;
 

@@ -250,7 +250,7 @@ impl<'a> Agreement<'a> {
     /// With fault tolerance the fence is two agreements.
     /// When the second ends on any member, all members know the result of the first,
     /// so no member will request that result from a process that has left.
-    /// The wait for the second has a time limit, since processes that have left do not take part.
+    /// The wait for the second agreement has a time limit, since processes that have left do not take part.
     pub async fn fence_of_living(self) -> Result<(), Error> {
         const MOMENT: Duration = Duration::from_millis(500);
         if !self.comm.engine().is_fault_tolerant() {

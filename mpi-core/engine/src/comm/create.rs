@@ -65,7 +65,7 @@ impl<'a> Constructors<'a> {
     /// Same as [`Constructors::create`],
     /// for a component that carries out calls on this communicator in steps on parts of it.
     ///
-    /// Plugins are not used on the parts:
+    /// Plugins are not used on communicators for steps:
     /// they use scarce resources, and could carry out the calls on this communicator itself.
     pub async fn create_for_steps(self, group: &Group) -> Result<Option<Comm>, Error> {
         let conversation = self.comm.internal().conversation();
@@ -105,7 +105,7 @@ impl<'a> Constructors<'a> {
             return self.comm.inter().split(mine).await;
         }
         const NO_COLOR: u64 = u64::MAX;
-        // Every member sends a context id, since it does not know yet whether it leads a part.
+        // Every member sends a context id, since it does not know yet whether it will be rank 0 of a part.
         let number = self
             .comm
             .engine()

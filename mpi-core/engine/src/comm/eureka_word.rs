@@ -46,7 +46,7 @@ impl Offer {
     }
 }
 
-/// A member's access to the word.
+/// A member's access to the line's word in shared memory.
 pub(super) struct FoundWord {
     memory: Rc<Held<[AtomicU64]>>,
     me: u32,

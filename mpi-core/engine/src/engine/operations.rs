@@ -33,7 +33,7 @@ pub struct Operations<'a> {
 }
 
 impl Operations<'_> {
-    /// If a request has completed since the last call, polls collective operations and progress hooks. Returns true if an operation has completed.
+    /// Polls operations and progress hooks if a request has completed since the last call. Returns true if an operation has completed.
     pub(super) fn advance(self) -> bool {
         let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
         if !operations.are_due(requests.completions()) {

@@ -467,7 +467,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Gather. If the root's buffer is contiguous, every rank writes its block there while the root copies its own; otherwise the root reads all blocks.
+    /// Gather. If the root's buffer is contiguous, every rank writes its own block there; otherwise the root reads all blocks.
     async fn gather(
         &self,
         send: Option<&SendBuf>,

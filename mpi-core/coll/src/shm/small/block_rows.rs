@@ -94,7 +94,7 @@ impl Rows {
 }
 
 impl<W: Wait> SmallOp<'_, W> {
-    /// Carries out a call in rows.
+    /// Carries out a call whose data are sent in rows.
     pub(super) async fn run_in_rows(&self, call: &Call, rows: Rows) -> Result<(), Error> {
         let mut outcome = Ok(());
         for round in 0..rows.rounds {

@@ -2,7 +2,7 @@
 //!
 //! So members cannot select the protocol by length; instead a header says where the data are:
 //! 1. each call takes one operation number; each member's short cell with this number is the header of a block, or of a row of blocks, and contains its length;
-//! 2. if the data are longer than a short cell, they are in a longer cell of the same member and number; if they are longer than every cell, they are sent as a message;
+//! 2. data longer than a short cell are in a longer cell of the same member and number; data longer than every cell are sent as a message;
 //! 3. a receiver waits for the header, compares the lengths, and copies the block or receives the message.
 //!
 //! In a gather, each member publishes its block in its own cell. In a scatter, the root publishes each block in the cell of the member that receives it.
