@@ -1,8 +1,9 @@
-//! Benchmark of a dissemination barrier over the sm transport on an oversubscribed node, and of the time that waiting ranks take from a computing one.
+//! Benchmark of waiting ranks on an oversubscribed node: a barrier over the sm transport,
+//! and the CPU time that waiting ranks take from a rank that computes.
 //!
 //! `cargo bench -p mpi-core --bench crowd [-- ranks barriers]`
 //!
-//! The barrier is dissemination (D. Hensgen, R. Finkel, U. Manber, 1988) by bare active messages; the ranks are threads.
+//! The barrier is the dissemination algorithm (D. Hensgen, R. Finkel, U. Manber, 1988) on active messages alone; the ranks are threads.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -28,7 +29,6 @@ impl Sink for Arrivals {
 struct Rank {
     node: Node,
     btl: Box<dyn Btl + Send>,
-    /// The ranks to notify in each round.
     partners: Vec<Endpoint>,
     arrivals: Arrivals,
     waiter: Waiter,
@@ -133,7 +133,7 @@ fn main() {
                     );
                 }
                 rank.barrier();
-                // No rank leaves while others may still send to it.
+                // No rank ends while others may still send to it.
                 rank.barrier();
             });
         }

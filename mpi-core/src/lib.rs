@@ -1,10 +1,10 @@
 //! The MPI library below the C symbols, as Rust values.
 //!
-//! This package only re-exports the parts, each a package that depends on none above it:
+//! This package only re-exports its parts, packages of which each depends only on earlier ones:
 //! `mpi-types` (values), `mpi-transport` (bytes), `mpi-p2p` (matching and protocols), `mpi-engine` (progress and communicators), `mpi-coll` (collectives),
 //! `mpi-osc` (windows), `mpi-io` (files), `mpi-crs` (checkpoints).
-//! `mpi-core` does not know about hardware, and it has no process-wide state:
-//! a test runs four ranks as four threads of one process.
+//! `mpi-core` contains no code for particular hardware, and no process-wide state:
+//! a test runs four ranks as four threads of a process.
 
 #![deny(unsafe_code)]
 
@@ -25,7 +25,7 @@ pub mod engine {
     pub use mpi_engine::engine::*;
 }
 
-/// Point-to-point messages: the protocols, and buffered sends on communicators.
+/// Point-to-point messages: the protocols, and buffered sends.
 pub mod pml {
     pub use mpi_engine::buffered;
     pub use mpi_p2p::pml::*;
@@ -40,7 +40,7 @@ pub mod request {
     pub use mpi_p2p::request::*;
 }
 
-/// For the tests of crates with components of their own: jobs whose ranks are threads, and the conformance suite of components.
+/// For tests of packages with components of their own: jobs whose ranks are threads, and the test suites of components.
 #[cfg(feature = "testing")]
 pub mod testing {
     pub use mpi_coll::suite::barrier;

@@ -1,13 +1,13 @@
 //! `inter`: the collectives of intercommunicators (MPI 5.0, section 6.2.3).
 //!
-//! The data of one group are received by the other group.
-//! Each operation is composed of intracommunicator algorithms, run inside a group, and messages between the groups:
-//! Messages are exchanged between the two leaders, the groups' ranks 0,
-//! where one message can serve a whole group,
-//! and between every two members of different groups where every member receives different data.
-//! An invocation has the same number in both groups, and on each group's own communicator.
+//! Each group receives the data of the other group.
+//! Each operation consists of intracommunicator algorithms inside a group, and messages between the groups.
+//! Messages are exchanged between the two leaders (rank 0 of each group)
+//! if one message is enough for a whole group,
+//! and between all pairs of members of different groups if every member receives different data.
+//! An invocation has the same tag in both groups, also on each group's own communicator.
 //!
-//! On ranks that exchange data with the root, `root` is the root's rank in the remote group.
+//! On ranks that exchange data with the root, `root` is its rank in the remote group.
 //! It is [`ROOT`] on the root itself,
 //! and [`PROC_NULL`] on the other ranks of the root's group, which take no part in the operation.
 
@@ -26,7 +26,7 @@ pub const PROC_NULL: u32 = crate::request::PROC_NULL as u32;
 
 const LEADER: u32 = 0;
 
-/// Prefix reductions do not exist between groups (sections 6.11.1 and 6.11.2), and intercommunicators have no topology.
+/// Collectives without an intercommunicator version: prefix reductions (sections 6.11.1, 6.11.2) and neighbourhood collectives.
 const SERVES_NOT: [CallId; 7] = [
     CallId::Scan,
     CallId::Exscan,
@@ -52,7 +52,7 @@ impl Module for Inter {
     }
 }
 
-/// After a length mismatch both groups continue to the end: see [`length_mismatch`](super::length_mismatch).
+/// Carries out a call. After a length mismatch both groups continue to the end: see [`length_mismatch`](super::length_mismatch).
 async fn carry_out(invocation: Invocation, call: Call) -> Result<(), Error> {
     let invocation = invocation.checked_for_lengths().unwrap_or(invocation);
     let outcome = between(&invocation, call).await;
@@ -126,7 +126,7 @@ async fn between(invocation: &Invocation, call: Call) -> Result<(), Error> {
     }
 }
 
-/// A barrier inside each group, a message exchange of the leaders, then a broadcast inside each group.
+/// Barrier: one inside each group, then a message exchange of the leaders, then a broadcast inside each group.
 async fn barrier(invocation: &Invocation, here: &Invocation) -> Result<(), Error> {
     barrier_dissemination::barrier(here).await?;
     let nothing = algo::bytes(0)?.all();
@@ -137,7 +137,7 @@ async fn barrier(invocation: &Invocation, here: &Invocation) -> Result<(), Error
     bcast_binomial::bcast(here, &nothing, LEADER).await
 }
 
-/// The root sends to the leader of the other group, which broadcasts to its group.
+/// Broadcast: the root sends to the leader of the other group, which broadcasts to its group.
 async fn bcast(
     invocation: &Invocation,
     here: &Invocation,
@@ -190,7 +190,7 @@ async fn from_root(
     }
 }
 
-/// Every member sends a block to every member of the other group.
+/// All-to-all: every member sends a block to every member of the other group.
 async fn exchange(
     invocation: &Invocation,
     send: impl Fn(u32) -> Option<SendBuf>,
@@ -200,13 +200,13 @@ async fn exchange(
     let mut pending: Vec<_> = (0..remote)
         .map(|r| invocation.irecv(&recv.of(r), r))
         .collect();
-    // Each rank begins with a different peer, so that the sends do not all start at the same peer.
+    // Each rank begins with a different remote rank, so that not all sends go to the same rank first.
     let turn = (0..remote).map(|step| (invocation.rank() + step) % remote);
     pending.extend(turn.filter_map(|r| send(r).map(|block| invocation.isend(&block, r))));
     invocation.all(pending).await
 }
 
-/// The other group reduces to its leader, and that leader sends the result to the root.
+/// Reduction: the other group reduces to its leader, and the leader sends the result to the root.
 async fn reduce(
     invocation: &Invocation,
     here: &Invocation,
@@ -225,7 +225,6 @@ async fn reduce(
     }
 }
 
-/// Reduces inside the group; returns the result on the leader.
 async fn reduce_inside(
     here: &Invocation,
     send: &SendBuf,
@@ -240,7 +239,7 @@ async fn reduce_inside(
     Ok(Some(result.as_send()))
 }
 
-/// Both groups reduce, and each leader receives the other group's result.
+/// Both groups reduce to their leaders, and each leader receives the other group's result.
 async fn reduce_to_leader(
     invocation: &Invocation,
     here: &Invocation,

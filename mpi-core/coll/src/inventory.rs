@@ -1,6 +1,6 @@
-//! The component files of a process, and their comparison between the members of a communicator.
+//! Inventory of the component files of a process, and its comparison between the members of a communicator.
 //!
-//! Rank 0 sends its list with the invitation to `MPI_COMM_WORLD`; a rank with other files or versions replies with one sentence about the difference.
+//! Rank 0 sends its list with its offers to the members of `MPI_COMM_WORLD`; a rank with other files or versions replies with a sentence about the difference.
 //!
 //! ```text
 //! host LF (name TAB version TAB file LF) ...
@@ -13,11 +13,10 @@ use std::path::Path;
 pub struct Entry {
     name: String,
     version: String,
-    /// The component's file; the library for a built-in component.
+    /// The path of the component's file; for a built-in component, the name of the library.
     file: String,
 }
 
-/// One entry of rank 0's list, as received.
 struct Theirs<'a> {
     host: &'a str,
     name: &'a str,
@@ -26,7 +25,7 @@ struct Theirs<'a> {
 }
 
 impl Entry {
-    /// Creates an entry; `file` is the component's file or library, for error texts.
+    /// Creates an entry; `file` is the path of the component's file, or the library's name, for error texts.
     pub fn new(name: &str, version: &str, file: &impl ToString) -> Entry {
         let plain = |text: &str| text.replace(['\t', '\n'], " ");
         Entry {
@@ -36,12 +35,12 @@ impl Entry {
         }
     }
 
-    /// Returns the component's file or library.
+    /// Returns the path of the component's file, or the library's name.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Compares this component's version with that in rank 0's `list`; `me` is this process's rank.
+    /// Returns an error if rank 0's `list` has this component in another version; `me` is this process's rank.
     pub fn compare(&self, list: &[u8], me: u32) -> Result<(), String> {
         let list = String::from_utf8_lossy(list);
         let theirs = read(&list).find(|theirs| theirs.name == self.name);
@@ -64,7 +63,7 @@ impl Entry {
     }
 }
 
-/// Appends the list of this host's entries to `to`.
+/// Appends this host's name and the entries to `to`.
 pub fn write<'a>(entries: impl Iterator<Item = &'a Entry>, to: &mut Vec<u8>) {
     let mut list = host_name().replace('\n', " ") + "\n";
     for entry in entries {

@@ -1,10 +1,10 @@
 //! An invocation: the context of one collective call on one communicator, from which an algorithm sends and receives.
 //!
 //! Every invocation has its own tag in the communicator's collective plane.
-//! Tags are drawn in the order of the members' calls,
-//! which is the same on all members by the standard, so overlapping invocations never mix.
+//! Every member draws a tag for each call,
+//! and the standard makes the order of calls equal on all members, so messages of overlapping invocations never match.
 //! Between one pair of ranks the messages of an invocation match in the order in which they were sent.
-//! The receiver knows the length of a message, since the standard makes lengths agree (MPI 5.0, section 6.1); a mismatch is an error.
+//! The receiver knows the length of a message in advance, since the standard makes lengths agree (MPI 5.0, section 6.1); another length is an error.
 
 use super::length_mismatch::{CheckedCall, Due, keep};
 use super::{Call, CollError, algo};
@@ -18,13 +18,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-/// One invocation of a collective.
+/// The context of one collective call.
 #[derive(Clone)]
 pub struct Invocation {
     conversation: Conversation,
-    /// Index in the call's chain: the number of components that passed the call down to this one.
+    /// The number of components that have passed the call down, from the highest priority to the present one.
     depth: usize,
-    /// The collective call to which this invocation belongs, if it continues after a length mismatch: see [`length_mismatch`](super::length_mismatch).
+    /// The call that records this invocation's length mismatches, if it continues after them: see [`length_mismatch`](super::length_mismatch).
     checked: Option<CheckedCall>,
 }
 
@@ -48,37 +48,37 @@ impl Invocation {
         }
     }
 
-    /// The communicator; on an intercommunicator the ranks of the methods below are those of the remote group.
+    /// Returns the communicator; on an intercommunicator, the ranks given to `isend`, `irecv` and so on are those of the remote group.
     pub fn comm(&self) -> &Comm {
         self.conversation.comm()
     }
 
-    /// This process's engine: clock, node and parameters.
+    /// Returns this process's engine: clock, node and parameters.
     pub fn engine(&self) -> &Engine {
         self.conversation.engine()
     }
 
-    /// This process's rank in the local group.
+    /// Returns this process's rank in the local group.
     pub fn rank(&self) -> u32 {
         self.comm().rank()
     }
 
-    /// The size of the local group.
+    /// Returns the size of the local group.
     pub fn size(&self) -> u32 {
         self.comm().size()
     }
 
-    /// The invocation's number on its communicator.
+    /// Returns the tag: the number of this call on the communicator.
     pub fn tag(&self) -> i32 {
         self.conversation.tag()
     }
 
-    /// The number of components of higher priority in the call's chain.
+    /// Returns the number of components that have passed the call down.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// Returns this invocation for the next lower component.
+    /// Returns this invocation for the next lower component (`depth` + 1).
     pub fn next_down(&self) -> Invocation {
         Invocation {
             depth: self.depth + 1,
@@ -135,7 +135,8 @@ impl Invocation {
             .is_some_and(CheckedCall::has_length_mismatch)
     }
 
-    /// After a length mismatch on the root, returns an empty broadcast to replace `call`, for components that transfer lengths without messages.
+    /// Components that transfer lengths without messages call this function.
+    /// After a length mismatch on the root of a broadcast it returns an empty broadcast to carry out instead of `call`.
     #[inline]
     pub(super) fn emptied(&self, call: &Call) -> Option<Call> {
         match call {
@@ -149,7 +150,7 @@ impl Invocation {
         }
     }
 
-    /// Starts sending to `dest`; the future ends when `buf` may be reused.
+    /// Starts a send to `dest`; the future completes when `buf` may be reused.
     pub fn isend(&self, buf: &SendBuf, dest: u32) -> Pending {
         let buf = match self.has_length_mismatch() {
             true => SendBuf::empty(),
@@ -161,7 +162,7 @@ impl Invocation {
         }
     }
 
-    /// Starts receiving from `source`; the future ends when `buf` is filled, and a message of a different length is an error.
+    /// Starts a receive from `source`; the future completes when `buf` is filled. A message of a different length is an error.
     pub fn irecv(&self, buf: &RecvBuf, source: u32) -> Pending {
         let due = Due {
             bytes: buf.bytes() as u64,
@@ -171,7 +172,7 @@ impl Invocation {
         self.receive(buf, source, Some(due))
     }
 
-    /// Starts receiving from `source` a message that may be shorter than `buf`; its content encodes its length.
+    /// Starts a receive from `source` of a message that may be shorter than `buf`; the content must tell its length.
     pub fn irecv_up_to(&self, buf: &RecvBuf, source: u32) -> Pending {
         self.receive(buf, source, None)
     }
@@ -214,14 +215,14 @@ impl Invocation {
         outgoing.await
     }
 
-    /// Copies a block of `source` that arrived together with other data into its buffer;
+    /// Copies a block that `source` sent in one message with other data into its buffer;
     /// a length mismatch is an error, as for a message.
     pub(super) fn deliver(&self, block: &SendBuf, to: &RecvBuf, source: u32) -> Result<(), Error> {
         algo::copy(block, to);
         self.compare_lengths(source, block.bytes() as u64, to.bytes() as u64)
     }
 
-    /// Returns an error if a block of `source` is longer or shorter than the `due` bytes of its buffer, as for a message.
+    /// Returns an error if a block of `source` has another length than its buffer (`due` bytes), as for a message.
     pub(super) fn compare_lengths(&self, source: u32, bytes: u64, due: u64) -> Result<(), Error> {
         match bytes.cmp(&due) {
             Ordering::Equal => Ok(()),
@@ -244,7 +245,7 @@ impl Invocation {
         }
     }
 
-    /// Waits for all messages in `pending`; returns the first error after all have ended.
+    /// Waits until all messages in `pending` have ended; returns the first error.
     pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for p in pending {
@@ -254,17 +255,17 @@ impl Invocation {
     }
 }
 
-/// A message in progress, as a future.
-/// Dropping the future cancels the message; this process does not access its buffer afterwards.
+/// A future for a message in progress.
+/// If the future is dropped, the message is cancelled and its buffer is no longer accessed.
 #[must_use = "a message that is not awaited is cancelled"]
 pub struct Pending {
     message: comm::Pending,
-    /// The expected length, for receives of a known length.
+    /// The length that the message must have; `None` for sends and for messages that may be shorter.
     due: Option<Due>,
 }
 
 impl Pending {
-    /// Returns true if the next poll would complete the message.
+    /// Returns true if the message is complete, so that the next poll returns its result.
     pub(crate) fn is_complete(&self) -> bool {
         self.message.is_complete()
     }

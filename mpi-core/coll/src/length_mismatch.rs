@@ -1,18 +1,18 @@
-//! Length mismatches: the collective runs to its end with empty messages and then fails, so that no member hangs.
+//! Length mismatches: the call runs to its end with empty messages and then fails, so that no member hangs.
 //!
-//! Members that pass different counts detect this only when a message of one arrives at another.
-//! If the receiver then left its algorithm, the members to which it must still send would hang,
+//! Members that pass different counts detect this only when a message arrives that has another length than expected.
+//! If its receiver then aborted the algorithm, the members to which it must still send would hang,
 //! even those with the right count.
 //! So the receiver completes its algorithm, but every message that it sends from then on is empty:
-//! No member takes invalid data for a result,
-//! and each member that should have received data from it detects a mismatch, too.
-//! When the algorithm has ended, the call fails with the first mismatch found.
+//! no member uses invalid data as a result,
+//! and each member that should have received data from this one detects a mismatch, too.
+//! At the end of the algorithm the call fails with the first mismatch found.
 //!
-//! [`Invocation::checked_for_lengths`](super::Invocation::checked_for_lengths) begins such a call,
-//! and [`Invocation::verdict`](super::Invocation::verdict) ends it.
-//! In all other exchanges between members, such as agreements, a message of a different length is an error at once.
+//! A call in this mode begins with [`Invocation::checked_for_lengths`](super::Invocation::checked_for_lengths)
+//! and ends with [`Invocation::verdict`](super::Invocation::verdict).
+//! In all other exchanges between members, such as agreements, a message of a different length fails immediately.
 //!
-//! A hang remains possible where lengths determine the communication pattern:
+//! A hang is still possible where lengths determine the communication pattern:
 //! members whose lengths make them choose different algorithms, or numbers of pipeline segments, may still hang.
 //! In broadcasts, and in calls where a member knows only the lengths of its own blocks,
 //! the shared-memory protocols transfer the length with the data.
@@ -28,17 +28,17 @@ use std::rc::Rc;
 /// Identity of a collective call in one process:
 /// the context, the plane (a message space of the communicator) and the tag of the call.
 ///
-/// The steps of the call on other communicators have the same identity, see [`Invocation::step_on`](super::Invocation::step_on).
+/// The steps of the call on other communicators carry the same identity, see [`Invocation::step_on`](super::Invocation::step_on).
 #[derive(Clone)]
 pub(super) struct CheckedCall {
     id: Id,
-    /// The process's record of mismatched invocations.
+    /// This process's record of calls with a length mismatch.
     all: Rc<LengthMismatch>,
 }
 
 type Id = (Context, i32);
 
-/// The mismatched invocations of a process, each with its first error; nearly always empty.
+/// The calls of a process with a length mismatch, each with its first error; nearly always empty.
 #[derive(Default)]
 struct LengthMismatch(RefCell<Vec<(Id, Error)>>);
 
@@ -60,7 +60,7 @@ impl CheckedCall {
         !spoilt.is_empty() && spoilt.iter().any(|(id, _)| *id == self.id)
     }
 
-    /// Removes and returns the first error of an invocation that has ended.
+    /// Removes and returns the first length mismatch of a call that has ended.
     #[inline]
     pub fn take(&self) -> Option<Error> {
         let mut spoilt = self.all.0.borrow_mut();
@@ -72,7 +72,7 @@ impl CheckedCall {
     }
 }
 
-/// Records a length mismatch for the end of its invocation; returns every other error.
+/// Records a length mismatch, which is returned at the end of the call; returns every other error immediately.
 #[cold]
 pub(super) fn keep(invocation: Option<&CheckedCall>, error: Error) -> Result<(), Error> {
     let Some(invocation) = invocation.filter(|_| is_of_lengths(&error)) else {
@@ -84,7 +84,6 @@ pub(super) fn keep(invocation: Option<&CheckedCall>, error: Error) -> Result<(),
     Ok(())
 }
 
-/// Returns true if the error is a length mismatch between members.
 fn is_of_lengths(error: &Error) -> bool {
     let truncated = matches!(error.find(), Some(PmlError::Truncated { .. }));
     truncated
@@ -94,18 +93,18 @@ fn is_of_lengths(error: &Error) -> bool {
         )
 }
 
-/// The expected length of a message.
+/// The length that a message must have, with data for the error text.
 pub(super) struct Due {
     pub bytes: u64,
-    /// The communicator, for the error text;
-    /// weak, so that a message in progress does not keep its communicator.
+    /// The communicator, for the error text.
+    /// A weak reference, so that a message in progress does not keep the communicator alive.
     pub comm: WeakComm,
-    /// The receiver's invocation, if it continues after a length mismatch.
+    /// The call that records the mismatch; `None` if a mismatch is an error immediately.
     pub invocation: Option<CheckedCall>,
 }
 
 impl Due {
-    /// Checks the length of a completed receive.
+    /// Returns or records the error if a completed receive has a wrong length.
     #[inline]
     pub fn judge(&self, outcome: Outcome) -> Result<(), Error> {
         match outcome {

@@ -1,12 +1,12 @@
-//! COLL, collective operations: components compete for each function of each communicator.
+//! Collective operations (framework `coll`): components compete for each function of each communicator.
 //!
-//! When a communicator is made, every component is queried; the members agree on the components that all of them can use.
-//! For each function the component of the highest priority is called first and may pass the call to the next lower one.
-//! A call is thus served by the same component on every member.
+//! When a communicator is created, every component is queried; the members agree on the components that all of them can use.
+//! For each function the component of the highest priority gets a call first and may pass it to the next lower one.
+//! All members agree on this order, so every member's call is carried out by the same component.
 //!
-//! An operation is a value, [`Call`]. An algorithm is one `async fn` over nonblocking point-to-point, written once:
-//! Polled to completion on the stack, it is `MPI_Bcast`; boxed into a request, `MPI_Ibcast`;
-//! created anew at each start, `MPI_Bcast_init`.
+//! An operation is a value, [`Call`]. An algorithm is one `async fn` on nonblocking point-to-point calls, for all three kinds of operations:
+//! if polled to completion on the stack, it is `MPI_Bcast`; in a box in a request, `MPI_Ibcast`;
+//! and if created again at each start, `MPI_Bcast_init`.
 
 #![deny(unsafe_code)]
 
@@ -57,7 +57,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-/// Returns the built-in components of this library.
+/// Returns the components that are part of this library.
 pub fn built_in() -> Vec<Box<dyn Component>> {
     vec![
         Box::new(check::Check),
@@ -68,12 +68,12 @@ pub fn built_in() -> Vec<Box<dyn Component>> {
     ]
 }
 
-/// Returns the names of the algorithms that serve a call, as in `--mca coll_tuned_allreduce_algorithm ring`.
+/// Returns the names of the algorithms for a collective, as in `--mca coll_tuned_allreduce_algorithm ring`.
 pub fn algorithms(call: CallId) -> impl Iterator<Item = &'static str> {
     algo::Algorithm::serving(call).map(algo::Algorithm::name)
 }
 
-/// Why a component does not serve a communicator; printed by `mpirun --explain`.
+/// The reason why a component is not used on a communicator; `mpirun --explain` prints it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal(pub String);
 
@@ -85,14 +85,14 @@ impl fmt::Display for Refusal {
 
 /// A collective component: creates a [`Module`] for each communicator that it can serve.
 pub trait Component {
-    /// The component's name, as in `--mca coll hwbarr,shm,basic`; at most 63 bytes.
+    /// Returns the component's name, as in `--mca coll hwbarr,shm,basic`; at most 63 bytes.
     fn name(&self) -> &str;
 
-    /// Default priority; the highest serves first.
-    /// `coll_<component>_priority` overrides it, and a negative value excludes the component.
+    /// Returns the default priority; the component with the highest priority gets calls first.
+    /// The parameter `coll_<component>_priority` overrides it, and a negative value excludes the component.
     fn priority(&self) -> i32;
 
-    /// The component's parameters, for listings.
+    /// Returns the component's parameters, for lists such as that of `mpi-info`.
     fn params(&self) -> Vec<&'static About> {
         Vec::new()
     }
@@ -115,8 +115,8 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Returns the file of the component, which all members must have in the same version;
-    /// `None` for a component of the library.
+    /// Returns the entry of the component's file, of which all members must have the same version;
+    /// `None` for a component that is part of the library.
     fn file(&self) -> Option<&inventory::Entry> {
         None
     }
@@ -125,42 +125,42 @@ pub trait Component {
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal>;
 }
 
-/// A component's services for one communicator.
+/// A component's implementation of collectives for one communicator.
 ///
-/// With `mpi_ft_enable`, an operation fails once its communicator has lost a member or is revoked.
-/// Messages, and steps on derived communicators, then fail by themselves;
+/// With `mpi_ft_enable`, an operation must fail after its communicator has lost a member or has been revoked.
+/// Messages, and steps on derived communicators, then fail without further code in the module;
 /// code that waits for anything else polls [`Comm::usable`].
 pub trait Module {
-    /// The functions that the module serves.
+    /// Returns the collectives that the module implements.
     fn serves(&self) -> CallSet;
 
-    /// On rank 0: serialises this module's configuration into the config blob. Local: must not communicate.
+    /// On rank 0: appends this module's configuration to `config`, the config blob for all members. Local: must not communicate.
     fn export_config(&self, _comm: &Comm, _config: &mut Vec<u8>) {}
 
     /// On every member, rank 0 included: imports rank 0's config blob.
-    /// Returns an error if this process cannot serve with the blob. Local.
-    /// If any member refuses, here or in its query, the module is dropped on all members; see [`Module::withdraw`].
+    /// Returns an error if this process cannot serve with the blob. Local: must not communicate.
+    /// If any member returns an error here or in its query, the module is dropped on all members; see [`Module::withdraw`].
     fn import_config(&self, _comm: &Comm, _config: &[u8]) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// Returns true if the module serves without rank 0's config blob:
-    /// used if members cannot agree because one of them has died.
+    /// Returns true if the module can serve without rank 0's config blob:
+    /// it is then used if members cannot agree because one of them has died.
     fn serves_alone(&self) -> bool {
         !self.sets_up()
     }
 
-    /// Called if the members have not agreed on the module: every member has voted, and no member has used it.
+    /// Called if the members have not agreed on the module; all members have voted then, and no member has used the module.
     fn withdraw(&self) {}
 
-    /// Returns true if [`Module::enable`] must run, which takes the members two more rounds.
+    /// Returns true if [`Module::enable`] must run, which costs the members two more message rounds.
     /// Only the result on rank 0 is used.
     fn sets_up(&self) -> bool {
         false
     }
 
-    /// Collective set-up with messages. Runs only if [`Module::sets_up`], after every member has imported its config blob.
-    /// If it fails on any member, the module is disabled and dropped on all members.
+    /// Collective set-up with messages. Runs only if [`Module::sets_up`] returns true, after every member has imported its config blob.
+    /// If the set-up fails on any member, the module is disabled and dropped on all members.
     fn enable<'a>(
         &'a self,
         _comm: &'a Comm,
@@ -168,16 +168,16 @@ pub trait Module {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Starts an operation of [`Module::serves`].
+    /// Starts an operation; its collective is one of [`Module::serves`].
     fn start(&self, invocation: Invocation, call: Call) -> Running;
 
-    /// Creates the module's state for a persistent operation, kept between starts;
-    /// `None` if the module keeps no state.
+    /// Creates state that a persistent operation keeps between its starts;
+    /// `None` if the module needs no such state.
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         None
     }
 
-    /// Starts a persistent operation with the plan that [`Module::plan`] has made for it.
+    /// Starts a persistent operation with the state that [`Module::plan`] created for it.
     fn start_planned(&self, invocation: Invocation, call: Call, _plan: &Rc<dyn Any>) -> Running {
         self.start(invocation, call)
     }
@@ -188,26 +188,26 @@ pub trait Module {
     }
 
     /// Carries out a blocking operation.
-    /// The default polls [`Module::start`]; modules override it to avoid the box.
+    /// The default implementation blocks on [`Module::start`]; modules override it to avoid the boxed future.
     fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
         invocation
             .engine()
             .block_on(self.start(invocation.clone(), call.clone()))
     }
 
-    /// Returns what carries out the fast calls of this kind, and up to which size; the same on all members.
+    /// Returns the fast path for this collective and the maximum size for which it is valid; the same on all members.
     /// Called once, after the module is enabled.
     fn fast_slot(self: Rc<Self>, _call: CallId) -> Option<FastSlot> {
         None
     }
 
-    /// Carries out a few operations without user data and without messages, to warm up; see [`mpi_engine::comm::Collectives::rehearse`].
+    /// Carries out a few operations without user data and without messages, to warm up caches; see [`mpi_engine::comm::Collectives::rehearse`].
     /// Collective: all members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
         Ok(())
     }
 
-    /// The module's eureka line for this communicator, if it has one.
+    /// Returns the module's eureka line for this communicator, if it has one.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None
     }
@@ -223,10 +223,10 @@ pub enum Copying {
     To,
 }
 
-/// Why a collective operation failed; errors of point-to-point messages are not included.
+/// The error of a collective operation; errors of point-to-point messages have types of their own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CollError {
-    /// A call failed in a component; `reason` is the component's text.
+    /// A component failed to carry out a call; `reason` is the component's text.
     Component {
         component: String,
         call: CallId,
@@ -242,12 +242,12 @@ pub enum CollError {
     /// The members do not call the same operation.
     Mismatch(Mismatch),
     /// A member sends less than another member expects.
-    /// A member that has itself received a wrong length sends empty messages.
+    /// A member that has received a wrong length itself sends empty messages from then on.
     Short {
         comm: String,
         /// The receiver; `None` only if the communicator has been freed.
         me: Option<u32>,
-        /// Rank in the group that messages address.
+        /// The sender's rank, in the group to which the receiver's messages go.
         source: i32,
         bytes: u64,
         due: u64,
@@ -257,13 +257,13 @@ pub enum CollError {
         comm: String,
         me: u32,
         root: u32,
-        /// Bytes sent, if known; `None` if the root used a protocol for another range of lengths.
+        /// Number of bytes sent; `None` if unknown, because the root used the protocol for another range of lengths.
         sent: Option<usize>,
         expected: usize,
     },
-    /// A setting or file that a component reads before it can serve any communicator is invalid.
+    /// A parameter or file that a component reads before it can serve any communicator is invalid.
     Unusable { component: String, reason: String },
-    /// A member's memory was accessible when the communicator was made, and no longer is.
+    /// A single copy failed: the other member's memory was accessible when the communicator was created, but no longer is.
     Unreachable {
         comm: String,
         me: u32,

@@ -1,10 +1,10 @@
-//! `coll_<component>_priority`: the listing entry of the priority parameter that every component has.
+//! The parameter `coll_<component>_priority` that every component has: its entry in lists of parameters.
 //!
-//! [`select::priority`](super::select::priority) reads the parameter, also for plugins.
+//! [`select::priority`](super::select::priority) reads the parameter's value, also for plugins.
 
 use mpi_base::param::{About, Kind, Level};
 
-/// The entry of one component, with its default priority as text.
+/// Returns the entry for one component, with its default priority as text.
 pub const fn about(component: &'static str, default: &'static str) -> About {
     About {
         framework: "coll",

@@ -1,21 +1,21 @@
 //! Reproducible reductions: the bits of a result depend on the operands only.
 //!
 //! A floating-point sum depends on the order of its additions, which differs between algorithms.
-//! The choice of an algorithm depends on lengths,
+//! Which algorithm is chosen depends on lengths,
 //! on the placement of ranks on nodes and cores, and on the decision table.
-//! With `coll_base_reproducible` all algorithms used compute the same expression, a0 op (a1 op (a2 op ...)), operands in the order of ranks:
-//! Within a node `shm` computes this expression,
-//! and between nodes the algorithms called "linear" compute it.
-//! Operators that give the same bits in every order are not affected.
-//! Between nodes, each scan has one algorithm, whose expression depends only on the ranks.
-//! So with the parameter set, `shm` does not serve scans.
+//! With `coll_base_reproducible`, all algorithms compute the same expression, a0 op (a1 op (a2 op ...)), with the operands in the order of ranks:
+//! within a node `shm` does,
+//! and between nodes the algorithms called "linear" do.
+//! Operators whose results have the same bits in every order are not affected.
+//! Between nodes there is only one algorithm for each scan, and its expression depends only on the ranks.
+//! So with the parameter set, `shm` does not implement scans.
 
 use super::Call;
 use crate::datatype::{Datatype, Kind, RecvBuf};
 use crate::op::{Op, Predefined};
 use mpi_base::param::{Level, Param};
 
-/// Makes reductions give the same bits regardless of the placement of ranks.
+/// Parameter `coll_base_reproducible`: reductions give the same bits for every placement of ranks.
 pub static REPRODUCIBLE: Param<bool> = Param::new(
     "coll",
     "base",
@@ -25,7 +25,7 @@ pub static REPRODUCIBLE: Param<bool> = Param::new(
     "Combine floating-point operands, and operands of user-defined operators, in a fixed order, so that results depend neither on timing nor on the placement of ranks",
 );
 
-/// Returns true if the result of a call depends on the order of operations.
+/// Returns true if the bits of a call's result depend on the order of operations.
 pub fn is_sensitive(call: &Call) -> bool {
     match call {
         Call::Allreduce { recv, op, .. }
@@ -40,7 +40,7 @@ pub fn is_sensitive(call: &Call) -> bool {
     }
 }
 
-/// Returns true if an operator rounds on a type; user-defined operators are assumed to round.
+/// Returns true if an operator rounds its results for a type; user-defined operators are assumed to do so.
 fn rounds(op: &Op, datatype: &Datatype) -> bool {
     match op {
         Op::User(_) => true,

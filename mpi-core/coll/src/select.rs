@@ -1,20 +1,20 @@
-//! Component selection: the members of a new communicator agree, once, on the components that serve it.
+//! Component selection: when a communicator is created, its members agree on the components that carry out its collectives.
 //!
-//! Protocol, all of it in hidden planes, along one tree ([`crate::comm`]):
-//! 1. rank 0 broadcasts an invitation: the components that can serve on rank 0, by name and priority, in the order of names,
+//! The protocol runs in hidden planes, along one tree ([`crate::comm`]):
+//! 1. rank 0 broadcasts its offers (`invitation`): the components that it can use, by name and priority, in the order of names,
 //!    each with its config blob (`Module::export_config`);
-//! 2. every member passes each blob to its component of that name (`Module::import_config`)
-//!    and votes; a component without a refusal is kept;
-//! 3. if rank 0's invitation marks some of these as having a collective set-up, the members enable them in the order of names
-//!    and vote again on the outcome;
+//! 2. every member passes each config blob to its own component of that name (`Module::import_config`)
+//!    and votes on each offer; an offer that no member refuses is kept;
+//! 3. if rank 0 has marked some of the kept offers as having a collective set-up, the members enable these in the order of names
+//!    and vote again, on the result of the set-up;
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.
 //!
-//! So most communicators take two rounds, and no member serves a call before it knows that all members will ([ADR 17]).
-//! The invitation is in the same message as the context id if the context id is broadcast as well.
+//! So selection takes two message rounds for most communicators, and no member uses a component before it knows that all members will ([ADR 17]).
+//! If the context id is broadcast as well, the offers are in the same message.
 //!
-//! Names are sent as text, so a plugin that some machines lack is detected and dropped.
+//! Names are sent as text, so the vote drops a plugin that some machines lack.
 //! Only rank 0's priorities are used,
-//! so a setting that reached only one rank cannot make members choose differently.
+//! so a setting that reached only one rank cannot cause different choices.
 //! A communicator of one member needs no messages.
 //!
 //! [ADR 17]: ../../../docs/adr/0017-one-invitation-one-vote.md
@@ -51,10 +51,10 @@ pub static SELECTION: Param<Selection> = Param::selection(
      The priority of one is coll_<component>_priority; a negative one leaves it out.",
 );
 
-/// The components that do not serve a communicator, each with the reason.
+/// The names of the components that a communicator does not use, each with the reason.
 pub type Refused = Vec<(Rc<str>, Refusal)>;
 
-/// The components chosen for one communicator.
+/// The selection table: the components chosen for one communicator.
 pub struct Table {
     chosen: Vec<Chosen>,
     chains: Chains,
@@ -68,11 +68,11 @@ struct Chosen {
     serves: CallSet,
 }
 
-/// The modules that serve each call, the highest priority first.
+/// For each collective, the modules that implement it (its chain), the highest priority first.
 struct Chains {
-    /// The chains, concatenated; calls served by the same modules share one.
+    /// The chains of all collectives, concatenated; collectives with the same modules share one chain.
     all: Box<[Rc<dyn Module>]>,
-    /// For each [`CallId`], the bounds of the call's chain in `all`.
+    /// For each [`CallId`], the range of its chain in `all`.
     bounds: [(u16, u16); CallId::ALL.len()],
 }
 
@@ -108,31 +108,29 @@ impl Chains {
     }
 }
 
-/// Per-process part of the selection, computed for the first communicator.
+/// The components that selection may choose in this process; computed for the first communicator.
 pub struct Candidates {
-    /// The components that may serve, sorted by name; components of the same name keep their order.
+    /// The components that the settings do not exclude, sorted by name (stable sort).
     may_serve: Vec<Candidate>,
     refused: Refused,
     demands: Demands,
-    /// The components that come from files.
     files: Rc<[inventory::Entry]>,
 }
 
 struct Candidate {
     name: Rc<str>,
     priority: i32,
-    /// Index into the engine's components.
     number: usize,
 }
 
-/// The collective components of a process, for its engine.
+/// The collective components of a process, which its engine owns.
 pub struct Coll {
     components: Vec<Box<dyn Component>>,
     candidates: OnceCell<Candidates>,
 }
 
 impl Coll {
-    /// Creates the framework from these components, in any order.
+    /// Creates the framework with these components, in any order.
     pub fn of(components: Vec<Box<dyn Component>>) -> Coll {
         Coll {
             components,
@@ -142,7 +140,6 @@ impl Coll {
 }
 
 impl Default for Coll {
-    /// The built-in components.
     fn default() -> Coll {
         Coll::of(built_in())
     }
@@ -262,7 +259,7 @@ impl Collectives for Table {
     }
 }
 
-/// A component that can serve on this process, or that rank 0's invitation names.
+/// A component that this process can use, or that rank 0 offers.
 struct Offer {
     name: Rc<str>,
     priority: i32,
@@ -271,19 +268,18 @@ struct Offer {
 
 /// The components that this process could use for a communicator, before the members have agreed.
 pub struct LocalOffers {
-    /// The offers, sorted by name.
     offers: Vec<Offer>,
     refused: Refused,
     demands: Demands,
     files: Rc<[inventory::Entry]>,
 }
 
-/// Name of the entry in rank 0's invitation that lists rank 0's plugin files.
+/// Name of the entry in rank 0's offers that lists rank 0's plugin files.
 /// The name is empty, because no component has an empty name.
 const FILES: &str = "";
 
 impl LocalOffers {
-    /// Queries each component of this process.
+    /// Queries each component of this process for `comm`.
     fn of(coll: &Coll, comm: &Comm) -> Result<LocalOffers, CollError> {
         let known = match coll.candidates.get() {
             Some(known) => known,
@@ -318,7 +314,7 @@ impl LocalOffers {
         })
     }
 
-    /// Appends rank 0's invitation to `to`; called on rank 0, once.
+    /// Appends rank 0's offers to `to`; called on rank 0, one time per communicator.
     pub fn invite(&self, comm: &Comm, to: &mut Vec<u8>) {
         if comm.is_world() {
             let write = |to: &mut Vec<u8>| inventory::write(self.files.iter(), to);
@@ -332,7 +328,7 @@ impl LocalOffers {
         }
     }
 
-    /// Agrees with all members of `comm`, each of which has received rank 0's invitation.
+    /// Agrees on components with all members of `comm`; `invitation` is rank 0's offers, which each member has received.
     pub async fn agree(self, comm: &Comm, invitation: &[u8]) -> Result<Table, Error> {
         let LocalOffers {
             offers,
@@ -352,7 +348,7 @@ impl LocalOffers {
                 continue;
             }
             let here = mine.iter().position(|o| *o.name == *entry.name);
-            // A component that this process lacks, or that has refused the query, has no module, which counts as a refusal.
+            // An offer without a module here (this process lacks the component, or its query failed) counts as a refusal.
             let offer = here.map(|i| mine.remove(i)).unwrap_or_else(|| Offer {
                 name: entry.name.into(),
                 priority: 0,
@@ -373,7 +369,7 @@ impl LocalOffers {
         let unheard = "rank 0 does not have it or is not willing to use it";
         refused.extend(mine.into_iter().map(|o| (o.name, Refusal(unheard.into()))));
 
-        // The comparison with rank 0's files is the first vote, and the components follow.
+        // The comparison with rank 0's files is the first vote; the votes on the components follow.
         let of_files = compared.len();
         compared.extend(taken);
         let mut verdicts = vote(comm, compared).await?;
@@ -385,8 +381,8 @@ impl LocalOffers {
             module.withdraw();
         });
 
-        // The condition is equal on all members:
-        // `set_up` is from rank 0's invitation, and all members have kept the same offers.
+        // This condition has the same value on all members:
+        // `set_up` is from rank 0's offers, and all members have kept the same offers.
         let has_more = |offer: &Offer| set_up.contains(&offer.name);
         if offers.iter().any(has_more) {
             let mut enabled = Vec::with_capacity(offers.len());
@@ -410,9 +406,8 @@ impl LocalOffers {
     }
 }
 
-/// Prints that the ranks have different component files.
 fn warn_of_files(difference: &Refusal) {
-    // The vote has put the rank at the beginning of the text.
+    // The text begins with the rank that refused (see `vote`), which is removed.
     let sentence = difference
         .0
         .split_once(": ")
@@ -420,7 +415,7 @@ fn warn_of_files(difference: &Refusal) {
     printable::eprintln!("rank 0: warning: {sentence}");
 }
 
-/// Returns the table of an intercommunicator; `inter` is its only component, so the members need not agree.
+/// Returns the table of an intercommunicator. Its only component is `inter`, so the members need not agree.
 pub fn between_groups() -> Table {
     let inter = Offer {
         name: "inter".into(),
@@ -480,9 +475,9 @@ impl Candidates {
     }
 }
 
-/// Returns `coll_<component>_priority`, or the component's default.
+/// Returns the value of `coll_<component>_priority`, or the component's default priority.
 pub fn priority(component: &dyn Component, params: &Params) -> Result<i32, ParamError> {
-    // The components from plugins are unknown when this library is built, so the parameter is searched by name.
+    // Plugins' parameters are unknown when this library is built, so the parameter is searched by name.
     let wanted = format!("coll_{}_priority", component.name());
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
         return Ok(component.priority());
@@ -503,7 +498,7 @@ fn reason_for(name: &str, refused: &Refused) -> Refusal {
     reported.unwrap_or_else(|| Refusal("this process does not have it".into()))
 }
 
-/// Removes the offers that lost their vote, after calling `end` on their modules.
+/// Calls `end` on the modules of the offers that lost their vote, and moves these offers to `refused`.
 fn keep(
     offers: &mut Vec<Offer>,
     verdicts: Vec<Result<(), Refusal>>,
@@ -538,7 +533,7 @@ impl Table {
                 })
             })
             .collect();
-        // The sort is stable: equal priorities stay in the order of names.
+        // The sort is stable, so components of equal priority stay in the order of names.
         chosen.sort_by_key(|c| std::cmp::Reverse(c.priority));
         let chains = Chains::new(&chosen);
         Table {
@@ -548,36 +543,36 @@ impl Table {
         }
     }
 
-    /// The table of a communicator; `call` is for the error text if the communicator has no table.
+    /// Returns the table of a communicator; if it has none, the error names the collective `call`.
     pub fn of(comm: &Comm, call: CallId) -> Result<&Table, Error> {
         Table::chosen(comm).ok_or_else(|| Unserved::on(comm, call))
     }
 
-    /// The table of a communicator whose members have agreed on one.
+    /// Returns the table of a communicator, if its members have agreed on one.
     pub fn chosen(comm: &Comm) -> Option<&Table> {
         let chosen: &dyn Any = comm.collectives().components()?;
         chosen.downcast_ref()
     }
 
-    /// Carries out a call with the component at [`Invocation::depth`] in the call's chain.
+    /// Carries out a blocking call with the module at [`Invocation::depth`] in the collective's chain.
     #[inline]
     pub fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
         self.module(invocation, call.id())?.run(invocation, call)
     }
 
-    /// Starts a call with the component at [`Invocation::depth`] in the call's chain.
+    /// Starts a nonblocking call with the module at [`Invocation::depth`] in the collective's chain.
     pub fn start(&self, invocation: Invocation, call: Call) -> Result<Running, Error> {
         Ok(self.module(&invocation, call.id())?.start(invocation, call))
     }
 
-    /// Passes a call to the next lower component; for modules.
+    /// Passes a nonblocking call to the next lower component; modules call this function.
     pub async fn next(invocation: &Invocation, call: Call) -> Result<(), Error> {
         let down = invocation.next_down();
         let running = Table::of(invocation.comm(), call.id())?.start(down, call)?;
         running.await
     }
 
-    /// Blocking form of [`Table::next`].
+    /// Passes a blocking call to the next lower component; modules call this function.
     pub fn run_next(invocation: &Invocation, call: &Call) -> Result<(), Error> {
         Table::of(invocation.comm(), call.id())?.run(&invocation.next_down(), call)
     }
@@ -590,7 +585,7 @@ impl Table {
         }
     }
 
-    /// The calls that at least one component serves.
+    /// Returns the collectives that at least one chosen component implements.
     pub fn serves(&self) -> CallSet {
         let served = CallId::ALL
             .into_iter()
@@ -598,18 +593,18 @@ impl Table {
         served.fold(CallSet::NONE, CallSet::with)
     }
 
-    /// The names of the components that serve a call, highest priority first.
+    /// Returns the names of the components in a collective's chain, highest priority first.
     pub fn chain(&self, call: CallId) -> impl Iterator<Item = &str> {
         let serving = self.chosen.iter().filter(move |c| c.serves.contains(call));
         serving.map(|c| &*c.name)
     }
 
-    /// Returns true if this component was chosen.
+    /// Returns true if the component `name` was chosen.
     pub fn has(&self, name: &str) -> bool {
         self.chosen.iter().any(|chosen| *chosen.name == *name)
     }
 
-    /// Returns the components that were not chosen, with the reasons.
+    /// Returns the components that were not chosen, each with the reason.
     pub fn refused(&self) -> &Refused {
         &self.refused
     }
@@ -658,14 +653,14 @@ impl Table {
 }
 
 impl Invocation {
-    /// Carries out a step of this invocation on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
+    /// Runs a blocking step of this call on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
-    /// The step uses the invocation's number, so steps of different calls match in any order.
+    /// The step uses the call's tag, so steps of different calls match in any order.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }
 
-    /// Nonblocking form of [`Table::run_step`]; the call waits for the step.
+    /// Starts a nonblocking step of this call on another communicator.
     pub(crate) fn begin_step(&self, on: &Comm, call: Call) -> Result<Running, Error> {
         Table::of(on, call.id())?.start(self.step_on(on), call)
     }

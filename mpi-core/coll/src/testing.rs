@@ -1,4 +1,4 @@
-//! Test jobs with ranks as threads: a whole job in one process, over the real transports.
+//! Test jobs with ranks as threads: a whole job in one process, with the real transports.
 
 use crate::btl::OpenContext;
 use crate::engine::{Engine, Parts};
@@ -15,16 +15,15 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 thread_local! {
-    /// Set when a rank of this thread's job has panicked.
+    /// True when a rank of this thread's job has panicked.
     static FAILED: Cell<Option<Arc<AtomicBool>>> = const { Cell::new(None) };
-    /// Start time of this thread's job.
     static BEGAN: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Upper limit of a test job's run time on any machine; a job that exceeds it is considered to hang, and fails.
+/// Maximum run time of a test job; a longer job is considered to hang, and fails.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// Panic message of a rank that stops only because another rank has panicked.
+/// Panic message of a rank that panics only because another rank has panicked.
 const STOPPED: &str = "another rank of this job has panicked";
 
 fn stop_if_a_peer_failed() {
@@ -39,12 +38,11 @@ fn stop_if_a_peer_failed() {
     );
 }
 
-/// Makes one rank's collective components.
+/// Creates the collective components of one rank.
 pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 
-/// State that the ranks of a job share to connect to each other.
+/// What the ranks of a job share to connect to each other.
 struct Meeting {
-    /// The job's name, unique in this process.
     job: String,
     modex: TestModex,
     fence: Barrier,
@@ -53,11 +51,11 @@ struct Meeting {
 /// Configuration of a test job.
 pub struct Job {
     pub ranks: u32,
-    /// The number of nodes; ranks are assigned to them round robin, and each node has a separate memory segment.
+    /// Number of nodes; ranks are assigned to them round robin, and each node has its own memory segment.
     pub nodes: u32,
     pub params: Params,
     pub pml: Config,
-    /// Creates the components of one rank.
+    /// Creates the collective components of each rank.
     pub coll: MakeColl,
 }
 
@@ -72,14 +70,14 @@ impl Job {
         }
     }
 
-    /// Returns the job with a parameter set as on the command line.
+    /// Returns the job with a parameter set, as on the command line.
     pub fn with(mut self, name: &str, value: &str) -> Job {
         self.params.set(name, value, Source::CommandLine);
         self
     }
 
-    /// Runs `rank` on every rank and returns the results in the order of ranks.
-    /// When one rank panics, the others stop waiting for it and panic too, so a failed assertion fails the test instead of hanging it.
+    /// Calls `rank` on every rank and returns the results in the order of ranks.
+    /// If a rank panics, the others panic too instead of waiting for it, so a failed assertion fails the test and does not hang it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
         let ranks_on = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
         let create = |node| Node::create(ranks_on(node).count() as u32).expect("a node segment");
@@ -127,7 +125,7 @@ impl Job {
                 })
                 .collect();
             let mut results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
-            // Report the failed assertion, not the panic of a rank that stopped because of it.
+            // Report the panic of the failed assertion, not that of a rank that stopped because of it.
             let is_cause = |r: &std::thread::Result<T>| {
                 let Err(panic) = r else { return false };
                 panic.downcast_ref::<&str>() != Some(&STOPPED)
@@ -181,7 +179,7 @@ pub fn run<T: Send>(ranks: u32, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
     Job::of(ranks).run(rank)
 }
 
-/// Waits, without progress of the engine, until another rank has set `flag`; panics if another rank of the job has panicked.
+/// Waits without progress of the engine until another rank has set `flag`; panics if another rank of the job has panicked.
 pub fn until_set(flag: &AtomicBool) {
     while !flag.load(Ordering::Acquire) {
         stop_if_a_peer_failed();
@@ -189,7 +187,7 @@ pub fn until_set(flag: &AtomicBool) {
     }
 }
 
-/// Progresses the engine until `done`; fails the test after ten seconds.
+/// Makes progress until `done` returns true; fails the test after ten seconds.
 pub fn eventually(engine: &Engine, what: &str, mut done: impl FnMut() -> bool) {
     let limit = Instant::now() + Duration::from_secs(10);
     let mut waiter = engine.waiter();

@@ -1,10 +1,10 @@
-//! Ticket order: calls on one communicator pass a point in the order in which they were made, however long each takes to reach it.
+//! Ticket order: the calls on one communicator pass a point of their execution in the order in which they were made.
 //!
-//! It is for components that communicate before they pass a call
+//! Components use it if they communicate before they pass a call
 //! to another component or communicator:
-//! the component that serves the call there may count calls, so all members must begin them in the same order.
-//! A call draws a ticket when it is made, waits for its turn, and passes the turn on once later calls may begin.
-//! A call may pass before its turn; later calls then still wait for the earlier ones.
+//! the component that gets the call there may count calls, so all members must pass them in the same order.
+//! A call draws a ticket when it is made, waits until all earlier tickets have passed, and passes when later calls may begin.
+//! A call may pass early; later calls then still wait for the earlier ones.
 
 use crate::engine::Engine;
 use std::cell::{Cell, RefCell};
@@ -13,20 +13,20 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// One communicator's calls.
+/// The order of one communicator's calls.
 #[derive(Clone, Default)]
 pub struct TicketOrder(Rc<State>);
 
 #[derive(Default)]
 struct State {
     drawn: Cell<u64>,
-    /// The number of the ticket whose turn it is.
+    /// The number of the ticket that is next; all earlier tickets have passed.
     passed: Cell<u64>,
-    /// Higher numbers that have passed early.
+    /// Higher numbers of tickets that have passed early.
     early: RefCell<BTreeSet<u64>>,
 }
 
-/// A call's position in the order; dropping it passes the turn on.
+/// A call's position in the order; dropping the ticket passes it.
 pub struct Ticket {
     tickets: TicketOrder,
     number: u64,
@@ -44,17 +44,17 @@ impl TicketOrder {
 }
 
 impl Ticket {
-    /// Returns true if all earlier calls have passed.
+    /// Returns true if all earlier tickets have passed.
     pub fn has_come(&self) -> bool {
         self.tickets.0.passed.get() >= self.number
     }
 
-    /// Waits for this ticket's turn.
+    /// Waits until all earlier tickets have passed.
     pub async fn come(&self, engine: &Engine) {
         if self.has_come() {
             return;
         }
-        // No message announces a turn, so the engine must keep polling.
+        // No message announces this, so the engine must keep polling.
         let _polled = engine.operations().poll_always();
         poll_fn(|_| match self.has_come() {
             true => Poll::Ready(()),
@@ -63,7 +63,7 @@ impl Ticket {
         .await;
     }
 
-    /// Lets the next call begin, once all earlier calls have passed too.
+    /// Passes the ticket: the next call may begin if all earlier tickets have passed too.
     pub fn pass(&self) {
         let State { passed, early, .. } = &*self.tickets.0;
         if self.number > passed.get() {

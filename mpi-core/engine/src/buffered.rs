@@ -1,7 +1,7 @@
 //! Buffered sends (MPI 5.0, sections 3.4 and 3.6): the message is copied and the call returns.
 //!
 //! The copy is in the library's own memory; the attached buffer only limits the size of the copies.
-//! The library writes no bookkeeping into the user's memory, so a program cannot corrupt it there.
+//! The library stores no bookkeeping in the user's buffer, where a program could corrupt it.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -13,16 +13,16 @@ use crate::request::{PROC_NULL, Req};
 use std::cell::RefCell;
 use std::fmt;
 
-/// The overhead of a message: the smallest `MPI_BSEND_OVERHEAD` of all supported ABIs (MPICH 96, Open MPI 128, the standard 512).
-/// The copy is in other memory, so a program that adds a larger overhead has space to spare.
+/// Overhead of a message in bytes: the smallest `MPI_BSEND_OVERHEAD` of all supported ABIs (MPICH 96, Open MPI 128, the standard 512).
+/// The copy is not in the buffer, so a program that adds a larger overhead attaches more than it needs.
 pub const OVERHEAD: u64 = 96;
 
-/// Why a buffered send or an attachment failed.
+/// The error of a buffered send or of an attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BufferError {
     /// A buffer is attached already.
     Attached { bytes: u64 },
-    /// No buffer is attached.
+    /// No buffer is attached to detach or flush.
     Absent,
     /// The attached buffer is too full for another message.
     Full {
@@ -31,7 +31,7 @@ pub enum BufferError {
         needed: u64,
         free: u64,
     },
-    /// The attached buffer is large enough, but the system has no memory for the copy.
+    /// The attached buffer is large enough, but there is no memory for the copy.
     NoMemory { dest: i32, tag: i32, bytes: i64 },
 }
 
@@ -67,20 +67,20 @@ impl std::error::Error for BufferError {}
 impl crate::Failure for BufferError {}
 
 impl Engine {
-    /// Returns this process's buffer for buffered sends, which `MPI_Buffer_attach` attaches.
+    /// Returns the process's buffer for buffered sends, to which `MPI_Buffer_attach` refers.
     pub fn buffer(&self) -> &Buffer {
         self.extension_of_type()
     }
 }
 
-/// The buffer attached to a process, communicator or session.
+/// The state of the buffer for buffered sends of a process, communicator or session.
 #[derive(Default)]
 pub struct Buffer {
     attached: RefCell<Option<Attached>>,
 }
 
 struct Attached {
-    /// The size limit; `None`: `MPI_BUFFER_AUTOMATIC`, no limit.
+    /// The size limit in bytes; `None` for `MPI_BUFFER_AUTOMATIC` (no limit).
     limit: Option<u64>,
     held: Vec<Held>,
 }
@@ -92,7 +92,7 @@ struct Held {
 }
 
 impl Buffer {
-    /// Allows buffered sends of `limit` bytes in all, or without limit.
+    /// Allows buffered sends of `limit` bytes in total, or without limit.
     pub fn attach(&self, limit: Option<u64>) -> Result<(), BufferError> {
         let mut attached = self.attached.borrow_mut();
         match &*attached {
@@ -117,14 +117,14 @@ impl Buffer {
     /// `MPI_Bsend`: returns as soon as the data are copied.
     pub fn send(&self, comm: &Comm, buf: &SendBuf, dest: i32, tag: i32) -> Result<(), Error> {
         if dest == PROC_NULL {
-            // `MPI_PROC_NULL` gets no message, so no buffer is needed.
+            // No message is sent to `MPI_PROC_NULL`, so no buffer is needed.
             return Ok(());
         }
         let engine = comm.engine();
         let bytes = buf.bytes() as u64 + OVERHEAD;
         self.reap(engine);
         if !self.has_room(bytes)? {
-            // One round of progress may free enough space.
+            // A progress call may complete sends and so free enough space.
             engine.progress();
             self.reap(engine);
         }
@@ -168,14 +168,14 @@ impl Buffer {
         Ok(())
     }
 
-    /// `MPI_Buffer_detach`: waits until every buffered message has been sent, and forgets the buffer.
+    /// `MPI_Buffer_detach`: waits until every buffered message has been sent, then removes the buffer.
     pub fn detach(&self, engine: &Engine) -> Result<(), BufferError> {
         self.flush(engine)?;
         self.attached.borrow_mut().take();
         Ok(())
     }
 
-    /// Returns true if no message is held; the condition of `MPI_Buffer_iflush`.
+    /// Returns true if all buffered messages have been sent; the condition of `MPI_Buffer_iflush`.
     pub fn is_empty(&self) -> bool {
         self.attached
             .borrow()
@@ -189,7 +189,7 @@ impl Buffer {
             attached.held.retain(|held| {
                 let left = held.req.is_complete();
                 if left {
-                    // A failure is ignored: the call that could have reported it has returned.
+                    // An error of the send is ignored: the call that could have reported it has returned.
                     let _ = engine.pml().requests().finish(&held.req);
                 }
                 !left

@@ -1,7 +1,7 @@
-//! The decoders of bytes of other processes and of files, as entry points for fuzzing.
+//! Fuzz targets of the decoders for bytes from other processes and from files.
 //!
-//! An entry takes any bytes. It panics if the decoder panics, or if the decoder accepts bytes that its encoder would not write.
-//! cargo-fuzz calls each from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
+//! A fuzz target accepts any bytes. It panics if the decoder panics, or if the decoder returns a value that cannot be right.
+//! cargo-fuzz calls each target from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::comm::introduce;
 use crate::dynamic::port_name::PortName;
@@ -11,7 +11,7 @@ use crate::record::word;
 /// The name of a fuzz target, and the function that it calls.
 pub type Entry = (&'static str, fn(&[u8]));
 
-/// The decoders.
+/// The fuzz targets of this package.
 pub const ENTRIES: &[Entry] = &[
     ("agreement", agreement),
     ("recording", recording),
@@ -19,13 +19,13 @@ pub const ENTRIES: &[Entry] = &[
     ("introduction", introduction),
 ];
 
-/// The words in a run of bytes; a rest that is shorter than a word is dropped.
+/// Converts bytes to words; drops a rest that is shorter than a word.
 fn words(bytes: &[u8]) -> Vec<u64> {
     let words = bytes.as_chunks().0.iter();
     words.map(|word| u64::from_le_bytes(*word)).collect()
 }
 
-/// A message of an agreement: the first byte is the number of members, the next eight are the header's word.
+/// Decodes a message of an agreement: the first byte is the number of members, the next eight are the header's second word.
 pub fn agreement(bytes: &[u8]) {
     let Some((members, bytes)) = bytes.split_first() else {
         return;
@@ -36,12 +36,12 @@ pub fn agreement(bytes: &[u8]) {
     }
 }
 
-/// The decisions in a recording.
+/// Decodes the decisions in a recording.
 pub fn recording(bytes: &[u8]) {
     let _ = word::decode(&words(bytes), 2);
 }
 
-/// The name of a port, which a program passes as text. A name that is accepted must be equal after printing and parsing again.
+/// Parses the name of a port, which a program passes as text. A valid name must be equal after printing and parsing again.
 pub fn port_name(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(port) = PortName::parse(&text) {
@@ -49,7 +49,7 @@ pub fn port_name(bytes: &[u8]) {
     }
 }
 
-/// The bytes that members of two jobs send each other as words.
+/// Decodes bytes that members of two jobs send each other as words.
 pub fn introduction(bytes: &[u8]) {
     let _ = introduce::from_words(&mut &words(bytes)[..]);
 }

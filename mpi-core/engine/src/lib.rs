@@ -1,6 +1,6 @@
 //! The engine: progress, waiting and communicators, on top of the point-to-point messages of `mpi-p2p`.
 //!
-//! Collective operations are values ([`coll::Call`]); the components that carry them out implement two traits ([`comm::Framework`], [`comm::Collectives`]).
+//! Collective operations are values ([`coll::Call`]); the components that carry them out are used through traits ([`comm::Framework`], [`comm::Collectives`]).
 //! The package does not depend on any component or algorithm.
 //!
 //! [`dynamic`] connects jobs: ports, accept and connect.
@@ -9,7 +9,7 @@
 //! In addition to [`Engine`] and [`comm::Comm`], the layers above use:
 //! * [`comm::Conversation`], [`comm::ControlGroup`], [`comm::U64Buf`]: internal messages among members;
 //! * [`engine::ProgressHook`], [`engine::PollAlways`]: callbacks from this process's progress;
-//! * [`Engine::extension`]: storage for one value per type and process, for the layers above.
+//! * [`Engine::extension`]: storage for the layers above, for one value per type and engine.
 
 #![deny(unsafe_code)]
 

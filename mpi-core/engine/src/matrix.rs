@@ -1,15 +1,15 @@
 //! The communication matrix:
-//! messages and bytes from this process to each other process, by kind, for `mpirun --matrix`.
+//! messages and bytes from this process to each other process, by kind of communication, for `mpirun --matrix`.
 //!
 //! Point-to-point messages are counted when they are sent.
-//! A collective operation is counted by its definition, not by its algorithm:
-//! a broadcast counts as the root's bytes sent to each other member, whatever the algorithm, even in shared memory where no message is sent.
-//! One-sided accesses are counted at their origin, a get in the direction in which its bytes move.
+//! A collective operation is counted by its definition, not by the messages of its algorithm:
+//! a broadcast counts as one message from the root to each other member, even if it uses shared memory.
+//! One-sided accesses are counted by the process that makes them, a get in the direction in which its bytes move.
 //! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
 //!
 //! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes.
-//! Without `--matrix` there is no `Matrix`
-//! until a tool starts a performance variable that reads the counts.
+//! Without `--matrix` there is no `Matrix`,
+//! unless a tool starts a performance variable that reads the counts.
 
 use crate::coll::Call;
 use crate::pml::{Envelope, Plane};
@@ -21,7 +21,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Set by `mpirun --matrix`.
+/// Parameter that `mpirun --matrix` sets.
 pub static MATRIX: Param<bool> = Param::new(
     "mpi",
     "base",
@@ -31,7 +31,7 @@ pub static MATRIX: Param<bool> = Param::new(
     "Whether each rank counts messages and bytes to each other rank; set by mpirun --matrix",
 );
 
-/// The kinds of communication; a discriminant is the kind's ID in the event ring.
+/// The kinds of communication; the discriminant is the kind's code in the event ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u16)]
 pub enum Kind {
@@ -41,10 +41,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// All kinds.
+    /// All kinds of communication.
     pub const ALL: [Kind; 3] = [Kind::P2p, Kind::Collective, Kind::OneSided];
 
-    /// Returns the name in files.
+    /// Returns the name of the kind in files.
     pub fn name(self) -> &'static str {
         match self {
             Kind::P2p => "p2p",
@@ -54,7 +54,7 @@ impl Kind {
     }
 }
 
-/// Messages and bytes.
+/// A number of messages, and of the bytes in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amount {
     pub messages: u64,
@@ -63,16 +63,15 @@ pub struct Amount {
 
 /// The counts of one process.
 pub struct Matrix {
-    /// The event ring; `None` if only tools of this process read the counts.
+    /// The event ring to which the counts are written; `None` if only tools of this process read them.
     ring: Option<Rc<EventRing>>,
     me: ProcId,
-    /// The number of processes of the job.
     size: u32,
-    /// The amounts for each kind, sender and receiver; this process is one of the two.
+    /// The amounts by kind, sender and receiver; one of these two processes is this one.
     amounts: RefCell<BTreeMap<(Kind, ProcId, ProcId), Amount>>,
 }
 
-/// Returns the capacity, in events, of a ring that is created for the counts only: six per process (a send and a receive column for each kind)
+/// Returns the capacity in events of a ring for the counts: six events per process (sent and received amounts of each kind),
 /// plus 8,192 for other reports.
 fn events(size: u32) -> u32 {
     const OTHERS: u32 = 1 << 13;
@@ -80,7 +79,7 @@ fn events(size: u32) -> u32 {
 }
 
 impl Matrix {
-    /// Creates the counts on a ring that exists for a trace, or on a new one; returns `None` if the node's memory has no space for one.
+    /// Creates the counts for the ring of a trace, or for a new ring; `None` if the node's memory has no space for a ring.
     pub fn new(
         node: &Node,
         (me, size): (ProcId, u32),
@@ -95,7 +94,7 @@ impl Matrix {
         })
     }
 
-    /// Creates counts that only tools of this process read.
+    /// Creates counts that only tools of this process will read.
     pub fn for_tools((me, size): (ProcId, u32)) -> Matrix {
         Matrix {
             ring: None,
@@ -105,7 +104,7 @@ impl Matrix {
         }
     }
 
-    /// Returns the messages and bytes that this process has sent to another process.
+    /// Returns the amount of one kind that this process has sent to another process.
     pub fn sent(&self, kind: Kind, to: ProcId) -> Amount {
         let amounts = self.amounts.borrow();
         amounts
@@ -114,7 +113,7 @@ impl Matrix {
             .unwrap_or_default()
     }
 
-    /// Returns the messages and bytes that this process has sent to all other processes.
+    /// Returns the amount of one kind that this process has sent to all other processes.
     pub fn total(&self, kind: Kind) -> Amount {
         let amounts = self.amounts.borrow();
         let sent = amounts
@@ -126,7 +125,7 @@ impl Matrix {
         })
     }
 
-    /// Returns the event ring, for a layer that writes its own events to it.
+    /// Returns the event ring, to which layers above write events of their own.
     pub fn ring(&self) -> Option<&Rc<EventRing>> {
         self.ring.as_ref()
     }
@@ -149,7 +148,7 @@ impl Matrix {
         }
     }
 
-    /// Counts an access to the memory of a member of a window, which reads it or writes it.
+    /// Counts a one-sided access to the memory of a member of a window; `reads` is true for a get.
     pub fn accesses(&self, target: ProcId, reads: bool, bytes: i64) {
         let way = match reads {
             true => (target, self.me),
@@ -158,7 +157,7 @@ impl Matrix {
         self.add(Kind::OneSided, way, bytes);
     }
 
-    /// Counts a collective operation's bytes from rank `me` (this process) to the other members,
+    /// Counts what a collective operation sends from rank `me` (this process) to the other members,
     /// or to the remote group of an intercommunicator.
     pub(crate) fn collective(&self, me: u32, others: &Group, call: &Call) {
         for (rank, bytes) in flows(call, me, others.size()) {
@@ -184,7 +183,7 @@ impl Matrix {
     }
 }
 
-/// Returns the ranks (of `size`) that receive bytes of rank `me` in an operation, with the number of bytes; `me` itself may be among them.
+/// Returns the ranks (of `size`) to which an operation sends data of rank `me`, with the number of bytes; `me` itself may be among them.
 fn flows(call: &Call, me: u32, size: u32) -> Vec<(u32, i64)> {
     let to_all = |bytes: i64| (0..size).map(|rank| (rank, bytes)).collect::<Vec<_>>();
     let each = |blocks: &mut dyn Iterator<Item = i64>| (0..size).zip(blocks).collect::<Vec<_>>();

@@ -8,14 +8,14 @@ use mpi_base::fence::light;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
 
-/// The members of a communicator, all on one node.
+/// The members of a communicator if all of them are on one node.
 pub struct NodeMembers {
     me: u32,
-    /// The inboxes, by rank.
+    /// The members' inboxes, indexed by rank.
     inboxes: Box<[Held<Inbox>]>,
-    /// The ranks on the node, by rank in the group.
+    /// The members' ranks on the node, indexed by rank in the group.
     places: Box<[u32]>,
-    /// True if other processes may execute the memory fences for this process.
+    /// True if other processes can execute memory fences on behalf of this one (`membarrier`).
     light: bool,
 }
 
@@ -62,24 +62,24 @@ impl NodeMembers {
         (0..self.count()).filter(move |rank| *rank != me)
     }
 
-    /// Returns the other ranks cyclically, starting with the next one, so that the ranks do not all read from the same rank.
+    /// Returns the other ranks in cyclic order from the next rank on, so that not all members read from the same rank first.
     pub fn others_from_next(&self) -> impl Iterator<Item = u32> + use<> {
         let (me, count) = (self.me, self.count());
         (me + 1..count).chain(0..me)
     }
 
-    /// Returns the members' ranks on the node, by rank.
+    /// Returns the members' ranks on the node, in the order of ranks in the group.
     pub fn places(&self) -> impl Iterator<Item = u32> {
         self.places.iter().copied()
     }
 
-    /// Returns true if other processes may execute the memory fences for this process.
+    /// Returns true if other processes can execute memory fences on behalf of this one (`membarrier`).
     #[inline]
     pub fn light(&self) -> bool {
         self.light
     }
 
-    /// Wakes one member if it sleeps; the caller has already published the data for which the member waits.
+    /// Wakes a member if it sleeps; the caller has published the data for which the member waits.
     #[inline]
     pub fn ring(&self, rank: u32) {
         if let Some(inbox) = self.inboxes.get(rank as usize) {
@@ -91,7 +91,7 @@ impl NodeMembers {
         }
     }
 
-    /// Wakes every other member that sleeps, as [`NodeMembers::ring`] does.
+    /// Wakes every other member that sleeps, like [`NodeMembers::ring`].
     #[inline]
     pub fn ring_each(&self) {
         // SYNC POINT doorbell.sleep
@@ -103,7 +103,7 @@ impl NodeMembers {
         }
     }
 
-    /// Orders earlier stores before later loads, as required by the sleeper's protocol; usually without an instruction.
+    /// Orders earlier stores before later loads, as a member that goes to sleep requires; usually without a fence instruction.
     #[inline]
     pub fn order(&self) {
         let wants_fence = |(rank, inbox): (u32, &Held<Inbox>)| {
@@ -115,7 +115,7 @@ impl NodeMembers {
         }
     }
 
-    /// Wakes all other members that sleep; the caller has already published the data for which they wait.
+    /// Wakes all other members that sleep; the caller has published the data for which they wait.
     #[inline]
     pub fn ring_all(&self) {
         // SYNC POINT doorbell.sleep

@@ -1,10 +1,10 @@
 //! The observer of matching and collectives:
 //! a trace, a communication matrix, a recording or replay, a tool's events, or several of these.
 //!
-//! It is called when a message is sent, matches its receive or is unexpected,
+//! An observer is called when a message is sent, matches its receive or is unexpected,
 //! before a receive is posted, and when a collective operation begins.
-//! Without an observer, each call site costs one branch on a plain load.
-//! With an observer the fast path of receives is disabled, so that the observer sees all messages.
+//! Without an observer, each of these places costs one branch on a plain load.
+//! With an observer, receives do not use the fast path, so that the observer sees all messages.
 
 use crate::matrix::{MATRIX, Matrix};
 use crate::pml::{CHECK_BUFFERING, CHECK_TYPES, Key};
@@ -21,9 +21,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// The observer of one process.
+/// The observer of a process.
 ///
-/// A trace and a recording exist from the start; the counts and the events of a tool may be added while the program runs.
+/// A trace or recording exists from the start of the run; counts and a tool's events may be added later.
 #[derive(Default)]
 pub struct RunObserver {
     trace: Option<Rc<Trace>>,
@@ -32,12 +32,12 @@ pub struct RunObserver {
     events: OnceCell<Rc<dyn Observer>>,
 }
 
-/// Why a requested observer cannot be created.
+/// The reason why the observer that the parameters request cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ObserverError {
     Param(ParamError),
     Record(RecordError),
-    /// Both recording and replaying were requested.
+    /// The parameters request both a recording and a replay.
     Both,
     NoEventRing {
         rank: u32,
@@ -64,7 +64,7 @@ impl fmt::Display for ObserverError {
 impl std::error::Error for ObserverError {}
 
 impl RunObserver {
-    /// Creates the observer that the parameters request, for a rank of a job; a trace is written to the node's memory.
+    /// Creates the observer that the parameters request for rank `rank` of `size`; a trace is written to the node's memory.
     pub fn wanted(
         params: &Params,
         node: &Node,
@@ -108,13 +108,13 @@ impl RunObserver {
         }))
     }
 
-    /// Starts counting messages for a tool of this process, if they are not counted already.
+    /// Counts messages from now on for a tool of this process, if they are not counted already.
     pub fn count(&self, place: (u32, u32)) -> &Rc<Matrix> {
         self.matrix
             .get_or_init(|| Rc::new(Matrix::for_tools(place)))
     }
 
-    /// Adds a tool's observer, which also sees all messages; only the first call has an effect.
+    /// Adds a tool's observer, which is notified of all messages too; only the first call has an effect.
     pub fn show(&self, events: Rc<dyn Observer>) {
         let _ = self.events.set(events);
     }
@@ -124,7 +124,7 @@ impl RunObserver {
         self.trace.as_ref()
     }
 
-    /// Returns the communication matrix, if the parameters or a tool have requested it.
+    /// Returns the communication matrix, if a parameter or a tool has requested it.
     pub fn matrix(&self) -> Option<&Rc<Matrix>> {
         self.matrix.get()
     }
@@ -209,7 +209,7 @@ impl Observer for RunObserver {
     }
 }
 
-/// Returns true for a message of the program, or of a collective operation that the program called; false for internal messages.
+/// Returns true for the program's messages and those of its collective operations; false for internal messages.
 fn is_of_the_program(context: Context) -> bool {
     [Plane::User, Plane::Collective, Plane::Partition]
         .into_iter()

@@ -1,7 +1,7 @@
 //! Persistent operations (MPI 5.0, sections 3.9, 4.2 and 6.13): the arguments are stored once, and the operation is started many times.
 //!
 //! Each start of a persistent collective creates the nonblocking operation from its [`Call`],
-//! so there is no second implementation.
+//! so each collective has only one implementation.
 
 use crate::Error;
 use crate::buffered::Buffer;
@@ -16,11 +16,11 @@ use mpi_base::state::About;
 use std::any::Any;
 use std::rc::Rc;
 
-/// An operation that can be started repeatedly; at most one start is active.
+/// An operation that can be started repeatedly; at most one start is in progress.
 pub struct Persistent {
     comm: Comm,
     operation: Operation,
-    /// The plan of a collective operation: the component's state between starts.
+    /// The state that a component keeps between the starts of a collective operation.
     plan: Option<Rc<dyn Any>>,
     active: Option<Active>,
 }
@@ -33,7 +33,7 @@ pub enum Operation {
         tag: i32,
         mode: Mode,
     },
-    /// A send through the buffer that is attached for the communicator at the start.
+    /// A send through the attached buffer that is passed to [`Persistent::start`].
     Buffered {
         buf: SendBuf,
         dest: i32,
@@ -49,10 +49,10 @@ pub enum Operation {
 }
 
 enum Active {
-    /// The operation completed during its start.
+    /// The operation has completed during its start.
     Done,
     Pending(Req),
-    /// A partitioned operation, which stores its own state.
+    /// The operation is partitioned, and stores its state itself.
     Partitioned,
 }
 
@@ -71,7 +71,7 @@ impl Persistent {
         }
     }
 
-    /// Returns the operation's communicator, whose error handler is called for its errors.
+    /// Returns the operation's communicator, whose error handler is called for the operation's errors.
     pub fn comm(&self) -> &Comm {
         &self.comm
     }
@@ -81,8 +81,8 @@ impl Persistent {
         self.active.is_some()
     }
 
-    /// `MPI_Start`; the caller has checked that the operation is not active.
-    /// A buffered send uses `buffer`.
+    /// `MPI_Start`; the caller has checked that the operation is inactive.
+    /// A buffered send is copied to `buffer`.
     pub fn start(&mut self, buffer: &Buffer) -> Result<(), Error> {
         let comm = &self.comm;
         self.active = Some(match &mut self.operation {
@@ -114,7 +114,7 @@ impl Persistent {
         Ok(())
     }
 
-    /// Returns true if a started operation has completed, or none was started.
+    /// Returns true if the last start has completed, or if the operation is inactive.
     pub fn is_complete(&self) -> bool {
         match &self.active {
             Some(Active::Pending(req)) => req.is_complete(),
@@ -123,7 +123,7 @@ impl Persistent {
         }
     }
 
-    /// Returns the partitioned operation; `None` for any other operation.
+    /// Returns the partitioned operation, if it is one.
     pub fn partitioned(&self) -> Option<&Partitioned> {
         match &self.operation {
             Operation::Partitioned(partitioned) => Some(partitioned),
@@ -131,12 +131,12 @@ impl Persistent {
         }
     }
 
-    /// Returns true for a collective operation.
+    /// Returns true if this is a collective operation.
     pub fn is_collective(&self) -> bool {
         matches!(self.operation, Operation::Collective(_))
     }
 
-    /// Returns the state-page entry of a wait for an operation that has no single request.
+    /// Returns what the state page shows while a process waits for this operation, if it has no single request.
     pub fn about(&self) -> Option<About> {
         match &self.active {
             Some(Active::Partitioned) => self.partitioned().map(Partitioned::about),
@@ -144,7 +144,7 @@ impl Persistent {
         }
     }
 
-    /// Returns the active request, if there is one.
+    /// Returns the request of the last start, if it has one.
     pub fn request(&self) -> Option<&Req> {
         match &self.active {
             Some(Active::Pending(req)) => Some(req),
@@ -152,7 +152,7 @@ impl Persistent {
         }
     }
 
-    /// Returns the outcome of a completed operation without changing it.
+    /// Returns the outcome of a completed operation, which stays active.
     pub fn peek(&self) -> Outcome {
         match &self.active {
             Some(Active::Pending(req)) => req.peek(),

@@ -1,4 +1,4 @@
-//! Buffered sends.
+//! Tests of buffered sends.
 
 use mpi_core::datatype::Scratch;
 use mpi_core::pml::buffered::Buffer;

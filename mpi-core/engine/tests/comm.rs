@@ -1,4 +1,4 @@
-//! Tests of leaders without a context id or with invalid arguments for the remote group,
+//! Tests of leaders that have no context id left, or invalid arguments for the remote group,
 //! and of groups that are not subsets of the parent:
 //! every process that would have become a member gets the error, and no process hangs.
 
@@ -10,7 +10,7 @@ use mpi_core::testing::Job;
 use mpi_core::{Engine, Error};
 use std::fmt::Debug;
 
-/// Checks that the call failed because this leader has no number left.
+/// Checks that the call failed because rank `leader` has no context id left.
 #[track_caller]
 fn names<T: Debug>(leader: u32, outcome: Result<T, Error>) {
     let error = outcome.expect_err("there is no number");
@@ -24,7 +24,7 @@ fn made(comm: Result<Option<Comm>, Error>) -> Result<Option<u32>, Error> {
     Ok(comm?.map(|comm| comm.size()))
 }
 
-/// Splits the world by `color`.
+/// Returns this process's part of the world, which is split by `color`.
 fn side(engine: &Engine, world: &Comm, color: u64) -> Comm {
     let (color, key) = (Some(color), 0);
     let part = engine.block_on(world.constructors().split(SplitKey { color, key }));
@@ -55,7 +55,7 @@ fn members_hear_that_the_first_of_them_cannot_number_a_communicator() {
                 false => assert_eq!(outcome, Ok(None)),
             }
         }
-        // The other ranks lead as before, and existing communicators keep working.
+        // Other ranks can still lead, and existing communicators work.
         let rest = Group::from_procs(vec![1, 0, 2, 3, 4]);
         assert_eq!(
             made(engine.block_on(world.constructors().create(&rest))),
@@ -79,7 +79,7 @@ fn a_part_is_made_if_its_own_first_member_can_number_it() {
         };
         let part = made(engine.block_on(world.constructors().split(parity)));
         match me % 2 {
-            // Rank 4 does not lead its part.
+            // Rank 4 has no context id left, but does not lead the part of the even ranks.
             0 => assert_eq!(part, Ok(Some(3))),
             _ => names(1, part),
         }
@@ -92,7 +92,7 @@ fn both_groups_hear_that_a_leader_cannot_number_what_is_between_them() {
         let world = engine.world().expect("a world");
         let me = engine.me();
         let part = side(engine, &world, u64::from(me % 2));
-        // The even ranks are led by rank 0, the odd ones by rank 1.
+        // Rank 0 leads the even ranks, and rank 1 the odd ranks.
         let between = |tag| {
             let bridge = Some(Ok((&world, 1 - me % 2)));
             engine.block_on(part.inter().create(0, bridge, tag))
@@ -139,9 +139,9 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
         let world = engine.world().expect("a world");
         let me = engine.me();
         let part = side(engine, &world, u64::from(me % 2));
-        // Both sides are led by their second member; only its arguments are significant.
+        // The second member leads each group, and only its arguments are significant.
         let leader = me % 2 + 2;
-        // A very long text is truncated at a character boundary.
+        // A very long text is truncated at a boundary between characters.
         let long = format!("a{}", "ü".repeat(1000));
         for (why, heard) in [
             ("", ""),
@@ -168,7 +168,7 @@ fn a_group_hears_that_its_leader_was_told_a_wrong_way_to_the_other() {
             ));
             fails_by_its_leader(leader, &heard, made(outcome));
         }
-        // Existing communicators keep working, and the leaders can connect with valid arguments.
+        // Existing communicators work, and the leaders can connect the groups with valid arguments.
         let bridge = (me == leader).then_some(Ok((&world, 5 - me)));
         let inter = engine.block_on(part.inter().create(1, bridge, 3));
         assert_eq!(made(inter.map(Some)), Ok(Some(part.size())));
@@ -198,7 +198,7 @@ fn an_answer_that_is_none_is_refused_before_anybody_makes_room_for_it() {
     });
 }
 
-/// Rank 2 answers as the leader of a group with members of another job, which exchange their addresses after their contributions.
+/// Rank 2 acts as the leader of a group with members of another job, so the leaders exchange addresses after the contributions.
 #[test]
 fn addresses_that_are_too_long_are_refused_before_memory_is_allocated_for_them() {
     Job::of(3).run(|engine| {
@@ -221,7 +221,7 @@ fn addresses_that_are_too_long_are_refused_before_memory_is_allocated_for_them()
     });
 }
 
-/// Checks that the call failed because of a member of a group that is not in the whole.
+/// Checks that the call failed because of a member of the group that is not in the communicator.
 #[track_caller]
 fn outside<T: Debug>(
     rank: u32,
@@ -252,7 +252,7 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
         let me = engine.me();
         let part = side(engine, &world, u64::from(me < 2));
         if me < 2 {
-            // Rank 0 of the job is not in the group, rank 1 is; the other members of the group do not call.
+            // The caller with rank 0 is not in the group, that with rank 1 is; the group's other members do not call.
             let group = Group::from_procs(vec![1, 4, 5]);
             let whole = "the communicator";
             outside(
@@ -264,7 +264,7 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
             );
             let created = engine.block_on(part.constructors().create_group(&group, 7));
             outside(1, 4, whole, 2, made(created));
-            // No step is left pending: the next call matches at all members.
+            // The failed calls leave nothing behind: the next call matches on all members.
             let twin = engine.block_on(part.constructors().create(&Group::range(0, 2)));
             assert_eq!(made(twin), Ok(Some(2)));
         }
@@ -281,7 +281,7 @@ fn a_wrong_group_on_one_side_of_an_intercommunicator_fails_on_both() {
         let bridge = Some(Ok((&world, 1 - me % 2)));
         let inter = engine.block_on(part.inter().create(0, bridge, 1));
         let inter = inter.expect("an intercommunicator");
-        // The odd ranks pass a group with an even rank in it.
+        // The odd ranks pass a group that contains an even rank.
         let (group, whole) = match me % 2 {
             0 => (inter.group().clone(), "the other side"),
             _ => (Group::from_procs(vec![3, 2]), "this side"),

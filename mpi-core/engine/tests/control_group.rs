@@ -1,4 +1,4 @@
-//! Broadcast and MIN-reduction over a control group.
+//! Tests of broadcast and MIN-reduction in a control group.
 
 use mpi_core::comm::{ControlGroup, FIRST};
 use mpi_core::group::Group;

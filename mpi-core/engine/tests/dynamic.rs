@@ -1,4 +1,4 @@
-//! Tests of jobs that connect at a port: two jobs whose ranks are threads of one process, with the same protocol as between processes.
+//! Tests of jobs that connect at a port: two jobs, whose ranks are threads of one process, with the same protocol as between processes.
 
 use mpi_core::comm::{Comm, CommError, LeaderError};
 use mpi_core::datatype::Scratch;
@@ -26,7 +26,7 @@ fn connect(
     engine.block_on(world.ports().connect(0, port.map(Ok), patience, CODE))
 }
 
-/// Returns the ranks of all members, at every process.
+/// Returns the ranks of all members of a communicator, on every process.
 fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
     let mine = u64::from(comm.rank());
     engine
@@ -34,7 +34,7 @@ fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
         .expect("shared")
 }
 
-/// Runs an accepting and a connecting job; only rank 0 of each uses the channel.
+/// Runs an accepting and a connecting job; rank 0 of the one sends port names to rank 0 of the other through a channel.
 fn meet<T: Send>(
     accepting: u32,
     connecting: u32,
@@ -59,7 +59,7 @@ fn meet<T: Send>(
     })
 }
 
-/// Waits for the disconnect messages of the other side.
+/// Waits until the other side's disconnect messages have arrived.
 fn forgets_the_others(engine: &Engine) {
     for _ in 0..10_000_000 {
         if engine.universe().foreign() == 0 {
@@ -80,7 +80,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
             assert!(inter.is_inter() && inter.is_mixed());
             let merged = engine.block_on(inter.inter().merge(high)).expect("merged");
             assert_eq!(ranks(engine, &merged), all);
-            // A duplicate of a communicator of several jobs also has members of several jobs, and its id differs from all ids within a job.
+            // A duplicate of a communicator of several jobs has members of several jobs too, and its context id differs from all ids in a job.
             let twin = engine
                 .block_on(merged.constructors().dup())
                 .expect("a twin");
@@ -121,7 +121,7 @@ fn two_jobs_become_one_communicator_and_forget_each_other() {
     }
 }
 
-/// Checks that the call failed at this member with its root's error.
+/// Checks that the call failed on this member with the error of its root, which contains `says`.
 #[track_caller]
 fn refused(outcome: Result<Comm, Error>, says: &str) {
     let error = outcome
@@ -146,7 +146,7 @@ fn a_port_that_nobody_answers_at_ends_the_call_at_all_members() {
         |engine, tell| {
             let port = engine.ports().open().expect("a port");
             tell.send(port.clone()).expect("told");
-            // The caller gives up; then the port is closed, while this process is in another call.
+            // The caller cancels its call; the port is closed later, while this process is in another call.
             let go = engine.ports().open().expect("a port");
             tell.send(go.clone()).expect("told");
             accept(engine, Some(go.clone())).expect("accepted");
@@ -154,7 +154,7 @@ fn a_port_that_nobody_answers_at_ends_the_call_at_all_members() {
             let again = go.clone();
             accept(engine, Some(go)).expect("accepted");
             refused(accept(engine, Some(port)), "is not open");
-            // The caller must still receive the notification that the port is closed.
+            // The caller must still be notified that the port has been closed.
             accept(engine, Some(again)).expect("accepted");
         },
         |engine, hear| {
@@ -190,8 +190,8 @@ fn an_accept_goes_on_to_the_next_caller_when_one_has_given_up() {
     );
 }
 
-/// Rank 0 learns of the death while only rank 0 and the other job have a communicator.
-/// Ranks 1 and 2 get its announcement before or after they know the dead process.
+/// Rank 0 is notified of the death while it is the only rank that has a communicator with the other job.
+/// Ranks 1 and 2 get the announcement before or after they know the dead process.
 #[test]
 fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
     let informed = AtomicU32::new(0);
@@ -233,7 +233,7 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
             let world = engine.world().expect("a world");
             let created = world.inter().create(0, Some(Ok((&bridge, 0))), 5);
             let _inter = engine.block_on(created).expect("created");
-            // Keep the intercommunicator until then, because dropping it ends its connections.
+            // The intercommunicator is kept until then, because dropping it ends its connections.
             eventually(engine, "the errors of ranks 1 and 2", || {
                 informed.load(Ordering::Relaxed) == 2
             });

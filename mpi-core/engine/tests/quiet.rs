@@ -1,4 +1,4 @@
-//! Tests of what a waiting rank publishes for the proof that its job is dead: whether something other than the ranks of its job may end the wait.
+//! Tests that a waiting rank publishes whether something other than its job's ranks may end the wait.
 
 use mpi_base::clock::now_ns;
 use mpi_base::state::Quiet;
@@ -11,8 +11,8 @@ use mpi_core::universe::{Card, Name};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Rank 1 receives a word while it holds what `around` returns, and rank 0 sends it only after rank 1 has slept.
-/// Returns what rank 1 has published before its sleep.
+/// Rank 1 receives a word while the value that `around` returns exists; rank 0 sends the word only after rank 1 has slept.
+/// Returns what rank 1 published before its sleep.
 fn published_by<T>(job: Job, around: impl Fn(&Engine) -> T + Sync) -> Quiet {
     let seen = Mutex::new(Quiet::default());
     let is_ready = AtomicBool::new(false);
@@ -46,7 +46,7 @@ fn pair() -> Job {
     Job::of(2)
 }
 
-/// A second thread that has called MPI once, and does not wait now.
+/// Threads of a process of which a second one has called MPI, but does not wait now.
 static SECOND_THREAD: Threads = Threads {
     wait_step: |_| ThreadStep::Alone,
     wanted: || false,
@@ -58,10 +58,10 @@ fn a_wait_for_ranks_of_the_same_job_is_not_open() {
     let seen = published_by(pair(), |_| ());
     assert!(!seen.is_open, "{seen:?}");
     assert_eq!((seen.sent, seen.received), (0, 0), "messages in memory");
-    // Words in the node's memory are stored by ranks of the job.
+    // Only ranks of the job store words in the node's memory.
     let seen = published_by(pair(), |engine| engine.operations().poll_memory());
     assert!(!seen.is_open, "{seen:?}");
-    // TCP counts its messages, so those in flight are known.
+    // TCP counts its messages, so it is known whether any are in transfer.
     let seen = published_by(pair().with("btl", "self,tcp"), |_| ());
     assert!(
         !seen.is_open && seen.sent > 0 && seen.received > 0,

@@ -2,8 +2,8 @@
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems",
 //! IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
-//! It takes ceil(log2 n) rounds for every n;
-//! best for short blocks, which may differ in length (`MPI_Allgatherv`).
+//! The algorithm takes ceil(log2 n) rounds for every n.
+//! It is best for short blocks, which may differ in length (`MPI_Allgatherv`).
 
 use super::bytes;
 use super::turn::{ahead, behind};
@@ -18,7 +18,7 @@ pub async fn allgather(
     recv: &Blocks<RecvBuf>,
 ) -> Result<(), Error> {
     let (me, size) = (invocation.rank(), invocation.size());
-    // Block `number` is the block of rank (me + number) mod size; `at` has the offsets.
+    // `block(number)` is the block of rank (me + number) mod size; `at[number]` is its offset in the temporary buffer.
     let block = |number: u32| recv.of(ahead(me, number, size));
     let ends = (0..size).scan(0, |end, number| {
         *end += block(number).bytes();

@@ -1,7 +1,7 @@
 //! Neighbour exchange allgather: ranks exchange with their two neighbours alternately, two blocks at a time.
 //!
 //! J. Chen, L. Zhang, Y. Zhang, W. Yuan, "Performance evaluation of allgather algorithms on terascale Linux cluster with fast Ethernet", HPC Asia 2005.
-//! It takes n / 2 rounds for an even number of ranks;
+//! It takes n / 2 rounds for an even number of ranks n;
 //! for an odd number it calls [`super::allgather_ring`].
 
 use super::turn::{ahead, behind};
@@ -39,7 +39,7 @@ pub async fn allgather(
         } else {
             behind(me, 1, size)
         };
-        // In rounds 1 and 2 the incoming pair is one pair away from this rank's own, in rounds 3 and 4 two pairs, and so on.
+        // `distance` is the number of ranks between this rank's pair and the incoming one: 2 in rounds 1 and 2, 4 in rounds 3 and 4, and so on.
         let distance = (round + 1) & !1;
         let theirs = if forward {
             ahead(me & !1, distance, size)

@@ -1,9 +1,9 @@
-//! Recursive doubling allgather: pairs exchange all their blocks, whose number doubles in each round.
+//! Recursive doubling allgather: in each round pairs of ranks exchange all blocks that they have, so the number of blocks doubles.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! The number of ranks must be a power of two;
-//! otherwise [`super::allgather_bruck`] runs, which takes as many rounds.
-//! Unlike Bruck's algorithm, it copies equal blocks only once.
+//! otherwise [`super::allgather_bruck`] runs, which takes the same number of rounds.
+//! Unlike Bruck's algorithm, it receives equal blocks directly in `recv`.
 
 use super::contribute;
 use super::row::Row;
@@ -26,7 +26,7 @@ pub async fn allgather(
     let mut have = 1;
     while have < size {
         let partner = me ^ have;
-        // The blocks that a rank has received so far are the blocks of its aligned group of ranks.
+        // `group` returns the aligned group of ranks whose blocks a rank has received so far.
         let group = |rank: u32| {
             let first = rank & !(have - 1);
             row.of(first..first + have)

@@ -1,4 +1,4 @@
-//! Ring allgather: each rank passes on to its neighbour the block that it received in the previous round.
+//! Ring allgather: in each round every rank forwards to its neighbour the block that it received in the previous round.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! It takes n - 1 rounds between neighbours without additional copies;

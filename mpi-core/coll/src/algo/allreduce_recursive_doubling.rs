@@ -2,7 +2,7 @@
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.5.
 //! Best for short data: log2 n rounds.
-//! The lower partner's data are always the left operand, so every rank computes the same expression and operators need not commute.
+//! The left operand is always the lower partner's data, so every rank computes the same expression and operators need not commute.
 
 use super::fold::Worker;
 use super::{combine, contribute, copy, own, twin};

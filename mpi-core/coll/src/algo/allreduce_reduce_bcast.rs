@@ -1,9 +1,9 @@
 //! Allreduce as a reduction to rank 0 and a broadcast from there.
 //!
 //! With a binomial reduction it takes 2 (n - 1) messages, the fewest of all algorithms,
-//! which is an advantage when oversubscribed.
+//! which is an advantage when more ranks than cores run.
 //! With the linear reduction, whose order of operations is fixed, the algorithm is called "linear".
-//! The order of operands is kept.
+//! Operands keep the order of ranks.
 
 use super::reduction::Reduction;
 use super::{bcast_binomial, own};

@@ -1,7 +1,7 @@
-//! Bruck all-to-all: in round k all blocks whose distance has bit k set move 2^k ranks, in one message.
+//! Bruck all-to-all: in round k each rank sends to the rank 2^k ahead all blocks whose distance (in ranks) from source to destination has bit k set.
 //!
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
-//! It takes ceil(log2 n) messages of about half the data, not n - 1; best for very short blocks.
+//! It takes ceil(log2 n) messages per rank, each with about half the data, instead of n - 1; best for very short blocks.
 
 use super::bytes;
 use super::turn::{ahead, behind};
@@ -19,7 +19,7 @@ pub async fn alltoall(
     let block = recv.bytes();
     let recv = Blocks::equal(recv, size);
     let at = |number: u32| i64::from(number) * block;
-    // Block `number` must travel `number` ranks ahead.
+    // Block `number` is for the rank `number` ranks ahead.
     let blocks = bytes(at(size))?;
     let slot = |number: u32| blocks.recv(at(number)..at(number + 1));
     let send = send.map(|s| Blocks::equal(s, size));
@@ -49,7 +49,7 @@ pub async fn alltoall(
         }
         distance *= 2;
     }
-    // A block that has travelled `number` ranks is from rank (me - number) mod size.
+    // Block `number` is now the one from rank (me - number) mod size.
     for number in 0..size {
         copy(&slot(number).as_send(), &recv.of(behind(me, number, size)));
     }

@@ -1,7 +1,7 @@
 //! Linear all-to-all with a window: one message per pair, with a bounded number of messages in progress.
 //!
 //! The "scattered" algorithm of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.3.
-//! Serves blocks of any lengths and types; the window bounds the memory for unexpected messages.
+//! Blocks may have any lengths and types; the window bounds the memory for unexpected messages.
 
 use super::bytes;
 use super::turn::{ahead, behind};

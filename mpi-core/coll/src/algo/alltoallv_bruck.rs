@@ -1,8 +1,8 @@
-//! Two-phase Bruck all-to-all for blocks of different lengths: each round first sends the lengths of the moving blocks, then the blocks in one message.
+//! Two-phase Bruck all-to-all for blocks of different lengths: each round first sends the lengths of its blocks, then the blocks in one message.
 //!
 //! K. Fan, T. Gilray, V. Pascucci, X. Huang, K. Micinski, S. Kumar, "Optimizing the Bruck algorithm for non-uniform all-to-all communication", HPDC 2022;
-//! over J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
-//! It takes 2 ceil(log2 n) messages, not n - 1, and forwards each block up to ceil(log2 n) times.
+//! based on J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, IEEE TPDS 8(11), 1997.
+//! It takes 2 ceil(log2 n) messages per rank instead of n - 1, and forwards each block up to ceil(log2 n) times.
 //! It is best for many very short blocks.
 //! Unlike in the paper, messages are not padded,
 //! so the members need not agree on a maximum length first.
@@ -22,7 +22,7 @@ pub async fn alltoall(
 ) -> Result<(), Error> {
     let (me, size) = (invocation.rank(), invocation.size());
     let send = outgoing(send, recv)?;
-    // Block `number` must travel `number` ranks ahead; it is stored in its send buffer, or where it was last received.
+    // Block `number` is for the rank `number` ranks ahead. It is in its send buffer, or where it was last received.
     let start = |number| send.of(ahead(me, number, size));
     let mut blocks: Vec<SendBuf> = (0..size).map(start).collect();
     let mut distance = 1;
@@ -53,7 +53,7 @@ pub async fn alltoall(
         }
         distance *= 2;
     }
-    // A block that has travelled `number` ranks is from rank (me - number) mod size.
+    // Block `number` is now the one from rank (me - number) mod size.
     for (number, block) in (0..).zip(&blocks) {
         let from = behind(me, number, size);
         invocation.deliver(block, &recv.of(from), from)?;

@@ -1,7 +1,7 @@
 //! Recursive doubling barrier: pairs of ranks synchronise, then pairs of pairs.
 //!
 //! E. D. Brooks III, "The butterfly barrier", Int. Journal of Parallel Programming 15(4), 1986.
-//! Ranks beyond the largest power of two are folded in ([`super::fold`]).
+//! If the number of ranks is not a power of two, the additional ranks are folded in ([`super::fold`]).
 
 use super::fold::{Fold, Part};
 use crate::Error;

@@ -1,7 +1,7 @@
 //! Tree barrier: arrivals are reported up a binomial tree, and the root's release goes down the same tree.
 //!
 //! After the combining tree of P.-C. Yew, N.-F. Tzeng, D. H. Lawrie, IEEE Transactions on Computers C-36(4), 1987.
-//! It takes 2 (n - 1) messages, not n log n as dissemination: an advantage when oversubscribed.
+//! It takes 2 (n - 1) messages instead of the n log n of dissemination: an advantage when more ranks than cores run.
 
 use super::tree::Knomial;
 use crate::Error;

@@ -1,7 +1,7 @@
-//! Pipelined chain broadcast: segments go down a chain of all ranks; each rank receives a segment while it sends the previous one.
+//! Pipelined chain broadcast: each rank of a chain receives a segment of the message while it sends the previous one.
 //!
 //! The "pipeline" of J. Pjesivac-Grbovic et al., "Performance analysis of MPI collective operations", Cluster Computing 10(2), 2007, section 4.2.
-//! Best for long messages on few ranks: it takes n + segments - 2 steps, and no rank sends anything twice.
+//! Best for long messages on few ranks: it takes n + segments - 2 steps, and every rank sends each segment at most once.
 
 use super::staged::Staged;
 use super::turn::Turn;
@@ -9,7 +9,7 @@ use crate::Error;
 use crate::Invocation;
 use crate::datatype::RecvBuf;
 
-/// The number of receives posted ahead of the segment that is being sent.
+/// Number of receives posted ahead of the segment that is being sent.
 const AHEAD: i64 = 2;
 
 pub async fn bcast(

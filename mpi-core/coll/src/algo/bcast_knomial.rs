@@ -1,9 +1,9 @@
 //! K-nomial broadcast: each rank that has the data sends them to `radix - 1` ranks per round.
 //!
 //! A. Faraj, X. Yuan, "Automatic generation and tuning of MPI collective communication routines", ICS 2005;
-//! the tree that MPICH calls k-nomial and Open MPI knomial.
+//! MPICH calls this tree k-nomial, and Open MPI knomial.
 //! It takes ceil(log n / log radix) rounds;
-//! best where a rank can send several messages in the time of one transfer.
+//! best if a rank can send several messages in the time of one transfer.
 
 use super::tree::Knomial;
 use crate::Error;

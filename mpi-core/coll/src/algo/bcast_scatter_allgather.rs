@@ -1,7 +1,7 @@
-//! Broadcast as scatter and allgather, for long messages: the root scatters pieces down a binomial tree, then the pieces go around a ring.
+//! Broadcast as scatter and allgather, for long messages: the root scatters pieces of the message down a binomial tree, then the pieces go around a ring.
 //!
 //! M. Barnett, S. Gupta, D. Payne, L. Shuler, R. van de Geijn, J. Watts, "Interprocessor collective communication library (InterCom)", SHPCC 1994.
-//! Each rank sends and receives about twice the data, regardless of the number of ranks.
+//! Each rank sends and receives about twice the data, for any number of ranks.
 
 use super::allgather_ring;
 use super::blocks::{Blocks, share};
@@ -23,7 +23,7 @@ pub async fn bcast(invocation: &Invocation, buf: &RecvBuf, root: u32) -> Result<
         Staged::to_fill(buf)?
     };
     let total = staged.bytes.bytes();
-    // The pieces of consecutive numbers are contiguous.
+    // Pieces with consecutive numbers are contiguous.
     let pieces = |numbers: Range<u32>| {
         let last = numbers.end.max(1) - 1;
         staged

@@ -1,15 +1,15 @@
-//! Blocks: one buffer per rank, for all forms of arguments.
+//! The blocks of a call, one per rank, of equal (`MPI_Gather`) or different lengths (`MPI_Gatherv`).
 
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Operations common to both kinds of buffer.
+/// Operations that send and receive buffers have in common.
 pub trait Buffer: Clone {
     fn count(&self) -> i64;
     fn bytes(&self) -> i64;
     /// Returns a buffer with the same start and type and another count,
-    /// for arguments whose buffer is longer than its count.
+    /// for a buffer that is longer than its count.
     fn with_count(&self, count: i64) -> Self;
     fn slice(&self, elements: Range<i64>) -> Self;
 }
@@ -36,7 +36,7 @@ macro_rules! buffer {
 buffer!(SendBuf);
 buffer!(RecvBuf);
 
-/// A buffer per rank: contiguous blocks of equal counts, or individual buffers.
+/// One buffer per rank: contiguous blocks of equal counts, or individual buffers.
 #[derive(Clone)]
 pub enum Blocks<B> {
     Equal { first: B, size: u32 },
@@ -57,7 +57,7 @@ impl<B: Buffer> Blocks<B> {
         Blocks::Each(all.clone())
     }
 
-    /// Rank `rank`'s block.
+    /// Returns the block of rank `rank`.
     pub fn of(&self, rank: u32) -> B {
         match self {
             Blocks::Equal { first, size } => {
@@ -77,7 +77,7 @@ impl<B: Buffer> Blocks<B> {
         }
     }
 
-    /// All blocks as one buffer, if they are known to be contiguous in rank order.
+    /// Returns all blocks as one buffer, if they are known to be contiguous in rank order.
     pub fn as_one(&self) -> Option<B> {
         match self {
             Blocks::Equal { first, size } => {
@@ -87,13 +87,13 @@ impl<B: Buffer> Blocks<B> {
         }
     }
 
-    /// The packed bytes of all blocks.
+    /// Returns the total length of all blocks in bytes of packed data.
     pub fn bytes(&self) -> i64 {
         (0..self.size()).map(|r| self.of(r).bytes()).sum()
     }
 }
 
-/// Part `which` of `total` elements in `parts` consecutive parts whose sizes differ by at most one.
+/// Divides `total` elements into `parts` consecutive parts whose sizes differ by at most one; returns the range of part `which`.
 pub fn share(total: i64, parts: u32, which: u32) -> Range<i64> {
     let (parts, which) = (i64::from(parts), i64::from(which));
     let (each, more) = (total / parts, total % parts);

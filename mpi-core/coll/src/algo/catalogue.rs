@@ -1,17 +1,16 @@
-//! The catalogue of algorithms by name; [`super::run`] runs one of them on a call.
+//! Catalogue of the collective algorithms by name; [`super::run`] runs one of them for a call.
 //!
-//! Components choose an algorithm in code or by data.
-//! An algorithm's name is its file name without the call,
+//! Components choose an algorithm in code, or by a name from a parameter or file.
+//! An algorithm's name is its file name without the collective's name,
 //! as in `--mca coll_tuned_allreduce_algorithm ring`.
 
 use crate::{Call, CallId};
 use std::fmt;
 
-/// An algorithm of the catalogue.
+/// An algorithm of the catalogue, for one or several collectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Algorithm(&'static Entry);
 
-/// The properties of an algorithm.
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Entry {
     which: Which,
@@ -23,11 +22,11 @@ struct Entry {
 /// The order in which a reduction combines operands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Order {
-    /// Operands in the order of ranks.
+    /// In the order of ranks.
     Kept,
-    /// Operands in an order other than that of ranks.
+    /// In an order other than that of ranks, so the operator must commute.
     Own,
-    /// The expression a0 op (a1 op (a2 op ...)), for every root.
+    /// In the order of ranks, and always as a0 op (a1 op (a2 op ...)), for every root.
     Fixed,
 }
 
@@ -215,7 +214,7 @@ static CATALOGUE: [Entry; 42] = [
 ];
 
 impl Algorithm {
-    /// The algorithms that serve a call; the first of them serves the call with any arguments.
+    /// The algorithms that implement a collective; the first of them accepts any arguments.
     pub fn serving(call: CallId) -> impl Iterator<Item = Algorithm> {
         CATALOGUE
             .iter()
@@ -223,7 +222,7 @@ impl Algorithm {
             .map(Algorithm)
     }
 
-    /// Returns the algorithm of this name for a call.
+    /// Returns the algorithm with this name for a collective.
     pub fn named(call: CallId, name: &str) -> Option<Algorithm> {
         Algorithm::serving(call).find(|a| a.name() == name)
     }
@@ -238,23 +237,23 @@ impl Algorithm {
         self.0.which
     }
 
-    /// Returns true if the algorithm is correct for a call: it keeps the order of operands, or the operator commutes.
+    /// Returns true if the algorithm gives a correct result for a call: it keeps the order of operands, or the operator commutes.
     pub fn suits(self, call: &Call) -> bool {
         self.keeps_order() || commutes(call)
     }
 
-    /// Returns true if the algorithm serves operators that do not commute.
+    /// Returns true if the algorithm keeps the order of operands, so the operator need not commute.
     pub fn keeps_order(self) -> bool {
         self.0.order != Order::Own
     }
 
-    /// Returns true if the algorithm computes the same expression as all other algorithms of order `Fixed`.
+    /// Returns true if the algorithm evaluates reductions in the fixed order a0 op (a1 op (a2 op ...)), as all algorithms of order `Fixed`.
     pub fn is_fixed(self) -> bool {
         self.0.order == Order::Fixed
     }
 
-    /// Returns the default algorithm of a call.
-    /// With `fixed`, returns one for which [`Algorithm::is_fixed`] is true, if the call has any.
+    /// Returns the default algorithm of a collective.
+    /// With `fixed`, returns the first algorithm for which [`Algorithm::is_fixed`] is true, if there is one.
     pub fn usual(call: CallId, fixed: bool) -> Option<Algorithm> {
         let wanted = Algorithm::serving(call).find(|a| fixed && a.is_fixed());
         wanted.or_else(|| Algorithm::serving(call).next())

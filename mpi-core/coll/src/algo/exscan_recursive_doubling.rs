@@ -2,8 +2,8 @@
 //!
 //! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986,
 //! see [`super::scan_recursive_doubling`].
-//! Each rank sends the inclusive prefix as in the inclusive scan,
-//! and also keeps the combination of the data that it has received.
+//! Each rank sends the same prefixes as in the inclusive scan.
+//! It also keeps the combination of the received data only, which is its result.
 //! Rank 0's `recv` is not written, as the standard requires (MPI 5.0, section 6.11.2).
 
 use super::{combine, copy, own, twin};

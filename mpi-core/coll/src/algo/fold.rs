@@ -1,7 +1,7 @@
-//! Folding of any number of ranks to a power of two, and back.
+//! Folding of the ranks of a communicator to a power of two, for algorithms that need one.
 //!
-//! Of the first `2 * (size - power)` ranks,
-//! each even rank sends its data to the odd rank after it and is then idle.
+//! With `power` the largest power of two in `size`: of the first `2 * (size - power)` ranks,
+//! each even rank sends its data to the next (odd) rank and is idle until the result arrives.
 //! All other ranks are workers, numbered in the order of ranks, so that operands keep their order
 //! (R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, section 3).
 
@@ -11,7 +11,7 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-/// The largest power of two in a size, and the ranks that are workers.
+/// The sizes of a fold: the number of workers (`power`), and the number of idle ranks (`rest`).
 #[derive(Clone, Copy, Debug)]
 pub struct Fold {
     pub power: u32,
@@ -21,15 +21,15 @@ pub struct Fold {
 /// The role of a rank in a fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The rank sends its data to `to`, is idle, and receives the result from `to`.
+    /// The rank sends its data to rank `to`, is idle, and receives the result from rank `to`.
     Rests { to: u32 },
-    /// The rank is worker `number`, for its own data and for the data of rank `other` before it.
+    /// The rank is worker `number`, for its own data and for the data of the idle rank `other`.
     WorksFor { number: u32, other: u32 },
     /// The rank is worker `number`, for its own data only.
     Works { number: u32 },
 }
 
-/// A worker in a fold, for itself and possibly for the rank before it.
+/// This rank's part as a worker, for its own data and possibly for those of an idle rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Worker {
     pub fold: Fold,
@@ -64,7 +64,7 @@ impl Worker {
         }))
     }
 
-    /// Combines the idle rank's data into `acc`, with `fresh` as receive buffer.
+    /// Receives the idle rank's data in `fresh` and combines them into `acc`.
     pub async fn take_in(
         &self,
         invocation: &Invocation,
@@ -79,7 +79,7 @@ impl Worker {
         combine(op, &fresh.as_send(), acc)
     }
 
-    /// Sends the idle rank its result.
+    /// Sends the result to the idle rank, if this worker has one.
     pub async fn give_back(&self, invocation: &Invocation, result: &SendBuf) -> Result<(), Error> {
         match self.other {
             Some(other) => invocation.send(result, other).await,
@@ -110,7 +110,7 @@ impl Fold {
         }
     }
 
-    /// The worker number of a rank, or of the rank that works for it.
+    /// Returns the worker number of a rank; for an idle rank, that of its worker.
     pub fn number(&self, rank: u32) -> u32 {
         match self.part(rank) {
             Part::Works { number } | Part::WorksFor { number, .. } => number,
@@ -118,7 +118,7 @@ impl Fold {
         }
     }
 
-    /// The rank of worker `number`.
+    /// Returns the rank of worker `number`.
     pub fn rank(&self, number: u32) -> u32 {
         if number < self.rest {
             2 * number + 1

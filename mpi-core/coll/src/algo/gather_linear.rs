@@ -1,6 +1,6 @@
 //! Linear gather: every rank sends to the root.
 //!
-//! Every message is received in place, so long blocks are copied once; blocks may differ in length (`MPI_Gatherv`).
+//! Every message is received at its final address, so long blocks are copied once; blocks may differ in length (`MPI_Gatherv`).
 
 use super::{Blocks, copy};
 use crate::Error;

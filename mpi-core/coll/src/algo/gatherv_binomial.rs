@@ -1,8 +1,8 @@
-//! Binomial gather of blocks of different lengths: subtrees send the lengths of their blocks up first, then the blocks in one message.
+//! Binomial gather of blocks of different lengths: each rank sends first the lengths of its subtree's blocks to its parent, then the blocks in one message.
 //!
 //! The tree is that of R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005.
 //! Lengths are sent as in J. L. Traeff,
-//! "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, since only the root knows all of them (MPI 5.0, section 6.5).
+//! "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004, since only the root knows all lengths (MPI 5.0, section 6.5).
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.
 
 use super::lengths::Lengths;

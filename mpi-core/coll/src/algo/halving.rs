@@ -1,4 +1,4 @@
-//! Recursive halving: the division of the data into one part per worker of a [`Fold`], and the reduce-scatter over these parts.
+//! Recursive halving: the division of data into one part per worker of a [`Fold`], and the reduce-scatter of these parts.
 
 use super::blocks::share;
 use super::fold::{Fold, Part, Worker};
@@ -9,7 +9,7 @@ use crate::datatype::RecvBuf;
 use crate::op::Op;
 use std::ops::Range;
 
-/// The elements of each worker's part, in the order of workers.
+/// The range of elements of each worker's part, in the order of workers.
 #[derive(Debug)]
 pub struct Parts {
     fold: Fold,
@@ -18,7 +18,7 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Divides `total` elements into parts of nearly equal length.
+    /// Divides `total` elements into one part per worker, of nearly equal length.
     pub fn even(fold: Fold, total: i64) -> Parts {
         let starts = (0..fold.power).map(|worker| share(total, fold.power, worker).start);
         Parts {
@@ -41,20 +41,20 @@ impl Parts {
         }
     }
 
-    /// Returns the range of elements of consecutive workers.
+    /// Returns the range of elements of the parts of consecutive workers.
     pub fn of(&self, workers: Range<u32>) -> Range<i64> {
         self.starts[workers.start as usize]..self.starts[workers.end as usize]
     }
 
-    /// Returns the range of elements of the aligned group of `step` workers that contains worker `number`.
+    /// Returns the range of elements of the parts of the aligned group of `step` workers that contains worker `number`.
     pub fn group(&self, number: u32, step: u32) -> Range<i64> {
         let first = number & !(step - 1);
         self.of(first..first + step)
     }
 }
 
-/// Partners exchange halves of their parts, until each worker has the sum of its own part in `acc`.
-/// Needs a commutative operator.
+/// Exchanges halves with partners until `acc` has the sum of this worker's own part.
+/// The operator must commute.
 pub async fn halve(
     invocation: &Invocation,
     parts: &Parts,
@@ -78,7 +78,7 @@ pub async fn halve(
     Ok(())
 }
 
-/// Distributes a worker's part: its beginning belongs to the idle rank, the rest is copied to `recv`.
+/// Distributes a worker's part of the result: sends the beginning to the idle rank, if there is one, and copies the rest to `recv`.
 pub async fn hand_out(
     invocation: &Invocation,
     worker: &Worker,

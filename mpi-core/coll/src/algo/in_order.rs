@@ -1,6 +1,6 @@
-//! In-order trees: every subtree is a range of ranks,
-//! with lower ranks than its top in the left child and higher ranks in the right child.
-//! The operation's root is the top of the tree.
+//! In-order trees of ranks: every subtree is a range of ranks,
+//! with the ranks below its top in the left child and those above in the right child.
+//! The top of the whole tree is the root of the operation.
 //!
 //! Combining left, own and right data in such a tree keeps the order of ranks for every root,
 //! so operators need not commute.
@@ -18,7 +18,7 @@ pub struct InOrder {
 }
 
 impl InOrder {
-    /// Returns a rank's position in two chains that end at the root.
+    /// Returns a rank's position in a tree of two chains that end at the root.
     pub fn chain(rank: u32, root: u32, size: u32) -> InOrder {
         let before = rank.checked_sub(1);
         let behind = (rank + 1 < size).then_some(rank + 1);
@@ -41,7 +41,7 @@ impl InOrder {
         }
     }
 
-    /// Returns a rank's position in two balanced binary search trees below the root.
+    /// Returns a rank's position in a tree of two balanced binary search trees below the root.
     pub fn binary(rank: u32, root: u32, size: u32) -> InOrder {
         let (mut top, mut parent, mut all) = (root, None, 0..size);
         while top != rank {

@@ -1,4 +1,4 @@
-//! The byte lengths of a subtree's blocks, in a message buffer.
+//! The byte lengths of a subtree's blocks, one `i64` per block, in a message buffer.
 
 use super::bytes;
 use crate::Error;
@@ -10,7 +10,7 @@ const WORD: i64 = size_of::<i64>() as i64;
 pub struct Lengths(Scratch);
 
 impl Lengths {
-    /// Allocates the lengths of `blocks` blocks, all zero.
+    /// Allocates the lengths of `blocks` blocks and sets them to zero.
     pub fn of(blocks: u32) -> Result<Lengths, Error> {
         let words = bytes(i64::from(blocks) * WORD)?;
         let zeros = vec![0; blocks as usize * WORD as usize];
@@ -23,13 +23,13 @@ impl Lengths {
             .unpack_at(0, &len.to_ne_bytes());
     }
 
-    /// Returns the length words of consecutive blocks, as a receive buffer.
+    /// Returns the lengths of consecutive blocks as a receive buffer.
     pub fn space(&self, blocks: Range<u32>) -> RecvBuf {
         let at = |block: u32| i64::from(block) * WORD;
         self.0.recv(at(blocks.start)..at(blocks.end))
     }
 
-    /// Returns the offset of each block in a contiguous layout, followed by the total length; an invalid (negative) length from a peer counts as zero.
+    /// Returns the offset of each block if all are contiguous, then the total length; a negative (invalid) length from another rank counts as zero.
     pub fn starts(&self) -> Vec<i64> {
         let words = self.0.all().as_send().to_vec();
         let lens = words.as_chunks().0.iter().map(|w| i64::from_ne_bytes(*w));

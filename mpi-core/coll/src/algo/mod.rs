@@ -1,15 +1,15 @@
-//! Collective algorithms: one per file, each an `async fn` over nonblocking point-to-point, with a reference to its paper.
+//! Collective algorithms: one per file, each an `async fn` on nonblocking point-to-point calls, with a reference to its paper.
 //!
-//! Common guarantees:
-//! * they serve every communicator size, including one and odd sizes, every root, zero counts and every datatype;
+//! All algorithms guarantee:
+//! * they accept every communicator size (one and odd sizes too), every root, zero counts and every datatype;
 //! * `send: None` is `MPI_IN_PLACE`;
-//! * operands keep the order of ranks unless the file says that it needs a commutative operator;
+//! * operands keep the order of ranks, unless the file says that the operator must commute;
 //! * no decision depends on timing, so a repeated call gives the same bits;
-//! * if members pass different counts, they end with an error and do not hang;
-//!   exceptions are pipelines, whose numbers of segments then differ.
+//! * if members pass different counts, the call fails and does not hang;
+//!   exceptions are pipelines, because their members then expect different numbers of segments.
 //!
 //! Messages are always packed data, so members may describe the same data by different datatypes.
-//! Sums of different algorithms may differ in the last bit; within one call all members get the same result.
+//! Sums of different algorithms may differ in the last bit; in one call all members get the same result.
 
 pub mod allgather_bruck;
 pub mod allgather_neighbor_exchange;
@@ -81,17 +81,17 @@ pub(super) fn copy(from: &SendBuf, to: &RecvBuf) {
     datatype::copy(from, &mut to.clone());
 }
 
-/// `right = left op right`.
+/// Computes `right = left op right`.
 fn combine(op: &Op, left: &SendBuf, right: &RecvBuf) -> Result<(), Error> {
     Ok(op.apply(left, &mut right.clone())?)
 }
 
-/// Temporary memory for packed data.
+/// Allocates temporary memory for packed data.
 pub(crate) fn bytes(len: i64) -> Result<Scratch, Error> {
     Ok(Scratch::bytes(len).map_err(CollError::NoMemory)?)
 }
 
-/// Temporary memory for elements of a datatype.
+/// Allocates temporary memory for elements of a datatype.
 pub(super) fn elements(count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
     Ok(Scratch::new(count, datatype).map_err(CollError::NoMemory)?)
 }

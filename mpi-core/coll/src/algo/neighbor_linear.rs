@@ -1,23 +1,23 @@
-//! Neighbourhood exchange: one message per edge, all at once (MPI 5.0, section 8.6).
+//! Neighbourhood exchange: one message per edge, all messages at the same time (MPI 5.0, section 8.6).
 //!
 //! T. Hoefler, J. L. Traeff, "Sparse collective operations for MPI", IPDPS Workshops 2009.
-//! The algorithm serves all five neighbourhood collectives, which differ only in their blocks.
+//! The algorithm implements all five neighbourhood collectives, which differ only in their blocks.
 //! The user chooses the number of neighbours, which is small compared with the number of ranks,
-//! so all messages are sent at once.
+//! so all messages can be in progress at the same time.
 
 use crate::Error;
 use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
 
-/// Exchanges the blocks; `send` and `recv` return the block of a neighbour, by its index.
+/// Exchanges the blocks; `send(i)` and `recv(i)` return the blocks for and from neighbour `i`.
 pub async fn exchange(
     invocation: &Invocation,
     neighbours: &Neighbours,
     send: impl Fn(usize) -> SendBuf,
     recv: impl Fn(usize) -> RecvBuf,
 ) -> Result<(), Error> {
-    // Between two processes messages match in the order of these calls, which distinguishes several blocks of the same neighbour.
+    // Messages between two processes match in the order of these calls, so several blocks of one neighbour are distinguished.
     let incoming = neighbours
         .arrivals()
         .map(|(block, from)| invocation.irecv(&recv(block), from))

@@ -24,7 +24,7 @@ pub async fn reduce(
     let top = if op.is_commutative() { root } else { 0 };
     let tree = Knomial::binomial(me, top, invocation.size());
     let acc = match (send, recv) {
-        // A leaf sends its own data.
+        // A leaf has nothing to combine and sends its own data.
         (Some(send), _) if me != top && tree.subtree() == 1 => {
             invocation.send(send, tree.parent().unwrap_or(top)).await?;
             return receive_result(invocation, recv, top, root).await;
@@ -39,8 +39,8 @@ pub async fn reduce(
             copy(send, &acc);
             acc
         }
-        // With MPI_IN_PLACE at a root that is not the tree's top,
-        // the operand must not be overwritten before it has been sent up.
+        // This rank is the root but not the tree's top, and its operand is in `recv` (MPI_IN_PLACE):
+        // `recv` must not be overwritten before the operand has been sent up.
         (None, Some(recv)) => {
             let acc = twin(recv)?;
             copy(&recv.as_send(), &acc);
@@ -51,10 +51,10 @@ pub async fn reduce(
 
     let mut result = acc.clone();
     let mut fresh = twin(&acc)?;
-    // Small subtrees come first, because they contain the ranks directly after this one.
+    // Children with small subtrees come first, because these contain the ranks directly after this one.
     for child in tree.children().rev() {
         invocation.recv(&fresh, child.rank).await?;
-        // All operands in `result` come before those in `fresh`.
+        // The ranks combined in `result` are before those in `fresh`.
         combine(op, &result.as_send(), &fresh)?;
         std::mem::swap(&mut result, &mut fresh);
     }

@@ -1,6 +1,6 @@
-//! In-order binary reduction: segments go up a binary search tree of the ranks, with the root at its top.
+//! In-order binary reduction: segments go up a binary search tree of the ranks, whose top is the root.
 //!
-//! The in-order binary tree of Open MPI's coll/tuned, after J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
+//! This is the in-order binary tree of Open MPI's coll/tuned, after J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
 //! It takes about log2 n + segments steps.
 //! Operands keep their order for every root, without an additional message to the root.
 

@@ -1,7 +1,7 @@
-//! Linear reduction: the root receives from every rank and combines from the last rank to the first.
+//! Linear reduction: the root receives the data of every rank and combines them, from the last rank to the first.
 //!
-//! The order of operands and of operations is fixed for every root:
-//! the reference for operators whose result depends on that order.
+//! The order of operands and of operations is the same for every root:
+//! this is the reference for operators whose result depends on that order.
 
 use super::{combine, copy, own, twin};
 use crate::Error;

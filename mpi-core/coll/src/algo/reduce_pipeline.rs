@@ -1,4 +1,4 @@
-//! Pipelined reduction: segments go along two chains of ranks that end at the root, and each rank adds its operand.
+//! Pipelined reduction: segments go along two chains of ranks that end at the root, and each rank combines its operand with them.
 //!
 //! The "pipeline" of J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3.
 //! Best for long data on few ranks: it takes n + segments - 2 steps.

@@ -44,7 +44,7 @@ pub async fn reduce(
     let parts = Parts::even(fold, acc.count());
     halve(invocation, &parts, number, &acc, &fresh, op).await?;
 
-    // The pieces are gathered at the worker that is the root or has taken over the root's data.
+    // The pieces are gathered at the root's worker: the root itself, or the rank that has taken over its data.
     let top = fold.number(root);
     let mut step = 1;
     while step < fold.power {

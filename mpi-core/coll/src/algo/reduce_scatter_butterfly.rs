@@ -1,11 +1,11 @@
 //! Butterfly reduce-scatter that keeps the order of operands.
 //!
 //! J. L. Traeff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
-//! Partners are neighbours first, so the combined operands are always consecutive ranges of ranks.
-//! The final part of a worker belongs to the worker with the bit-reversed number.
-//! One more step sends the part there.
+//! In the first round partners are neighbours, so the combined operands are always of consecutive ranks.
+//! At the end each worker has the part of the worker with the bit-reversed number,
+//! and sends the part there in one more step.
 //! It takes log2 n + 1 rounds; operators need not commute.
-//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
+//! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;
 use super::fold::Worker;
@@ -65,7 +65,7 @@ pub async fn reduce_scatter(
     if have.start == number {
         copy(&made, &own);
     } else {
-        // Bit reversal is an involution: the worker that owns this part has ours.
+        // Bit reversal is its own inverse: the worker to which this part belongs has this worker's part.
         let rank = fold.rank(have.start);
         invocation.sendrecv(&made, rank, &own, rank).await?;
     }

@@ -1,8 +1,8 @@
 //! Reduce-scatter by recursive halving: in each round partners exchange halves of their data.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6.
-//! It takes log2 n rounds and needs a commutative operator.
-//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
+//! It takes log2 n rounds; the operator must commute.
+//! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;
 use super::fold::Worker;

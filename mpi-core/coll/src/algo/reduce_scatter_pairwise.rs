@@ -1,8 +1,8 @@
-//! Pairwise reduce-scatter: in round k, rank i sends its operand for rank (i + k) mod n and combines the one from rank (i - k) mod n.
+//! Pairwise reduce-scatter: in round k, rank i sends to rank (i + k) mod n and combines the operand from rank (i - k) mod n.
 //!
-//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; needs a commutative operator.
-//! Each rank sends the minimum, (n - 1) / n of the data, in n - 1 rounds.
-//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
+//! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.6, for long data; the operator must commute.
+//! Each rank sends (n - 1) / n of the data, the minimum, in n - 1 rounds.
+//! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::turn::{ahead, behind};
 use super::{combine, copy, scattered, twin};
@@ -22,7 +22,7 @@ pub async fn reduce_scatter(
     let (input, recv) = scattered::buffers(invocation, send, recv, counts);
     let parts = scattered::cut(&input, counts);
     let part = |rank: u32| &parts[rank as usize];
-    // With MPI_IN_PLACE `recv` is the first part of the input, which has not been sent yet.
+    // Temporary buffers: with MPI_IN_PLACE `recv` is the first part of the input, which has not been sent yet.
     let (acc, fresh) = (twin(&recv)?, twin(&recv)?);
     copy(part(me), &acc);
     for step in 1..size {

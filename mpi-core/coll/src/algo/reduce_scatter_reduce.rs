@@ -1,7 +1,7 @@
 //! Reduce-scatter as a reduction to rank 0 and a scatter from there.
 //!
-//! Keeps the order of operands; with the linear reduction, whose order of operations is fixed, the algorithm is called "linear".
-//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
+//! Operands keep the order of ranks; with the linear reduction, whose order of operations is fixed, the algorithm is called "linear".
+//! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;
 use super::reduction::Reduction;

@@ -1,9 +1,9 @@
-//! Ring reduce-scatter: partial sums of the parts go round, until each rank has the whole sum of its own part.
+//! Ring reduce-scatter: partial sums of the parts go round the ring, until each rank has the complete sum of its own part.
 //!
 //! P. Patarasuk, X. Yuan, JPDC 69(2), 2009, see [`super::ring`].
-//! It takes n - 1 rounds between neighbours, and each rank sends the minimum.
-//! The operator must be commutative.
-//! `recv` is this rank's part, and with MPI_IN_PLACE it is the start of the whole input.
+//! It takes n - 1 rounds between neighbours, and each rank sends (n - 1) / n of the data, the minimum.
+//! The operator must commute.
+//! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;
 use super::{copy, ring, scattered};

@@ -1,4 +1,4 @@
-//! The choice of reduction for algorithms that first reduce to one rank.
+//! The reduction to one rank that other algorithms begin with: binomial or linear.
 
 use super::{reduce_binomial, reduce_linear};
 use crate::Error;

@@ -1,7 +1,7 @@
-//! The reduce-scatter phase of the ring algorithms: partial sums go round, until each rank has the whole sum of its own piece.
+//! The reduce-scatter phase of the ring algorithms: partial sums go round the ring, until each rank has the complete sum of its own piece.
 //!
 //! P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel and Distributed Computing 69(2), 2009.
-//! The piece of rank i starts on rank (i + 1) mod n, so the operator must commute.
+//! The sum of rank i's piece starts on rank (i + 1) mod n, so the operator must commute.
 //! Pieces are cut into segments: while one segment is combined, the next one is in transfer.
 
 use super::segments::Cut;
@@ -12,7 +12,7 @@ use crate::Invocation;
 use crate::datatype::RecvBuf;
 use crate::op::Op;
 
-/// `pieces` are by rank, in temporary memory that is overwritten; `segment` is in bytes.
+/// `pieces[i]` is the piece of rank i, in temporary memory that is overwritten; `segment` is the segment size in bytes.
 pub async fn reduce_scatter(
     invocation: &Invocation,
     pieces: &[RecvBuf],

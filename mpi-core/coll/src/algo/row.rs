@@ -1,7 +1,7 @@
-//! A row: the blocks of all ranks in one buffer, so that the blocks of consecutive ranks travel in one message.
+//! A row: the blocks of all ranks in one buffer, so that the blocks of consecutive ranks can be sent in one message.
 //!
-//! Equal blocks are already contiguous;
-//! other blocks are packed into temporary memory and copied back at the end.
+//! Equal blocks are already contiguous and are used where they are;
+//! other blocks are packed into temporary memory and copied to their buffers at the end.
 
 use super::{Blocks, Buffer, bytes, copy};
 use crate::Error;
@@ -16,7 +16,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Creates the row of `blocks`, in which only the block of rank `own` has its data yet.
+    /// Creates the row of `blocks`; of these, only the block of rank `own` has its data yet.
     pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
         let size = blocks.size();
         if let Blocks::Equal { first, .. } = blocks {
@@ -41,7 +41,7 @@ impl<'a> Row<'a> {
         Ok(row)
     }
 
-    /// The blocks of consecutive ranks.
+    /// Returns the blocks of consecutive ranks.
     pub fn of(&self, ranks: Range<u32>) -> RecvBuf {
         let at = |rank: u32| self.starts[rank as usize];
         self.all.slice(at(ranks.start)..at(ranks.end))

@@ -1,4 +1,4 @@
-//! Execution of an algorithm of the [catalogue](super::catalogue) on a call.
+//! Execution of an algorithm of the [catalogue](super::catalogue) for a call.
 
 use super::catalogue::Which;
 use super::reduction::Reduction;
@@ -6,17 +6,17 @@ use super::*;
 use crate::{Call, Invocation};
 use std::rc::Rc;
 
-/// The radix of k-nomial trees: one plus the number of a node's children at each distance.
+/// Radix of k-nomial trees: one plus the number of children to which a rank sends in each round.
 const RADIX: u32 = 4;
 
-/// The segment size of pipelines, in bytes.
+/// Segment size of pipelines, in bytes.
 const SEGMENT: i64 = 32 << 10;
 
-/// The number of messages in progress at once in a linear exchange.
+/// Maximum number of messages in progress in a linear exchange.
 const WINDOW: u32 = 32;
 
 impl Algorithm {
-    /// Carries out a call; if this algorithm does not serve it, uses the first algorithm that does.
+    /// Carries out a call; if this algorithm does not accept it, uses the first one of the catalogue that does.
     ///
     /// After a length mismatch the call continues and fails at its end: see [`length_mismatch`](crate::length_mismatch).
     pub async fn run(self, invocation: &Invocation, call: &Call) -> Result<(), Error> {

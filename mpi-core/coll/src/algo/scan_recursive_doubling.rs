@@ -1,7 +1,7 @@
 //! Inclusive scan by recursive doubling.
 //!
 //! W. D. Hillis, G. L. Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986:
-//! in round k, rank i sends the sum of the last 2^k ranks to rank i + 2^k.
+//! in round k, rank i sends the sum of ranks i - 2^k + 1 to i to rank i + 2^k.
 //! It takes ceil(log2 n) rounds for every n;
 //! received data are always the left operand, so operators need not commute.
 
@@ -19,7 +19,7 @@ pub async fn scan(
 ) -> Result<(), Error> {
     contribute(send, recv);
     let (me, size) = (invocation.rank(), invocation.size());
-    // A send may still read its buffer while `recv` is updated.
+    // `out` is a copy, because a send may still read its buffer while `recv` is updated.
     let (out, fresh) = (twin(recv)?, twin(recv)?);
     let mut distance = 1;
     while distance < size {

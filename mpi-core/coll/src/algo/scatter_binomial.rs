@@ -1,5 +1,5 @@
 //! Binomial scatter: the root sends each subtree its blocks,
-//! and inner ranks pass on their children's blocks.
+//! and inner ranks forward the blocks of their children's subtrees.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.2.
 //! Best for short blocks: it takes ceil(log2 n) rounds.

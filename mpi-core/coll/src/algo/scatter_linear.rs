@@ -1,6 +1,6 @@
 //! Linear scatter: the root sends every rank its block.
 //!
-//! Every message is sent from its place in the send buffer,
+//! Every message is sent directly from the send buffer,
 //! so a long block is copied once, into the receiver's buffer.
 //! Blocks may differ in length (`MPI_Scatterv`).
 

@@ -1,4 +1,4 @@
-//! The buffers of a reduce-scatter: `recv` is this rank's part of the result, and with MPI_IN_PLACE it is the start of the whole input.
+//! The buffers of a reduce-scatter: `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::blocks::Buffer;
 use super::own;
@@ -6,7 +6,7 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 
-/// The whole input, and this rank's part of the result.
+/// Returns the whole input, and the buffer for this rank's part of the result.
 pub fn buffers(
     invocation: &Invocation,
     send: Option<&SendBuf>,
@@ -18,7 +18,7 @@ pub fn buffers(
     (own(send, &whole), mine)
 }
 
-/// The elements of each rank's part.
+/// The range of elements of each rank's part.
 pub fn parts(counts: &[i64]) -> impl Iterator<Item = Range<i64>> {
     counts.iter().scan(0, |at, count| {
         let start = *at;
@@ -27,7 +27,7 @@ pub fn parts(counts: &[i64]) -> impl Iterator<Item = Range<i64>> {
     })
 }
 
-/// A buffer's part for each rank.
+/// Divides a buffer into the parts of all ranks.
 pub fn cut<B: Buffer>(whole: &B, counts: &[i64]) -> Vec<B> {
     parts(counts).map(|part| whole.slice(part)).collect()
 }

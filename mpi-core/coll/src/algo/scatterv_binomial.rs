@@ -1,6 +1,6 @@
-//! Binomial scatter of blocks of different lengths: the root sends each subtree the lengths and the blocks, and inner ranks pass on their children's.
+//! Binomial scatter of blocks of different lengths: the root sends each subtree first the lengths, then the blocks; inner ranks forward those of their children's subtrees.
 //!
-//! The reverse of [`super::gatherv_binomial`], after the same papers.
+//! This is the reverse of [`super::gatherv_binomial`], after the same papers.
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.
 
 use super::lengths::Lengths;

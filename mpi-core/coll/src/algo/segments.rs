@@ -1,6 +1,6 @@
 //! Segmented reduction up a tree: while one segment is combined, the next one is in transfer.
 //!
-//! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: one generic loop, a pipeline or a binary tree depending on the tree.
+//! J. Pjesivac-Grbovic et al., Cluster Computing 10(2), 2007, section 4.3: a pipeline or a binary tree, depending on `tree`.
 
 use super::in_order::InOrder;
 use super::{combine, contribute, copy, elements};
@@ -11,10 +11,10 @@ use crate::invocation::Pending;
 use crate::op::Op;
 use std::ops::Range;
 
-/// The segments in progress in one direction: one arriving, one being combined, one being sent.
+/// Number of segments in progress per child: one arriving, one being combined, one being sent.
 const DEPTH: usize = 3;
 
-/// The division of a number of elements into segments.
+/// The division of a buffer's elements into segments.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     total: i64,
@@ -22,13 +22,13 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// Segments of about `bytes` bytes, at least one element each.
+    /// Divides into segments of at most `bytes` bytes, but at least one element each.
     pub fn new(total: i64, datatype: &Datatype, bytes: i64) -> Cut {
         let each = (bytes / datatype.size().max(1)).max(1);
         Cut { total, each }
     }
 
-    /// The elements of the longest segment.
+    /// Returns the number of elements of the longest segment.
     pub fn longest(self) -> i64 {
         self.each.min(self.total)
     }
@@ -54,7 +54,7 @@ impl Slots {
     }
 }
 
-/// Combines left, own and right on the way up; `bytes` is the segment size.
+/// Combines the data of left child, own rank and right child for the parent; `bytes` is the segment size.
 pub async fn reduce(
     invocation: &Invocation,
     tree: InOrder,
@@ -64,7 +64,7 @@ pub async fn reduce(
     bytes: i64,
 ) -> Result<(), Error> {
     let own = match (send, recv) {
-        // The root combines into `recv`, so its operand has that type from the start.
+        // The root combines into `recv`, so its operand is copied there first.
         (_, Some(recv)) if tree.parent.is_none() => {
             contribute(send, recv);
             recv.as_send()
@@ -79,7 +79,7 @@ pub async fn reduce(
     let left = left.transpose()?;
     let right = tree.right.map(|rank| Ok::<_, Error>((rank, slots()?)));
     let right = right.transpose()?;
-    // The buffer that the left child's data are added to, unless it is the right child's slot.
+    // The buffer into which the left child's data are combined; with a right child, that child's slot is used instead.
     let mine = match (&left, &right, tree.parent) {
         (Some(_), None, Some(_)) => Some(slots()?),
         _ => None,
@@ -96,7 +96,7 @@ pub async fn reduce(
     let mut coming = begin(0);
     let mut going: [Option<Pending>; DEPTH] = Default::default();
     for (s, piece) in pieces.iter().enumerate() {
-        // The next segment arrives in the slot whose data were sent two segments ago.
+        // The next segment is received in the slot that was sent two segments ago, so that send must have completed.
         if let Some(sent) = going[(s + 1) % DEPTH].take() {
             sent.await?;
         }

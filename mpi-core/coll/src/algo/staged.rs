@@ -1,20 +1,20 @@
 //! The packed bytes of a buffer, as a buffer of bytes.
 //!
-//! If the data are contiguous, the staged bytes are the buffer's own memory, otherwise a temporary copy;
-//! so an algorithm that cuts data at any byte works for every datatype, and contiguous data are not copied.
+//! If the data are contiguous, the staged bytes are the buffer's own memory, otherwise they are a temporary copy.
+//! So an algorithm may cut data at any byte, for every datatype, and contiguous data are not copied.
 
 use super::{bytes, copy};
 use crate::Error;
 use crate::datatype::RecvBuf;
 
-/// Packed bytes, and the buffer to which they belong.
+/// The packed bytes, and the buffer to which they must be copied at the end.
 pub struct Staged {
     pub bytes: RecvBuf,
     home: Option<RecvBuf>,
 }
 
 impl Staged {
-    /// Packed bytes for data to be received; [`Staged::deliver`] copies them to their buffer.
+    /// Allocates packed bytes for data to be received into `home`; [`Staged::deliver`] copies them there.
     pub fn to_fill(home: &RecvBuf) -> Result<Staged, Error> {
         Ok(match home.as_bytes() {
             Some(bytes) => Staged { bytes, home: None },
@@ -25,7 +25,7 @@ impl Staged {
         })
     }
 
-    /// The packed bytes of existing data.
+    /// Returns the packed bytes of the data in `home`.
     pub fn filled(home: &RecvBuf) -> Result<Staged, Error> {
         let staged = Staged::to_fill(home)?;
         if staged.home.is_some() {
@@ -34,7 +34,7 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Copies the bytes to their buffer.
+    /// Unpacks the bytes into their buffer, if they are a copy.
     pub fn deliver(self) {
         if let Some(home) = self.home {
             copy(&self.bytes.as_send(), &home);

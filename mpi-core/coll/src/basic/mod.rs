@@ -1,7 +1,7 @@
 //! `basic`: one simple algorithm for each collective, on every communicator.
 //!
-//! `basic` never refuses, so every call is served;
-//! `tuned` chooses better algorithms for calls that have several.
+//! `basic` supports every call, so there is always a component for it;
+//! `tuned` chooses better algorithms for collectives that have several.
 
 use super::algo::Algorithm;
 use super::priority;
@@ -14,7 +14,7 @@ use std::rc::Rc;
 
 static PRIORITY: About = priority::about("basic", "10");
 
-/// The component.
+/// The component `basic`.
 pub struct Basic;
 
 impl Component for Basic {

@@ -1,5 +1,5 @@
 //! Pairwise check of byte counts:
-//! compares the sent bytes of every pair of members with the bytes that the receiver expects.
+//! compares the number of bytes that each member sends to each other member with the number that the receiver expects.
 //! The check covers calls whose counts may differ between members,
 //! and calls with separate send and receive counts.
 //!
@@ -18,14 +18,14 @@ use crate::{Call, CallId, Invocation};
 use mpi_engine::coll::function;
 use std::fmt;
 
-/// The bytes that this member sends to, and expects from, each member.
+/// The number of bytes that this member sends to, and expects from, each member.
 struct Amounts {
     sends: Vec<u64>,
     expects: Vec<u64>,
 }
 
 impl Amounts {
-    /// Returns `None` for calls for which the comparison of call signatures is sufficient.
+    /// Returns the byte counts of a call, or `None` if the comparison of call signatures is sufficient for it.
     fn of(call: &Call, me: u32, size: u32) -> Option<Amounts> {
         let none = || vec![0; size as usize];
         let only = |to: u32, bytes: i64| {
@@ -104,8 +104,8 @@ impl Amounts {
         })
     }
 
-    /// Returns the differences between the bytes that other members send to this member
-    /// and the bytes that this member expects.
+    /// Returns the senders whose number of bytes for this member
+    /// differs from the number that this member expects.
     async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let told = exchange(invocation, &self.sends).await?;
         let pairs = (0..).zip(told.into_iter().zip(self.expects));
@@ -120,12 +120,12 @@ impl Amounts {
     }
 }
 
-/// The pairs of members whose send and receive sizes differ.
+/// The pairs of members of which one sends another number of bytes than the other expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     call: CallId,
     pairs: Vec<Difference>,
-    /// The number of further pairs that differ and are not listed.
+    /// The number of further such pairs, which are not in `pairs`.
     more: u64,
 }
 
@@ -160,10 +160,9 @@ impl fmt::Display for Disagreement {
     }
 }
 
-/// The maximum number of pairs that an error text lists.
 const NAMED: usize = 4;
 
-/// Compares send and receive sizes of all pairs; returns `None` if all agree.
+/// Compares the byte counts of all pairs of members; returns `None` if all are equal.
 pub async fn compare(invocation: &Invocation, call: &Call) -> Result<Option<Disagreement>, Error> {
     let found = match (
         Edges::of(call),

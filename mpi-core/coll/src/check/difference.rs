@@ -1,4 +1,4 @@
-//! Message format of the check: differences as `u64` words.
+//! Messages of the check of byte counts: differences, encoded as `u64` words.
 
 use crate::Error;
 use crate::Invocation;
@@ -14,8 +14,8 @@ pub(super) struct Difference {
     pub expected: u64,
 }
 
-/// The number of words of a report:
-/// a flag, the number of further differences, and the first difference in three words.
+/// The number of words of a member's report: a flag, the number of further differences,
+/// and the first difference in three words (the two ranks, the bytes sent, the bytes expected).
 pub const WORDS: usize = 5;
 
 impl Difference {
@@ -26,7 +26,7 @@ impl Difference {
         })
     }
 
-    /// Decodes a member's report: its first difference, and the number of further differences that it has found.
+    /// Decodes a member's report: its first difference, and the number of further ones; `None` if it has found none.
     pub fn told(words: &[u64]) -> Option<(Difference, u64)> {
         match words {
             [1, more, pair, sent, expected] => Some((
@@ -59,7 +59,7 @@ fn words_of(buf: &RecvBuf) -> Vec<u64> {
         .collect()
 }
 
-/// Sends `words[i]` to member `i`; returns the words received, by sender.
+/// Sends `words[i]` to member `i`; returns the received words, indexed by sender.
 pub async fn exchange(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let all = bytes(words.len() as i64 * WORD)?;
     all.all().unpack_at(0, &to_bytes(words));
@@ -67,7 +67,7 @@ pub async fn exchange(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>
     Ok(words_of(&all.all()))
 }
 
-/// Sends `words` to every member; returns the words of all members, by rank.
+/// Sends `words` to every member; returns the words of all members in the order of ranks.
 pub async fn share(invocation: &Invocation, words: &[u64]) -> Result<Vec<u64>, Error> {
     let each = words.len() as i64 * WORD;
     let all = bytes(each * i64::from(invocation.size()))?;

@@ -1,10 +1,10 @@
-//! Byte counts along each edge of a topology, for neighbourhood collectives (MPI 5.0, section 8.6).
+//! Check of the byte counts along each edge of a topology, for neighbourhood collectives (MPI 5.0, section 8.6).
 //!
-//! A block sent to a neighbour must be as long as the neighbour's receive block for it;
+//! A block sent to a neighbour must be as long as the block that the neighbour expects;
 //! parallel edges between two members match in the order in which the topology lists them.
 //! Only the two ends of an edge know the edge.
-//! So every member broadcasts its outgoing edges and searches the other edges for edges to itself.
-//! Asymmetric topologies are detected too: an edge that the other end does not list counts as zero bytes there.
+//! So every member broadcasts its outgoing edges, and compares the edges that lead to itself with its incoming edges.
+//! Asymmetric topologies are detected too: if one end does not list an edge, the edge counts there as zero bytes.
 
 use super::difference::{Difference, share};
 use crate::Error;
@@ -12,17 +12,17 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::topo::Neighbours;
 use crate::{Call, Invocation};
 
-/// The other end of an edge and the bytes sent along it, in matching order.
+/// The rank of the other end of an edge, and the number of bytes sent along the edge.
 type Edge = (u32, u64);
 
-/// One member's edges.
+/// A member's edges in matching order.
 pub(super) struct Edges {
     outgoing: Vec<Edge>,
     incoming: Vec<Edge>,
 }
 
 impl Edges {
-    /// Returns `None` for a call that is not a neighbourhood collective.
+    /// Returns the edges of a call, or `None` if the call is not a neighbourhood collective.
     pub fn of(call: &Call) -> Option<Edges> {
         let edges =
             |neighbours: &Neighbours, send: &dyn Fn(usize) -> i64, recv: &dyn Fn(usize) -> i64| {
@@ -72,12 +72,12 @@ impl Edges {
         })
     }
 
-    /// Returns the incoming edges on which the bytes sent differ from what this member expects.
+    /// Returns the incoming edges on which the sender sends another number of bytes than this member expects.
     pub async fn differences(self, invocation: &Invocation) -> Result<Vec<Difference>, Error> {
         let degrees = share(invocation, &[self.outgoing.len() as u64]).await?;
         let most = degrees.iter().copied().max().unwrap_or(0) as usize;
-        // All members send the same number of entries: the maximum degree of a member.
-        // Unused entries hold `NO_RANK`.
+        // All members send the same number of pairs (rank, bytes): the maximum out-degree of a member.
+        // Unused pairs hold `NO_RANK`.
         const NO_RANK: u64 = u64::MAX;
         let mut mine = vec![NO_RANK; 2 * most];
         for (place, (to, bytes)) in mine.chunks_exact_mut(2).zip(&self.outgoing) {

@@ -1,4 +1,4 @@
-//! Error text for members that call different operations.
+//! Error and its text if members of a communicator make different collective calls.
 
 use super::amounts::Disagreement;
 use super::types;
@@ -6,11 +6,11 @@ use std::fmt;
 
 pub use mpi_engine::coll::CallSignature;
 
-/// Members that call different operations, with the call of each member.
+/// The error: which call of the communicator failed, and how the members' calls differ.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     comm: String,
-    /// Index of the call among the communicator's collective calls, counted from one.
+    /// Number of the call among the communicator's collective calls, counted from one.
     number: u64,
     difference: Difference,
 }
@@ -18,7 +18,7 @@ pub struct Mismatch {
 /// The kind of difference between the members' calls.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Difference {
-    /// Groups of ranks that make the same call: ranks ascending, with the call as text; the group of the lowest rank first.
+    /// Different calls: for each call, its text and the ascending ranks that made it; the call of the lowest rank comes first.
     Calls(Vec<(Vec<u32>, String)>),
     /// The calls are the same, but their byte counts differ.
     Amounts(Disagreement),
@@ -36,7 +36,7 @@ impl Difference {
     }
 
     /// Groups the members by whether their call is nonblocking;
-    /// a member's word in `forms` is nonzero for a nonblocking call.
+    /// `forms[i]` is nonzero if rank i's call is nonblocking.
     pub fn forms(signatures: &[CallSignature], forms: &[u64]) -> Difference {
         let spelled = |(signature, form): (&CallSignature, &u64)| {
             let text = signature.to_string();
@@ -50,7 +50,7 @@ impl Difference {
         Difference::Calls(groups.map(|(what, ranks)| (ranks, what)).collect())
     }
 
-    /// Groups the members by the types of their data; `types` are the [words](types::words) of all members.
+    /// Groups the members by the types of their data; `types` has the [words](types::words) of all members.
     pub fn types(signatures: &[CallSignature], types: &[u64]) -> Difference {
         let with_text = |(signature, words): (&CallSignature, &[u64])| {
             format!("{signature} with data of {}", types::text(words))
@@ -77,7 +77,7 @@ fn grouped<T: PartialEq>(of_ranks: impl Iterator<Item = T>) -> Vec<(T, Vec<u32>)
 }
 
 impl Mismatch {
-    /// Creates the error for call `tag` of the communicator, counted from zero.
+    /// Creates the error for the communicator's call number `tag`, counted from zero.
     pub fn new(comm: String, tag: i32, difference: Difference) -> Mismatch {
         Mismatch {
             comm,
@@ -114,7 +114,7 @@ impl fmt::Display for Mismatch {
     }
 }
 
-/// Formats ascending ranks: "0, 2 to 5, 9".
+/// Formats ascending ranks, for example "0, 2 to 5, 9".
 struct Ranks<'a>(&'a [u32]);
 
 impl fmt::Display for Ranks<'_> {

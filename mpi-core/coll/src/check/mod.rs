@@ -1,19 +1,19 @@
-//! `check`: detects members that do not call the same collective operation.
+//! `check`: component that detects members that do not call the same collective operation.
 //!
 //! Enabled by `coll_base_check`.
-//! If disabled, it serves no communicator, and calls do not pass through it.
-//! It has the highest priority of all components.
-//! Before it passes a call down, every member sends its call signature to all others,
+//! If the parameter is false, the component serves no communicator and costs nothing.
+//! `check` has the highest priority of all components, so it gets every call first.
+//! Before it passes a call to the next component, every member sends its call signature to all others,
 //! in messages of the same invocation.
 //! If two call signatures differ,
 //! the call fails on every member with an error that lists the call of each member ([`Mismatch`]).
 //!
-//! The check compares the operation, whether it is blocking, its root, its operator,
+//! The check compares the operation, whether the call is blocking, its root, its operator,
 //! and the byte counts that the standard makes equal (MPI 5.0, section 6.1).
 //! For calls with several counts,
 //! it compares the sent bytes with the bytes that each receiver expects ([`amounts`]).
-//! For neighbourhood collectives, it compares them along each edge of the topology ([`edges`]).
-//! If the lengths agree, it compares the type signatures ([`types`]).
+//! For neighbourhood collectives, it compares the bytes along each edge of the topology ([`edges`]).
+//! If the byte counts agree, it compares the type signatures ([`types`]).
 //! Between any two members, the messages of the check are the first of the invocation,
 //! so they never match other messages of the operation.
 
@@ -36,7 +36,7 @@ use mismatch::Difference;
 use mpi_base::param::{About, Level, Param};
 use std::rc::Rc;
 
-/// Enables the comparison of call signatures.
+/// Parameter `coll_base_check`: enables the comparison of call signatures.
 pub static CHECK: Param<bool> = Param::new(
     "coll",
     "base",
@@ -48,7 +48,7 @@ pub static CHECK: Param<bool> = Param::new(
 
 static PRIORITY: About = priority::about("check", "1000");
 
-/// The component.
+/// The component `check`.
 pub struct Check;
 
 impl Component for Check {
@@ -73,18 +73,19 @@ impl Component for Check {
     }
 }
 
-/// The module of one communicator. It passes calls down in the order in which they were made, even if a later call's check completes first,
-/// because lower components may number the calls.
+/// The module of one communicator. It passes calls to the next component in the order in which they were made,
+/// even if the check of a later call completes first,
+/// because the components below may number the calls.
 struct CheckModule(TicketOrder);
 
-/// The form of a call. Blocking and nonblocking operations do not match each other (MPI 5.0, section 6.12).
+/// Whether a call is blocking. Blocking and nonblocking operations do not match each other (MPI 5.0, section 6.12).
 #[derive(Clone, Copy)]
 enum Form {
     Blocking = 0,
     Nonblocking = 1,
 }
 
-/// Checks a call, and waits until all earlier calls have been passed down or have failed.
+/// Checks a call, and then waits until all earlier calls have been passed to the next component or have failed.
 async fn check(
     ticket: &Ticket,
     invocation: &Invocation,
@@ -123,7 +124,6 @@ impl Module for CheckModule {
     }
 }
 
-/// Exchanges call signatures with all members; fails if they differ.
 async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(), Error> {
     let signature = CallSignature::of(call).words();
     let words = signature.into_iter().chain([form as u64]);
@@ -144,7 +144,7 @@ async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(),
         .copied()
         .collect();
     let are_equal = |words: &[u64]| words.windows(2).all(|two| two[0] == two[1]);
-    // All members have the same words, so either all members compare the amounts or none does.
+    // All members have received the same words, so either all of them compare the byte counts or none does.
     let difference = if signatures.windows(2).any(|two| two[0] != two[1]) {
         Some(Difference::calls(&signatures))
     } else if !are_equal(&forms) {

@@ -1,4 +1,4 @@
-//! Tests of the check: differences are reported, matching calls are undisturbed, and a disabled check does nothing.
+//! Tests of `check`: differences are reported, matching calls succeed, and the disabled component does nothing.
 
 use super::*;
 use crate::CallId;
@@ -306,7 +306,7 @@ fn no_more_than_four_pairs_are_named() {
 }
 
 /// Returns the neighbours of each rank of a directed ring of three.
-/// The right neighbour occurs twice, then the left one once.
+/// The right neighbour occurs twice, then the left neighbour once.
 fn neighbours(rank: u32) -> Rc<Neighbours> {
     let edges: Vec<_> = (0..3u32)
         .flat_map(|from| {
@@ -321,9 +321,9 @@ fn neighbours(rank: u32) -> Rc<Neighbours> {
     Rc::new(topology.neighbours(rank).expect("inside"))
 }
 
-/// Returns a call with one block of one word per edge.
-/// The blocks in `longer_out` and `longer_in`,
-/// named by the other end and the edge's index, are longer.
+/// Returns a neighbourhood call with one block of one word per edge.
+/// The blocks listed in `longer_out` and `longer_in`,
+/// by the rank of the other end and the edge's index, are longer.
 fn among_neighbours(
     rank: u32,
     longer_out: &[(u32, usize)],
@@ -353,7 +353,7 @@ fn among_neighbours(
 #[test]
 fn an_amount_that_a_neighbour_does_not_expect_is_reported() {
     // Rank 1 sends a longer second block to rank 2, which expects a longer first block.
-    // The sums of bytes are equal, so only the blocks show the two differences.
+    // Their sums of bytes are equal, so only a comparison block by block finds the two differences.
     let call = |rank: u32, w: bool| {
         let out: &[_] = if rank == 1 { &[(2, 1)] } else { &[] };
         let into: &[_] = if rank == 2 { &[(1, 0)] } else { &[] };
@@ -419,7 +419,7 @@ fn a_neighbour_with_a_different_count_is_reported() {
     );
 }
 
-/// Three processes in a row: the ends have no neighbour beyond them.
+/// A Cartesian grid of three processes in a row: the first and the last have only one neighbour.
 fn grid(rank: u32) -> Rc<Neighbours> {
     let cart = Cart::new(&[3], vec![false]).expect("a row");
     Rc::new(Topology::Cart(cart).neighbours(rank).expect("inside"))

@@ -1,7 +1,7 @@
 //! Type check of collective calls whose byte counts agree (MPI 5.0, section 6.1: the type signatures of sent and received data must be equal).
 //!
-//! Where all members must pass data of one signature, the whole signatures are compared.
-//! Where counts may differ, the basic types are compared.
+//! If all members must pass data of the same signature, the whole signatures are compared.
+//! If their counts may differ, only the basic types are compared.
 //! Packed data and empty buffers match everything.
 
 use crate::Call;
@@ -9,15 +9,15 @@ use crate::datatype::{Datatype, Named, RecvBuf, SendBuf};
 
 /// The number of words per member:
 /// two for the data that it sends, then two for the data that it receives.
-/// The first of the two is a digest of the signature (0 matches everything),
-/// the second the handle of the basic type.
+/// The first word of each two is a digest of the signature (0 matches everything),
+/// the second is the handle of the basic type.
 pub(super) const WORDS: usize = 4;
 
 /// The signature of the data that a member sends or receives.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Typed {
     digest: u64,
-    /// The handle of the basic type, 0 if there are several.
+    /// The handle of the basic type, or 0 if the data have several basic types.
     basic: u64,
 }
 
@@ -38,7 +38,7 @@ fn whole(datatype: &Datatype, count: i64) -> Typed {
     }
 }
 
-/// Returns the basic type, if there is only one.
+/// Returns the signature of one basic element; matches everything if there are several basic types.
 fn basic(datatype: &Datatype, count: i64) -> Typed {
     match datatype.basic_element() {
         Some(basic) if count > 0 => whole(&basic.into(), 1),
@@ -54,7 +54,7 @@ fn received(buf: &RecvBuf) -> Typed {
     whole(buf.datatype(), buf.count())
 }
 
-/// Returns the words of a member's call.
+/// Returns the words that describe the types of a member's call.
 pub(super) fn words(call: &Call) -> [u64; WORDS] {
     let first_sent = |bufs: &[SendBuf]| {
         let one = bufs.iter().find(|buf| buf.bytes() > 0);
@@ -109,7 +109,7 @@ fn name(basic: u64) -> &'static str {
     named.map_or("several basic types", |named| named.info().name)
 }
 
-/// Describes the types that a member with these words sends and receives, as text.
+/// Formats the types that a member with these words sends and receives.
 pub(super) fn text(words: &[u64]) -> String {
     match *words {
         [0, _, 0, _] => "no data".into(),
@@ -121,7 +121,7 @@ pub(super) fn text(words: &[u64]) -> String {
     }
 }
 
-/// Returns true if the types of all members match; `all` has the words of every member, by rank.
+/// Returns true if the types of all members match; `all` has the words of all members in the order of ranks.
 pub(super) fn agree(all: &[u64]) -> bool {
     let digests = all.iter().step_by(2).filter(|digest| **digest != 0);
     let mut digests = digests.collect::<Vec<_>>();

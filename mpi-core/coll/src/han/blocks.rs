@@ -2,7 +2,7 @@
 //!
 //! Gather and scatter as in J. L. Träff, "Hierarchical gather/scatter algorithms with graceful degradation", IPDPS 2004;
 //! all-to-all as in S. Kumar, R. Mamidala, D. K. Panda, "Scaling alltoall collective on multi-core systems", IPDPS 2008.
-//! A node's blocks travel as one message between leaders, packed in node order.
+//! The blocks of a node are sent in one message between leaders, in the order of the node's ranks.
 
 use super::levels::Way;
 use super::node_ranks::Packed;
@@ -12,13 +12,13 @@ use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use std::rc::Rc;
 
-/// The first block of packed data, as the start of a row of blocks.
+/// Returns the first block of a row, which calls take as the start of contiguous blocks.
 fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
     row.slice(0..block)
 }
 
-/// Members gather at their node's leader.
-/// The leaders gather at the leader of the root's node, which sends all blocks to the root.
+/// Members gather their blocks at their node's leader.
+/// The leaders gather all blocks at the leader of the root's node, which sends them to the root.
 pub async fn gather(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -57,7 +57,7 @@ pub async fn gather(
     })
     .await?;
     way.among_leaders(|| Call::Gatherv {
-        // On the root's node the leader's own row already contains the node's blocks.
+        // On the root's node, the leader's own row already contains the node's blocks.
         send: node
             .filter(|_| way.here().node != to.node)
             .map(|node| node.as_send()),
@@ -84,7 +84,7 @@ pub async fn gather(
     Ok(())
 }
 
-/// The reverse of the gather.
+/// Scatters the root's blocks to all members: the steps of [`gather`] in reverse.
 pub async fn scatter(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -138,8 +138,8 @@ pub async fn scatter(
     .await?;
     let buf = match recv {
         Some(recv) => Some(recv),
-        // At the root with MPI_IN_PLACE, the root's own block is not moved.
-        // If the root is a leader, no member sends it a block.
+        // At the root with MPI_IN_PLACE, the root's own block stays where it is.
+        // A leader that is the root receives its block from no member.
         None if way.leads() => None,
         None => Some(algo::bytes(block)?.all()),
     };
@@ -201,9 +201,9 @@ pub async fn allgather(
     Ok(())
 }
 
-/// The leader gathers all data of its node's members and sorts them by destination node; it sorts the data from other leaders by member.
+/// The leader gathers all data of its node's members and sorts them by destination node; it sorts the data from other leaders by destination member.
 ///
-/// Best for short blocks: each pair of nodes exchanges one message each way,
+/// Best for short blocks: each pair of nodes exchanges only one message in each direction,
 /// and the data pass through the leaders' memory twice.
 pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> Result<(), Error> {
     let node_ranks = &way.levels.node_ranks;
@@ -217,7 +217,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
         None => recv.of(rank).as_send(),
     });
     let members = node_ranks.on(way.here().node).len() as i64;
-    // One row per member of the node, with a block for each rank.
+    // One row of blocks per member of the node, each with a block for each rank.
     let rows = way.leads().then(|| algo::bytes(members * everything));
     let rows = rows.transpose()?.map(|rows| rows.all());
     let row = |rows: &RecvBuf| first_of(rows, everything);
@@ -240,7 +240,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
     Ok(())
 }
 
-/// The leaders' exchange: converts rows of sent data into rows of received data.
+/// Exchanges blocks among the leaders: turns rows of sent data into rows of received data.
 async fn among_nodes(way: &Way<'_>, rows: &RecvBuf, block: i64) -> Result<(), Error> {
     let node_ranks = &way.levels.node_ranks;
     let members = node_ranks.on(way.here().node).len() as i64;

@@ -1,4 +1,4 @@
-//! The two levels of a communicator, within nodes and between leaders, and the steps of a call on these levels.
+//! The two levels of a communicator (the members of a node; the leaders of all nodes), and the steps of a call on these levels.
 
 use super::node_ranks::{NodeRank, NodeRanks};
 use crate::Error;
@@ -6,7 +6,7 @@ use crate::comm::Comm;
 use crate::tickets::Ticket;
 use crate::{Call, Invocation, Pending};
 
-/// The two communicators: of this node's members, and of all leaders.
+/// The two communicators of the levels: this node's members (`local`), and all leaders.
 pub struct Levels {
     pub local: Comm,
     /// The communicator of all leaders; `Some` only on leaders.
@@ -14,12 +14,12 @@ pub struct Levels {
     pub node_ranks: NodeRanks,
 }
 
-/// One invocation in progress on the two levels.
+/// A call in progress on the two levels.
 pub struct Way<'a> {
     pub levels: &'a Levels,
     pub invocation: &'a Invocation,
     pub ticket: Ticket,
-    /// True for blocking calls, whose steps may block and may use components' blocking-only protocols.
+    /// True for blocking calls: their steps may block, and may use protocols that components support only for blocking calls.
     pub blocking: bool,
 }
 
@@ -32,7 +32,7 @@ impl Way<'_> {
         self.levels.node_ranks.of(rank)
     }
 
-    /// Returns this rank's node and its local rank on that node.
+    /// Returns this rank's node and its local rank on the node.
     pub fn here(&self) -> NodeRank {
         self.node_rank(self.me())
     }
@@ -41,18 +41,18 @@ impl Way<'_> {
         self.levels.leaders.is_some()
     }
 
-    /// Carries out a step among the members of this node.
+    /// Runs a step of the call, a collective call among the members of this node.
     pub async fn local(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, false).await
     }
 
-    /// Carries out this rank's last step of the call.
-    /// Once the step has begun, later calls may begin their steps.
+    /// Runs this rank's last step of the call, among the members of this node.
+    /// As soon as it has begun, the steps of later calls may begin.
     pub async fn local_last(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, true).await
     }
 
-    /// Carries out a step among the leaders, if this rank is a leader.
+    /// Runs a step of the call among the leaders, if this rank is a leader.
     pub async fn among_leaders(&self, call: impl FnOnce() -> Call) -> Result<(), Error> {
         match &self.levels.leaders {
             Some(leaders) => self.step(leaders, call(), false).await,
@@ -60,7 +60,7 @@ impl Way<'_> {
         }
     }
 
-    /// Carries out one step. The steps after a length mismatch are executed, too,
+    /// Runs one step of the call. After a length mismatch the remaining steps still run,
     /// since other ranks wait in them.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
@@ -75,7 +75,7 @@ impl Way<'_> {
         self.invocation.note_length_mismatch(running.await)
     }
 
-    /// Waits for a message that belongs to this invocation and to none of its steps.
+    /// Waits for a message between two ranks that belongs to this call itself and not to one of its steps.
     pub async fn message(&self, pending: Pending) -> Result<(), Error> {
         match self.blocking {
             true => self.invocation.engine().block_on(pending),

@@ -1,27 +1,27 @@
-//! `han`, hierarchical autonomous collectives: within each node first, between nodes through one leader per node.
+//! `han`, hierarchical collectives: first within each node, then between the nodes' leaders (one rank per node).
 //!
 //! X. Luo, W. Wu, G. Bosilca, Y. Pei, Q. Cao, T. Patinyasakdikul, D. Zhong, J. Dongarra,
 //! "HAN: a hierarchical autonomic collective communication framework", IEEE Cluster 2020.
 //! A communicator that spans several nodes gets two derived communicators:
-//! one of this node's members, and one of the leaders, the lowest rank of each node.
+//! one of this node's members, and one of the leaders (the lowest rank of each node).
 //! Each derived communicator has its own components: shared memory within a node, messages between leaders.
 //!
-//! `han` serves barriers, broadcasts, reductions, and gather, scatter,
-//! allgather and all-to-all of equal blocks; for allgather, blocks of any lengths.
-//! It passes all other calls one component down, and also calls that must keep the order of ranks,
+//! `han` serves barriers, broadcasts, reductions, gather, scatter,
+//! allgather and all-to-all with equal blocks, and allgather with blocks of any lengths.
+//! It passes all other calls to the next lower component, and also reductions that must keep the order of ranks,
 //! and gather, scatter and all-to-all of long blocks.
 //!
-//! Each call is one `async fn` whose steps are calls on the derived communicators
-//! ([`levels::Way`]), with the number of the original call.
-//! The members of a derived communicator must begin the steps in the same order, but nonblocking calls could overtake each other between two steps;
+//! Each call is one `async fn` ([`levels::Way`]) whose steps are collective calls
+//! on the derived communicators, with the tag of the original call.
+//! The members of a derived communicator must begin the steps in the same order, but without further care a nonblocking call could overtake another between two steps;
 //! so a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
-//! No program depends on such overtaking: a call never depends on a later one.
-//! Barriers have a separate ticket order: the component above may pass a barrier down late,
-//! and on each member at a different position among the other calls.
-//! Lower components number barriers separately from other calls, and messages match by the call's number, so steps of different calls never match.
+//! No program depends on overtaking: a call never waits for a later one.
+//! Barriers have a ticket order of their own: the component above may pass a barrier down late,
+//! and on each member after a different number of other calls.
+//! Lower components count barriers separately from other calls, and messages match by the call's tag, so steps of different calls never match.
 //!
 //! The derived communicators are not offered to plugins ([`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps)):
-//! barrier hardware either serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
+//! either barrier hardware serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
 
 mod blocks;
 mod levels;
@@ -48,7 +48,7 @@ use std::pin::{Pin, pin};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-/// Maximum size of blocks of gather, scatter and alltoall that go through leaders: longer ones are not worth the additional copies.
+/// Maximum length, in bytes, of blocks of gather, scatter and alltoall that are sent through leaders: for longer ones the additional copies cost too much.
 pub static BLOCKS_UP_TO: Param<usize> = Param::new(
     "coll",
     "han",
@@ -60,7 +60,7 @@ pub static BLOCKS_UP_TO: Param<usize> = Param::new(
 
 static PRIORITY: About = priority::about("han", "50");
 
-/// The component.
+/// The component `han`.
 pub struct Han;
 
 impl Component for Han {
@@ -93,7 +93,6 @@ impl Component for Han {
     }
 }
 
-/// The module of one communicator.
 struct HanModule {
     reproducible: bool,
     blocks_up_to: u64,
@@ -128,7 +127,7 @@ impl HanModule {
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..node_ranks.nodes()).map(|node| node_ranks.leader(node)));
         let local = comm.constructors().create_for_steps(&here).await;
-        // Create this communicator even if the first one has failed, since the leaders of other nodes wait for it.
+        // Create the leaders' communicator even if the first one failed, since the leaders of other nodes wait for this process.
         let leaders = comm.constructors().create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {
@@ -145,7 +144,7 @@ impl HanModule {
         Ok(())
     }
 
-    /// Returns the two levels if `han` serves the call; the result is the same on all members.
+    /// Returns the two levels if `han` serves the call itself; all members get the same result.
     fn takes(&self, call: &Call) -> Option<&Rc<Levels>> {
         let place = self.place.get()?;
         let free = |op: &Op| op.is_commutative() && !(self.reproducible && is_sensitive(call));
@@ -167,7 +166,6 @@ impl HanModule {
     }
 }
 
-/// The calls served on two levels.
 const SERVED: [CallId; 9] = [
     CallId::Barrier,
     CallId::Bcast,
@@ -243,7 +241,7 @@ impl Module for HanModule {
                 .engine()
                 .block_on(ticket.come(invocation.engine()));
         }
-        // The steps of a blocking call block inside the future, so one poll completes it, without a waiting loop around it.
+        // The steps of a blocking call block inside the future, so a single poll completes it, without an outer waiting loop.
         let mut whole = pin!(carry_out(levels, invocation, ticket, true, call.clone()));
         match whole.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(outcome) => outcome,

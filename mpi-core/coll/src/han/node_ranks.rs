@@ -1,8 +1,8 @@
-//! The node of each member of a communicator, and its local rank on that node.
+//! The node of each member of a communicator, and the member's local rank on that node.
 //!
-//! Between the levels, all members' blocks are in node order:
+//! In messages between leaders, the blocks of all members are in node order:
 //! sorted by node, so the blocks of one node are contiguous in memory.
-//! Node order equals rank order where nodes have consecutive ranks.
+//! If each node has consecutive ranks, node order is rank order.
 
 use crate::Error;
 use crate::algo::{self, Blocks};
@@ -10,20 +10,20 @@ use crate::datatype::{RecvBuf, SendBuf};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// A rank's node, and its position on that node.
+/// A rank's node, and its local rank on that node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeRank {
-    /// The index of its node, in the order of leaders.
+    /// The index of the rank's node; nodes are in the order of their leaders' ranks.
     pub node: u32,
     /// The local rank on the node; a leader has local rank 0.
     pub place: u32,
 }
 
-/// The node ranks of all members.
+/// The node and the local rank of every member.
 #[derive(Debug, PartialEq, Eq)]
 pub struct NodeRanks {
     of: Box<[NodeRank]>,
-    /// Ranks, sorted by node.
+    /// All ranks, sorted by node.
     order: Box<[u32]>,
     /// For each node, the index in `order` at which the node begins;
     /// the last entry is the number of ranks.
@@ -31,7 +31,7 @@ pub struct NodeRanks {
 }
 
 impl NodeRanks {
-    /// Computes the node ranks from the id of each rank's node (`names`, by rank), in linear time, as jobs may have very many ranks and nodes.
+    /// Computes the node ranks from the node id of each rank (`names`, indexed by rank), in linear time, since jobs may have very many ranks and nodes.
     pub fn new(names: &[u64]) -> NodeRanks {
         let mut nodes: HashMap<u64, u32> = HashMap::new();
         let mut members: Vec<u32> = Vec::new();
@@ -71,7 +71,7 @@ impl NodeRanks {
         self.of.len() as u32
     }
 
-    /// The ranks on a node, the leader's first.
+    /// Returns the ranks on a node, its leader first.
     pub fn on(&self, node: u32) -> &[u32] {
         &self.order[self.places(node)]
     }
@@ -96,17 +96,17 @@ impl NodeRanks {
     }
 }
 
-/// All members' blocks, packed, in node order.
+/// The blocks of all members, packed, in node order.
 pub struct Packed {
     pub all: RecvBuf,
-    /// The offset of each block, followed by the end of the last block.
+    /// The offset of each block in bytes, followed by the end of the last block.
     at: Vec<i64>,
-    /// True if `all` is the blocks' own memory.
+    /// True if `all` is the memory of the blocks' own buffers.
     pub is_home: bool,
 }
 
 impl Packed {
-    /// Allocates memory for blocks of these sizes; `bytes` takes a rank.
+    /// Allocates memory for one block per rank; `bytes(rank)` is the length of a rank's block.
     pub fn scratch(node_ranks: &NodeRanks, bytes: impl Fn(u32) -> i64) -> Result<Packed, Error> {
         let at = starts(node_ranks, bytes);
         let all = algo::bytes(*at.last().unwrap_or(&0))?.all();
@@ -117,7 +117,7 @@ impl Packed {
         })
     }
 
-    /// Returns memory for these blocks: their own memory if they are contiguous in node order, otherwise temporary memory.
+    /// Returns memory for these blocks: that of their buffers if they are contiguous in node order, otherwise temporary memory.
     pub fn for_blocks(node_ranks: &NodeRanks, blocks: &Blocks<RecvBuf>) -> Result<Packed, Error> {
         let bytes = |rank| blocks.of(rank).bytes();
         let home = blocks
@@ -134,13 +134,13 @@ impl Packed {
         }
     }
 
-    /// The blocks of one node.
+    /// Returns the blocks of one node.
     pub fn of_node(&self, node_ranks: &NodeRanks, node: u32) -> RecvBuf {
         let places = node_ranks.places(node);
         self.all.slice(self.at[places.start]..self.at[places.end])
     }
 
-    /// The blocks of each node.
+    /// Returns the blocks of each node, as one buffer per node.
     pub fn by_node(&self, node_ranks: &NodeRanks) -> std::rc::Rc<[RecvBuf]> {
         let nodes = 0..node_ranks.nodes();
         nodes.map(|node| self.of_node(node_ranks, node)).collect()
@@ -159,7 +159,7 @@ impl Packed {
         }
     }
 
-    /// Copies the blocks to their buffers, except those for which `is_there` returns true.
+    /// Copies the blocks to their buffers, except those of ranks for which `is_there` returns true.
     pub fn deliver(
         &self,
         node_ranks: &NodeRanks,

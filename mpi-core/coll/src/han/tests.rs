@@ -36,7 +36,7 @@ fn one_node_and_single_members_have_no_levels() {
     }
 }
 
-/// The leader of the other node cannot number its node's communicator, and joins the leaders' communicator all the same.
+/// One leader has no context ids left: it cannot create its node's communicator, but joins the leaders' communicator.
 #[test]
 fn levels_that_cannot_be_made_on_one_node_are_not_used_on_any() {
     job(5, 2).run(|engine| {
@@ -89,7 +89,7 @@ fn barriers_in_flight_end_in_the_order_in_which_they_began() {
     barrier::a_barrier_does_not_stop_messages(&job(5, 2), "han", Form::Mixed);
 }
 
-/// Many calls with different numbers of steps in progress at once: the component below begins them in the same order on all members.
+/// Many calls with different numbers of steps in progress: on all members the component below gets their steps in the same order.
 #[test]
 fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     job(7, 3).run(|engine| {
@@ -124,7 +124,7 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     });
 }
 
-/// Rank 1 is the leader of the other node: it does not pass on invalid data, and its members get an error although their own counts are right.
+/// Rank 1, a leader, does not forward invalid data; its members get an error although their counts are right.
 #[test]
 fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
     for components in ["han,shm,tuned", "han,tuned"] {
@@ -148,7 +148,7 @@ fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
                         root: 0,
                     },
                 );
-                // Assigned round robin, the nodes have the even and the odd ranks.
+                // Ranks are assigned round robin: one node has the even ranks, the other the odd ranks.
                 let is_told = match odd {
                     0 => me != 0,
                     _ => me % 2 == 1,

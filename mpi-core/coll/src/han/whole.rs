@@ -1,4 +1,4 @@
-//! Hierarchical collectives whose data are the same for every member: barrier, broadcast, reduction.
+//! Hierarchical collectives in which every member has data of the same length: barrier, broadcast, reduction.
 
 use super::levels::Way;
 use crate::Error;
@@ -13,7 +13,7 @@ pub async fn barrier(way: &Way<'_>) -> Result<(), Error> {
     way.local_last(Call::Barrier).await
 }
 
-/// Broadcasts on the root's node first, so that the node's leader has the data;
+/// Broadcasts first on the root's node, so that the node's leader has the data,
 /// then among the leaders, then on the other nodes.
 pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error> {
     let from = |root| Call::Bcast {
@@ -29,7 +29,7 @@ pub async fn bcast(way: &Way<'_>, buf: &RecvBuf, root: u32) -> Result<(), Error>
     way.local_last(from(0)).await
 }
 
-/// Nodes reduce to their leaders, and the leaders reduce to the leader of the root's node.
+/// Every node reduces to its leader, then the leaders reduce to the leader of the root's node.
 pub async fn reduce(
     way: &Way<'_>,
     send: Option<SendBuf>,
@@ -67,7 +67,7 @@ pub async fn reduce(
     if to.place == 0 {
         return Ok(());
     }
-    // The leader of the root's node has the result for the root.
+    // The leader of the root's node sends the result to the root.
     match (&total, &recv) {
         (Some(total), _) => {
             way.message(way.invocation.isend(&total.as_send(), root))

@@ -8,7 +8,7 @@ use crate::op::Predefined;
 use crate::testing::Job;
 use crate::{Call, CallId, Invocation};
 
-/// A count that fits one segment, but is large enough that every rank gets some elements.
+/// A number of elements that fits one segment, but is large enough that every rank gets some of the elements.
 const USUAL: i64 = 40;
 
 const ROOT: u32 = 1;
@@ -18,7 +18,7 @@ fn scratch(count: i64) -> RecvBuf {
     memory.expect("memory").all()
 }
 
-/// A rank's call with `count` elements in a block, or in total.
+/// Returns a rank's call with `count` elements per block, or in total.
 fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     let (size, at_root) = (i64::from(comm.size()), comm.rank() == root);
     let send = Some(scratch(count).as_send());
@@ -80,7 +80,7 @@ fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     }
 }
 
-/// Returns true if a rank must get an error when `odd` has another count, whatever the algorithm's paths.
+/// Returns true if `rank` must get an error when rank `odd` passes another count, for every algorithm.
 fn concerns(id: CallId, rank: u32, odd: u32) -> bool {
     match id {
         CallId::Bcast | CallId::Scatter | CallId::Scatterv if odd == ROOT => rank != ROOT,
@@ -100,7 +100,7 @@ fn is_told(outcome: Result<(), Error>, about: &dyn std::fmt::Debug) {
     );
 }
 
-/// Runs algorithms where one rank has another count, and checks that later calls are undisturbed.
+/// Runs the selected algorithms with another count on one rank, and checks that later calls succeed.
 fn differ(size: u32, usual: i64, algorithms: impl Fn(CallId, Algorithm) -> bool + Sync) {
     Job::of(size).run(|engine| {
         let world = engine.world().expect("a world");
@@ -166,7 +166,7 @@ fn another_count_is_told_where_messages_wait_for_their_receives() {
     }
 }
 
-/// In most cases the blocks are short enough for a cell on some ranks and are sent as messages by others.
+/// In most cases the blocks fit a shared-memory cell for some ranks' counts, while ranks with another count send them as messages.
 #[test]
 fn another_count_of_one_member_is_an_error_in_the_node_s_memory_too() {
     for (size, occupancy) in [(2, "dedicated"), (3, "dedicated"), (3, "oversubscribed")] {
@@ -186,7 +186,7 @@ fn another_count_of_one_member_is_an_error_in_the_node_s_memory_too() {
                         if concerns(id, me, odd) {
                             is_told(outcome, &(id, occupancy, size, usual, me, odd, other));
                         }
-                        // The next call is undisturbed.
+                        // The next call succeeds.
                         let barrier = world.collectives().carry_out(Call::Barrier);
                         barrier.expect("a barrier");
                     }
@@ -203,7 +203,7 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
     Job::of(SIZE).run(|engine| {
         let world = engine.world().expect("a world");
         let me = world.rank();
-        // In both trees only rank 4 passes the data on to ranks 5, 6 and 7.
+        // In both trees rank 4 is the only rank that forwards data to ranks 5, 6 and 7.
         for algorithm in Algorithm::serving(CallId::Bcast)
             .filter(|a| ["binomial", "knomial"].contains(&a.name()))
         {
@@ -239,7 +239,7 @@ fn the_sentence_names_both_sides_and_what_each_meant() {
             "rank 0 sends 8 bytes in a collective operation on MPI_COMM_WORLD, but rank {me} expects 16"
         );
         assert_eq!(text, (me > 0).then_some(expected));
-        // The same check for a nonblocking call; then a call with equal lengths succeeds.
+        // Repeats the call in nonblocking form (same errors); then a call with equal lengths succeeds.
         let req = world.collectives().begin(call(CallId::Bcast, count, &world, 0));
         let ended = engine.wait(&req.expect("begun"));
         assert_eq!(ended.is_err(), me > 0);
@@ -290,7 +290,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
         let inter = inter.expect("an intercommunicator");
         for odd in 0..6 {
             let count = if me == odd { USUAL / 2 } else { USUAL };
-            // Rank 0 of the world is the root as seen by the ranks of the other group.
+            // `MPI_COMM_WORLD`'s rank 0 is the root, and rank 0 of the remote group for the odd ranks.
             let root = match (me, me % 2) {
                 (0, _) => crate::inter::ROOT,
                 (_, 0) => crate::inter::PROC_NULL,
@@ -300,7 +300,7 @@ fn both_groups_of_an_intercommunicator_end_their_calls() {
             let outcome = inter.collectives().carry_out(Call::Bcast { buf, root });
             match (me % 2, odd) {
                 (1, 0) => is_told(outcome, &(me, odd)),
-                // The leader of the receiving group does not pass the data on.
+                // Rank 1, the leader of the receiving group, does not forward the data.
                 (1, 1) => is_told(outcome, &(me, odd)),
                 (1, _) if me == odd => is_told(outcome, &(me, odd)),
                 (0, _) => outcome.expect("a broadcast"),

@@ -1,11 +1,11 @@
-//! A plugin as a component of the coll framework: C tables in, [`Component`] and [`Module`] out.
+//! Adapter of a plugin to the coll framework: implements [`Component`] and [`Module`] by the C tables of the plugin.
 //!
-//! A plugin may pass a barrier down long after the call, and later than on other members.
-//! A reason is that it abandons its hardware.
-//! Lower components number the barriers that reach them,
-//! so this module passes barriers down in call order ([`TicketOrder`]).
+//! A plugin may pass a barrier to the next component long after the call, and later than on other members,
+//! for example because it releases its hardware.
+//! Lower components number the barriers that reach them.
+//! So this module passes barriers down in the order of the calls ([`TicketOrder`]).
 //! Lower components number barriers separately from other calls,
-//! so the other calls may overtake barriers.
+//! so other calls may overtake barriers.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, Why};
@@ -40,9 +40,9 @@ pub(super) struct PluginComponent {
     entry: Rc<Entry>,
     is_file: bool,
     retired: Rc<RetiredBlocks>,
-    /// The plugin's pointer, see `component_data` in the header.
+    /// The pointer that the plugin's modules share, see `component_data` in `plugin.h`.
     data: Rc<Cell<*mut c_void>>,
-    /// The parameters' values as C strings, made for the first communicator.
+    /// The parameters' values as C strings; created for the first communicator.
     values: OnceCell<Rc<Values>>,
 }
 
@@ -90,8 +90,8 @@ impl Component for PluginComponent {
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
         if !comm.engine().operations().may_block() {
-            // The refusal is the same on every member,
-            // because nonblocking and blocking calls do not match each other.
+            // This decision is the same on every member,
+            // because a nonblocking call (that creates the communicator) and a blocking one do not match each other.
             return Err(Refusal(
                 "a plugin cannot be set up on a communicator made by a nonblocking call".into(),
             ));
@@ -155,7 +155,7 @@ struct PluginModule {
 }
 
 impl PluginModule {
-    /// Returns true if barriers go to the functions for barriers, and not to an operation.
+    /// Returns true if the plugin has functions for barriers, which precede its table of operations.
     fn has_barrier(&self) -> bool {
         self.inner.table.barrier.is_some() || self.inner.has_split()
     }
@@ -164,7 +164,7 @@ impl PluginModule {
         matches!(call, Call::Barrier) && self.has_barrier()
     }
 
-    /// Starts a call of an operation, or passes it to the next lower component.
+    /// Starts an operation of the plugin, or passes the call to the next lower component.
     fn begin(&self, invocation: Invocation, call: Call, plan: Option<&Rc<dyn Any>>) -> Running {
         let operation = self.inner.operations.taking(&call);
         let started = operation.and_then(|operation| {

@@ -1,6 +1,6 @@
-//! The arguments of a call for a plugin: the C structures that describe a [`Call`].
+//! The arguments of a call as the C structures that a plugin receives.
 //!
-//! The structures point into the call and into each other, so neither the call nor [`Args`] may move while a plugin has the pointer.
+//! The structures contain pointers into the call and to each other, so neither the call nor [`Args`] may move while a plugin has a pointer to them.
 #![allow(unsafe_code)]
 
 use super::abi::{self, NO_RANK};
@@ -11,7 +11,7 @@ use crate::topo::Neighbours;
 use std::ffi::c_void;
 use std::ptr::{from_ref, null, null_mut};
 
-/// The C structures of one call.
+/// The C structures that describe one call.
 pub(super) struct Args {
     send: Buffers,
     recv: Buffers,
@@ -19,7 +19,6 @@ pub(super) struct Args {
     c: abi::Args,
 }
 
-/// The buffers of one direction.
 #[derive(Default)]
 enum Buffers {
     #[default]
@@ -44,7 +43,7 @@ impl Buffers {
     }
 }
 
-/// A buffer of either direction.
+/// A send or receive buffer that can be described as a C structure.
 trait Described {
     fn describe(&self) -> abi::Buffer;
 }
@@ -85,7 +84,6 @@ fn maybe_each<B: Described>(bufs: Option<&[B]>) -> Buffers {
     bufs.map_or(Buffers::None, each)
 }
 
-/// The send and receive buffers of a call.
 fn buffers(call: &Call) -> (Buffers, Buffers) {
     match call {
         Call::Barrier => (Buffers::None, Buffers::None),
@@ -128,7 +126,7 @@ fn root(call: &Call) -> u32 {
     }
 }
 
-/// The operator of a call.
+/// Returns the operator of a call, if it has one.
 pub(super) fn op(call: &Call) -> Option<&Op> {
     match call {
         Call::Reduce { op, .. }
@@ -152,7 +150,7 @@ fn neighbours(call: &Call) -> Option<&Neighbours> {
     }
 }
 
-/// Returns a neighbourhood's source ranks, its destination ranks, and the indices of the receive blocks in matching order.
+/// Returns the source ranks and the destination ranks of a neighbourhood, and the indices of the receive blocks in matching order.
 fn ranks(call: &Call) -> [Vec<u32>; 3] {
     let Some(neighbours) = neighbours(call) else {
         return Default::default();
@@ -200,7 +198,7 @@ impl Args {
         }
     }
 
-    /// Returns the C structure; `self` must not move while a plugin has it.
+    /// Returns the pointer for the plugin; `self` must not move while the plugin has it.
     pub fn pointer(&mut self) -> *const abi::Args {
         (self.c.send, self.c.send_count) = self.send.pointer();
         (self.c.recv, self.c.recv_count) = self.recv.pointer();

@@ -1,4 +1,4 @@
-//! One call of a plugin's function: the type behind `portcullis_call`, with the messages and temporaries of the call, which end with it.
+//! A call that a plugin carries out (`portcullis_call`), with its messages and temporary buffers, which are freed when it ends.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Buffer, DONE, PENDING, Why};
@@ -18,14 +18,14 @@ pub(super) struct PluginCall {
     pub invocation: Invocation,
     pub call: Call,
     args: RefCell<Option<Args>>,
-    /// Messages in progress; a message's number is its index plus one.
+    /// Messages in progress. A message's number is its index plus one; `None` after completion.
     messages: RefCell<Vec<Option<Pending>>>,
     temporaries: RefCell<Vec<Scratch>>,
 }
 
 impl PluginCall {
-    /// Creates the box of a call;
-    /// boxed, because the plugin gets the addresses of the call and of its arguments.
+    /// Creates the call in a box,
+    /// because the plugin gets the addresses of the call and of its arguments.
     pub fn new(invocation: &Invocation, call: &Call) -> Box<PluginCall> {
         Box::new(PluginCall {
             invocation: invocation.clone(),
@@ -36,7 +36,7 @@ impl PluginCall {
         })
     }
 
-    /// Returns the pointers that are passed to the plugin, valid as long as the box.
+    /// Returns the pointers that are passed to the plugin; they are valid while the box exists.
     #[allow(
         clippy::borrowed_box,
         reason = "the plugin keeps the addresses, which a call outside of a box would not keep"
@@ -67,8 +67,8 @@ impl PluginCall {
         }
     }
 
-    /// Returns true once the message is complete.
-    /// The number is then forgotten, and a second call with it is an error.
+    /// Returns true if the message is complete.
+    /// Its number is then no longer valid, and a second test of it is an error.
     fn test(&self, number: u64) -> Result<bool, String> {
         let mut messages = self.messages.borrow_mut();
         let message = slot(&mut messages, number)?;
@@ -84,7 +84,6 @@ impl PluginCall {
         }
     }
 
-    /// Waits for messages.
     fn wait(&self, numbers: &[u64]) -> Result<(), String> {
         may_block(self.invocation.engine())?;
         let mut pending = Vec::with_capacity(numbers.len());
@@ -114,7 +113,7 @@ impl PluginCall {
     }
 }
 
-/// Returns an error if called from within progress, where blocking is not allowed.
+/// Returns an error if called from a progress hook, where blocking is not allowed.
 pub(super) fn may_block(engine: &Engine) -> Result<(), String> {
     match engine.operations().may_block() {
         true => Ok(()),
@@ -136,16 +135,16 @@ fn forgotten(number: u64) -> String {
     format!("message {number} of this call was complete before")
 }
 
-/// Returns the call behind the pointer that a plugin passes.
+/// Returns the call to which a pointer from a plugin points.
 ///
 /// # Safety
-/// `call` is the pointer that the library passed with the call, which has not ended: the rule of `plugin.h`.
+/// `call` is the pointer that the library passed with a call that has not ended; `plugin.h` requires this.
 unsafe fn running<'a>(call: *mut abi::Call) -> &'a PluginCall {
-    // SAFETY: the library made the pointer from a boxed `PluginCall`, which the caller guarantees has not ended.
+    // SAFETY: the library derived the pointer from a boxed `PluginCall`, which the caller guarantees has not ended.
     unsafe { &*call.cast::<PluginCall>() }
 }
 
-/// Writes a result to the plugin's output argument; `what` names it in the error for a null pointer.
+/// Writes a result to the plugin's output argument `place`; `what` describes the result in the error for a null pointer.
 ///
 /// # Safety
 /// `place` is null or writable.
@@ -170,10 +169,10 @@ pub(super) unsafe extern "C" fn send(
         let (call, buffer) = unsafe { (running(call), to_send(buffer)) };
         call.check_rank(dest)?;
         let number = call.keep(call.invocation.isend(&buffer, dest));
-        // SAFETY: the plugin passes `message`, null or writable.
+        // SAFETY: `message` is null or writable, see `plugin.h`.
         unsafe { put(message, number, "a message's number") }
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, start) }
 }
 
@@ -189,10 +188,10 @@ pub(super) unsafe extern "C" fn recv(
         let (call, buffer) = unsafe { (running(call), to_recv(buffer)) };
         call.check_rank(source)?;
         let number = call.keep(call.invocation.irecv(&buffer, source));
-        // SAFETY: the plugin passes `message`, null or writable.
+        // SAFETY: `message` is null or writable, see `plugin.h`.
         unsafe { put(message, number, "a message's number") }
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, start) }
 }
 
@@ -200,7 +199,7 @@ pub(super) unsafe extern "C" fn test(call: *mut abi::Call, message: u64, why: *m
     // SAFETY: the plugin keeps the contract of `running`.
     let call = unsafe { running(call) };
     let test = || Ok(if call.test(message)? { DONE } else { PENDING });
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, test) }
 }
 
@@ -219,7 +218,7 @@ pub(super) unsafe extern "C" fn wait(
             unsafe { (running(call), std::slice::from_raw_parts(messages, count)) };
         call.wait(numbers).map(|()| DONE)
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, wait) }
 }
 
@@ -233,9 +232,9 @@ pub(super) unsafe extern "C" fn temporary(
     let take = || {
         // SAFETY: the plugin keeps the contract of `running`.
         let memory = unsafe { running(call) }.temporary(of, count)?;
-        // SAFETY: the plugin passes `buffer`, null or writable.
+        // SAFETY: `buffer` is null or writable, see `plugin.h`.
         unsafe { put(buffer, memory, "a buffer") }
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, take) }
 }

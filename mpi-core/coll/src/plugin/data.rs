@@ -1,6 +1,6 @@
-//! The data services: datatypes, buffers and operators for plugins, by pointers to the library's own values.
+//! The services for datatypes, buffers and operators: C functions for plugins, on pointers to the library's own values.
 //!
-//! A plugin gets such a pointer from the library only, in the arguments of a call or from `named_type`, and passes it back while it is valid.
+//! A plugin gets such a pointer only from the library (in the arguments of a call, or from `named_type`), and may use it only while it is valid.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Buffer, DONE, OpInfo, TypeInfo, Why, fill_in};
@@ -10,21 +10,21 @@ use crate::op::{DenseOp, Op};
 use std::ffi::{c_int, c_void};
 
 /// # Safety
-/// `datatype` came from the library and is still valid: the rule of `plugin.h`.
+/// `datatype` is a pointer from the library that is still valid; `plugin.h` requires this.
 pub(super) unsafe fn datatype<'a>(datatype: *const abi::Type) -> &'a Datatype {
-    // SAFETY: the library makes such pointers from `&Datatype` only, and the caller guarantees that it is still valid.
+    // SAFETY: the library derives such pointers from `&Datatype` only, and the caller guarantees that this one is still valid.
     unsafe { &*datatype.cast::<Datatype>() }
 }
 
-/// A buffer to read from; empty for a null pointer.
+/// Returns a plugin's buffer as a send buffer; empty for a null pointer.
 ///
 /// # Safety
-/// `buffer` is null or a buffer of the library's or the plugin's making, as `plugin.h` requires: its data are readable while they are used.
+/// `buffer` is null, or points to a buffer that the library or the plugin created, whose data stay readable while they are used (`plugin.h`).
 pub(super) unsafe fn to_send(buffer: *const Buffer) -> SendBuf {
     // SAFETY: the caller guarantees a null pointer or a readable structure.
     match unsafe { buffer.as_ref() } {
         Some(buffer) if !buffer.datatype.is_null() => {
-            // SAFETY: the buffer's type came from the library, as the caller guarantees.
+            // SAFETY: the caller guarantees that the buffer's type is a pointer from the library.
             let datatype = unsafe { datatype(buffer.datatype) }.clone();
             // SAFETY: the caller guarantees that the data are readable.
             unsafe { SendBuf::new(buffer.address.cast(), buffer.count.max(0), datatype) }
@@ -33,15 +33,15 @@ pub(super) unsafe fn to_send(buffer: *const Buffer) -> SendBuf {
     }
 }
 
-/// A buffer to write to; empty for a null pointer.
+/// Returns a plugin's buffer as a receive buffer; empty for a null pointer.
 ///
 /// # Safety
-/// The conditions of [`to_send`], and the data are writable.
+/// The conditions of [`to_send`]; also, the data are writable.
 pub(super) unsafe fn to_recv(buffer: *const Buffer) -> RecvBuf {
     // SAFETY: the caller guarantees a null pointer or a readable structure.
     match unsafe { buffer.as_ref() } {
         Some(buffer) if !buffer.datatype.is_null() => {
-            // SAFETY: the buffer's type came from the library, as the caller guarantees.
+            // SAFETY: the caller guarantees that the buffer's type is a pointer from the library.
             let datatype = unsafe { datatype(buffer.datatype) }.clone();
             // SAFETY: the caller guarantees that the data are writable.
             unsafe { RecvBuf::new(buffer.address.cast(), buffer.count.max(0), datatype) }
@@ -54,7 +54,7 @@ pub(super) unsafe extern "C" fn type_info(of: *const abi::Type, info: *mut TypeI
     if of.is_null() {
         return;
     }
-    // SAFETY: the plugin passes a type of the library, see `plugin.h`.
+    // SAFETY: the plugin passes a valid type from the library, see `plugin.h`.
     let of = unsafe { datatype(of) };
     let facts = TypeInfo {
         size: size_of::<TypeInfo>(),
@@ -72,7 +72,7 @@ pub(super) unsafe extern "C" fn type_info(of: *const abi::Type, info: *mut TypeI
 }
 
 pub(super) unsafe extern "C" fn op_info(of: *const abi::Op, info: *mut OpInfo) {
-    // SAFETY: the library makes such pointers from `&Op` only, and the plugin passes one of the running call, or null.
+    // SAFETY: the library derives such pointers from `&Op` only, and the plugin passes null or the operator of the running call.
     let Some(of) = (unsafe { of.cast::<Op>().as_ref() }) else {
         return;
     };
@@ -122,7 +122,7 @@ pub(super) unsafe extern "C" fn reduce(
     inout: *const Buffer,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: the library makes such pointers from `&Op` only; the plugin passes one of the running call, or null.
+    // SAFETY: the library derives such pointers from `&Op` only; the plugin passes null or the operator of the running call.
     let op = unsafe { op.cast::<Op>().as_ref() };
     // SAFETY: the plugin keeps the contracts of `to_send` and `to_recv`.
     let (input, mut inout) = unsafe { (to_send(input), to_recv(inout)) };
@@ -131,7 +131,7 @@ pub(super) unsafe extern "C" fn reduce(
         let applied = op.apply(&input, &mut inout);
         applied.map(|()| DONE).map_err(|error| error.to_string())
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, apply) }
 }
 
@@ -141,7 +141,7 @@ pub(super) unsafe extern "C" fn combine(
     inout: *mut c_void,
     bytes: usize,
 ) {
-    // SAFETY: the library makes such pointers from `&DenseOp` only; the plugin passes one of the running call, or null.
+    // SAFETY: the library derives such pointers from `&DenseOp` only; the plugin passes null or the operator of the running call.
     let Some(op) = (unsafe { op.cast::<DenseOp>().as_ref() }) else {
         return;
     };

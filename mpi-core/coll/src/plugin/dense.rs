@@ -1,7 +1,7 @@
-//! Fast calls of a plugin's operations: their arguments in registers, one indirect call.
+//! Fast calls of a plugin's operations: one indirect call of its function `dense`, with the arguments in registers.
 //!
-//! Each kind of call has a carrier of its own ([`Resolved`]), which has the function and the module's pointer and knows where the arguments are.
-//! The carriers are made when the members have agreed on the component, so a call makes no choice.
+//! For each collective there is a type of carrier ([`Resolved`]), which stores the function and the module's pointer, and converts the arguments.
+//! The carriers are created after the members have agreed on the component, so a fast call involves no choice.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, Dense, DenseOp as Op, FAILED, NEXT, NO_RANK, Why};
@@ -17,7 +17,6 @@ use std::marker::PhantomData;
 use std::ptr::{from_ref, null, null_mut};
 use std::rc::Rc;
 
-/// The arguments of `dense`.
 #[derive(Clone, Copy)]
 struct Arguments {
     send: *const c_void,
@@ -62,18 +61,18 @@ fn to(recv: RecvBytes) -> *mut c_void {
     recv.ptr().cast()
 }
 
-/// A kind of fast call.
+/// A collective that has fast calls.
 trait Kind: 'static {
     const CALL: CallId;
 
-    /// Returns the arguments of `dense`.
+    /// Converts a fast call to the arguments of `dense`.
     ///
     /// # Safety
-    /// The call is of this kind.
+    /// `call` is a fast call of the collective `CALL`.
     unsafe fn arguments(call: &FastCall<'_>) -> Arguments;
 }
 
-/// Declares the kinds: the fields of a fast call, and the arguments of `dense`.
+/// Declares, for each collective, a [`Kind`] that converts the fields of a fast call to the arguments of `dense`.
 macro_rules! kinds {
     ($($kind:ident $fields:tt => $arguments:expr;)*) => {
         $(
@@ -86,14 +85,14 @@ macro_rules! kinds {
                 unsafe fn arguments(call: &FastCall<'_>) -> Arguments {
                     match call {
                         FastCall::$kind $fields => $arguments,
-                        // SAFETY: the caller guarantees the kind; a test of it would be a fifth of the call's cost.
+                        // SAFETY: the caller guarantees that the call is of this collective; a check would take a fifth of the call's time.
                         _ => unsafe { unreachable_unchecked() },
                     }
                 }
             }
         )*
 
-        /// Returns the carrier of a kind; `None` if calls of the kind are never fast ones.
+        /// Returns the carrier for a collective; `None` if it has no fast calls.
         fn carrier(call: CallId, inner: &Rc<Inner>, dense: Dense) -> Option<Rc<dyn FastCarrier>> {
             Some(match call {
                 $(CallId::$kind => Rc::new(Resolved::<$kind>::new(inner, dense)),)*
@@ -126,18 +125,18 @@ kinds! {
     Exscan { send, recv, op } => Arguments::of(from(send), to(*recv), send.len()).with_op(op);
 }
 
-/// Returns the slot of a kind of fast call, if the module has the function `dense` for it.
+/// Returns the fast path of a collective, if the module has a function `dense` for it.
 pub(super) fn slot(inner: &Rc<Inner>, call: CallId) -> Option<FastSlot> {
     let (limit, dense) = inner.operations.dense(call)?;
     let carrier = carrier(call, inner, dense)?;
     Some(FastSlot { limit, carrier })
 }
 
-/// The function `dense` of one operation, with the module's pointer.
+/// The function `dense` for one collective, with the module's pointer.
 struct Resolved<K> {
     dense: Dense,
     this: *mut c_void,
-    /// Keeps `this` valid.
+    /// Owns the module, so that `this` stays valid.
     inner: Rc<Inner>,
     kind: PhantomData<K>,
 }
@@ -183,7 +182,7 @@ impl<K> Called for Resolved<K> {
 
 impl<K: Kind> FastCarrier for Resolved<K> {
     unsafe fn carry_out(&self, _: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
-        // SAFETY: the caller guarantees the kind, for which `carrier` has made this.
+        // SAFETY: the caller guarantees that the call is of the collective for which `carrier` created this value.
         let arguments = unsafe { K::arguments(call) };
         let Arguments {
             send,

@@ -8,7 +8,7 @@ use crate::{CollError, Error, EurekaLine};
 use std::ffi::c_int;
 
 impl Inner {
-    /// Returns true if the plugin has all four eureka functions.
+    /// Returns true if the plugin has all four eureka functions (begin, raise, test, end).
     pub(super) fn has_line(&self) -> bool {
         let table = &self.table;
         table.eureka_begin.is_some()
@@ -17,12 +17,12 @@ impl Inner {
             && table.eureka_end.is_some()
     }
 
-    /// Converts a function's return code: true for `yes`, false for `no`, otherwise an error.
+    /// Converts a function's return code: true for the code `yes`, false for `no`, otherwise an error.
     fn eureka_outcome(&self, code: c_int, [yes, no]: [c_int; 2], why: &Why) -> Result<bool, Error> {
         if code == yes || code == no {
             return Ok(code == yes);
         }
-        // After a member's death, the program gets the error about that death.
+        // After a member's death, return the error about the death instead of the plugin's error.
         self.module_comm.usable()?;
         Err(CollError::Eureka {
             component: self.plugin.name.into(),

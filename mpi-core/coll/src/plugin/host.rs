@@ -1,10 +1,10 @@
-//! The host table: services for plugins as C functions, over a value that provides them.
+//! The host table: the services for plugins as C functions, implemented by any type with the trait [`Services`].
 //!
 //! Each function converts its C arguments, calls [`Services`], and converts the result.
-//! A panic does not cross the ABI: the service fails with an error text.
+//! If a service panics, it fails with an error text, so the panic does not unwind into C code.
 //!
-//! Two hosts have such a table: the library itself, with the services of `ModuleComm`,
-//! and `coll-hwbarr-foreign`, which provides them in
+//! Two types implement the services: `ModuleComm` of this library,
+//! and one in `coll-hwbarr-foreign`, for
 //! processes of other MPI libraries.
 #![allow(unsafe_code)]
 
@@ -14,32 +14,32 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::time::Duration;
 
-/// The services of one communicator for the module of a plugin: the type behind the opaque `portcullis_comm`.
+/// The services that a plugin's module has for one communicator; a `portcullis_comm` pointer points to a value of this type.
 ///
-/// The texts of `plugin.h` describe each service. Errors are sentences for the user.
+/// `plugin.h` describes each service. The errors are sentences for the user.
 pub trait Services {
-    /// Name and version of this MPI library, for the field `library` of the table of services.
+    /// Name and version of this MPI library, for the host table's field `library`.
     const LIBRARY: &'static CStr;
 
     fn rank(&self) -> u32;
     fn size(&self) -> u32;
     fn name(&self) -> &CStr;
     fn is_world(&self) -> bool;
-    /// The ranks of the members on this node, ascending.
+    /// Returns the ranks of the members on this node, ascending.
     fn node_ranks(&self) -> impl ExactSizeIterator<Item = u32>;
-    /// The members that this process knows to be dead.
+    /// Returns the ranks of the members that this process knows to be dead.
     fn failed_ranks(&self) -> Vec<u32>;
 
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String>;
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String>;
     fn fence(&self) -> Result<(), String>;
-    /// Starts a message; returns its number.
+    /// Starts to send a message; returns the number by which it is tested.
     fn start_send(&self, dest: u32, data: &[u8]) -> Result<u64, String>;
     fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String>;
-    /// Returns true if a message is complete; copies a received message to `data`.
+    /// Returns true if a message is complete, and then copies a received message to `data`.
     fn test_message(&self, message: u64, data: &mut [u8]) -> Result<bool, String>;
 
-    /// Makes progress; returns true if any work was done.
+    /// Makes progress on messages; returns true if any work was done.
     fn progress(&self) -> bool;
     /// Waits until `ready` returns true or `limit` has passed; returns true in the first case.
     fn wait(
@@ -47,27 +47,27 @@ pub trait Services {
         limit: Option<Duration>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<bool, String>;
-    /// Wakes a member of this node that sleeps.
+    /// Wakes a member on this node if it sleeps while it waits.
     fn ring(&self, rank: u32);
     fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String>;
 
     fn param(&self, name: &CStr) -> Option<&CStr>;
     fn log(&self, level: c_int, line: &CStr);
-    /// The pointer that the component's modules in this process share.
+    /// Returns the pointer that all modules of the component in this process share.
     fn component_data(&self) -> &Cell<*mut c_void>;
     /// Stores the error text of a plugin function that has no `why` argument.
     fn fail(&self, reason: &CStr);
-    /// The numbers of barriers that have been entered and released on a wire.
+    /// Reports the numbers of barriers that have been entered and released on a wire, for statistics.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
 
-    /// Performs a collective call by the next component.
+    /// Passes a collective call to the next lower component.
     ///
     /// # Safety
-    /// `call` is the pointer that the host passed to the function of the plugin that is running.
+    /// `call` is the pointer that the host passed to the plugin's running function.
     unsafe fn call_next(call: *mut Call) -> Result<(), String>;
 }
 
-/// Returns the host table over a provider of services; the pointer to a communicator is the address of a `S`.
+/// Returns the host table for a type `S` of services; the pointer to a communicator is the address of an `S`.
 pub const fn table<S: Services>() -> Host {
     Host {
         size: size_of::<Host>(),
@@ -97,7 +97,7 @@ pub const fn table<S: Services>() -> Host {
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
         fail: Some(fail::<S>),
-        // Only the library itself provides the services of data and calls.
+        // Services that the library adds to its own table; other hosts have no datatypes and calls to offer.
         topology: None,
         named_type: None,
         type_info: None,
@@ -115,12 +115,12 @@ pub const fn table<S: Services>() -> Host {
     }
 }
 
-/// Returns the provider of services behind the pointer that a plugin passes.
+/// Returns the services to which a pointer from a plugin points.
 ///
 /// # Safety
-/// `comm` is the pointer that the host passed to `query`, and its module has not been freed: the rule of `plugin.h`.
+/// `comm` is the pointer that the host passed to `query`, and the module has not been freed; `plugin.h` requires this.
 unsafe fn services<'a, S: Services>(comm: *mut Comm) -> &'a S {
-    // SAFETY: the host made the pointer from an `S` that lives until after the module's `free`, and the caller guarantees that the module is not freed.
+    // SAFETY: the host derived the pointer from an `S` that lives until after the module's `free`, and the caller guarantees that the module is not freed.
     unsafe { &*comm.cast::<S>() }
 }
 
@@ -168,7 +168,7 @@ unsafe extern "C" fn failed_ranks<S: Services>(
     }
 }
 
-/// Writes at most `capacity` ranks into a plugin's array; returns the number of ranks.
+/// Writes the first `capacity` ranks to a plugin's array; returns the number of all ranks.
 ///
 /// # Safety
 /// `to` is null or writable for `capacity` ranks.
@@ -192,7 +192,7 @@ unsafe extern "C" fn send<S: Services>(
 ) -> c_int {
     // SAFETY: the plugin keeps the contract of `services`, and `data` is readable for `bytes`.
     let (services, data) = unsafe { (services::<S>(comm), bytes_at(data, bytes)) };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, || services.send(dest, data).map(|()| DONE)) }
 }
 
@@ -205,7 +205,7 @@ unsafe extern "C" fn recv<S: Services>(
 ) -> c_int {
     // SAFETY: the plugin keeps the contract of `services`; `data` is writable for `bytes` and not used by other code during the call.
     let (services, data) = unsafe { (services::<S>(comm), bytes_at_mut(data, bytes)) };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, || services.recv(source, data).map(|()| DONE)) }
 }
 
@@ -267,7 +267,7 @@ unsafe extern "C" fn test_message<S: Services>(
 ) -> c_int {
     // SAFETY: the plugin keeps the contract of `services`; `data` is writable for `bytes` and not used by other code during the call.
     let (services, data) = unsafe { (services::<S>(comm), bytes_at_mut(data, bytes)) };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe {
         answer(why, || {
             Ok(if services.test_message(message, data)? {
@@ -299,7 +299,7 @@ unsafe extern "C" fn wait<S: Services>(
         let came = unsafe { services::<S>(comm).wait(limit, &mut || ready(argument) != 0) }?;
         Ok(if came { DONE } else { PENDING })
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, wait) }
 }
 
@@ -317,14 +317,14 @@ unsafe extern "C" fn shared_memory<S: Services>(
     why: *mut Why,
 ) -> c_int {
     let take = || {
-        // SAFETY: the plugin passes `memory`, null or writable.
+        // SAFETY: `memory` is null or writable, see `plugin.h`.
         let memory = unsafe { memory.as_mut() }
             .ok_or("the service shared_memory was called without a place for the address")?;
         // SAFETY: the plugin keeps the contract of `services`, see `plugin.h`.
         *memory = unsafe { services::<S>(comm) }.shared_memory(bytes, align)?;
         Ok(DONE)
     };
-    // SAFETY: the plugin passes `why`, null or writable.
+    // SAFETY: `why` is null or writable, see `plugin.h`.
     unsafe { answer(why, take) }
 }
 
@@ -383,7 +383,7 @@ unsafe extern "C" fn barrier_wire<S: Services>(
 }
 
 /// # Safety
-/// `data` is readable for `bytes`, or null, or `bytes` is 0.
+/// `data` is readable for `bytes`, or `data` is null, or `bytes` is 0.
 pub(super) unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8] {
     if data.is_null() || bytes == 0 {
         return &[];
@@ -393,7 +393,7 @@ pub(super) unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8]
 }
 
 /// # Safety
-/// `data` is writable for `bytes` and not used by other code, or null, or `bytes` is 0.
+/// `data` is writable for `bytes` and not used by other code, or `data` is null, or `bytes` is 0.
 pub(super) unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mut [u8] {
     if data.is_null() || bytes == 0 {
         return &mut [];

@@ -1,4 +1,4 @@
-//! Loading of a plugin file of this framework: its manifest, its entry point, and the check that its table agrees with the manifest.
+//! Loading of a plugin file: reads its manifest, calls its entry point, and checks that its table agrees with the manifest.
 #![allow(unsafe_code)]
 
 use super::abi;
@@ -12,38 +12,38 @@ use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 
-/// The framework's name in the names of plugin files.
+/// The name of this framework, which plugin file names begin with.
 pub const FRAMEWORK: &str = "coll";
 
-/// Why a file or directory provides no component.
+/// The reason why a file or directory provides no component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoadError {
-    /// A directory that the user named is not readable.
+    /// A directory that the user's settings name is not readable.
     Directory {
         reason: String,
     },
     /// Users that are not trusted can write the file or its folder.
     Untrusted(Untrusted),
-    /// The file's name is not that of a component.
+    /// The file's name does not have the form of a plugin file's name.
     FileName,
-    /// The manifest is missing, or it is for another library.
+    /// The manifest is missing, or it is for another library or version.
     Manifest(ManifestError),
     /// The file cannot be opened or has no entry point.
     Open(OpenError),
     Table(TableError),
-    /// The table has another name or version than the manifest.
+    /// The table contains another name or version than the manifest.
     OtherName {
         table: String,
         manifest: String,
     },
-    /// The file is not newer than the selected component of the same name.
+    /// The file's version is not newer than that of the component already selected under the same name.
     NotNewer {
         name: String,
         version: String,
         other: String,
         other_version: String,
     },
-    /// The name belongs to a component of the engine.
+    /// The name is that of a component of the engine, which files must not replace.
     Reserved {
         name: String,
     },
@@ -86,9 +86,9 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Reads and checks the manifest of a file that is named after this framework and `component`.
+/// Reads the manifest of a file and checks that it is for this framework and `component`.
 ///
-/// Also returns the identity of the file, by which [`open()`] detects that the file was replaced.
+/// Also returns the identity of the file, with which [`open()`] detects that the file was replaced.
 pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identity>), LoadError> {
     let before = Identity::of(file);
     let manifest = Manifest::of(file).map_err(LoadError::Manifest)?;
@@ -97,7 +97,7 @@ pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identi
     Ok((manifest, before))
 }
 
-/// Opens a file and checks its table; meanwhile the state page contains the file's name.
+/// Opens a file and checks its table; during this call the state page shows the file's name.
 pub fn open(
     file: &Path,
     manifest: &Manifest,
@@ -116,9 +116,9 @@ fn start(file: &Path, manifest: &Manifest, before: Option<Identity>) -> Result<P
     let entry = unsafe { std::mem::transmute::<*const c_void, abi::Entry>(entry) };
     let shown = file.to_string_lossy();
     let owner = (&*manifest.component, &*shown);
-    // SAFETY: `plugin.h`: the function takes no arguments and returns a table that stays valid; the file is never closed.
+    // SAFETY: by `plugin.h`, the function takes no arguments and returns a table that stays valid; the file is never closed.
     let table = guarded(&owner, abi::SYMBOL, || unsafe { entry() });
-    // SAFETY: `plugin.h`: the table and all that it points to stay unchanged.
+    // SAFETY: by `plugin.h`, the table and all that it points to never change.
     let plugin = unsafe { Plugin::check(table) }.map_err(LoadError::Table)?;
     let (of_table, of_manifest) = (
         (plugin.name, plugin.version),

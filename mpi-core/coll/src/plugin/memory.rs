@@ -1,10 +1,10 @@
 //! Shared memory of the members of a communicator on one node, allocated for plugins.
 //!
-//! The lowest of these members allocates a block from its arena
-//! and sends the block's offset to the others.
-//! The block begins with the host's reference count, the number of members that use it.
-//! A block may be returned to its arena only when no member uses it, and members release it at different times;
-//! A block that its owner releases early stays in the [`RetiredBlocks`] until the count is zero.
+//! The lowest rank of these members allocates a block from its arena
+//! and sends the block's offset to the other members.
+//! The block begins with a header that contains the number of members that use the block.
+//! A block may be returned to its arena only when this number is zero, but members release the block at different times.
+//! So if its owner releases it early, the block waits in [`RetiredBlocks`] until the number is zero.
 
 use mpi_base::atomic::{AtomicU32, Ordering};
 use mpi_base::mem::Held;
@@ -12,20 +12,18 @@ use mpi_base::node::{RetiredBlocks, ShmBlock};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Size of the host's header in front of the shared memory.
+/// Size, in bytes, of the header in front of the plugin's memory.
 pub(super) const HEAD: usize = 64;
 
-/// The shared memory of one module.
+/// All shared blocks of one module.
 pub(super) struct Memory {
     shares: RefCell<Vec<Share>>,
     retired: Rc<RetiredBlocks>,
 }
 
-/// One process's reference to a shared block.
 struct Share {
-    /// The reference count in the block.
+    /// The number of members that use the block, in the block's header.
     users: Held<AtomicU32>,
-    /// The block; `Some` on the process that allocated it.
     block: Option<ShmBlock>,
 }
 
@@ -37,12 +35,12 @@ impl Memory {
         }
     }
 
-    /// Frees the retired blocks that all members have released.
+    /// Frees the retired blocks that no member uses any more.
     pub fn sweep(&self) {
         self.retired.sweep();
     }
 
-    /// Registers this module's reference to a block; `block` is `Some` at the module that allocated it.
+    /// Registers this module's reference to a block; `block` is `Some` on the process that allocated it.
     pub fn holds(&self, users: Held<AtomicU32>, block: Option<ShmBlock>) {
         self.shares.borrow_mut().push(Share { users, block });
     }
@@ -51,7 +49,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         for share in self.shares.take() {
-            // SYNC POINT memory.left: this process's writes happen before the owner frees the block.
+            // SYNC POINT memory.left: this process's writes to the block happen before the owner frees the block.
             share.users.fetch_sub(1, Ordering::Release);
             if let Some(block) = share.block {
                 // SYNC POINT memory.left

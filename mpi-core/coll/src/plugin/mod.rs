@@ -1,31 +1,31 @@
-//! Plugins: collective components loaded at run time, through C tables in both directions.
+//! Plugins: collective components that are loaded at run time and connected by C tables in both directions.
 //!
 //! To install a plugin, a C programmer copies one file to the plugin folder.
 //! `include/portcullis/plugin.h` guarantees
-//! that neither the program nor the library is compiled or linked again.
-//! The only symbol that is resolved returns the plugin's table,
-//! and the plugin may leave every function slot empty.
+//! that neither the program nor the library needs to be compiled or linked again.
+//! The library looks up a single symbol in the file: a function that returns the plugin's table.
+//! In a module's table every function may be null.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `passed` | plugins that were skipped on purpose |
-//! | `table` | validation of a foreign table |
-//! | `load` | manifest and table of a file; folders and opening are in [`mpi_base::plugin_file`] |
+//! | `passed` | plugins skipped because of settings or versions |
+//! | `table` | validation of a component table |
+//! | `load` | loading of a file; folders and opening are in [`mpi_base::plugin_file`] |
 //! | `module_comm` | the communicator as a module sees it: the services in safe code |
 //! | `memory` | the shared memory service |
-//! | [`host`] | the services as a trait, and the C table over them that plugins get |
+//! | [`host`] | the services as a trait, and as the C table that plugins receive |
 //! | `data` | the services of datatypes and operators |
 //! | `call`, `args` | one call with its messages, and its arguments in C |
-//! | `operations`, `running`, `dense` | a module's functions for each operation, and how calls get to them |
-//! | `module` | a module and the rest of its functions |
-//! | `adapter` | a table as a component of the coll framework |
+//! | `operations`, `running`, `dense` | a module's functions for each collective, and how calls reach them |
+//! | `module` | a module and its other functions |
+//! | `adapter` | a plugin as a component of the coll framework |
 //!
 //! The tables ([`abi`]) and the plugin's side in safe Rust ([`guest`]) are those of the package `portcullis-plugin`.
-//! A built-in component uses the same tables as one from a file, so both share one code path and its tests.
+//! A built-in component uses the same tables as one from a file, so both use the same code and its tests.
 //!
-//! If a file contains a component that already exists, the newer version is used,
-//! or the built-in one if the versions are equal.
-//! A component in `mca_component_prefer` is always used from the file.
+//! If a file contains a component that exists already, the newer version is used;
+//! if the versions are equal, the built-in one is used.
+//! A component named in `mca_component_prefer` is always used from the file.
 //! Files must not use the names of components of the engine itself.
 
 mod adapter;
@@ -65,7 +65,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// Plugins that replace built-in components regardless of version.
+/// Parameter `mca_component_prefer`: components whose files replace built-in ones of any version.
 pub static PREFER: Param<String> = Param::new(
     "mca",
     "component",
@@ -75,12 +75,12 @@ pub static PREFER: Param<String> = Param::new(
     "Names, separated by commas, of components that are loaded from the plugin directories even if the built-in ones have the same version",
 );
 
-/// The parameters of this module, for listings.
+/// Returns the parameters of this module, for lists such as that of `mpi-info`.
 pub fn params() -> [&'static About; 2] {
     [PATH.about(), PREFER.about()]
 }
 
-/// Origin of a component.
+/// The origin of a component.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// Linked into the library.
@@ -97,13 +97,13 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A component that was selected, and its origin.
+/// A selected component and its origin.
 pub struct Taken {
     pub plugin: Rc<Plugin>,
     pub origin: Origin,
 }
 
-/// A file or directory that provides no component, with the reason.
+/// A file or directory that provides no component, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rejected {
     pub file: PathBuf,
@@ -116,7 +116,7 @@ impl fmt::Display for Rejected {
     }
 }
 
-/// All plugins found, for the engine and for listings.
+/// All plugins found: the selected, the rejected and the skipped ones.
 #[derive(Default)]
 pub struct Catalogue {
     pub taken: Vec<Taken>,
@@ -127,7 +127,7 @@ pub struct Catalogue {
 impl Catalogue {
     /// Collects the built-in components and those of the plugin directories.
     ///
-    /// `usual` is the installation's plugin directory; files must not use `engine_names`.
+    /// `usual` is the installation's plugin directory; components in files must not have one of the `engine_names`.
     pub fn gather(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],
@@ -137,7 +137,7 @@ impl Catalogue {
         Catalogue::gather_in_sight(built_in, engine_names, params, usual, None)
     }
 
-    /// As [`Catalogue::gather`], with this process's state page, which shows each file's name while the file is opened.
+    /// Same as [`Catalogue::gather`]; the state page `page` shows each file's name while the file is opened.
     pub fn gather_in_sight(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],
@@ -156,14 +156,14 @@ impl Catalogue {
             }
         }
         let prefer = params.text(PREFER.about());
-        // An invalid selection is reported when the components are selected.
+        // An invalid selection is reported later, when the components are selected.
         let selection = params.get(&SELECTION).unwrap_or(Selection::All);
         let trust = Trust::of_this_process(usual);
         for file in catalogue.files(params, usual, &trust) {
             let names = folders::names_of(&file);
             let component = match names {
                 Some((FRAMEWORK, component)) => component.to_owned(),
-                // The BTL framework opens the files of transports.
+                // Files of transports are opened by the BTL framework.
                 Some(("btl", _)) => {
                     catalogue.passed.files.push(file);
                     continue;
@@ -186,7 +186,7 @@ impl Catalogue {
         catalogue
     }
 
-    /// Checks a file, opens it, and adds its component.
+    /// Checks a file, opens it, and adds its component to those selected.
     fn load(
         &mut self,
         file: &Path,
@@ -204,7 +204,7 @@ impl Catalogue {
         let place = match self.place(&manifest, prefer) {
             Ok(place) => place,
             Err(reason) => {
-                // A plugin of the same version has the same parameters as the one in use.
+                // A plugin of the same version has the same parameters as the selected one, so these are known already.
                 let is_same = |taken: &Taken| taken.plugin.version == &*manifest.version;
                 if !self.taken.iter().any(is_same) {
                     self.passed.files.push(file.to_path_buf());
@@ -226,7 +226,7 @@ impl Catalogue {
         Ok(())
     }
 
-    /// Creates the components for `Parts::coll` of the engine.
+    /// Creates the components, which the engine gets as `Parts::coll`.
     pub fn components(&self) -> Vec<Box<dyn Component>> {
         self.taken
             .iter()
@@ -234,11 +234,11 @@ impl Catalogue {
             .collect()
     }
 
-    /// The plugin files in search order; an unreadable folder is rejected only if the user has named it.
+    /// Returns the plugin files in search order; an unreadable folder is an error only if the user's settings name it.
     fn files(&mut self, params: &Params, usual: Option<&Path>, trust: &Trust) -> Vec<PathBuf> {
         let (search, passed) = Places::of_this_process(usual).order(params);
         for folder in passed {
-            // Only file names are needed, so an unreadable folder is ignored.
+            // Only the file names are needed, to know which parameters exist, so an unreadable folder is ignored.
             let files = folders::files(&folder).unwrap_or_default();
             self.passed.files.extend(files);
         }
@@ -265,7 +265,8 @@ impl Catalogue {
         all
     }
 
-    /// Returns the index of the component that a file's component replaces, or `None` for a new component. Fails if an existing one takes precedence.
+    /// Returns the index of the selected component that a file's component replaces, or `None` if there is none of its name.
+    /// Returns an error if the selected one takes precedence.
     fn place(&self, manifest: &Manifest, prefer: &str) -> Result<Option<usize>, LoadError> {
         let (name, version) = (&*manifest.component, &*manifest.version);
         let is_same = |taken: &Taken| taken.plugin.name == name;
@@ -287,7 +288,7 @@ impl Catalogue {
     }
 }
 
-/// Parses a version into numbers, so that 1.10 is newer than 1.9; a part that is not a number counts as zero.
+/// Parses a version into numbers (1.10 is newer than 1.9); a part that is not a number counts as zero.
 fn numbers(version: &str) -> Vec<u64> {
     let mut numbers: Vec<u64> = version
         .split(['.', '-', '+'])

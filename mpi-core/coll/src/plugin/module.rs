@@ -1,9 +1,9 @@
-//! A plugin's module for one communicator, and the calls of its functions other than those of operations.
+//! A plugin's module for one communicator, and the calls of its functions, except those for operations.
 //!
 //! A blocking barrier calls the plugin's blocking function.
 //! A nonblocking barrier is a future:
 //! it calls the plugin's start function once, and the test function in each progress call.
-//! The engine must keep polling meanwhile, since no message announces the completion.
+//! Meanwhile the engine must keep polling, since no message announces the barrier's completion.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
@@ -24,7 +24,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The module, owned by the communicator and by every operation in progress.
+/// The module; the communicator and every operation in progress own it together.
 pub(super) struct Inner {
     pub(super) plugin: Rc<Plugin>,
     pub(super) table: ModuleTable,
@@ -33,7 +33,7 @@ pub(super) struct Inner {
     pub(super) operations: Operations,
     pub(super) tickets: TicketOrder,
     pub(super) enabled: Cell<bool>,
-    /// The component's file, or the library.
+    /// The path of the component's file, or the library's name.
     pub(super) origin: Rc<str>,
 }
 
@@ -55,13 +55,13 @@ impl Inner {
         }
     }
 
-    /// Calls a function of the plugin; ends the process if the function throws.
+    /// Calls a function of the plugin; ends the process if the function throws an exception.
     #[inline(always)]
     pub(super) fn guarded<R>(&self, function: &'static str, call: impl FnOnce() -> R) -> R {
         guarded(self, function, call)
     }
 
-    /// Converts a function's return code; `NEXT` becomes `None`.
+    /// Converts a function's return code to a result; the code `NEXT` becomes `None`.
     pub(super) fn outcome(
         &self,
         call: CallId,
@@ -72,7 +72,7 @@ impl Inner {
             DONE => return Ok(Some(())),
             NEXT => return Ok(None),
             FAILED => {
-                // After a member's death, the program gets the error about that death.
+                // After a member's death, return the error about the death instead of the plugin's error.
                 self.module_comm.usable()?;
                 self.module_comm
                     .take_reason()
@@ -117,7 +117,7 @@ impl Inner {
         self.table.barrier_start.is_some() && self.table.barrier_test.is_some()
     }
 
-    /// Runs the barrier in the blocking form; `NEXT` becomes `None`.
+    /// Runs a blocking barrier; returns `None` if the plugin's function returned `NEXT`.
     pub(super) fn run(&self, invocation: &Invocation, call: &Call) -> Result<Option<()>, Error> {
         let mut why = Why::new();
         let code = match self.table.barrier {
@@ -134,7 +134,7 @@ impl Inner {
         self.outcome(call.id(), code, &why)
     }
 
-    /// Runs the barrier in the blocking form for a plugin that has only a nonblocking barrier.
+    /// Runs a blocking barrier for a plugin that has only the functions of a nonblocking barrier.
     fn run_split(&self, call: CallId, why: &mut Why) -> Result<c_int, Error> {
         let mut ticket = 0;
         let mut code = self.begin(&mut ticket, why);
@@ -151,7 +151,7 @@ impl Inner {
         Ok(code)
     }
 
-    /// Runs the barrier in the nonblocking form; `NEXT` becomes `None`.
+    /// Runs a nonblocking barrier; returns `None` if the plugin's function returned `NEXT`.
     pub(super) async fn start(
         &self,
         invocation: &Invocation,

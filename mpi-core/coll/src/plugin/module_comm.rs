@@ -1,11 +1,11 @@
 //! The communicator as a plugin's module sees it: the type behind the opaque `portcullis_comm`.
 //!
-//! A [`ModuleComm`] refers to the communicator weakly, because the communicator owns the module and the module owns the `ModuleComm`.
-//! So messages end with the communicator, while rank, size, name, memory and doorbells stay valid
+//! A [`ModuleComm`] has only a weak reference to the communicator, because the communicator owns the module and the module owns the `ModuleComm`.
+//! So messages are possible only while the communicator exists, but rank, size, name, memory and doorbells are valid
 //! until the module is freed.
 //!
-//! The services of a [`ModuleComm`] are those of the host table ([`Services`]).
-//! Messages use conversations in the hidden plane, which all members begin in the same order when the module is enabled.
+//! A [`ModuleComm`] implements the services of the host table ([`Services`]).
+//! Its messages use conversations in the communicator's hidden plane, which all members begin in the same order when the module is enabled.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Call, Host, WARNING};
@@ -36,10 +36,10 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// The parameters' values as C strings.
+/// The values of a plugin's parameters as C strings, by name.
 pub(super) type Values = BTreeMap<&'static str, CString>;
 
-/// Returns the values of a plugin's parameters.
+/// Returns the present values of a plugin's parameters.
 pub(super) fn values(plugin: &Plugin, params: &Params) -> Rc<Values> {
     let each = plugin.params.iter();
     Rc::new(each.map(|p| (p.name, c_text(params.text(p)))).collect())
@@ -63,25 +63,24 @@ pub(super) struct ModuleComm {
     pub is_world: bool,
     name: CString,
     group: Group,
-    /// The members on this node, ascending; computed when the plugin first needs them.
+    /// The members on this node in ascending order; computed when the plugin needs them for the first time.
     node: OnceCell<Box<[Neighbour]>>,
-    /// The tags of the conversations; set when the conversations begin.
+    /// The tags of the module's conversations; `None` until the module is enabled.
     tags: Cell<Option<Tags>>,
-    /// Messages in progress, by number.
     messages: RefCell<BTreeMap<u64, Message>>,
     last_message: Cell<u64>,
     pub(super) memory: Memory,
-    /// Predefined datatypes that the plugin has requested, by handle;
-    /// boxed, because the plugin keeps their addresses.
+    /// Predefined datatypes that the plugin has requested, by handle.
+    /// Each is in a box, because the plugin keeps its address.
     types: RefCell<BTreeMap<usize, Box<Datatype>>>,
     /// The error text that the plugin has set with the service `fail`.
     reason: RefCell<Option<String>>,
     host_name: CString,
-    /// Pointer shared by the component's modules in this process; the host only stores it.
+    /// The pointer that the component's modules in this process share; the host does not dereference it.
     pub(super) component_data: Rc<Cell<*mut c_void>>,
 }
 
-/// One tag per kind of traffic: blocking messages, tested messages, fences.
+/// One tag for each kind of message: blocking messages, nonblocking messages, fences.
 #[derive(Clone, Copy)]
 struct Tags {
     waited: i32,
@@ -89,14 +88,13 @@ struct Tags {
     fences: i32,
 }
 
-/// A nonblocking message that the plugin tests.
 struct Message {
     pending: Pending,
     data: Scratch,
     is_received: bool,
 }
 
-/// The host table.
+/// The host table of this library.
 pub(super) static HOST: Host = Host {
     topology: Some(topology),
     named_type: Some(named_type),
@@ -162,7 +160,7 @@ impl ModuleComm {
         })
     }
 
-    /// Begins the conversations. Every member calls this function at the same point.
+    /// Draws the conversations' tags. Every member calls this function at the same point of its call sequence.
     pub fn begin(&self, comm: &Comm) {
         let tag = || comm.internal().conversation().tag();
         self.tags.set(Some(Tags {
@@ -172,7 +170,7 @@ impl ModuleComm {
         }));
     }
 
-    /// Returns `Ok` if the communicator is usable, otherwise the error for operations that wait for its members.
+    /// Returns an error if the communicator has lost a member or is revoked, so that operations must not wait for members.
     pub fn usable(&self) -> Result<(), Error> {
         self.comm.upgrade().map_or(Ok(()), |comm| comm.usable())
     }
@@ -184,19 +182,19 @@ impl ModuleComm {
         number
     }
 
-    /// Returns true if a tested message is complete.
+    /// Returns true if a nonblocking message is complete and the plugin has not tested it since.
     pub fn has_news(&self) -> bool {
         let messages = self.messages.try_borrow();
         messages.is_ok_and(|all| all.values().any(|message| message.pending.is_complete()))
     }
 
-    /// Returns the conversation of blocking messages.
+    /// Returns the conversation for a blocking message to or from rank `peer`.
     pub(super) fn waiting(&self, peer: u32) -> Result<Invocation, String> {
         may_block(&self.engine)?;
         self.conversation(peer, |tags| tags.waited)
     }
 
-    /// Returns a conversation, if it has begun and `peer` is a member.
+    /// Returns the conversation with this tag; an error if no tags have been drawn or `peer` is no valid rank.
     fn conversation(&self, peer: u32, tag: impl Fn(Tags) -> i32) -> Result<Invocation, String> {
         let comm = self
             .comm
@@ -215,12 +213,12 @@ impl ModuleComm {
         Ok(Invocation::new(comm, Plane::Hidden, tag(tags), 0))
     }
 
-    /// Takes the error text that the plugin has set with the service `fail`.
+    /// Removes and returns the error text that the plugin has set with the service `fail`.
     pub fn take_reason(&self) -> Option<String> {
         self.reason.take()
     }
 
-    /// Returns a predefined datatype, at an address that stays the same as long as the module.
+    /// Returns a predefined datatype, at an address that is valid as long as the module.
     fn named_type(&self, handle: usize) -> Option<*const abi::Type> {
         let named = Datatype::named(handle)?;
         let mut types = self.types.borrow_mut();
@@ -252,15 +250,15 @@ impl Services for ModuleComm {
         self.node().iter().map(|(rank, _)| *rank)
     }
 
-    /// The members that this process knows to be dead.
-    /// Plugins call this while they wait, so the common case only reads a flag.
+    /// Returns the ranks of the members that this process knows to be dead.
+    /// Plugins call this function while they wait, so the common case only reads a flag.
     fn failed_ranks(&self) -> Vec<u32> {
         if let Some(comm) = self.comm.upgrade()
             && comm.usable().is_ok()
         {
             return Vec::new();
         }
-        // The communicator may already be freed when its module is freed, so the engine is queried.
+        // The communicator may be freed before its module is, so the engine is queried instead.
         let failed = self.engine.peers().failed_among(&self.group);
         let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
         ranks.collect()
@@ -268,7 +266,7 @@ impl Services for ModuleComm {
 
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         let invocation = self.waiting(dest)?;
-        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or given up.
+        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or cancelled.
         let data = unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) };
         self.engine
             .block_on(invocation.send(&data, dest))
@@ -278,7 +276,7 @@ impl Services for ModuleComm {
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String> {
         let invocation = self.waiting(source)?;
         let len = data.len() as i64;
-        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or given up.
+        // SAFETY: `data` is borrowed until this function returns, and it returns when the message is complete or cancelled.
         let data = unsafe { RecvBuf::new(data.as_mut_ptr(), len, Named::BYTE.into()) };
         self.engine
             .block_on(invocation.recv(&data, source))
@@ -316,8 +314,8 @@ impl Services for ModuleComm {
         }))
     }
 
-    /// Returns true if a message is complete;
-    /// then also copies a received message to `bytes` and forgets the number.
+    /// Returns true if a message is complete,
+    /// and then copies a received message to `bytes` and removes the message.
     fn test_message(&self, number: u64, bytes: &mut [u8]) -> Result<bool, String> {
         let mut messages = self.messages.borrow_mut();
         let message = messages
@@ -339,7 +337,6 @@ impl Services for ModuleComm {
         self.engine.progress()
     }
 
-    /// Waits until `ready` returns true or `limit` has passed; returns true in the first case.
     fn wait(
         &self,
         limit: Option<Duration>,
@@ -380,7 +377,7 @@ impl Services for ModuleComm {
     fn log(&self, level: c_int, line: &CStr) {
         let line = line.to_string_lossy();
         if level < WARNING {
-            // Informational lines are printed only if explanations are enabled.
+            // Informational lines are printed only by rank 0, and only if `mpirun --explain` is used.
             if self.engine.me() == 0 && self.engine.place().explains() {
                 let comm = self.name.to_string_lossy();
                 printable::eprintln!("explain: coll on {comm}: {}: {line}", self.plugin.name);
@@ -443,7 +440,6 @@ unsafe extern "C" fn topology(comm: *mut abi::Comm, to: *mut abi::Topology) {
     unsafe { abi::fill_in(to, &facts) };
 }
 
-/// Allocates memory for a message.
 fn scratch(bytes: usize) -> Result<Scratch, String> {
     Scratch::bytes(bytes as i64).map_err(|e| e.to_string())
 }

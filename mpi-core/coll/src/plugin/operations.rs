@@ -1,4 +1,4 @@
-//! The operations of a plugin's module: its functions for each kind of call, and which calls they take.
+//! The operations of a plugin's module: its functions for each collective, and the limits on the calls that they accept.
 #![allow(unsafe_code)]
 
 use super::abi::{self, COMMUTATIVE, Dense, Forget, ModuleTable, Operation, PREDEFINED};
@@ -9,19 +9,19 @@ use std::mem::{MaybeUninit, offset_of};
 
 const KINDS: usize = CallId::ALL.len();
 
-/// Maximum number of entries of a module, and maximum size of an entry.
+/// Maximum number of entries in a module's table; the next constant is the maximum size of an entry in bytes.
 const MOST: u32 = 1024;
 const LARGEST: usize = 4096;
-/// Minimum size of an entry: the size in the first version of the header.
+/// Minimum size of an entry in bytes: the size in the first version of `plugin.h`.
 const LEAST: usize = offset_of!(Operation, dense) + size_of::<usize>();
 
-/// A module's functions by [`CallId`].
+/// A module's functions for each collective, indexed by [`CallId`].
 pub(super) struct Operations {
     all: [Option<Operation>; KINDS],
 }
 
 impl Operations {
-    /// Reads the entries of a module's table; entries for operations unknown to this library are skipped.
+    /// Reads the entries of a module's table; skips entries for collectives that this library does not know.
     ///
     /// # Safety
     /// `operations` of the table points to `operation_count` entries of `operation_size` bytes each, or is null.
@@ -47,7 +47,7 @@ impl Operations {
         Ok(read)
     }
 
-    /// Returns the set of calls for which the module has a function.
+    /// Returns the collectives for which the module has a function.
     pub fn served(&self) -> CallSet {
         let has_function = |call: &CallId| {
             let operation = self.all[*call as usize].as_ref();
@@ -58,12 +58,12 @@ impl Operations {
         served.fold(CallSet::NONE, CallSet::with)
     }
 
-    /// Returns the function that frees the plugin's data of a persistent operation.
+    /// Returns the function that frees the plugin's data for a persistent operation, if there is one.
     pub fn forget(&self, call: CallId) -> Option<Forget> {
         self.all[call as usize]?.forget
     }
 
-    /// Returns the function `dense` of an operation and the largest size of calls that it accepts.
+    /// Returns the function `dense` for a collective, and the maximum size in bytes of calls that it accepts.
     pub fn dense(&self, call: CallId) -> Option<(usize, Dense)> {
         let operation = self.all[call as usize].as_ref()?;
         let dense = operation.dense.filter(|_| operation.run.is_some())?;
@@ -74,7 +74,7 @@ impl Operations {
         Some((limit, dense))
     }
 
-    /// Returns the functions for a call, if the entry's limit and flags admit the call; the result is the same on all members.
+    /// Returns the functions for a call, if the entry's limit and flags permit the call; all members get the same result.
     pub fn taking(&self, call: &Call) -> Option<&Operation> {
         let operation = self.all[call.id() as usize].as_ref()?;
         let bytes = call.agreed_bytes().map_or(0, |bytes| bytes as u64);
@@ -92,7 +92,7 @@ impl Operations {
     }
 }
 
-/// Copies an entry; fields beyond `size` are zero, and fields unknown to this library are not read.
+/// Copies an entry of `size` bytes; missing fields become zero, and fields that this library does not know are not read.
 ///
 /// # Safety
 /// `at` is readable for `size` bytes.
@@ -106,7 +106,7 @@ unsafe fn entry(at: *const Operation, size: usize) -> Operation {
     }
 }
 
-/// Returns the start and test functions of an operation's nonblocking form.
+/// Returns the functions `start` and `test`, if the operation has both.
 pub(super) fn starts(operation: &Operation) -> Option<(abi::Start, abi::Test)> {
     operation.start.zip(operation.test)
 }

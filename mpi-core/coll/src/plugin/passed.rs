@@ -1,10 +1,10 @@
-//! Plugins that were skipped on purpose.
-//! No code reads their parameters, but these are not reported as unknown.
+//! Plugins that were skipped because of the user's settings or their version.
+//! Their parameters have no effect, but are not reported as unknown.
 
 use mpi_base::param::About;
 use std::path::{Path, PathBuf};
 
-/// Plugins that were skipped because of the user's settings or in favour of other versions.
+/// The skipped plugins.
 #[derive(Default)]
 pub struct Passed {
     /// Parameters of plugins whose table was read but which were not selected.
@@ -14,10 +14,10 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// Returns true if a parameter of this name belongs to a skipped plugin.
+    /// Returns true if the parameter `name` belongs to a skipped plugin.
     ///
-    /// Only the name of an unopened file is known;
-    /// by convention it contains the component's name: `coll_hwbarr.so`.
+    /// Of a file that was not opened, only the file name is known;
+    /// by convention, parameter names begin with it: those of `coll_hwbarr.so` with `coll_hwbarr_`.
     pub fn reads(&self, name: &str) -> bool {
         let mut tables = self.params.iter().flat_map(|params| params.iter());
         tables.any(|about| about.is_called(name)) || self.files.iter().any(|file| owns(file, name))

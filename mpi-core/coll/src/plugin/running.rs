@@ -1,9 +1,9 @@
-//! Calls of a plugin's operations.
+//! Calls of a plugin's functions for collective operations.
 //!
 //! A blocking call uses the plugin's `run`, or `start` and then `test` until it is complete.
 //! A nonblocking call, and each start of a persistent one, uses `start`, and then `test` in each progress call.
-//! A call for which the plugin has no function, or for which the function returns `NEXT`, is passed to the next lower component at once,
-//! so calls reach that component in the order in which they are made. By the rules of `plugin.h` all members decide alike.
+//! If the plugin has no function for a call, or its function returns `NEXT`, the call is passed to the next lower component immediately.
+//! So calls reach that component in the order in which they are made. `plugin.h` requires that all members' functions return the same code.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, NEXT, Operation, PENDING, Why};
@@ -22,7 +22,7 @@ use std::rc::Rc;
 use std::task::Poll;
 
 impl Inner {
-    /// Runs an operation in the blocking form; `NEXT` becomes `None`.
+    /// Runs a blocking operation; returns `None` if the plugin's function returned `NEXT`.
     pub(super) fn run_operation(
         &self,
         operation: &Operation,
@@ -56,7 +56,7 @@ impl Inner {
         self.outcome(call.id(), code, &why)
     }
 
-    /// Tests a started call until it is complete, blocking; returns its code.
+    /// Blocks until a started call is complete; returns the code of the plugin's function `test`.
     fn test_until_done(&self, test: abi::Test, ticket: u64, why: &mut Why) -> Result<c_int, Error> {
         let mut code = PENDING;
         let waited = self.module_comm.wait(None, &mut || {
@@ -71,7 +71,7 @@ impl Inner {
         Ok(ended(code, why))
     }
 
-    /// Starts an operation in the nonblocking form; `NEXT` becomes `None`.
+    /// Starts a nonblocking operation; returns `None` if the plugin's function returned `NEXT`.
     pub(super) fn start_operation(
         self: &Rc<Inner>,
         operation: &Operation,
@@ -115,7 +115,7 @@ impl Inner {
         }))
     }
 
-    /// Creates the storage of a persistent operation's pointer, see `plan` in the header.
+    /// Creates the place in which the plugin stores its pointer for a persistent operation, see `plan` in `plugin.h`.
     pub(super) fn plan(self: &Rc<Inner>, call: &Call) -> Rc<dyn Any> {
         Rc::new(KeptPlan {
             inner: self.clone(),
@@ -134,7 +134,7 @@ fn ended(code: c_int, why: &mut Why) -> c_int {
     code
 }
 
-/// The plugin's pointer for a persistent operation, kept from one start to the next.
+/// The plugin's pointer for a persistent operation, kept between starts.
 struct KeptPlan {
     inner: Rc<Inner>,
     call: CallId,

@@ -1,4 +1,4 @@
-//! Allocation of shared memory by the members of a communicator on one node.
+//! The shared memory service: allocation by the members of a communicator on one node.
 
 use super::host::Services as _;
 use super::memory::HEAD;

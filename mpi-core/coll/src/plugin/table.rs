@@ -1,6 +1,6 @@
-//! Validation of component tables: the only conversion from a foreign table to a Rust value.
+//! Validation of component tables: the only place where a C table becomes a Rust value.
 //!
-//! The caller that passes a table guarantees two things, on which the `SAFETY` comments of this module rely:
+//! The caller that passes a table guarantees the following, on which the `SAFETY` comments of this module rely:
 //! the table and all that it points to stay unchanged for the rest of the process,
 //! and its functions keep the rules of `plugin.h`.
 #![allow(unsafe_code)]
@@ -17,12 +17,12 @@ use std::mem::offset_of;
 pub struct Plugin {
     pub name: &'static str,
     pub version: &'static str,
-    /// The default priority.
+    /// The component's default priority.
     pub priority: i32,
-    /// The component's parameters; the first is its priority.
-    /// Leaked, as the file is never closed.
+    /// The component's parameters; the first of them is its priority.
+    /// Leaked, since the plugin's file is never closed.
     pub params: &'static [About],
-    /// The parameter by which the user requests the component.
+    /// The parameter with which the user requests the component, by another value than the default.
     pub asked_by: Option<&'static str>,
     pub(super) query: Query,
 }
@@ -34,17 +34,17 @@ pub(super) type Query = unsafe extern "C-unwind" fn(
     *mut abi::Why,
 ) -> *const abi::ModuleTable;
 
-/// Why a component table is not used.
+/// The reason why a component table is not used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableError {
     /// `portcullis_component` returned a null pointer.
     Null,
-    /// The table ends before the slot `query`.
+    /// The table is too short to contain the field `query`.
     Short {
         size: usize,
         needed: usize,
     },
-    /// The returned address cannot be the address of a table.
+    /// The returned address is not aligned, so it is not that of a table.
     Misplaced,
     /// The table has more parameters than a component may have.
     Params {
@@ -57,14 +57,14 @@ pub enum TableError {
     Framework {
         theirs: String,
     },
-    /// A text is null or not UTF-8.
+    /// A string is null or not UTF-8.
     Text {
         field: &'static str,
     },
     Name {
         theirs: String,
     },
-    /// The slot `query` is empty.
+    /// The field `query` is null.
     NoQuery,
 }
 
@@ -116,10 +116,10 @@ impl fmt::Display for TableError {
 
 impl std::error::Error for TableError {}
 
-/// The maximum number of a component's parameters; limits how far a corrupt table is read.
+/// The maximum number of a component's parameters; bounds how many are read from a corrupt table.
 const MOST_PARAMS: usize = 256;
 
-/// The maximum length of a component's name, as in the selection protocol.
+/// The maximum length in bytes of a component's name, which the selection protocol can encode.
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {
@@ -142,7 +142,7 @@ impl Plugin {
         }
         // SAFETY: the caller guarantees that the table is valid and stays unchanged.
         let table = unsafe { abi::read(table) };
-        // A table of another version may have any length, so check the version as soon as the table contains it.
+        // A table for another ABI version may have any length, so the version is checked as soon as the length shows that it is present.
         if table.size >= offset_of!(abi::ComponentTable, priority)
             && table.abi_version != abi::ABI_VERSION
         {
@@ -165,7 +165,7 @@ impl Plugin {
                 theirs: framework.into(),
             });
         }
-        // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
+        // SAFETY: `name` is a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
         let name = unsafe { text(table.name, "name") }?;
         let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_';
         if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(plain) {
@@ -173,12 +173,12 @@ impl Plugin {
                 theirs: name.into(),
             });
         }
-        // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
+        // SAFETY: `version` is a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
         let version = unsafe { text(table.version, "version") }?;
         let query = table.query.ok_or(TableError::NoQuery)?;
         let asked_by = match table.asked_by.is_null() {
             true => None,
-            // SAFETY: a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
+            // SAFETY: `asked_by` is a text of the table; the caller guarantees that it is NUL-terminated and stays unchanged.
             false => Some(unsafe { text(table.asked_by, "asked_by") }?),
         };
         if table.param_count > MOST_PARAMS {
@@ -188,7 +188,7 @@ impl Plugin {
         }
         let mut params = vec![priority::about(
             name,
-            // Listings need static texts, so one short text per plugin is leaked.
+            // `About` needs static texts, so one short text per plugin is leaked.
             table.priority.to_string().leak(),
         )];
         if !table.params.is_null() {
@@ -209,14 +209,14 @@ impl Plugin {
         })
     }
 
-    /// Returns one of the component's parameters by name.
+    /// Returns the component's parameter with this name, if it has one.
     pub fn param(&self, name: &str) -> Option<&About> {
         self.params.iter().find(|p| p.name == name)
     }
 }
 
 /// # Safety
-/// The parameter's texts must satisfy the module documentation.
+/// The parameter's texts meet the conditions in the module documentation.
 unsafe fn about(component: &'static str, param: &abi::Param) -> Result<About, TableError> {
     const KINDS: [Kind; 7] = [
         Kind::Bool,

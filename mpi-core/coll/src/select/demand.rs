@@ -1,10 +1,10 @@
-//! The user's demands for components by name, and the warning or error
-//! if `MPI_COMM_WORLD` cannot use a demanded component.
+//! Check that the components that the user demands by name are used: a warning or error
+//! if `MPI_COMM_WORLD` cannot use one of them.
 //!
-//! If a requested component is missing, rank 0 prints one warning;
-//! if a required component is missing, the job ends.
+//! If a component that a parameter requests is missing, rank 0 prints a warning;
+//! if a component with `coll_<component>_required` is missing, the job ends.
 //! On other communicators a missing component is not reported,
-//! because the component may be intended for a few communicators only.
+//! because the user may want it on a few communicators only.
 
 use super::{Refused, Table, reason_for};
 use crate::{CallId, CollError, Component};
@@ -12,7 +12,6 @@ use mpi_base::param::{ParamError, Params, Value};
 use mpi_engine::comm::Comm;
 use std::rc::Rc;
 
-/// How strongly the user demands a component.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Demand {
     Asked,
@@ -24,7 +23,7 @@ enum Demand {
 pub(super) struct Demands(Rc<[(Rc<str>, Demand)]>);
 
 impl Demands {
-    /// Reads the parameters; `may_serve` returns true for components that the user has not excluded.
+    /// Reads the demands from the parameters; `may_serve` returns true for components that the user has not excluded.
     pub fn read(
         components: &[Box<dyn Component>],
         params: &Params,
@@ -46,8 +45,8 @@ impl Demands {
         Ok(Demands(demands.into()))
     }
 
-    /// Compares the demands with the components that the members of `comm` have agreed on;
-    /// every member calls it.
+    /// Compares the demands with the components that the members of `comm` have agreed on. Every member calls this function.
+    /// Returns an error if a required component is missing.
     pub fn compare(&self, comm: &Comm, table: &Table) -> Result<(), CollError> {
         if !comm.is_world() {
             return Ok(());
@@ -69,9 +68,9 @@ impl Demands {
     }
 }
 
-/// The value of `coll_<component>_required`.
+/// Returns the value of `coll_<component>_required`; false by default.
 fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
-    // The parameter is searched by name, as `coll_<component>_priority` is.
+    // Plugins' parameters are unknown when this library is built, so the parameter is searched by name.
     let wanted = format!("coll_{component}_required");
     let Some((name, value, source)) = params.settings().find(|(name, ..)| *name == wanted) else {
         return Ok(false);
@@ -84,10 +83,10 @@ fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
     })
 }
 
-/// Returns why the component does not serve, for a message that already begins with rank `me`.
+/// Returns the reason why a component is not used, for an output line that already begins with rank `me`.
 fn reason(name: &str, refused: &Refused, me: u32) -> String {
     let reason = reason_for(name, refused).0;
-    // The output line already begins with this rank.
+    // The rank is not repeated.
     match reason.strip_prefix(&format!("rank {me}: ")) {
         Some(own) => own.to_owned(),
         None => reason,

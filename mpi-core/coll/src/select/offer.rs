@@ -1,9 +1,9 @@
-//! The wire format of rank 0's invitation: one entry per component.
+//! Wire format of rank 0's offers to the members of a communicator: one entry per component.
 //!
 //! An entry has a header of four `u32`: priority, [`Entry::sets_up`], and the lengths of the name and of the config blob.
 //! The name follows as text, then the component's config blob, which only the component interprets.
 
-/// One component in rank 0's invitation.
+/// A component that rank 0 offers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     pub priority: i32,
@@ -16,7 +16,7 @@ pub struct Entry<'a> {
 const NUMBER: usize = size_of::<u32>();
 const HEAD: usize = 4 * NUMBER;
 
-/// Appends an entry; `give` appends the component's config blob.
+/// Appends an entry to `to`; `give` appends the component's config blob.
 pub fn write(
     to: &mut Vec<u8>,
     (priority, sets_up, name): (i32, bool, &str),
@@ -25,7 +25,7 @@ pub fn write(
     let head = to.len();
     let [priority, sets_up] = [priority, i32::from(sets_up)].map(i32::to_le_bytes);
     // The name and the config blob are short, so `u32` lengths suffice.
-    // The length of the blob is set after `give` has appended it.
+    // The length of the config blob is set after `give` has appended it.
     let name_len = (name.len() as u32).to_le_bytes();
     for number in [priority, sets_up, name_len, [0; NUMBER]] {
         to.extend(number);

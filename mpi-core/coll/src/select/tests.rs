@@ -1,4 +1,4 @@
-//! Tests of selection: a component that one member refuses is used by no member, and every member knows the reason.
+//! Tests of selection: a component that one member refuses is used by no member, and every member receives the reason.
 
 use super::*;
 use crate::Call;
@@ -9,20 +9,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-/// The rank on which each step fails.
+/// The ranks on which the steps of the selection fail.
 #[derive(Clone, Copy, Default)]
 struct Faults {
-    /// The rank that refuses the query.
     query_at: Option<u32>,
-    /// The rank that refuses rank 0's config blob.
+    /// The rank on which the component refuses rank 0's config blob.
     take_at: Option<u32>,
-    /// The rank on which the set-up fails.
     enable_at: Option<u32>,
     /// The rank on which [`Module::sets_up`] returns true.
     set_up_at: Option<u32>,
 }
 
-/// Counts of calls, over all ranks.
+/// Numbers of calls of the component's functions, over all ranks.
 #[derive(Default)]
 struct Calls {
     taken: AtomicU32,
@@ -31,7 +29,6 @@ struct Calls {
     disabled: AtomicU32,
 }
 
-/// A component with a fault on one rank.
 struct Faulty {
     name: &'static str,
     faults: Faults,
@@ -44,7 +41,6 @@ struct FaultyModule {
     calls: Arc<Calls>,
 }
 
-/// The config blob of rank 0's module.
 const CONFIG: &[u8] = b"the wire is the seventh";
 
 impl Component for Faulty {
@@ -111,7 +107,7 @@ impl Module for FaultyModule {
     }
 }
 
-/// A job with these faults, and the counts of calls until its world is freed.
+/// Returns a job whose component has these faults, and the numbers of calls of its functions.
 fn faulty(ranks: u32, faults: Faults) -> (Job, Arc<Calls>) {
     let calls: Arc<Calls> = Arc::default();
     let told = calls.clone();
@@ -131,7 +127,7 @@ fn faulty(ranks: u32, faults: Faults) -> (Job, Arc<Calls>) {
     (job, calls)
 }
 
-/// Returns these faults for a component that has a collective set-up.
+/// Returns the same faults for a component that has a collective set-up on every rank.
 fn all_set_up(faults: Faults) -> Faults {
     Faults {
         set_up_at: Some(0),
@@ -158,7 +154,7 @@ fn barrier_chains(job: &Job) -> Vec<(Vec<String>, Vec<String>)> {
     })
 }
 
-/// Checks that every member has dropped the component and knows the reason `why`.
+/// Checks that no member has chosen the component, and that each gives the reason `why`.
 fn no_member_uses_it(job: &Job, why: &str) {
     for (chain, explained) in barrier_chains(job) {
         assert!(!chain.contains(&"faulty".to_string()));

@@ -1,12 +1,12 @@
-//! A vote round: every member votes on each offer, and all members learn one verdict per offer.
+//! Vote round: every member votes on each offer, and all members get the same verdict on each.
 
 use crate::Error;
 use crate::Refusal;
 use crate::comm::{Comm, ControlGroup, Conversation};
 
-/// Combines every member's votes, one per offer: `Ok` if all agree, otherwise `Err` with the reason of the lowest refusing rank.
+/// Combines the members' votes on each offer: `Ok` if all members agree, otherwise `Err` with the reason of the lowest rank that refused.
 ///
-/// When `vote` returns, every member has voted.
+/// When this function returns, every member has voted.
 pub async fn vote(
     comm: &Comm,
     mine: Vec<Result<(), Refusal>>,
@@ -37,7 +37,7 @@ pub async fn vote(
     Ok(verdicts)
 }
 
-/// Broadcasts the reason of the member `from`.
+/// Broadcasts the reason of the member `from`, and returns it on every member.
 async fn receive_reason(
     invocation: &Conversation,
     reason: String,

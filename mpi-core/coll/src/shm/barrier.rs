@@ -1,4 +1,4 @@
-//! The shared-memory barrier of a communicator: one of two algorithms.
+//! The shared-memory barrier of a communicator, by one of two algorithms.
 
 use super::counter::Counter;
 use super::flags::Flags;
@@ -15,7 +15,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the faster barrier: dissemination, or for oversubscribed ranks the central counter, which costs them the fewest context switches.
+    /// Returns the faster algorithm: dissemination, or for oversubscribed ranks the central counter, which causes the fewest context switches.
     pub fn fitting(occupancy: Occupancy) -> Kind {
         match occupancy {
             Occupancy::Dedicated => Kind::Flags,
@@ -29,7 +29,7 @@ impl Kind {
             .find(|kind| *kind as u64 == number)
     }
 
-    /// The bytes that a barrier of this kind needs for `members` members.
+    /// Returns the number of bytes of shared memory that this algorithm needs for `members` members.
     pub fn len(self, members: u32) -> usize {
         match self {
             Kind::Counter => Counter::LEN,
@@ -45,7 +45,7 @@ pub enum ShmBarrier {
 }
 
 impl ShmBarrier {
-    /// The barrier at `offset`, if that is inside the node's memory.
+    /// Returns the barrier at `offset`, or `None` if it is not inside the node's memory.
     pub fn at(node: &Node, offset: ShmOffset, kind: Kind, members: &Members) -> Option<ShmBarrier> {
         Some(match kind {
             Kind::Counter => ShmBarrier::Counter(Counter::at(node, offset, members.count())?),
@@ -55,7 +55,7 @@ impl ShmBarrier {
         })
     }
 
-    /// Advances barrier `number` as far as possible. Returns true once this rank is released; `stage` must not be reused after that.
+    /// Advances barrier `number` as far as possible. Returns true if this rank is released; `stage` must not be reused then.
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         match self {

@@ -1,12 +1,12 @@
-//! A communicator's cells (see [`mpi_base::cells`]), and waiting for free cells.
+//! A communicator's cells for data (see [`mpi_base::cells`]), and the waits for free cells.
 //!
-//! [`layout`](super::layout) computes the lengths of the cells and the depths of their rings.
+//! [`layout`](super::layout) computes the lengths of the cells and the numbers of cells in their rings.
 //!
-//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call never has to wait for an earlier request to finish.
+//! A communicator has two sets of cells, one per [`Lane`], so that a blocking call need not wait until an earlier request has finished.
 //! A rank that must wait for slower ranks registers as a waiter, and a rank that finishes wakes it.
-//! With a core per rank, finishing is frequent and waiting rare, so the waiter executes the fence for both ([`mpi_base::fence`]);
+//! With a core per rank, ranks often finish but seldom wait, so the waiter executes the fence for both ([`mpi_base::fence`]).
 //! A rank that finishes a long operation executes the fence itself,
-//! since that interrupts no rank that is copying.
+//! since a fence by the waiter would interrupt ranks that are copying.
 
 use super::layout::{self, Flow, Lane, Layout, RINGS, Sizes};
 use super::members::{LINE, Members};
@@ -23,7 +23,7 @@ use mpi_base::occupancy::Occupancy;
 use std::cell::Cell;
 use std::ops::Deref;
 
-/// A ring, and its capacity for one member's data and for a result.
+/// A ring of cells, and the lengths of a member's data and of a result that fit its cells.
 #[derive(Clone, Copy)]
 struct Choice {
     cell_ring: CellRing,
@@ -31,8 +31,8 @@ struct Choice {
     bytes_of_result: usize,
 }
 
-/// Returns the first ring with sufficient capacity, or the last ring;
-/// no caller needs more than the last ring holds.
+/// Returns the first ring for which `has_room` returns true, or else the last ring,
+/// which is always large enough.
 #[inline(always)]
 fn first(choices: &[Choice; RINGS], has_room: impl Fn(&Choice) -> bool) -> &CellRing {
     let [short, middling, slice, long] = choices;
@@ -47,7 +47,7 @@ fn first(choices: &[Choice; RINGS], has_room: impl Fn(&Choice) -> bool) -> &Cell
 pub struct Cells {
     board: Board<Held<[AtomicU64]>>,
     lane: Lane,
-    /// For each [`Flow`], the choices from the shortest cells to the longest.
+    /// For each [`Flow`], the rings from the shortest cells to the longest.
     choices: [[Choice; RINGS]; 2],
     /// The number of the last operation begun on this rank.
     number: Cell<u64>,
@@ -70,7 +70,7 @@ impl Deref for Cells {
 }
 
 impl Cells {
-    /// Returns the cells at `place`, if all of them are inside the node's memory; the slices begin `gap` bytes after the other cells.
+    /// Returns the cells at `place`, or `None` if they are not all inside the node's memory; the slices begin `gap` bytes after the other cells.
     pub fn at(
         node: &Node,
         place: ShmOffset,
@@ -125,7 +125,7 @@ impl Cells {
         long.bytes
     }
 
-    /// Returns the address of an operation's data; `bytes` is the maximum length of a member's data and of the result.
+    /// Returns the address of an operation's data; `bytes` is the maximum length of a member's data and of the result in bytes.
     #[inline(always)]
     pub fn address(&self, number: u64, flow: Flow, bytes: usize) -> CellAddress<'_> {
         let [short, middling, slice, long] = &self.choices[flow as usize];
@@ -140,7 +140,7 @@ impl Cells {
         choice.cell_ring.address(number)
     }
 
-    /// Returns the address of the same operation with cells that also hold a result of `bytes` bytes.
+    /// Returns the address of the same operation, with cells for a result of `bytes` bytes too.
     #[inline(always)]
     pub fn with_result<'a>(
         &'a self,
@@ -152,36 +152,36 @@ impl Cells {
         address.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
     }
 
-    /// The address of an operation on long data without a result.
+    /// Returns the address of an operation on long data without a result.
     pub fn long_address(&self, number: u64) -> CellAddress<'_> {
         let [short, .., long] = &self.choices[Flow::CooperativeCopy as usize];
         long.cell_ring.address(number).with_result(&short.cell_ring)
     }
 
-    /// The address of a piece.
+    /// Returns the address of a piece of long data.
     pub fn piece_address(&self, number: u64) -> CellAddress<'_> {
         self.has_used_slices.set(true);
         let [.., slice, _] = &self.choices[Flow::CooperativeCopy as usize];
         slice.cell_ring.address(number)
     }
 
-    /// Returns the maximum number of bytes that are sent in one cell although they could be sent in pieces.
+    /// Returns the maximum length in bytes of data that are sent in one cell and not in pieces.
     pub fn undivided(&self) -> usize {
         let [.., slice, _] = self.choices[Flow::CooperativeCopy as usize];
         slice.bytes
     }
 
-    /// Returns true if pieces have separate cells, the slices.
+    /// Returns true if pieces have cells of their own, the slices.
     pub fn has_slices(&self) -> bool {
         self.undivided() < self.capacity()
     }
 
-    /// The bytes per piece: a whole number of elements of any predefined type.
+    /// Returns the length of a piece in bytes: a whole number of elements of any predefined type.
     pub fn piece(&self) -> usize {
         self.undivided() / LINE * LINE
     }
 
-    /// Returns the number of pieces that a member can publish before the others have read the first; the last piece may be short.
+    /// Returns the number of pieces that a member can publish before the others have read the first piece; the last piece may be short.
     pub fn pieces_at_once(&self) -> u64 {
         let depths = self.choices[Flow::OneWay as usize]
             .iter()
@@ -189,7 +189,7 @@ impl Cells {
         depths.min().unwrap_or(layout::DEPTH)
     }
 
-    /// Begins `how_many` operations and returns the number of the first.
+    /// Begins `how_many` operations on this rank and returns the number of the first.
     #[inline]
     pub fn begin(&self, how_many: u64) -> u64 {
         let last = self.number.get();
@@ -197,29 +197,29 @@ impl Cells {
         last + 1
     }
 
-    /// The number of the next operation.
+    /// Returns the number that the next operation will get.
     pub fn next(&self) -> u64 {
         self.number.get() + 1
     }
 
-    /// Returns true if no operation has begun. Then no member has written to the cells, since all members begin the same operations.
+    /// Returns true if no operation has begun. No member has written to the cells then, since all members begin the same operations.
     pub fn are_untouched(&self) -> bool {
         self.number.get() == 0
     }
 
-    /// Returns true if an operation may have used slices; every member has then begun it.
+    /// Returns true if an operation may have used slices; every member has begun that operation too.
     pub fn have_used_slices(&self) -> bool {
         self.has_used_slices.get()
     }
 
-    /// Records that every member waits at this point of the program,
-    /// so all members have finished the operations before it.
+    /// Records that all members have finished all operations so far:
+    /// called when every member waits at the same point of the program.
     #[inline]
     pub fn all_here(&self) {
         self.all_past(self.number.get());
     }
 
-    /// Waits until no rank can still be reading the previous contents of an operation's cells.
+    /// Waits until no rank can be reading the previous contents of an operation's cells any more.
     #[inline]
     pub async fn make_room(
         &self,
@@ -236,7 +236,7 @@ impl Cells {
     }
 
     /// Waits until the other ranks selected by `is_waited_for` have finished an operation
-    /// by [`Cells::end_long`], and all operations before it.
+    /// with [`Cells::end_long`], and all operations before it.
     #[inline]
     pub async fn await_end(
         &self,
@@ -248,13 +248,13 @@ impl Cells {
     ) -> Result<(), Error> {
         let others = || members.others().filter(|rank| is_waited_for(*rank));
         let finished = || others().all(|rank| self.has_finished(rank, number));
-        // `fenced` also holds for requests that finish out of order,
+        // The argument `fenced` may be true even if requests finish out of order,
         // since each `end_long` call executes a fence.
         self.wait_for_members(wait, engine, true, finished).await
     }
 
-    /// Waits for a condition that other ranks fulfil when they finish.
-    /// They ring this rank's doorbell if it has registered as a waiter.
+    /// Waits until `done` returns true; other ranks make this happen when they finish an operation.
+    /// They ring this rank's doorbell if the number of waiters is not zero.
     /// `fenced` is true if the finishing ranks execute a fence.
     async fn wait_for_members(
         &self,
@@ -267,7 +267,7 @@ impl Cells {
             return Ok(());
         }
         self.waiters().fetch_add(1, Ordering::SeqCst);
-        // SYNC POINT shm.waiters: a rank that finishes from now on sees the waiter, or the waiter sees that the rank has finished.
+        // SYNC POINT shm.waiters: either a rank that finishes from now on reads that there is a waiter, or the waiter reads that the rank has finished.
         if !fenced {
             heavy();
         }
@@ -276,12 +276,12 @@ impl Cells {
         Ok(())
     }
 
-    /// Finishes an operation in which this rank has seen every member arrive.
+    /// Finishes an operation; every member has arrived in it, as this rank has seen.
     #[inline(always)]
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
-                // A rank that waits in this operation has already finished the previous operation.
+                // Each of these members has finished the previous operation.
                 self.all_past(number - 1);
                 self.finish(number);
             }
@@ -293,8 +293,8 @@ impl Cells {
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
-        // SYNC POINT shm.waiters: this rank executes the fence,
-        // or the waiter has executed it for this rank if the system supports that.
+        // SYNC POINT shm.waiters: either this rank executes the fence here,
+        // or the waiter executes it for this rank, if the operating system supports that.
         light();
         if self.shared || !members.light() {
             fence(Ordering::SeqCst);
@@ -302,7 +302,7 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Finishes an operation so long that other ranks usually wait: a fence here is cheaper than one executed by the waiters.
+    /// Finishes an operation so long that other ranks usually wait for it: then a fence here costs less than one that the waiters execute.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.waiters
@@ -310,7 +310,6 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Wakes the waiters; the caller has executed a fence.
     #[inline(always)]
     fn wake_waiters(&self, members: &Members) {
         if self.waiters().load(Ordering::Relaxed) > 0 {

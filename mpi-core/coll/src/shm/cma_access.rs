@@ -1,15 +1,15 @@
-//! Cross-memory access to the members, and the test of whether every member has it.
+//! Access to the memory of the other members by system calls (cross-memory attach), and the test whether every member has it.
 //!
-//! When the communicator is made, every member tries to read a word of every other, as the sm transport does,
-//! and increments a counter in the communicator's block if all reads succeed.
+//! When the communicator is created, every member tries to read a word from the memory of every other, as the sm transport does,
+//! and if all reads succeed, it increments a counter in the communicator's block.
 //! In `MPI_COMM_WORLD` some members may not have attached to the node's memory yet.
-//! The test waits for them, as world creation waits for every rank.
-//! Measured without this wait, in three of four runs with four ranks on two cores:
-//! the first rank found no readable rank, and no single copies were used.
-//! A rank that may read another rank's memory may also write it,
-//! because the system checks the same permission.
-//! The members vote on the component after the test,
-//! so at the first call the counter is final and all members read the same value.
+//! So the test waits for them; the creation of `MPI_COMM_WORLD` waits for every rank anyway.
+//! Measured without this wait: in three of four runs with four ranks on two cores,
+//! the first rank could read no other rank's memory, so no single copies were used.
+//! A rank that may read another rank's memory may also write to it,
+//! because the operating system checks the same permission.
+//! The test precedes the members' vote on the component,
+//! so at the first call the counter has its final value, and all members read the same value.
 
 use super::members::Members;
 use crate::Error;
@@ -22,13 +22,13 @@ use mpi_base::valgrind;
 use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
-/// Time limit for a rank to attach. Ranks attach within milliseconds of each other unless one has failed, or a debugger starts them.
+/// Time limit until a rank has attached to the node's memory. Without a debugger, live ranks attach within milliseconds.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub struct CmaAccess {
     able: Held<AtomicU64>,
     members: u64,
-    /// Process ids by rank; `None` if this process cannot read the memory of every member.
+    /// Process ids, indexed by rank; `None` if this process cannot read the memory of every member.
     pids: Option<Box<[u32]>>,
     all_can: OnceCell<bool>,
 }
@@ -37,8 +37,8 @@ impl CmaAccess {
     pub fn new(node: &Node, members: &Members, able: Held<AtomicU64>) -> CmaAccess {
         let before = Instant::now() + PATIENCE;
         let pid = |rank| match node.processes().await_attached(rank, before) {
-            // Single copies are not used under Valgrind,
-            // which would report data written by other processes as uninitialised.
+            // Under Valgrind no single copies are used,
+            // since it reports data that other processes have written as uninitialised.
             true => node
                 .processes()
                 .readable_pid(rank)
@@ -47,7 +47,7 @@ impl CmaAccess {
         };
         let pids: Option<Box<[u32]>> = members.places().map(pid).collect();
         if pids.is_some() {
-            // SYNC POINT shm.able: the vote that follows orders this before every load.
+            // SYNC POINT shm.able: the vote that follows orders this increment before every load of the counter.
             able.fetch_add(1, Ordering::Release);
         }
         CmaAccess {
@@ -58,7 +58,7 @@ impl CmaAccess {
         }
     }
 
-    /// Returns true if every member can read every other's memory; the same on all members.
+    /// Returns true if every member can read the memory of every other member; the same on all members.
     pub fn all_can(&self) -> bool {
         // SYNC POINT shm.able
         *self
@@ -66,7 +66,7 @@ impl CmaAccess {
             .get_or_init(|| self.able.load(Ordering::Acquire) >= self.members)
     }
 
-    /// Reads from address `at` in a member's memory.
+    /// Reads from address `at` in the memory of the member `rank`.
     pub fn read(
         &self,
         invocation: &Invocation,
@@ -79,7 +79,7 @@ impl CmaAccess {
         described(read, invocation, rank, Copying::From, bytes)
     }
 
-    /// Writes to address `at` in the memory of a member that has requested the data.
+    /// Writes to address `at` in the memory of the member `rank`, which has requested the data.
     pub fn write(
         &self,
         invocation: &Invocation,
@@ -97,7 +97,7 @@ impl CmaAccess {
     }
 }
 
-/// Adds the two ranks to the error of a failed copy.
+/// Adds the copying rank and the other rank to the error of a failed copy.
 fn described(
     copied: Result<(), CmaError>,
     invocation: &Invocation,

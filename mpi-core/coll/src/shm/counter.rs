@@ -1,13 +1,13 @@
 //! The central-counter barrier for oversubscribed ranks:
 //! every rank increments the counter, and a rank that reads the full count is released.
 //!
-//! The centralised barrier of J. M. Mellor-Crummey, M. L. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors",
+//! This is the centralised barrier of J. M. Mellor-Crummey, M. L. Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors",
 //! ACM TOCS 9(1), 1991, section 3.1, with a monotonic count instead of sense reversal.
-//! At most one rank per core touches the word at a time,
-//! A rank that is scheduled in needs one load to check whether it is released.
+//! At most one rank per core accesses the counter at a time,
+//! and a rank that is scheduled in needs one load to check whether it is released.
 //!
-//! The word counts the arrivals in all barriers; barrier k is complete at (k + 1) * members.
-//! No rank arrives at barrier k + 1 before it has left barrier k, so arrivals of different barriers do not mix.
+//! The counter counts the arrivals in all barriers; barrier k (from 0) is complete at (k + 1) * members.
+//! A rank arrives at barrier k + 1 only after it has left barrier k, so arrivals of different barriers do not mix.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering};
@@ -34,8 +34,8 @@ impl Counter {
         let complete = (number + 1) * self.members;
         if !stage.told {
             stage.told = true;
-            // SYNC POINT shm.counter: each arrival releases its rank's earlier writes;
-            // the last arrival acquires all of them.
+            // SYNC POINT shm.counter: each arrival releases this rank's earlier writes;
+            // the last arrival acquires those of all ranks.
             if self.arrivals.fetch_add(1, Ordering::AcqRel) + 1 == complete {
                 members.ring_all();
                 return true;

@@ -1,16 +1,16 @@
 //! The barrier for ranks with a core each: dissemination through flags in shared memory.
 //!
-//! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, in the form of J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
-//! In round r, rank i stores to a flag of rank (i + 2^r) mod n and polls its own flag.
-//! Each flag has a separate cache line and one writer.
+//! D. Hensgen, R. Finkel, U. Manber, IJPP 17(1), 1988, as in J. M. Mellor-Crummey, M. L. Scott, ACM TOCS 9(1), 1991, section 3.3:
+//! in round r, rank i stores to a flag of rank (i + 2^r) mod n and polls its own flag of that round.
+//! Each flag has a cache line of its own and is written by one rank.
 //!
-//! A flag holds the number, counted from one, of the barrier that its writer has entered.
-//! Barriers alternate between two sets of flags.
-//! The writer may be one barrier ahead of the reader but not two,
-//! since a second barrier requires the reader's arrival; so no value is missed.
+//! A flag's value is the number, counted from one, of the last barrier that its writer has entered.
+//! Barriers use two sets of flags alternately.
+//! The writer may be one barrier ahead of the reader, but not two,
+//! since the second barrier requires the reader's arrival; so the reader misses no value.
 //!
-//! A write to a line that another core has read takes a cache round trip.
-//! So after writing a flag, the writer prefetches the next flag's line, which no rank polls yet.
+//! A write to a cache line that another core has read costs a round trip between the caches.
+//! So after writing a flag, the writer prefetches the line of the next barrier's flag, which no rank polls yet.
 
 use super::members::{LINE, Members, Stage};
 use mpi_base::atomic::{AtomicU64, Ordering, prefetch_for_write};
@@ -21,12 +21,12 @@ pub struct Flags {
     rounds: Box<[Round]>,
 }
 
-/// One round for one rank, in even and in odd barriers.
+/// One round of this rank, with the flags for even and for odd barriers.
 struct Round {
     to: u32,
-    /// The flags of `to`, which this rank writes.
+    /// The flags of rank `to` that this rank writes.
     theirs: [Held<AtomicU64>; SETS],
-    /// The flags of this rank, which other ranks write.
+    /// The flags of this rank that another rank writes.
     mine: [Held<AtomicU64>; SETS],
 }
 
@@ -67,8 +67,8 @@ impl Flags {
         while let Some(round) = self.rounds.get(stage.round as usize) {
             if !stage.told {
                 stage.told = true;
-                // SYNC POINT shm.flags: releases this rank's earlier writes
-                // and those it has acquired.
+                // SYNC POINT shm.flags: releases this rank's earlier writes,
+                // and the writes of other ranks that this rank has acquired.
                 round.theirs[set].store(mark, Ordering::Release);
                 members.ring(round.to);
                 prefetch_for_write(std::ptr::from_ref::<AtomicU64>(&round.theirs[next]).cast());

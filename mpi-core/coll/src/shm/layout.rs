@@ -1,19 +1,19 @@
-//! Layout of a communicator's cells: their lengths, and the depths of their rings.
+//! Layout of a communicator's cells: their lengths, and the numbers of cells in their rings (depths).
 //!
 //! Long data use long cells, [`DEPTH`] per member.
 //! Short data use separate short cells, which are adjacent to each other.
-//! Where few members wait for each other, short cells are a few cache lines apart;
+//! If few members wait for each other, short cells are a few cache lines apart;
 //! the first operations of a communicator then touch two pages.
-//! Where no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
-//! so that the sender may run far ahead.
-//! When oversubscribed, each wait
+//! If no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
+//! so that a sender may run far ahead of its receivers:
+//! when ranks are oversubscribed, each wait
 //! for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
 //! Two ranks whose cores share only the last-level cache also have slices:
-//! a deep ring of 8 KiB cells for pieces,
-//! used cyclically like the ring of their messages (docs/adr/0057-pieces-cycle-through-slices.md).
+//! a deep ring of 8 KiB cells for pieces of long data,
+//! used cyclically, like the ring of the two ranks' messages (docs/adr/0057-pieces-cycle-through-slices.md).
 //!
-//! All members compute the same layout, from [`Sizes`] that rank 0 chooses.
+//! All members compute the same layout from [`Sizes`], which rank 0 chooses.
 
 use super::members::LINE;
 use mpi_base::cells::{self, DEEPEST, Ring};
@@ -21,34 +21,34 @@ use mpi_base::occupancy::Occupancy;
 
 const WORD: usize = size_of::<u64>();
 
-/// Number of operations on long data in progress at once;
-/// [`Flow::OneWay`] operations on short data may exceed it.
+/// Maximum number of operations on long data in progress;
+/// there may be more [`Flow::OneWay`] operations on short data.
 pub const DEPTH: u64 = 4;
 
-/// The maximum cell size.
+/// The maximum cell size in bytes, for the data and a cache line.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
-// A published length greater than the length of any cell means that the data are sent as a message.
+// Such a published length (greater than that of any cell) means that the data are sent as a message.
 const _: () = assert!(LONGEST < cells::LONGEST_PUBLISHED);
 
-/// The cells of one communicator take at most 1 / `SHARE` of the memory left, unless they have the minimum size `SHORTEST`.
+/// The cells of one communicator take at most 1 / `SHARE` of the memory left, except if their size is the minimum `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;
 
-/// The cell size for pieces.
-/// Longer cells need fewer cache-line transfers to announce pieces, but take more memory.
+/// The size of cells for pieces of long data.
+/// Longer cells need fewer cache-line transfers to announce the pieces, but take more memory.
 const PIECE: usize = (32 << 10) + LINE;
 
-/// The cell size of slices: the fastest piece length for messages between cores that share only the last-level cache.
+/// The size of slices: their length is the fastest for messages between cores that share only the last-level cache.
 const SLICE: usize = (8 << 10) + LINE;
 
-/// The cell size of short data.
+/// The size of cells for short data.
 pub const SHORT: usize = LINE;
 
-/// The cell size of slightly longer data.
+/// The size of cells for slightly longer data.
 pub const MIDDLING: usize = (1 << 10) + LINE;
 
-/// The distance of cells for short and for slightly longer data that are spaced apart.
+/// The distances in bytes between cells for short and for slightly longer data, if these are spaced apart.
 const SHORT_APART: usize = 4 * LINE;
 const MIDDLING_APART: usize = 2 << 10;
 
@@ -58,9 +58,9 @@ pub const FEW: u32 = 4;
 /// The parameters of a layout, chosen by rank 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// The size of the long cells of blocking calls.
+    /// The size in bytes of the long cells of blocking calls.
     pub cell: usize,
-    /// The depth of the ring of slices of blocking calls; zero if there are no slices.
+    /// The number of slices per member for blocking calls; zero if there are no slices.
     pub slices: u64,
 }
 
@@ -68,7 +68,7 @@ impl Sizes {
     /// The sizes of a communicator without cells.
     pub const NONE: Sizes = Sizes { cell: 0, slices: 0 };
 
-    /// Returns cells of the requested size in whole lines: at least one line, at most [`LONGEST`].
+    /// Returns sizes with cells of `wish` bytes, rounded up to whole cache lines: at least one line, at most [`LONGEST`].
     pub fn wished(wish: usize) -> Sizes {
         Sizes {
             cell: wish.clamp(LINE, LONGEST).next_multiple_of(LINE),
@@ -81,12 +81,12 @@ impl Sizes {
         Sizes::wished(self.cell).cell == self.cell && self.slices <= DEEPEST
     }
 
-    /// Returns the default sizes, if there is enough memory. With a core per rank, cells become shorter with the number of members.
+    /// Returns the default sizes if there is enough memory. With a core per rank, more members get shorter cells.
     ///
-    /// When oversubscribed, data in one cell let a rank continue before another is scheduled in.
-    /// Two copies are then faster than a single copy by the kernel,
-    /// whose page lookups cost as much as the copying.
-    /// `cycled` is the size in bytes that the ring of a member's pieces should have; zero if slices are not faster.
+    /// When ranks are oversubscribed, a rank whose data fit one cell can continue before another is scheduled in.
+    /// Then the two copies through a cell are faster than a single copy by the kernel,
+    /// which looks up pages for as long as it copies.
+    /// `cycled` is the size in bytes that a member's ring of slices should have; zero if slices are not faster.
     fn fitting(members: u32, occupancy: Occupancy, cycled: usize) -> Sizes {
         let cell = match (members, occupancy) {
             (_, Occupancy::Oversubscribed) => LONGEST,
@@ -94,7 +94,7 @@ impl Sizes {
             (5..=16, Occupancy::Dedicated) => (4 << 10) + LINE,
             (_, Occupancy::Dedicated) => (1 << 10) + LINE,
         };
-        // With more than two ranks, some operations cannot be divided into pieces.
+        // With more than two ranks, some operations cannot be divided into pieces, so there are no slices.
         let slices = match (members, occupancy) {
             (0..=2, Occupancy::Dedicated) if cycled > 0 => {
                 let slices = (cycled / SLICE).next_power_of_two() as u64;
@@ -105,11 +105,11 @@ impl Sizes {
         Sizes { cell, slices }
     }
 
-    /// Returns the default sizes for a communicator whose rank 0 has `left` bytes of memory.
+    /// Returns the default sizes for a communicator whose rank 0 has `left` bytes of shared memory left.
     ///
     /// The cells are the longest that take at most 1 / `SHARE` of `left`, but at least `SHORTEST`.
-    /// So cells become shorter as communicators are added,
-    /// and many communicators get cells before one gets none.
+    /// So cells become shorter with each further communicator,
+    /// and many communicators get cells before the first gets none.
     pub fn affordable(members: u32, occupancy: Occupancy, cycled: usize, left: usize) -> Sizes {
         let needs = |sizes: Sizes| -> usize { sizes.lens(members, occupancy).iter().sum() };
         let fits = |sizes: &Sizes| needs(*sizes) <= left / SHARE;
@@ -127,25 +127,24 @@ impl Sizes {
         })
     }
 
-    /// Returns the number of bytes that the cells of each lane need.
+    /// Returns the number of bytes for the cells of each lane.
     pub fn lens(self, members: u32, occupancy: Occupancy) -> [usize; 2] {
         [Lane::Blocking, Lane::Nonblocking].map(|lane| self.len(lane, members, occupancy))
     }
 
-    /// Returns the number of bytes that the cells of a lane need.
+    /// Returns the number of bytes for the cells of a lane.
     pub fn len(self, lane: Lane, members: u32, occupancy: Occupancy) -> usize {
         let Layout { rings, .. } = Layout::of(lane, self, members, occupancy);
         cells::words(members, &rings) * WORD
     }
 
-    /// Returns the number of bytes of the ring of slices.
+    /// Returns the number of bytes for the rings of slices.
     pub fn len_of_slices(self, members: u32, occupancy: Occupancy) -> usize {
         let plain = Sizes { slices: 0, ..self };
         let len = |sizes: Sizes| sizes.len(Lane::Blocking, members, occupancy);
         len(self) - len(plain)
     }
 
-    /// The sizes of a lane.
     fn of_lane(self, lane: Lane, members: u32) -> Sizes {
         match lane {
             Lane::Blocking => self,
@@ -158,10 +157,10 @@ impl Sizes {
 }
 
 /// Returns the maximum cell size of requests.
-/// They are rarer than blocking calls, so with many members they get shorter cells.
+/// Requests are rarer than blocking calls, so with many members they get shorter cells.
 ///
-/// With few members, a member's four cells hold 128 KiB:
-/// between two ranks, 64 KiB take 1.7 us in cells, and took 13.7 us in a single copy.
+/// With few members, a member's four cells have 128 KiB in total:
+/// between two ranks, 64 KiB took 1.7 us in cells and 13.7 us in a single copy.
 fn longest_of_requests(members: u32) -> usize {
     match members {
         0..=FEW => PIECE,
@@ -169,12 +168,12 @@ fn longest_of_requests(members: u32) -> usize {
     }
 }
 
-/// Returns the number of short or medium cells per member where no rank waits for all others.
+/// Returns the number of short or medium cells per member if no rank waits for all others.
 ///
-/// When oversubscribed, ranks are scheduled in any order.
-/// In a series of scans, a rank can in its time slice only catch up with its predecessor.
-/// So deeper rings save context switches: scans of 8 bytes on 32 ranks take 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
-/// The depth is reduced if the cells would exceed `MEMORY`, but not below `enough`.
+/// Oversubscribed ranks are scheduled in any order.
+/// In a series of scans, a rank can only catch up with its predecessor in its time slice.
+/// So deeper rings save context switches: scans of 8 bytes on 32 ranks took 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
+/// The depth is reduced if the cells would take more than `MEMORY` bytes, but not below `enough`.
 pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
     const MEMORY: usize = 4 << 20;
     let enough = match cell {
@@ -191,25 +190,25 @@ pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
     }
 }
 
-/// The dependencies between the ranks of an operation.
+/// How the ranks of an operation depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// No rank completes before all have arrived.
+    /// No rank completes before all ranks have arrived.
     CooperativeCopy,
-    /// A rank that has sent its data continues without waiting for the others.
+    /// A rank that has sent its data does not wait for the other ranks.
     OneWay,
 }
 
-/// A set of cells, by the kind of calls that use it.
+/// A set of cells, used by one kind of calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lane {
-    /// Blocking calls: a rank that begins one has finished all earlier ones.
+    /// The cells of blocking calls: a rank that begins one has finished all earlier ones.
     Blocking,
-    /// Requests: several may be in progress, and they complete in any order.
+    /// The cells of requests: several may be in progress, and they complete in any order.
     Nonblocking,
 }
 
-/// The number of rings from which an operation chooses.
+/// The number of rings among which an operation chooses.
 pub const RINGS: usize = 4;
 
 /// The index of the ring of slices among these [`RINGS`] choices.
@@ -217,20 +216,20 @@ pub const SLICES: usize = 2;
 
 /// The rings of a lane.
 pub struct Layout {
-    /// The rings of the lane; the ring of slices is the last, if it exists.
+    /// The rings of the lane; the ring of slices is the last one, if the lane has slices.
     pub rings: Vec<Ring>,
-    /// For each [`Flow`], from the shortest cells to the longest:
-    /// the index in `rings`, and the bytes of a cell that an operation may use.
+    /// For each [`Flow`], the rings from the shortest cells to the longest:
+    /// the index in `rings`, and the number of bytes of a cell that an operation may use.
     pub choices: [[(usize, usize); RINGS]; 2],
 }
 
 impl Layout {
-    /// The layout of a lane.
+    /// Computes the layout of a lane.
     pub fn of(lane: Lane, sizes: Sizes, members: u32, occupancy: Occupancy) -> Layout {
         let Sizes { cell, slices } = sizes.of_lane(lane, members);
         let longest = cell;
-        // Rings for requests are not deep.
-        // Requests may complete in any order, but the rank that works for all ranks
+        // Rings for requests are not deep:
+        // requests may complete in any order, but a rank that works for all ranks
         // must know that no rank still reads an earlier result.
         let is_deep = lane == Lane::Blocking && longest > MIDDLING;
         let mut rings = Vec::new();
@@ -239,7 +238,7 @@ impl Layout {
                 Flow::OneWay if is_deep => depth(cell, members, occupancy),
                 _ => DEPTH,
             };
-            // Cell size, depth of the ring, and the bytes of a cell that an operation may use.
+            // Cell size in bytes, depth of the ring, and bytes of a cell that an operation may use.
             // Requests have the same limits, but seldom use pieces.
             let of = [
                 (SHORT, deep(SHORT), SHORT),
@@ -250,14 +249,14 @@ impl Layout {
                 },
                 (longest, DEPTH, longest),
             ];
-            // With few members, prefetching beyond one member's cell reaches the cell
+            // With few members, the prefetch beyond one member's cell reaches the cell
             // that the next member is writing, so short cells are spaced apart.
-            // Measured on two ranks with 1 KiB: adjacent 0.178, apart 0.168 us for allreduce;
-            // 0.179 and 0.171 us for allgather.
+            // Measured on two ranks with 1 KiB: allreduce took 0.178 us with adjacent cells and 0.168 us with cells apart;
+            // allgather 0.179 and 0.171 us.
             // Measured on 60 oversubscribed ranks with 8 bytes:
-            // adjacent 77, apart 100 us for allgather; 79 and 125 us for alltoall.
-            // Two members' cells must only be further apart than the prefetch reaches;
-            // with the distance of long cells, each cell would be in a separate page.
+            // allgather took 77 us with adjacent cells and 100 us with cells apart; alltoall 79 and 125 us.
+            // The distance need only exceed the reach of the prefetch;
+            // with that of long cells, each cell would be in a page of its own.
             let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth, most)| {
                 let cell = match (apart, length) {
@@ -271,7 +270,7 @@ impl Layout {
                     rings.push(ring);
                     rings.len() - 1
                 });
-                // The cells that are spaced apart are longer than the data that they hold.
+                // Cells that are spaced apart are longer than the data for which they are used.
                 (index, cell.min(most))
             })
         });
@@ -373,7 +372,7 @@ mod tests {
         assert_eq!((scarce.slices, scarce.cell), (0, PIECE));
     }
 
-    /// If few communicators could have the longest cells, hundreds get shorter cells.
+    /// If the longest cells leave room for few communicators only, hundreds of communicators get shorter cells.
     #[test]
     fn cells_become_shorter_before_there_are_none() {
         const ARENA: usize = 1 << 30;

@@ -1,19 +1,19 @@
 //! `shm`: collectives of ranks on one node, through the node's shared memory.
 //!
-//! It serves communicators whose members all are on one node.
-//! Short data go through [`cells`] (see [`small`]).
-//! Long data go through cells in pieces, or by single copies between processes (see [`large`]);
+//! `shm` supports communicators whose members are all on one node.
+//! Short data are sent through [`cells`] (see [`small`]).
+//! Long data are sent through cells in pieces, or by single copies between processes (see [`large`]);
 //! [`protocol_choice`] measures which is faster.
-//! `MPI_Barrier` and `MPI_Ibarrier` use one of two barriers:
-//! with a core per rank, [`flags`] takes log n rounds of one cache line each;
-//! when oversubscribed, [`counter`] costs each rank one atomic addition and, in the best case, one context switch.
+//! `MPI_Barrier` and `MPI_Ibarrier` use one of two algorithms:
+//! with a core per rank, [`flags`], which takes log n rounds of one cache line each;
+//! when ranks are oversubscribed, [`counter`], which costs each rank one atomic addition and, in the best case, one context switch.
 //!
-//! Protocol: rank 0 allocates a block from its arena, chooses the barrier and sends the [`segment`] and the choice in its config blob.
-//! Only rank 0 frees the block: when all members have left, or after a vote with a refusal.
+//! Rank 0 allocates a block from its arena, chooses the barrier's algorithm, and sends the [`segment`] and the algorithm in its config blob.
+//! Only rank 0 frees the block: when all members have left it, or if a member has refused it in the vote.
 //!
-//! Operations are numbered when they are called or started, which all members do in the same order; [`route`] selects their protocol.
-//! Barriers of one communicator run one after another: an `MPI_Ibarrier` enters when the previous one has completed.
-//! Other requests run concurrently as long as there are free cells.
+//! Operations are numbered when they are called or started, in the same order on all members; [`route`] selects the protocol of each.
+//! Barriers of one communicator run one after another: an `MPI_Ibarrier` begins when the previous barrier has completed.
+//! Other requests run concurrently if there are enough free cells.
 
 mod barrier;
 mod cells;
@@ -68,7 +68,7 @@ const WORD: usize = size_of::<u64>();
 
 static PRIORITY: About = priority::about("shm", "60");
 
-/// The component.
+/// The component `shm`.
 #[derive(Default)]
 pub struct Shm {
     retired: Rc<RetiredBlocks>,
@@ -110,8 +110,8 @@ impl Component for Shm {
             0 => None,
             wish => Some(Sizes::wished(wish)),
         };
-        // With fault tolerance, an operation that fails on one member returns its buffers
-        // to the program while others may still read them.
+        // With fault tolerance, an operation that fails on one member returns
+        // while other members may still read that member's buffers.
         // So no single copies are used.
         let survives = comm.engine().is_fault_tolerant();
         let (single_copy_from, long_way) = match survives {
@@ -140,7 +140,7 @@ impl Component for Shm {
     }
 }
 
-/// One communicator's module; barriers in progress share the state.
+/// The module of one communicator; barriers in progress share its state.
 struct ShmModule(Rc<State>);
 
 struct State {
@@ -152,20 +152,20 @@ struct State {
     single_copy_from: u64,
     pieces_up_to: u64,
     long_way: LongWay,
-    /// The sizes of cells set by the user.
+    /// The cell sizes, if the user has set one.
     sizes: Option<Sizes>,
     reproducible: bool,
     retired: Rc<RetiredBlocks>,
-    /// The allocated block, on rank 0, between export and import of its config blob.
+    /// On rank 0, the allocated block between the export and the import of the config blob.
     block: Cell<Option<ShmBlock>>,
     place: OnceCell<Segment>,
-    /// The number of barriers called on this rank; `passed` is the number of those that have completed.
+    /// The number of barriers that this rank has called; `passed` counts those of them that have completed.
     called: Cell<u64>,
     passed: Cell<u64>,
 }
 
 impl Drop for State {
-    /// In a fault-tolerant job a block that rank 0 still owns here is never freed:
+    /// In a fault-tolerant job, the block that rank 0 still owns at this point is never freed:
     /// the members have not agreed on this component, and some members may access the block.
     fn drop(&mut self) {
         if let (true, Some(block)) = (self.survives, self.block.take()) {
@@ -174,9 +174,9 @@ impl Drop for State {
     }
 }
 
-/// A barrier in progress on this rank.
+/// This rank's progress in a barrier.
 struct Pass {
-    /// Index among the communicator's barriers, counted from 0.
+    /// Index of the barrier among the communicator's barriers, counted from 0.
     number: u64,
     stage: Stage,
 }
@@ -191,14 +191,14 @@ impl State {
         }
     }
 
-    /// Advances as far as possible; returns true once the barrier is complete.
+    /// Advances the barrier as far as possible; returns true if it is complete.
     #[inline]
     fn step(&self, pass: &mut Pass) -> bool {
         let Some(place) = self.place.get() else {
             return true;
         };
-        // A pass that is polled again after completion returns true;
-        // a pass whose turn has not come returns false.
+        // Returns true if a completed barrier is polled again,
+        // and false if an earlier barrier has not completed.
         let passed = self.passed.get();
         if passed != pass.number {
             return passed > pass.number;
@@ -212,7 +212,7 @@ impl State {
         through
     }
 
-    /// As [`Self::step`]; also reports progress to the engine if a stage has ended although the barrier has not.
+    /// Same as [`Self::step`]; also reports progress to the engine if the barrier has reached another stage without being complete.
     #[inline]
     fn step_visibly(&self, engine: &Engine, pass: &mut Pass) -> bool {
         let stage = pass.stage;
@@ -223,7 +223,6 @@ impl State {
         through
     }
 
-    /// Runs a blocking barrier.
     #[inline]
     fn pass(&self, comm: &Comm) -> Result<(), Error> {
         let mut pass = self.begin();
@@ -234,21 +233,21 @@ impl State {
         Ok(())
     }
 
-    /// The short collectives of blocking calls.
+    /// Returns the cells of blocking calls, if the communicator has cells.
     #[inline(always)]
     fn blocking(&self) -> Option<&Small> {
         let small = self.place.get()?.small.as_ref()?;
         Some(&small[Lane::Blocking as usize])
     }
 
-    /// Returns true if the segment has been set up but not used.
+    /// Returns true if no operation has used the segment.
     fn is_untouched(&self, place: &Segment) -> bool {
         self.called.get() == 0 && place.is_untouched()
     }
 }
 
-/// Returns the buffer of a reduce-scatter that begins at the result (with MPI_IN_PLACE it contains the whole operand),
-/// and the range of elements that belongs to this rank.
+/// Returns the buffer of a reduce-scatter from its first element on (with MPI_IN_PLACE the whole operand),
+/// and the range of elements that is this rank's part.
 fn scattered(call: &Call, members: &Members) -> Option<(RecvBuf, Range<i64>)> {
     let (recv, before, mine, total) = match call {
         Call::ReduceScatterBlock { recv, .. } => {
@@ -274,12 +273,11 @@ impl FastCarrier for ShmModule {
 }
 
 impl ShmModule {
-    /// Carries out a fast call of any kind.
     #[inline]
     fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
         let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
-            // Without cells only barriers are accepted as fast calls.
+            // Without cells, a barrier is the only fast call.
             return state.pass(comm);
         };
         let operation = small::SmallOp {
@@ -373,7 +371,7 @@ impl Module for ShmModule {
         if let Call::Barrier = call {
             let mut pass = state.begin();
             return Box::pin(async move {
-                // The barrier rings the doorbell but sends no message, so the engine must keep polling.
+                // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
                 let engine = invocation.engine();
                 let _polled = engine.operations().poll_memory();
                 let passed = async {
@@ -387,7 +385,7 @@ impl Module for ShmModule {
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
-            // The future of a short call is less than half as large as the other futures, and allocators are faster at that size.
+            // A short call has a future of its own: less than half as large as the others, so it is allocated faster.
             Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
                 if let Some(emptied) = invocation.emptied(&call) {
                     call = emptied;
@@ -437,7 +435,7 @@ impl Module for ShmModule {
             let emptied = state.carry_out(begun, Blocking(comm), invocation, &emptied);
             return wait::now(comm, emptied);
         }
-        // Each nested future adds considerably to the cost of a short call.
+        // `run` and `carry_out` are called separately: each nested future lengthens a short call considerably.
         match (route, state.in_cells(&begun, Blocking(comm), invocation)) {
             (Route::Cells(shape), Some(operation)) if shape != Shape::Counts => {
                 wait::now(comm, operation.run(call, shape))
@@ -462,7 +460,7 @@ impl Module for ShmModule {
         Some(FastSlot { limit, carrier })
     }
 
-    /// Uses each cell once, and passes a barrier.
+    /// Uses each cell one time, then runs a barrier.
     fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
         let state = &*self.0;
         let sum = DenseOp::new(&Predefined::Sum.into(), &Named::DOUBLE.into());

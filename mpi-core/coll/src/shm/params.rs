@@ -1,4 +1,4 @@
-//! The parameters of `shm`.
+//! The parameters of component `shm`.
 
 use super::barrier::Kind;
 use crate::trial::Way;
@@ -15,7 +15,7 @@ pub static BARRIER: Param<BarrierChoice> = Param::new(
     "Barrier in shared memory: counter (central, for oversubscribed ranks), flags (dissemination, for ranks with a core each), or auto (by coll_shm_occupancy); rank 0's value is used",
 );
 
-/// Whether cells and protocols suit dedicated cores (one per rank) or oversubscribed ranks.
+/// Whether cells and protocols are chosen for a core per rank or for oversubscribed ranks.
 pub static OCCUPANCY: Param<OccupancyChoice> = Param::new(
     "coll",
     "shm",
@@ -25,7 +25,7 @@ pub static OCCUPANCY: Param<OccupancyChoice> = Param::new(
     "Occupancy of the cores for which buffers and protocols in shared memory are chosen: dedicated (a core for each rank), oversubscribed (more ranks than cores), or auto (as found); rank 0's value is used",
 );
 
-/// Minimum size of data that are read from the other rank's memory in a single copy.
+/// Minimum length in bytes of data that are read from another rank's memory in a single copy.
 pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "coll",
     "shm",
@@ -35,7 +35,7 @@ pub static SINGLE_COPY_FROM: Param<usize> = Param::new(
     "Minimum size of blocks that may be read from the other ranks' memory in a single copy, if they do not fit a cell; rank 0's value is used",
 );
 
-/// Maximum size of data that are sent through cells in pieces.
+/// Maximum length in bytes of data that are sent through cells in pieces.
 pub static PIECES_UP_TO: Param<usize> = Param::new(
     "coll",
     "shm",
@@ -45,7 +45,7 @@ pub static PIECES_UP_TO: Param<usize> = Param::new(
     "Maximum size of the data of a blocking call that travel through shared-memory cells in pieces; rank 0's value is used",
 );
 
-/// The protocol of data that can be sent in pieces.
+/// The protocol for data that can be sent in pieces.
 pub static LONG_WAY: Param<LongWay> = Param::new(
     "coll",
     "shm",
@@ -55,7 +55,7 @@ pub static LONG_WAY: Param<LongWay> = Param::new(
     "Protocol of blocking collectives that do not fit a cell: pieces (pipelined), copies (single copy), or measured (the faster one); rank 0's value is used",
 );
 
-/// The cell size.
+/// The cell size in bytes.
 pub static CELL_SIZE: Param<usize> = Param::new(
     "coll",
     "shm",
@@ -117,7 +117,7 @@ impl Value for LongWay {
 }
 
 impl LongWay {
-    /// Returns the value's encoding in rank 0's config blob.
+    /// Returns the value's code in rank 0's config blob.
     pub(super) fn number(self) -> u64 {
         match self.0 {
             None => 0,

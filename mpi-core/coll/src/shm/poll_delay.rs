@@ -1,25 +1,23 @@
 //! A delay before polling a cache line that another core is about to write.
 //!
-//! A reader that polls a line before the write takes the line from the writer's cache:
-//! the writer must fetch it again, and then the reader.
-//! Two ranks that go from a barrier into a broadcast or a scan cause these transfers in every call.
-//! With a delay before the poll that is shorter than one such transfer,
-//! an exclusive scan of 8 bytes takes 151 ns instead of 165.
-//! But in a series of calls the data have already arrived, and the delay only slows the call down: from 25 to 62 ns.
+//! If a reader polls a cache line before the write, the line moves from the writer's cache to the reader's:
+//! the writer must fetch it again, and then the reader again.
+//! If two ranks start a broadcast or a scan directly after a barrier, every call causes these transfers.
+//! With a delay before the poll, shorter than one such transfer,
+//! an exclusive scan of 8 bytes took 151 ns instead of 165 ns.
+//! But in a series of calls the data have already arrived, and the delay costs time: 62 instead of 25 ns.
 //!
-//! So after a poll that came too early, the next [`DELAYED`] polls are delayed.
-//! The poll after these is not delayed, to detect a change.
+//! So after a poll that preceded the write, the next [`DELAYED`] polls are delayed.
+//! The poll after these is not delayed, so that a change is detected.
 
 use std::cell::Cell;
 
-/// The number of delayed polls after a poll that came too early.
 const DELAYED: u32 = 15;
 
 pub struct PollDelay {
-    /// False if a delay is useless:
-    /// others cannot arrive before this rank yields, or this rank never waits.
+    /// False if a delay has no use:
+    /// no data can arrive before this rank yields, or this rank never waits.
     may_pause: bool,
-    /// The number of delayed polls left.
     left: Cell<u32>,
 }
 
@@ -31,7 +29,7 @@ impl PollDelay {
         }
     }
 
-    /// Polls once, with a delay if one is due.
+    /// Polls one time, with a delay if one is due.
     #[inline(always)]
     pub fn poll(&self, seen: impl Fn() -> bool) -> bool {
         if self.left.get() > 0 {

@@ -1,36 +1,36 @@
-//! Measured choice of the protocol of long calls:
-//! in pieces through cells, or by a protocol without pieces.
+//! Choice of the protocol of long calls by measurement:
+//! data are sent in pieces through cells, or by single copies or messages.
 //!
 //! Neither protocol is faster everywhere ([`crate::trial`]), so both are measured,
-//! per operation and order of magnitude of the size.
+//! for each collective and order of magnitude of the length (a class of calls).
 //! All members must use the same protocol in a call, so rank 0 decides.
 //!
 //! Guarantee: all members use the same protocol in the same call, and the choice takes no message.
 //!
-//! Protocol. The members make the same calls in the same order,
+//! Protocol. All members make the same calls in the same order,
 //! and each member counts the calls of a class from 0.
 //! Each class has one word, the [`Plan`]:
-//! the calls before `from` use one protocol, the next `run` calls another, and later calls a third.
-//! 1. A member begins a call when the long cells of its first number are free, that is, when every rank has finished the number [`LAG`] before it.
-//!    Then it reads the plan, once.
+//! the calls before number `from` use one protocol, the next `run` calls a second, and later calls a third.
+//! 1. A member begins a call when the long cells of its first operation number are free: every rank has finished the operation [`LAG`] numbers before it.
+//!    Then the member reads the plan, one time.
 //! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
-//!    Each call takes at least one number.
-//!    So by step 1, a member that reaches those calls sees that rank 0 has finished
+//!    Each call takes at least one operation number.
+//!    So by step 1, a member that begins a call to which the plan applies has seen that rank 0 has finished
 //!    the call in which it wrote the plan, and therefore also sees the plan.
-//!    A member that reads the new plan
-//!    in an earlier call finds the same protocol there as in the old plan.
-//! 3. Step 2 holds because rank 0 writes only after every rank has finished a number
+//!    If a member reads the new plan
+//!    in an earlier call, it finds the same protocol for that call as in the old plan.
+//! 3. For step 2, rank 0 writes a plan only after every rank has finished an operation
 //!    of the last trial call of the old plan:
-//!    all calls that have not read the plan yet use the final protocol of the old plan, which is the first of the new one.
+//!    all calls that have not yet read a plan then use the final protocol of the old plan, with which the new plan begins.
 //!
-//! The cost of a call is the mean over the members:
-//! each writes its time, with the call's number, into its own word.
-//! Rank 0 reads the words when it begins the next measured call.
-//! A member that has not written yet, or has overwritten its word, is left out.
+//! The cost of a call is the mean of the members' times:
+//! each member writes its time, with the call's operation number, to a word of its own.
+//! Rank 0 reads these words when it begins the next measured call.
+//! Members that have not written yet, or have overwritten their word, are left out.
 //!
-//! SYNC POINT shm.plan: `cells.finished` orders the plan.
-//! Rank 0 stores the plan before it stores a number of the same call as finished.
-//! Every member loads the plan after it has loaded that finished number.
+//! SYNC POINT shm.plan: accesses to finished operation numbers (`cells.finished`) order those to the plan.
+//! Rank 0 stores the plan before it stores that an operation of the same call has finished.
+//! Every member loads the plan after it has loaded this operation number.
 
 use super::layout::DEPTH;
 use crate::CallId;
@@ -41,38 +41,38 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::time::Instant;
 
-/// Number of calls, or cell numbers, from the write of a plan to its first call.
+/// Number of calls, and of operations, from the write of a plan to the first call to which it applies.
 const LAG: u64 = DEPTH;
 
-/// The number of first calls of a class whose times are ignored.
+/// Number of calls of each class, from the first on, whose times are ignored.
 const COLD: u64 = 3;
 
-/// Trials of the slower protocol may take at most 1 / `PRICE` of the time.
+/// Trials of the slower protocol may take at most 1 / `PRICE` of the total time.
 const PRICE: f32 = 64.0;
 
 const CLASSES: usize = CallId::ALL.len() * ORDERS;
 const WORD: usize = size_of::<u64>();
 const STEP: usize = LINE / WORD;
 
-/// The number of words needed for `members` members: the plans, and a line for each member.
+/// Returns the number of shared words for `members` members: the plans, and a cache line for each member.
 pub fn words(members: u32) -> usize {
     CLASSES.next_multiple_of(STEP) + members as usize * STEP
 }
 
-/// One communicator's choices, on one member; `M` must be zero-initialised.
+/// The choices for one communicator, on one member; the shared memory `M` must be zero-initialised.
 pub struct ProtocolChoice<M> {
     memory: M,
     me: u32,
     members: u32,
-    /// For each class, the protocol in use until the first plan applies.
+    /// For each class, the protocol until the first plan applies.
     first: [Way; CLASSES],
     /// For each class, the number of calls that this rank has begun.
     begun: OnceCell<Box<[Cell<u64>]>>,
-    /// Used on rank 0 only.
+    /// Rank 0's measurements; unused on other ranks.
     decider: RefCell<Decider>,
 }
 
-/// A class of calls: the same operation and order of magnitude of the size.
+/// A class of calls: those of one collective with lengths of one order of magnitude.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Class(usize);
 
@@ -81,7 +81,7 @@ impl Class {
         Class(call as usize * ORDERS + order_of(bytes))
     }
 
-    /// Returns the classes of a call, from the shortest data to the longest, each with a size in it.
+    /// Returns the classes of a collective, from the shortest data to the longest, each with one length in bytes that belongs to it.
     fn all_of(call: CallId) -> impl Iterator<Item = (Class, u64)> {
         (0..ORDERS).map(move |order| {
             let bytes = 1 << (SMALLEST as usize + order);
@@ -90,13 +90,12 @@ impl Class {
     }
 }
 
-/// The protocol of each call of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Plan {
-    /// The calls before this one use `before`.
+    /// Number of the first call to which the plan applies; earlier calls use `before`.
     from: u64,
     before: Way,
-    /// The next `run` calls (at most three) use `tried`, and the calls after them `then`.
+    /// The next `run` calls (at most three) use `tried`, and all later calls use `then`.
     run: u64,
     tried: Way,
     then: Way,
@@ -121,12 +120,12 @@ impl Plan {
         }
     }
 
-    /// Returns the first call after the trial calls; this call and all later ones use `then`.
+    /// Returns the number of the first call after the trial calls; this call and all later ones use `then`.
     fn end(&self) -> u64 {
         self.from + self.run
     }
 
-    /// Encodes the plan as a word; the word is never zero, since zero means that there is no plan.
+    /// Encodes the plan as a word that is not zero, since zero means that there is no plan.
     fn to_word(self) -> u64 {
         let ways = [self.before, self.tried, self.then].map(|way| way as u64);
         let bits = ways
@@ -154,23 +153,22 @@ impl Plan {
     }
 }
 
-/// The measurements of rank 0.
 #[derive(Default)]
 struct Decider {
-    /// The decisions of each class; empty before the first call.
+    /// What is known about each class; empty before the first call.
     classes: Vec<Decided>,
-    /// The previous call, if its cost has not been read yet.
+    /// The previous measured call, until its cost has been read.
     before: Option<Measured>,
 }
 
 #[derive(Clone, Copy, Default)]
 struct Decided {
     known: Known,
-    /// The first cell number of the plan's last trial call, once that call has begun.
+    /// The first operation number of the plan's last trial call, after that call has begun.
     ends: Option<u64>,
 }
 
-/// A call in progress.
+/// A measured call in progress.
 #[derive(Clone, Copy)]
 pub struct Measured {
     pub way: Way,
@@ -181,7 +179,7 @@ pub struct Measured {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
-    /// Creates the choices over `memory`, which must have [`words`] words.
+    /// Creates the choices; `memory` must have at least [`words`] words.
     pub fn new(
         memory: M,
         me: u32,
@@ -205,7 +203,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         })
     }
 
-    /// Returns the protocol for blocks of `bytes` bytes before anything has been measured.
+    /// Returns the protocol for blocks of `bytes` bytes before any measurement.
     pub fn first(&self, call: CallId, bytes: u64) -> Way {
         self.first[Class::of(call, bytes).0]
     }
@@ -215,14 +213,14 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
     }
 
-    /// Returns the word with a member's report about its last call:
-    /// the lower bits of the call's number, and its time in nanoseconds.
+    /// Returns the word with a member's report on its last call:
+    /// the lower bits of the call's operation number, and its time in nanoseconds.
     fn took(&self, member: u32) -> &AtomicU64 {
         &self.memory[CLASSES.next_multiple_of(STEP) + member as usize * STEP]
     }
 
-    /// Begins a call with blocks of `bytes` bytes, when the cells of its first number are free.
-    /// `finished(n)` is true if all ranks have finished number `n`.
+    /// Begins a call with blocks of `bytes` bytes; the cells of its first operation number must be free.
+    /// `finished(n)` returns true if all ranks have finished operation `n`.
     pub fn begin(
         &self,
         (call, bytes): (CallId, u64),
@@ -261,7 +259,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         self.took(self.me).store(word, Ordering::Relaxed);
     }
 
-    /// Returns the mean of the members' reports about a call that rank 0 has ended.
+    /// Returns the mean of the members' times for a call, in ns; `None` without reports.
     fn cost(&self, number: u64) -> Option<f32> {
         let words = (0..self.members).map(|rank| self.took(rank).load(Ordering::Relaxed));
         let reports = words.filter(|word| word >> TIME == number << TIME >> TIME);
@@ -271,13 +269,13 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         (count > 0).then(|| sum as f32 / count as f32)
     }
 
-    /// Records the cost of the previous call, and writes a new plan for this call's class if the old one is used up.
+    /// Records the cost of the previous call; then writes a new plan for this call's class, if the old plan's trials are over.
     fn decide(&self, plan: &Plan, call: u64, measured: &Measured, finished: impl Fn(u64) -> bool) {
         let decider = &mut *self.decider.borrow_mut();
         if decider.classes.is_empty() {
             decider.classes = vec![Decided::default(); CLASSES];
         }
-        // In several first calls the memory is not in the caches, since the cells are used in turn.
+        // The first calls use cells that are not in the caches yet, so their times do not count.
         let counts = (call >= COLD).then_some(*measured);
         if let Some(before) = std::mem::replace(&mut decider.before, counts)
             && let Some(cost) = self.cost(before.number)
@@ -310,14 +308,14 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
     }
 }
 
-/// The number of bits of a time.
+/// Number of bits of a reported time.
 const TIME: u32 = 40;
 
 impl Decided {
     /// Returns the protocol to try next and the number of trials; `None` if the current protocol continues.
     fn next_trial(&mut self, now: Way, first: Way) -> Option<(Way, u64)> {
-        // The other protocol is sampled now, as often as needed;
-        // samples of the first protocol accumulate meanwhile.
+        // The other protocol is sampled next, as many times as needed;
+        // calls with the first protocol are sampled anyway.
         let missing = self.known.missing(first.other());
         if missing > 0 {
             return Some((first.other(), missing as u64));
@@ -325,7 +323,7 @@ impl Decided {
         if self.known.missing(first) > 0 {
             return None;
         }
-        // The first wrong trial is cheap: a new protocol may have been slow only because it was new.
+        // The first trial may wrongly seem slow, because the protocol was new, so a second trial is nearly free.
         let way = self.known.next(FREE, PRICE);
         let goes_on = way == now && self.known.better() == Some(now);
         (!goes_on).then_some((way, 1))
@@ -356,20 +354,18 @@ mod tests {
 
     const CALLS: [(CallId, u64); 2] = [(CallId::Bcast, 1 << 16), (CallId::Gather, 1 << 20)];
 
-    /// One member of a simulated job.
     struct Member<'a> {
         choice: ProtocolChoice<&'a [AtomicU64]>,
-        /// The last number that the member has begun, and the last that it has finished.
+        /// The last operation number that the member has begun, and the last that it has finished.
         number: u64,
         finished: u64,
         under_way: Option<Measured>,
-        /// The protocol of each of its calls.
         gone: Vec<Way>,
     }
 
-    /// Runs the members' calls in a given order and returns the protocols used, per member;
-    /// `which` returns for each call its index in [`CALLS`],
-    /// and per protocol the cost and the number of numbers minus one.
+    /// Runs the members' calls in the given order of steps, and returns the protocols that each member used.
+    /// `which(call)` returns the call's index in [`CALLS`],
+    /// and for each protocol the number of operations minus one, and the cost.
     fn play(
         members: u32,
         order: &[u32],
@@ -409,7 +405,7 @@ mod tests {
     }
 
     proptest! {
-        /// The property holds however far the members are ahead of each other, and for any costs.
+        /// All members use the same protocol in each call, for any costs and however far members are ahead of each other.
         #[test]
         fn all_members_go_the_same_way_in_the_same_call(
             members in 2u32..5,
@@ -418,7 +414,7 @@ mod tests {
         ) {
             let which = |call: u64| {
                 let (which, a, b, copy, fragments) = seeds[(call / 5) as usize % seeds.len()];
-                // Mostly one class, sometimes the other.
+                // Most calls are of one class, a few of the other.
                 (usize::from(which == 0), [a, b], [copy * 1000, fragments * 1000])
             };
             let gone = play(members, &order, &which);

@@ -1,16 +1,16 @@
-//! Routing: the choice of a protocol for an operation's data, and its execution.
+//! Routing: the choice of the protocol for an operation's data, and the execution of the operation.
 //!
-//! There are three routes: through [`cells`](super::cells), by single copies from the others' memory, or the next component.
-//! Short data go through cells whole.
-//! For data that could go through cells in pieces, rank 0 fixes the protocol,
+//! There are three routes: through [`cells`](super::cells), by single copies from other members' memory, or to the next component.
+//! Short data are sent through one cell.
+//! For data that could be sent through cells in pieces, rank 0's configuration fixes the protocol,
 //! or [`protocol_choice`](super::protocol_choice) measures it.
 //!
 //! Guarantee: all members use the same route in the same call, and the choice takes no message.
-//! A route depends on arguments that the standard makes equal on all members, on rank 0's config blob, and on plans that all members read equally.
+//! A route depends only on arguments that the standard makes equal on all members, on rank 0's config blob, and on plans (see [`protocol_choice`](super::protocol_choice)).
 //!
-//! Protocol: an operation gets its [`Route`], and its numbers in its lane's cells ([`Begun`]),
-//! when it is called or started, and may be carried out later.
-//! All members make the same calls in the same order, so an operation has the same numbers on all.
+//! Protocol: an operation gets its [`Route`], and operation numbers of its lane's cells ([`Begun`]),
+//! when it is called or started; it may be carried out later.
+//! All members make the same calls in the same order, so an operation has the same numbers on all members.
 //! A measured operation blocks until the cells of its first number are free,
 //! and only then gets its numbers; so requests are not measured.
 
@@ -28,25 +28,24 @@ use crate::{Call, CallId, Invocation, Table};
 /// The protocol of an operation other than a barrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Route {
-    /// The data pass through cells.
+    /// The data are sent through cells.
     Cells(Shape),
     /// The ranks copy directly from each other's memory (single copy);
-    /// the operation uses this number of cell numbers.
+    /// the operation takes this number of operation numbers.
     Copies(u64),
-    /// The data pass through several cells or through none, whichever is measured to be faster.
+    /// The data are sent through several cells or not through cells, whichever is faster by measurement.
     Measured(Shape),
 }
 
-/// An operation to which cell numbers have been assigned.
+/// An operation to which operation numbers have been assigned.
 pub(super) struct Begun {
     pub(super) route: Route,
     lane: Lane,
-    /// The first cell number of the operation.
     number: u64,
 }
 
 impl State {
-    /// Returns the route of an operation, or `None` if the next component must serve it;
+    /// Returns the route of an operation, or `None` if the call must be passed to the next component;
     /// the same on all members.
     #[inline]
     pub(super) fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
@@ -66,13 +65,13 @@ impl State {
         }
     }
 
-    /// The single-copy route of long data, or `None` if the next component serves them.
+    /// Returns the route by single copies, or `None` if they do not support the call.
     fn copies(&self, place: &Segment, call: &Call) -> Option<Route> {
         let serves = place.large.serves(call, self.members.count());
         serves.then(|| Route::Copies(Large::numbers(call)))
     }
 
-    /// The protocol of data that can go through several cells.
+    /// Returns the protocol for data that can be sent through several cells.
     fn long_way(&self, place: &Segment, lane: Lane, call: &Call, shape: Shape) -> LongWay {
         let moves = matches!(
             call.id(),
@@ -91,18 +90,18 @@ impl State {
         let is_sliced = small.is_some_and(|small| small.cells.has_slices());
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
-            // One message per rank takes longer, whatever the length.
+            // The alternative, one message per rank, is slower at any length.
             return LongWay(Some(Way::Fragments));
         }
-        // Both protocols combine operands in the same order here; the next component does not promise that order.
-        // Data that are only moved can also be sent as messages of the next component.
-        // Messages choose their own protocol,
+        // Single copies combine operands in the same order as cells; the next component does not guarantee this order.
+        // If data are only moved, messages of the next component are an alternative too.
+        // Messages choose a protocol of their own,
         // and on some machines messages are faster at some sizes and pieces at others.
         let another_way = || self.copies(place, call).is_some() || moves;
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
             // Requests are not measured.
-            // If the blocking lane has slices, requests in pieces were slower than the alternative.
+            // If the blocking lane has slices, requests in pieces were slower than the alternative (measured).
             Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;
@@ -111,14 +110,14 @@ impl State {
         }
     }
 
-    /// Assigns numbers to an operation.
+    /// Assigns operation numbers to an operation.
     #[inline]
     pub(super) fn begin_data(&self, lane: Lane, route: Route) -> Option<Begun> {
         let small = &self.place.get()?.small.as_ref()?[lane as usize];
         let numbers = match route {
             Route::Cells(shape) => shape.numbers(),
             Route::Copies(numbers) => numbers,
-            // The numbers are assigned once the protocol is known.
+            // Its numbers are assigned when the protocol is known.
             Route::Measured(_) => 0,
         };
         Some(Begun {
@@ -128,7 +127,7 @@ impl State {
         })
     }
 
-    /// Carries out a call with the protocol measured to be faster, and measures it.
+    /// Carries out a call with the protocol that its plan selects, and reports its time.
     pub(super) async fn run_measured(
         &self,
         shape: Shape,
@@ -176,7 +175,7 @@ impl State {
         outcome
     }
 
-    /// Returns the operation if it uses cells.
+    /// Returns the operation, if it uses cells.
     #[inline]
     pub(super) fn in_cells<'a, W>(
         &'a self,

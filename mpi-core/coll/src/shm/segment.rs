@@ -1,12 +1,12 @@
-//! The shared segment of a communicator: memory that rank 0 allocates and the others find by its config blob.
+//! The shared segment of a communicator: memory that rank 0 allocates and announces to the other members in its config blob.
 //!
-//! The first line has two counters of members: those that have left (see [`SegmentLease`]),
-//! and those that can read the memory of all others (see [`CmaAccess`]).
-//! The barrier follows, then two sets of cells, for blocking calls and for requests, then the words of [`ProtocolChoice`] if protocols are measured.
-//! The slices are last, since they are long and many communicators never use them.
+//! In the first cache line are two counters: of the members that have left (see [`SegmentLease`]),
+//! and of the members that can read the memory of all others (see [`CmaAccess`]).
+//! The barrier follows, then the cells for blocking calls, those for requests, and the words of [`ProtocolChoice`] if protocols are measured.
+//! The slices are last, since they are long and many communicators do not use them.
 //! The layout follows from the config blob and the number of members,
 //! so all members compute the same layout.
-//! No rank accesses an offset from rank 0 unless the whole range is inside the node's memory.
+//! Before a rank uses an offset from rank 0, it checks that the whole range is inside the node's memory.
 
 use super::barrier::{Kind, ShmBarrier};
 use super::cells::Cells;
@@ -30,20 +30,20 @@ use mpi_base::occupancy::Occupancy;
 use mpi_base::ring::NEAR;
 use std::cell::RefCell;
 
-/// The bytes of a segment that the first operations of few members use: head, barrier, and short cells.
+/// Number of bytes at the start of a segment that the first operations of few members use: counters, barrier, and short cells.
 const FIRST_USED: usize = 8 << 10;
 
-/// One member's view of the segment.
+/// A member's access to the segment.
 pub(super) struct Segment {
     pub(super) barrier: ShmBarrier,
     /// The cells of each [`Lane`]; `None` if the node's memory was full.
     pub(super) small: Option<[Small; 2]>,
     pub(super) large: Large,
-    /// The protocol of data that can be sent in pieces.
+    /// The choice of the protocol for data that can be sent in pieces.
     pub(super) long: Long,
-    /// True if reductions must compute the same expression regardless of placement; rank 0's choice.
+    /// True if reductions must compute the same expression for every placement of ranks; rank 0's setting.
     pub(super) reproducible: bool,
-    /// The size of the segment without the slices, which are its last part.
+    /// The size in bytes of the segment without the slices, which are at its end.
     before_slices: usize,
     pub(super) lease: SegmentLease,
 }
@@ -59,9 +59,9 @@ pub(super) enum Long {
 }
 
 impl Segment {
-    /// Returns true if a call is passed on although there are cells:
-    /// a scan that must be reproducible.
-    /// The scan algorithm that runs between nodes computes a different expression than `shm`.
+    /// Returns true if a call must be passed to the next component although there are cells:
+    /// a scan that must be reproducible,
+    /// since the algorithm for scans between nodes computes another expression than `shm`.
     #[inline]
     pub(super) fn leaves(&self, call: CallId) -> bool {
         self.reproducible && matches!(call, CallId::Scan | CallId::Exscan)
@@ -73,8 +73,8 @@ impl Segment {
         lanes.all(|small| small.cells.are_untouched())
     }
 
-    /// Returns the length of the prefix that may have been written,
-    /// or `None` for the whole segment; with `untouched` it is the first line.
+    /// Returns the length in bytes of the start of the segment that may have been written,
+    /// or `None` for the whole segment; if `untouched`, only the first line has been written.
     pub(super) fn used(&self, untouched: bool) -> Option<usize> {
         let mut lanes = self.small.iter().flatten();
         let has_used_slices = lanes.any(|small| small.cells.have_used_slices());
@@ -94,8 +94,8 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
-            // Creating a communicator waits for messages, so mapping these pages costs little.
-            // Pages are not mapped ahead for many members, which have many pages.
+            // The creation of a communicator waits for messages anyway, so mapping these pages costs little time.
+            // With many members there are many pages, so they are not mapped in advance.
             node.map_ahead(config.place, FIRST_USED);
         }
         let left = node.hold(config.place).ok_or_else(outside)?;
@@ -127,7 +127,7 @@ impl State {
                 Lane::Blocking => (at(behind), lens[1] + ways),
                 Lane::Nonblocking => (at(requests), 0),
             };
-            // Without slices no gap is needed.
+            // The gap lies before the slices.
             let gap = if slices > 0 { gap } else { 0 };
             let cells = Cells::at(node, place, config.sizes, members, lane, occupancy, gap);
             Ok(Small {
@@ -142,7 +142,7 @@ impl State {
         };
         let long = match config.long_way {
             LongWay(Some(way)) => Long::Always(way),
-            // Without cells nothing is measured.
+            // Without cells there is nothing to measure.
             LongWay(None) if small.is_none() => Long::Always(Way::Copy),
             LongWay(None) => {
                 let place = at(requests + lens[1]);
@@ -166,7 +166,7 @@ impl State {
         Ok(())
     }
 
-    /// On rank 0: allocates the segment; an empty config blob means that the memory was full.
+    /// On rank 0: allocates the segment and returns its configuration; `None` if the memory is full.
     pub(super) fn open(&self, comm: &Comm) -> Option<SegmentConfig> {
         self.retired.sweep();
         let found = || comm.engine().waiting().occupancy();
@@ -175,7 +175,7 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        // If cores share only the last-level cache, the slices are as long as the message rings.
+        // If the cores share only the last-level cache, a member's slices take as many bytes as a ring of messages.
         let cycled = match node.ring_span() {
             span if span > NEAR => span,
             _ => 0,
@@ -207,18 +207,18 @@ impl State {
     }
 }
 
-/// From this length on, a broadcast between cores
-/// that share only the last-level cache uses single copies until it is measured:
-/// its pieces would be the first to touch the cells,
-/// and these page faults cost more than the single copies.
+/// Length in bytes from which a broadcast between cores
+/// that share only the last-level cache uses single copies until both protocols have been measured:
+/// pieces would be the first to touch the cells,
+/// and their page faults cost more time than the single copies.
 const COPIED_FIRST: u64 = 512 << 10;
 
-/// From this block length on, calls in rows use single copies until they are measured:
-/// each member would write one block per other member to untouched pages.
+/// Length of a block in bytes from which calls whose data are sent in rows use single copies until both protocols have been measured:
+/// in rows, each member would write one block per other member to untouched pages.
 const ROWS_COPIED_FIRST: u64 = 64 << 10;
 
-/// Returns the protocol of long data before measurement,
-/// by the occupancy of the cores and whether they share only their last cache.
+/// Returns the protocol of long data before any measurement.
+/// `is_cycled` is true if the cores share only the last-level cache.
 fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
     match occupancy {
         Occupancy::Dedicated if is_cycled && call == CallId::Bcast && bytes >= COPIED_FIRST => {
@@ -228,7 +228,7 @@ fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) ->
         Occupancy::Oversubscribed if goes_in_rows(call, occupancy) && bytes < ROWS_COPIED_FIRST => {
             Way::Fragments
         }
-        // The sender would be switched out and in once every few pieces.
+        // In pieces, the sender would be switched out and in again every few pieces.
         Occupancy::Oversubscribed => Way::Copy,
     }
 }

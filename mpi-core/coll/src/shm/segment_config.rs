@@ -1,4 +1,4 @@
-//! The config blob of `shm`: the offset of rank 0's segment and its parameters.
+//! The config blob of `shm`: the offset of rank 0's segment, and the segment's parameters.
 
 use super::barrier::Kind;
 use super::layout::Sizes;
@@ -6,7 +6,7 @@ use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
 
-/// Bit position of the slice ring's depth in the word of the sizes.
+/// Bit position of the number of slices in the word of the sizes.
 const SLICES: u32 = 32;
 
 /// The contents of the config blob; an empty blob means that there is no segment.
@@ -14,7 +14,7 @@ pub(super) struct SegmentConfig {
     pub(super) place: ShmOffset,
     pub(super) kind: Kind,
     pub(super) occupancy: Occupancy,
-    /// The cell size is zero if there are no cells.
+    /// The sizes of the cells; the cell size is zero if there are no cells.
     pub(super) sizes: Sizes,
     pub(super) single_copy_from: u64,
     pub(super) pieces_up_to: u64,
@@ -28,8 +28,8 @@ impl SegmentConfig {
             self.place.0,
             self.kind as u64,
             self.occupancy as u64,
-            // Both sizes are in one word;
-            // with one more word, the message would need bytes in the transport's ring.
+            // Both sizes are in one word, because with one more word
+            // the message would not fit a cell of the transport's ring.
             self.sizes.cell as u64 | self.sizes.slices << SLICES,
             self.single_copy_from,
             self.pieces_up_to,

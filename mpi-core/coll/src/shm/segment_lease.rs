@@ -1,22 +1,21 @@
-//! Release of a shared segment once no rank accesses it.
+//! Release of a shared segment when no rank accesses it any more.
 //!
-//! A rank that has passed its last barrier may free the communicator while other ranks still poll the barrier.
-//! So every member increments the first word of the block when it leaves.
+//! A rank that has left its last barrier may free the communicator while other ranks still poll the barrier.
+//! So every member increments a counter, the first word of the block, when it leaves.
 //! Rank 0, which owns the memory,
-//! frees the block when all have left; until then it is among the [`RetiredBlocks`].
+//! frees the block when all members have left; until then the block is in [`RetiredBlocks`].
 
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::mem::Held;
 use mpi_base::node::{RetiredBlocks, ShmBlock};
 use std::cell::Cell;
 
-/// One member's reference to a block.
+/// A member's reference to the block of a segment.
 pub struct SegmentLease {
     left: Held<AtomicU64>,
     members: u64,
-    /// The block; `Some` on rank 0.
     block: Cell<Option<ShmBlock>>,
-    /// True if others may access the block after this rank has dropped it.
+    /// True if other members may access the block after this rank has dropped the lease.
     outlives: bool,
 }
 
@@ -30,8 +29,8 @@ impl Drop for SegmentLease {
 
 impl SegmentLease {
     /// Creates a lease; `block` is `Some` on rank 0.
-    /// With `outlives`, dropping the lease without [`SegmentLease::end`] leaks the block,
-    /// since some members may still use the block although the members have not agreed.
+    /// With `outlives`, a lease that is dropped without [`SegmentLease::end`] leaks the block,
+    /// since the members have not agreed then, and some may still use the block.
     pub fn new(
         left: Held<AtomicU64>,
         (block, outlives): (Option<ShmBlock>, bool),
@@ -46,11 +45,11 @@ impl SegmentLease {
     }
 
     /// Ends this rank's use of the block.
-    /// `used`: only the first `used` bytes of the block have been written, if known.
+    /// If `used` is `Some`, only the first `used` bytes of the block have been written.
     pub fn end(&self, retired: &RetiredBlocks, used: Option<usize>) {
         let mut block = self.block.take();
         if let (Some(block), Some(used)) = (&mut block, used) {
-            // Finding written pages and returning them takes most of the time of freeing,
+            // Most of the time of freeing is spent on finding and returning the written pages,
             // and many communicators never touch the last part.
             block.is_clean_behind(used);
         }

@@ -1,4 +1,4 @@
-//! Tests of `shm`: the barrier suite for both occupancies, which use different barriers, and all reductions; the folder has more, by subject.
+//! Tests of `shm`: the barrier suite for both barriers (one per occupancy), and all reductions; the submodules have tests of other subjects.
 
 mod config;
 mod fast_calls;
@@ -12,7 +12,7 @@ use crate::{CallId, Table};
 use mpi_base::occupancy::Occupancy;
 use mpi_base::param::Source;
 
-/// A job whose `MPI_COMM_WORLD` uses the protocols for this occupancy, regardless of the machine's cores.
+/// Returns a job that uses the protocols for this occupancy, whatever the number of the machine's cores.
 fn job(ranks: u32, occupancy: Occupancy) -> Job {
     let mut job = Job::of(ranks);
     let value = match occupancy {
@@ -24,7 +24,7 @@ fn job(ranks: u32, occupancy: Occupancy) -> Job {
     job
 }
 
-/// A job with a fixed protocol for long data, if that protocol can be used.
+/// Returns a job with the protocol `way` for long data, where it can be used.
 fn job_with(ranks: u32, occupancy: Occupancy, way: &str) -> Job {
     job(ranks, occupancy).with("coll_shm_protocol", way)
 }
@@ -106,7 +106,7 @@ fn all_reductions_of_a_node_are_served_here() {
     });
 }
 
-/// Includes long blocks, which are sent as messages and announced in cells.
+/// Tests long blocks too, which are announced in cells and sent as messages.
 #[test]
 fn forms_with_counts_are_served_in_the_node_s_memory() {
     for occupancy in OCCUPANCIES {

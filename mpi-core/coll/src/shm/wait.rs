@@ -1,27 +1,27 @@
-//! Waiting for the other ranks of a node.
+//! Waiting for other ranks of a node.
 //!
-//! With a core per rank the other ranks are about to arrive:
-//! the rank spins on the condition for about a microsecond.
-//! When oversubscribed, the others cannot arrive before this rank releases its core.
-//! So it yields at once, polls when it is scheduled in again,
-//! and then spins briefly, since a rank that has not arrived by
-//! then runs on another core ([`Waiting::hold_core`]).
-//! With a core per rank, a rank that has spun without success yields too,
+//! With a core per rank, the other ranks are usually about to arrive:
+//! the waiting rank spins on the condition for about a microsecond.
+//! When ranks are oversubscribed, the others cannot arrive before this rank releases its core.
+//! So the waiting rank yields immediately, polls when it is scheduled in again,
+//! and then spins briefly, since a rank that has not arrived
+//! by then runs on another core ([`Waiting::hold_core`]).
+//! With a core per rank, a waiting rank that has spun without success yields too,
 //! because another program may occupy the core of the awaited rank.
 //! A yield on a free core is cheap.
-//! Then, in both cases, the rank waits as every MPI call does:
-//! it progresses and finally sleeps, so messages move and a computing rank gets the core.
+//! In both cases, the rank then waits as every MPI call does:
+//! it makes progress and finally sleeps, so messages are transferred, and a rank that computes gets the core.
 //!
-//! Each operation is written once, over [`Wait`].
-//! A blocking call waits [`Blocking`], inside the only poll of its future,
-//! so the compiler produces straight-line code; a request returns pending ([`Polled`]) and is polled again by progress.
+//! Each operation is generic over [`Wait`].
+//! A blocking call waits with [`Blocking`], inside the only poll of its future,
+//! so the compiler produces straight-line code; a request waits with [`Polled`]: it returns pending, and progress polls it again.
 //!
-//! A wait cannot complete once a member has died or the communicator is revoked.
-//! A request checks for that whenever it is polled ([`unless_broken`]).
-//! A blocking call checks last, before it sleeps.
+//! A wait cannot complete if a member has died or the communicator has been revoked.
+//! A request checks for this in every poll ([`unless_broken`]),
+//! a blocking call only before it sleeps.
 //! The wait then returns an error, and the operation ends with that error.
-//! The check is in the cold part of a wait, so a condition that is already true costs no additional branch.
-//! After such an error no operation of the communicator accesses its memory.
+//! The check is not in the inlined part of a wait, so a condition that is already true costs no additional branch.
+//! After such an error no operation of the communicator accesses shared memory.
 
 use crate::Error;
 use crate::comm::Comm;
@@ -32,35 +32,35 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-/// The number of consecutive yields before the engine waits.
+/// Number of consecutive yields before the rank waits in the engine.
 const YIELDS: u32 = 8;
 
-/// A strategy of waiting. A wait returns an error if it cannot complete, because a member has died or the communicator is revoked.
+/// A way to wait. A wait returns an error if it cannot complete, because a member has died or the communicator has been revoked.
 pub trait Wait: Copy {
-    /// Waits until `done` returns true; may call `done` again after that.
+    /// Waits until `done` returns true; may call `done` again afterwards.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;
 
-    /// Waits until `done` returns true,
-    /// if other ranks on this core may be able to continue before this rank.
+    /// Same as [`Wait::until`], but does not hold the core:
+    /// for waits in which other ranks on this core may be able to continue earlier than this one.
     async fn until_unlike_others(
         self,
         engine: &Engine,
         done: impl FnMut() -> bool,
     ) -> Result<(), Error>;
 
-    /// Spins without creating a future, which costs half as much as a short call.
-    /// Returns true if `done` became true.
+    /// Waits without a future if possible, since a future takes half of the time of a short call.
+    /// Returns true if `done` has returned true.
     fn at_once(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<bool, Error>;
 
-    /// Spins briefly. Returns true if `done` became true.
+    /// Spins briefly. Returns true if `done` has returned true.
     fn briefly(self, engine: &Engine, done: impl FnMut() -> bool) -> bool;
 }
 
-/// Blocks inside the poll; for operations of this communicator that [`now`] runs.
+/// Blocks inside the poll; for operations on this communicator that [`now`] runs.
 #[derive(Clone, Copy)]
 pub struct Blocking<'a>(pub &'a Comm);
 
-/// Returns pending, and is polled again by progress.
+/// Returns pending; progress polls the operation again.
 #[derive(Clone, Copy)]
 pub struct Polled;
 
@@ -118,7 +118,7 @@ impl Wait for Polled {
     }
 }
 
-/// Runs an operation that waits [`Blocking`].
+/// Runs an operation whose waits are [`Blocking`].
 #[inline(always)]
 pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
     let mut operation = pin!(operation);
@@ -127,20 +127,20 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(outcome) => outcome,
-        // The operation also waits for another event, such as a message.
+        // The operation waits for a message, too.
         Poll::Pending => comm.engine().block_on(operation),
     }
 }
 
-/// Blocks until `done`; returns an error if the communicator can no longer complete the wait.
+/// Blocks until `done` returns true; returns an error if the wait cannot complete.
 #[inline(always)]
 pub fn until(comm: &Comm, done: impl FnMut() -> bool) -> Result<(), Error> {
     wait(comm, comm.engine(), true, done)
 }
 
-/// Returns the outcome of a part of an operation, or an error if no wait can complete any more.
+/// Returns the outcome of a part of an operation as `Ok`, or an error if the communicator is no longer usable.
 ///
-/// After an operator's failure the operation continues, since other ranks wait for its other parts.
+/// After a failure of an operator the operation must continue, since other ranks wait for its remaining parts.
 #[inline(always)]
 pub fn or_leave(comm: &Comm, outcome: Result<(), Error>) -> Result<Result<(), Error>, Error> {
     match outcome {
@@ -154,7 +154,7 @@ fn unless_unusable(comm: &Comm, error: Error) -> Result<Error, Error> {
     comm.usable().map(|()| error)
 }
 
-/// Runs an operation that waits [`Polled`]; ends it with an error once it can no longer complete.
+/// Runs an operation whose waits are [`Polled`]; ends it with an error if it cannot complete.
 pub async fn unless_broken(
     comm: &Comm,
     operation: impl Future<Output = Result<(), Error>>,
@@ -170,9 +170,9 @@ pub async fn unless_broken(
     .await
 }
 
-/// Waits until `done` returns true; with `holds`, the rank may spin when oversubscribed.
+/// Waits until `done` returns true; with `holds`, an oversubscribed rank may spin after it has been scheduled in.
 ///
-/// When oversubscribed, the first yield is made inline, since every return after a switch is mispredicted ([`mpi_base::yield_now`]).
+/// The first yield of an oversubscribed rank is inline, since every return after a context switch is mispredicted ([`mpi_base::yield_now`]).
 #[inline(always)]
 fn wait(
     comm: &Comm,
@@ -193,7 +193,7 @@ fn wait(
     }
 }
 
-/// Waits when this rank has a core to itself: spins, then rests.
+/// Waits on a core of its own: spins, and then calls [`rest`].
 #[inline(never)]
 fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<(), Error> {
     match engine.waiting().spin(&mut done) {
@@ -202,7 +202,7 @@ fn stay(comm: &Comm, engine: &Engine, mut done: impl FnMut() -> bool) -> Result<
     }
 }
 
-/// Continues to wait after spinning or a yield without success.
+/// Continues a wait after a spin or yield without success.
 #[cold]
 fn rest(
     comm: &Comm,
@@ -220,7 +220,7 @@ fn rest(
         engine.progress();
         match engine.waiting().is_oversubscribed() {
             true => engine.waiting().give_core_away(),
-            // If the system has placed two ranks on one core, one of them migrates.
+            // If the operating system has placed two ranks on one core, this moves one of them to another core.
             false => yield_core(Instant::now()),
         }
         if done() {

@@ -1,7 +1,7 @@
-//! The barrier suite: properties of every barrier, regardless of its algorithm.
+//! The barrier suite: tests of properties that every barrier must have, whatever its algorithm.
 //!
-//! A component joins with one line per test:
-//! a function that makes a job of the given size in which the component serves.
+//! A component adds one line per test:
+//! a function that returns a job of the given size in which the component carries out barriers.
 
 use crate::comm::Comm;
 use crate::datatype::Scratch;
@@ -14,12 +14,12 @@ use mpi_base::random::SplitMix64;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// The form of the barrier call.
+/// How a test calls the barrier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// `MPI_Barrier`.
+    /// Calls `MPI_Barrier`.
     Blocking,
-    /// `MPI_Ibarrier` and a wait.
+    /// Calls `MPI_Ibarrier` and waits.
     Nonblocking,
     /// Blocking in some rounds, nonblocking in others.
     Mixed,
@@ -42,7 +42,7 @@ pub fn pass(comm: &Comm, form: Form, round: u32) {
     }
 }
 
-/// Returns `MPI_COMM_WORLD`, after checking that the component `name` serves its barriers.
+/// Returns `MPI_COMM_WORLD`, after checking that the component `name` carries out its barriers.
 fn world_of(engine: &Engine, name: &str) -> Comm {
     let world = engine.world().expect("a world");
     let table = Table::chosen(&world).expect("a table");
@@ -56,7 +56,7 @@ fn scatter(rank: u32, round: u32) -> u64 {
     SplitMix64(u64::from(rank) << 32 | u64::from(round)).next_u64()
 }
 
-/// Delays a rank's arrival a little, and sometimes a lot.
+/// Delays a rank's arrival: often a little, sometimes a lot.
 fn dawdle(rank: u32, round: u32) {
     match scatter(rank, round) % 16 {
         0 => std::thread::sleep(Duration::from_micros(scatter(round, rank) % 400)),
@@ -65,7 +65,7 @@ fn dawdle(rank: u32, round: u32) {
     }
 }
 
-/// Checks that every rank has entered the barrier when a rank leaves it, however late the last one arrives.
+/// Checks that when a rank leaves the barrier, every rank has entered it, however late the last one is.
 pub fn no_rank_leaves_before_all_have_entered(job: &Job, name: &str, form: Form, rounds: u32) {
     let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
     job.run(|engine| {
@@ -86,7 +86,7 @@ pub fn no_rank_leaves_before_all_have_entered(job: &Job, name: &str, form: Form,
     });
 }
 
-/// Checks that no rank leaves while one is missing, and that every rank leaves afterwards.
+/// Checks that no rank leaves the barrier before the last one enters it, and that every rank leaves it then.
 pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
     let come = AtomicU32::new(0);
     job.run(|engine| {
@@ -105,7 +105,7 @@ pub fn a_late_rank_holds_everyone(job: &Job, name: &str, form: Form) {
     });
 }
 
-/// Checks that barriers in progress at the same time complete in order, regardless of the order of the waits.
+/// Checks that several barriers in progress complete in the order of their calls, in whatever order the ranks wait for them.
 pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
     const FLIGHT: usize = 4;
     let entered: Vec<AtomicU32> = (0..job.ranks).map(|_| AtomicU32::new(0)).collect();
@@ -132,7 +132,7 @@ pub fn barriers_in_flight_end_in_order(job: &Job, name: &str) {
     });
 }
 
-/// A rank waits in the barrier while its large message is still being sent; its peer receives the message before it enters.
+/// Checks that a rank can wait in the barrier while its large message is being sent.
 pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
     const LARGE: i64 = 1 << 20;
     job.run(|engine| {
@@ -140,7 +140,7 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
         let (me, size) = (world.rank(), world.size());
         let (to, from) = ((me + 1) % size, (me + size - 1) % size);
         let space = Scratch::bytes(LARGE).expect("memory").all();
-        // Even ranks enter while they are sending; odd ranks enter after they have received.
+        // Even ranks enter the barrier while they send; odd ranks enter it after they have received.
         let buf = space.as_send();
         if me.is_multiple_of(2) && to != me && !to.is_multiple_of(2) {
             let sent = world
@@ -161,7 +161,7 @@ pub fn a_barrier_does_not_stop_messages(job: &Job, name: &str, form: Form) {
 }
 
 /// Checks that communicators execute their barriers independently of each other,
-/// and that communicators can be made and freed meanwhile.
+/// and that communicators can be created and freed at the same time.
 pub fn communicators_do_not_meet(job: &Job, rounds: u32) {
     job.run(|engine| {
         let world = engine.world().expect("a world");

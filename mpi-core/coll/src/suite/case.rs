@@ -1,6 +1,6 @@
-//! Random collective calls (from SplitMix64) and their expected results, which each rank computes without communication.
+//! Random collective calls (by SplitMix64) and their expected results, which each rank computes without communication.
 //!
-//! Every rank's input follows from the case's seed, so a rank knows all inputs and computes its own output from the definition of the call.
+//! Every rank's input follows from the case's seed, so a rank can compute all inputs, and its own result by the definition of the call.
 //! Data are 64-bit words. An element of the datatype has one word,
 //! or two words with holes around them and a negative lower bound.
 #![allow(unsafe_code)]
@@ -14,7 +14,7 @@ use crate::{Call, CallId};
 use mpi_base::random::SplitMix64;
 use std::rc::Rc;
 
-/// An operator on words.
+/// A reduction operator on words of 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Combine {
     Sum,
@@ -64,12 +64,12 @@ impl Combine {
     }
 }
 
-/// One call, the same on all ranks.
+/// One collective call: the same value on all ranks.
 #[derive(Debug)]
 pub struct Case {
     call: CallId,
     root: u32,
-    /// The counts by rank; calls with a single count use the first.
+    /// The count of each rank; calls with a single count use the first one.
     counts: Vec<i64>,
     ragged: bool,
     combine: Combine,
@@ -77,17 +77,16 @@ pub struct Case {
     seed: u64,
 }
 
-/// One rank's part in a case: its call, and the expected contents of its buffers.
+/// One rank's part of a case: its call, and the expected contents of its buffers.
 pub struct Part {
     pub call: Call,
     expected: Expected,
 }
 
-/// Buffers and their expected words.
 type Expected = Vec<(RecvBuf, Vec<u64>)>;
 
 impl Part {
-    /// Compares the buffers after the call has ended.
+    /// Compares the buffers with the expected words; called after the call has ended.
     pub fn check(&self, what: &dyn std::fmt::Debug) {
         for (buf, words) in &self.expected {
             assert!(
@@ -100,7 +99,7 @@ impl Part {
 
 impl Case {
     pub fn random(call: CallId, size: u32, random: &mut SplitMix64) -> Case {
-        // Most counts are short, some zero, some beyond a transport's eager limit, and some longer than a pipeline segment.
+        // Most counts are short, some zero, some longer than a transport's eager limit, and some longer than a pipeline segment.
         let most = [1, 5, 5, 40, 40, 2000, 2000, 9000][random.below(8) as usize];
         let ragged = random.below(2) == 0;
         let combine = match random.below(4) {
@@ -120,7 +119,7 @@ impl Case {
         }
     }
 
-    /// Returns true if some rank uses MPI_IN_PLACE.
+    /// Returns true if the call uses MPI_IN_PLACE.
     pub fn is_in_place(&self) -> bool {
         self.in_place
     }
@@ -144,7 +143,7 @@ impl Case {
         holes
     }
 
-    /// The initial data of `rank` for block `block`.
+    /// Returns the initial data of `rank` for block `block`.
     fn input(&self, rank: u32, block: u32, count: i64) -> Vec<u64> {
         let mut random = SplitMix64(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
         (0..count as usize * self.words_per_element())
@@ -152,7 +151,6 @@ impl Case {
             .collect()
     }
 
-    /// A buffer with these words.
     fn filled(&self, words: &[u64]) -> RecvBuf {
         let count = words.len() / self.words_per_element();
         let buf = Scratch::new(count as i64, &self.datatype())
@@ -162,7 +160,7 @@ impl Case {
         buf
     }
 
-    /// A buffer with filler words.
+    /// Returns a buffer with words that are no valid result.
     fn blank(&self, count: i64) -> RecvBuf {
         self.filled(&vec![
             0xdead_dead_dead_dead;
@@ -170,7 +168,7 @@ impl Case {
         ])
     }
 
-    /// The inputs of the first `ranks` ranks, combined from left to right.
+    /// Returns the inputs of the first `ranks` ranks, combined in the order of ranks.
     fn combined(&self, ranks: u32, count: i64) -> Vec<u64> {
         let first = self.input(0, 0, count);
         (1..ranks).fold(first, |acc, rank| {
@@ -182,9 +180,9 @@ impl Case {
         })
     }
 
-    /// The number of elements from one rank to another, in calls with counts for each pair.
+    /// Returns the number of elements that rank `from` sends to rank `to`, in calls with a count for each pair.
     fn between(&self, from: u32, to: u32) -> i64 {
-        // With MPI_IN_PLACE both directions have the same count.
+        // With MPI_IN_PLACE the count must be the same in both directions.
         let (a, b) = if self.in_place {
             (from.min(to), from.max(to))
         } else {
@@ -193,7 +191,7 @@ impl Case {
         (self.counts[a as usize] * 3 + i64::from(b) * 7) % 23
     }
 
-    /// The part of rank `me`.
+    /// Returns the part of rank `me`.
     pub fn part(&self, me: u32) -> Part {
         use CallId as Id;
         let (size, root, count, op) = (self.size(), self.root, self.counts[0], self.combine.op());
@@ -202,8 +200,8 @@ impl Case {
         let own = self.input(me, 0, count);
         let send_unless =
             |in_place: bool, words: &[u64]| (!in_place).then(|| self.filled(words).as_send());
-        // The buffer with all ranks' blocks, contiguous,
-        // and the same buffer with only this rank's block filled in.
+        // Returns a buffer for all ranks' contiguous blocks,
+        // and the same buffer with this rank's block filled in.
         let all_blocks = |count: i64| {
             ranks()
                 .flat_map(|r| self.input(r, 0, count))
@@ -372,7 +370,7 @@ impl Case {
                 let words = match (self.call, me) {
                     (Id::Allreduce, _) => self.combined(size, count),
                     (Id::Scan, _) => self.combined(me + 1, count),
-                    // Rank 0's buffer is unchanged by an exclusive scan.
+                    // An exclusive scan does not change rank 0's buffer.
                     (_, 0) => words_of(&recv.as_send()),
                     _ => self.combined(me, count),
                 };

@@ -1,4 +1,4 @@
-//! Fast calls of all kinds have the results of the same calls in the general form.
+//! Tests that a fast call of each collective has the result of the same general call.
 
 use crate::comm::Comm;
 use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
@@ -6,7 +6,6 @@ use crate::op::{DenseOp, Op, Predefined};
 use crate::testing::Job;
 use crate::{Call, FastCall};
 
-/// A fast call and the same call in the general form.
 struct Both<'a> {
     fast: FastCall<'a>,
     call: Call,
@@ -14,7 +13,7 @@ struct Both<'a> {
 
 const BLOCK: i64 = 3;
 
-/// Returns calls of three words per rank from `sent`, which has a block for each rank, to `got`.
+/// Returns calls of three words per rank from `sent` (a block per rank) to `target` and `recv` (the same memory).
 fn both_forms<'a>(
     world: &Comm,
     sent: &'a [u8],
@@ -132,7 +131,7 @@ fn both_forms<'a>(
     ]
 }
 
-/// Checks calls of all kinds with each root against the general form; `fast` returns true for the ranks that make call `i` of a round as a fast one.
+/// Checks fast calls with each root; where `fast` returns false, a rank makes call `i` of a round as a general call.
 #[allow(unsafe_code)]
 pub(crate) fn have_the_results_of_the_general_form(
     job: &Job,
@@ -151,7 +150,7 @@ pub(crate) fn have_the_results_of_the_general_form(
         };
         let sent = words(&|i| 100 * me + i);
         from.all().unpack_at(0, &sent);
-        // SAFETY: `to` has `count * 8` bytes and outlives the calls, and only one form at a time writes it.
+        // SAFETY: `to` has `count * 8` bytes and outlives the calls, and the fast and the general call do not write to it at the same time.
         let target = unsafe { RecvBytes::new(to.all().ptr(), count as usize * 8) };
         let send = from.all().as_send();
         for round in 0..12 {

@@ -1,4 +1,4 @@
-//! Test suites of the guarantees of collective components, which each component joins.
+//! Test suites of the guarantees that all collective components give; each component adds itself to them.
 
 pub mod barrier;
 #[cfg(test)]

@@ -17,10 +17,10 @@ use std::time::Duration;
 
 const SIZES: std::ops::RangeInclusive<u32> = 1..=17;
 
-/// The sizes at which trees and rounds change: powers of two, their neighbours, and odd numbers.
+/// The sizes at which trees or numbers of rounds change: powers of two, their neighbours, and odd numbers.
 const TYPICAL: [u32; 8] = [1, 2, 3, 4, 5, 8, 9, 17];
 
-/// Runs `algorithm` on random cases of `call`, blocking and as a request.
+/// Runs `algorithm` on random cases of `call`, alternately as a blocking call and as a request.
 fn force(world: &Comm, call: CallId, algorithm: Algorithm, random: &mut SplitMix64) {
     const CASES: u32 = 4;
     let engine = world.engine();
@@ -70,7 +70,6 @@ fn algorithms(sizes: &[u32]) {
     }
 }
 
-/// A call in progress in a random program.
 enum Flight {
     Nonblocking(Req),
     Persistent(Box<Persistent>),
@@ -90,7 +89,7 @@ impl Flight {
     }
 }
 
-/// Returns `MPI_COMM_WORLD`, a duplicate, and a split of it with a different rank order.
+/// Returns `MPI_COMM_WORLD`, a duplicate of it, and a part of it with another order of ranks.
 fn communicators(engine: &Engine) -> Vec<Comm> {
     let world = engine.world().expect("a world");
     let twin = engine
@@ -107,14 +106,14 @@ fn communicators(engine: &Engine) -> Vec<Comm> {
     [world, twin].into_iter().chain(part).collect()
 }
 
-/// Executes random calls in `job` on several communicators, with the components that serve them there:
-/// one at a time, or several in progress and waited for in any order, by ranks that are sometimes late.
+/// Makes random calls on several communicators of `job`, with the components selected there:
+/// one at a time, or several in progress with waits in any order, by ranks that are sometimes late.
 pub(crate) fn exercise(job: &Job, seed: u64) {
     const LAPS: u32 = 12;
     job.run(|engine| {
         let comms = communicators(engine);
         let me = engine.world().expect("a world").rank();
-        // Decisions shared by all ranks, and decisions of each rank.
+        // Random numbers for decisions that all ranks share, and for those of each rank.
         let mut shared = SplitMix64(seed ^ u64::from(comms[0].size()));
         let mut own = SplitMix64(seed ^ u64::from(me) << 32);
         for _ in 0..LAPS {
@@ -122,7 +121,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
             for _ in 0..1 + shared.below(6) {
                 let comm = &comms[shared.below(comms.len() as u64) as usize];
                 let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-                // Drawn on every rank, although the parts of the world may have different sizes.
+                // Every rank draws one number per call, although the parts of the world may have different sizes.
                 let mut drawn = SplitMix64(shared.next_u64());
                 let case = Case::random(call, comm.size(), &mut drawn);
                 let part = case.part(comm.rank());
@@ -192,7 +191,7 @@ fn a_persistent_collective_started_again_gives_the_same_again() {
     }
 }
 
-/// Every algorithm, forced by its parameter, blocking and nonblocking, through the component `tuned`.
+/// `tuned` runs every algorithm that its parameter forces, blocking and nonblocking.
 #[test]
 fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
     for call in CallId::ALL {
@@ -214,7 +213,7 @@ fn every_algorithm_forced_by_its_parameter_is_the_one_that_serves() {
     }
 }
 
-/// A job with these components, in the order of their priorities.
+/// Returns a job with these components, in the order of their priorities.
 fn job(ranks: u32, coll: &str) -> Job {
     let mut job = Job::of(ranks);
     job.params.set("coll", coll, Source::Environment);
@@ -249,16 +248,15 @@ fn all_components_together_serve_everything_in_any_order_of_waiting() {
     }
 }
 
-/// A series of blocking calls, by ranks that run ahead of each other in turn.
+/// Makes a series of blocking calls; ranks are alternately ahead of each other.
 fn one_after_another(job: &Job, seed: u64, calls: u32) {
-    // One call is repeated, since errors come from state that is kept from one call to the next.
+    // A call is usually repeated, since errors come from state that is kept between calls.
     in_a_row(job, seed, calls, |call, random| match random.below(4) {
         0 => CallId::ALL[random.below(CallId::ALL.len() as u64) as usize],
         _ => call,
     });
 }
 
-/// Makes a series of blocking calls; `next` chooses the following call.
 fn in_a_row(
     job: &Job,
     seed: u64,
@@ -331,7 +329,7 @@ fn many_calls_in_single_copies_do_not_mix() {
 }
 
 fn single_copies(calls: u32) {
-    // Single copies for nearly every length, or only for long data with short calls in cells.
+    // Single copies for nearly all lengths, or only for long data while short data are sent through cells.
     for (cell, occupancy) in [
         ("1", "dedicated"),
         ("1", "oversubscribed"),
@@ -350,7 +348,7 @@ fn single_copies(calls: u32) {
     }
 }
 
-/// Long data are sent in pieces always, never or sometimes: on all members in the same calls.
+/// Long data are sent in pieces always, never or in some calls, which are the same on all members.
 #[test]
 fn long_calls_do_not_mix_whichever_way_they_go() {
     long_calls(&[2, 3], 400);
@@ -383,7 +381,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
                     .with("coll_shm_occupancy", occupancy)
                     .with("coll_shm_cell_size", "4k")
                     .with("coll_shm_protocol", way);
-                // Repeats a call often enough that each protocol is tried.
+                // Repeats a call often enough to try each protocol.
                 in_a_row(&job, 6, calls, |call, random| match random.below(40) {
                     0 => CUT[random.below(CUT.len() as u64) as usize],
                     _ => call,
@@ -395,7 +393,7 @@ fn long_calls(sizes: &[u32], calls: u32) {
 
 #[test]
 fn requests_in_shared_memory_end_in_any_order() {
-    // The cases cover short and long data with every protocol, and requests with blocking calls.
+    // The cases mix short and long data with each protocol, and requests with blocking calls.
     for (cell, occupancy, way) in [
         ("0", "dedicated", "pieces"),
         ("0", "oversubscribed", "pieces"),
@@ -414,7 +412,7 @@ fn requests_in_shared_memory_end_in_any_order() {
     }
 }
 
-/// More requests at once than there are cells, waited for from the last to the first.
+/// There are more requests in progress than cells; the waits are in the reverse order.
 #[test]
 fn more_requests_than_cells_wait_for_room_and_lose_nothing() {
     const FLIGHTS: usize = 23;
@@ -485,7 +483,7 @@ fn every_algorithm_for_barriers_holds_what_every_barrier_promises() {
     }
 }
 
-/// A component whose barrier releases every rank at once.
+/// A component whose barrier is wrong: it releases every rank immediately.
 struct Open;
 
 impl Component for Open {

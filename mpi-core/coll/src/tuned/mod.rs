@@ -1,11 +1,11 @@
-//! `tuned`: selects the algorithm of every collective from a decision table, by ranks, bytes and oversubscription.
+//! `tuned`: selects the algorithm of every collective from a decision table, by the number of ranks, the number of bytes and oversubscription.
 //!
-//! The table is data ([`rules`]); `coll_tuned_rules` replaces it by a file, and `coll_tuned_<call>_algorithm` forces one algorithm.
+//! The table is a text ([`rules`]); the file in `coll_tuned_rules` replaces it, and `coll_tuned_<call>_algorithm` forces one algorithm.
 //! The criteria must be equal on all members:
 //! the size of the communicator, the byte counts that the standard makes equal,
-//! and whether ranks are oversubscribed, which rank 0 sends to the others when the communicator is made.
+//! and whether ranks are oversubscribed, which rank 0 decides and sends to the others when the communicator is created.
 //! An algorithm that reorders operands is skipped if the operator does not commute.
-//! An unreadable table, or the name of an unknown algorithm, ends the job with an error.
+//! An unreadable table, or an unknown algorithm's name, ends the job with an error.
 
 mod params;
 pub(crate) mod rules;
@@ -28,10 +28,10 @@ use std::rc::Rc;
 
 static PRIORITY: About = priority::about("tuned", "30");
 
-/// The component.
+/// The component `tuned`.
 #[derive(Default)]
 pub struct Tuned {
-    /// The parsed settings; read when the first communicator is created.
+    /// The parsed settings, or the error; set when the first communicator is created.
     choices: OnceCell<Result<Rc<Choices>, String>>,
 }
 
@@ -77,7 +77,7 @@ impl Component for Tuned {
     }
 }
 
-/// For each [`CallId`], the algorithm that the parameters force.
+/// For each [`CallId`], the algorithm that a parameter forces.
 type Forced = [Option<Algorithm>; CallId::ALL.len()];
 
 fn forced(params: &Params) -> Result<Forced, String> {
@@ -106,18 +106,17 @@ fn read(params: &Params) -> Result<Rules, String> {
     Rules::parse(&text).map_err(|e| complain(&e))
 }
 
-/// The decision table and the forced algorithms of this process, for all its communicators.
 struct Choices {
     rules: Rules,
     forced: Forced,
     reproducible: bool,
-    /// A hash of everything that must be the same on all members.
+    /// A hash of all settings that must be equal on all members.
     fingerprint: u64,
-    /// The plan of the previous communicator: most communicators have the same number of members as the previous one.
+    /// The plan of the previous communicator, since most communicators have the same number of members.
     last: RefCell<Option<(Setting, Rc<Plan>)>>,
 }
 
-/// For each [`CallId`], the rows that apply to a communicator.
+/// For each [`CallId`], the rows of the table that apply to a communicator.
 type Plan = [Box<[Step]>; CallId::ALL.len()];
 
 impl Choices {
@@ -157,7 +156,6 @@ impl Choices {
     }
 }
 
-/// The choices for one communicator.
 struct TunedModule {
     choices: Rc<Choices>,
     plan: OnceCell<Rc<Plan>>,
@@ -165,7 +163,7 @@ struct TunedModule {
 
 impl TunedModule {
     /// Returns the algorithm for a call;
-    /// if no row of the table applies, the first algorithm that serves the call.
+    /// if no row of the table applies, the default algorithm.
     fn choose(&self, call: &Call, ranks: u32) -> Option<Algorithm> {
         let bytes = decisive_bytes(call, ranks);
         let steps = self
@@ -183,7 +181,7 @@ impl TunedModule {
     }
 }
 
-/// Returns the size that is compared with the table: a number of bytes that the standard makes equal on all members.
+/// Returns the number of bytes that is compared with the table; the standard makes it equal on all members.
 fn decisive_bytes(call: &Call, ranks: u32) -> i64 {
     let bytes = call.agreed_bytes().unwrap_or(0);
     match call {
@@ -197,13 +195,13 @@ impl Module for TunedModule {
         CallSet::ALL
     }
 
-    /// Exports the settings that could differ between members: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
+    /// Appends what could differ between members: whether ranks are oversubscribed, and the fingerprint of rank 0's choices.
     fn export_config(&self, comm: &Comm, config: &mut Vec<u8>) {
         config.push(comm.engine().waiting().occupancy() as u8);
         config.extend(self.choices.fingerprint.to_le_bytes());
     }
 
-    /// Selects the rows that apply to this communicator.
+    /// Selects the rows for this communicator; an error if this process's choices differ from rank 0's.
     fn import_config(&self, comm: &Comm, config: &[u8]) -> Result<(), Refusal> {
         let own = self.choices.fingerprint.to_le_bytes();
         let configured = config.split_first().filter(|(_, choices)| *choices == own);
@@ -239,7 +237,7 @@ impl Module for TunedModule {
     }
 }
 
-/// Lists the steps with their sizes, without steps that a later step replaces at every size.
+/// Formats the algorithms with the numbers of bytes from which they are used, without those that are never used.
 fn shown(steps: &[Step], call: CallId) -> String {
     let ladder = |serves: fn(Algorithm) -> bool| -> Vec<Step> {
         let steps = steps.iter().filter(|(_, algorithm)| serves(*algorithm));
@@ -248,7 +246,7 @@ fn shown(steps: &[Step], call: CallId) -> String {
             ladder.retain(|(lower, _)| *lower < from);
             ladder.push((from, algorithm));
         }
-        // Below the first step, or without any steps, the default algorithm serves.
+        // The default algorithm is used below the first row, or if there are no rows.
         if ladder.first().is_none_or(|(from, _)| *from > 0) {
             let usual = Algorithm::usual(call, false).filter(|usual| serves(*usual));
             ladder.splice(0..0, usual.map(|usual| (0, usual)));

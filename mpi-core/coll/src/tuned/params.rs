@@ -4,7 +4,7 @@ use crate::CallId;
 use mpi_base::param::{About, Level, Param};
 use std::path::PathBuf;
 
-/// The file of a decision table that replaces the built-in one.
+/// Path of a file with a decision table that replaces the built-in one.
 pub static RULES: Param<PathBuf> = Param::new(
     "coll",
     "tuned",
@@ -27,7 +27,7 @@ macro_rules! algorithms {
     ),*]};
 }
 
-/// The parameters that force an algorithm, by [`CallId`].
+/// The parameters that force an algorithm, one per [`CallId`].
 static ALGORITHMS: [Param<String>; CallId::ALL.len()] = algorithms!(
     "barrier",
     "bcast",
@@ -53,12 +53,12 @@ static ALGORITHMS: [Param<String>; CallId::ALL.len()] = algorithms!(
     "neighbor_alltoallw"
 );
 
-/// The parameter that forces the algorithm of a call.
+/// Returns the parameter that forces the algorithm of a collective.
 pub fn algorithm(call: CallId) -> &'static Param<String> {
     &ALGORITHMS[call as usize]
 }
 
-/// All parameters, for listings.
+/// Returns all parameters, for lists such as that of `mpi-info`.
 pub fn all() -> impl Iterator<Item = &'static About> {
     std::iter::once(RULES.about()).chain(ALGORITHMS.iter().map(Param::about))
 }

@@ -1,4 +1,4 @@
-//! The decision table: text with one choice per line; [`BUILT_IN`] documents the format.
+//! The decision table: a text with one choice per line; the head of [`BUILT_IN`] documents the format.
 
 use crate::CallId;
 use crate::algo::Algorithm;
@@ -9,13 +9,12 @@ use std::fmt;
 /// The built-in table.
 pub const BUILT_IN: &str = include_str!("rules.txt");
 
-/// One row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Rule {
     call: CallId,
     ranks: u32,
     bytes: i64,
-    /// True if the row applies only when oversubscribed: `shared` in the column of cores.
+    /// True if the row applies only to oversubscribed ranks: the column of cores contains `shared`.
     shared: bool,
     algorithm: Algorithm,
 }
@@ -24,7 +23,7 @@ struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rules(Vec<Rule>);
 
-/// Why a text is not a decision table.
+/// The reason why a text is not a decision table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RuleError {
     line: usize,
@@ -43,14 +42,14 @@ impl fmt::Display for RuleError {
     }
 }
 
-/// The criteria that do not depend on the call.
+/// The criteria that do not depend on a call: number of ranks and oversubscription.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Setting {
     pub ranks: u32,
     pub occupancy: Occupancy,
 }
 
-/// An algorithm and the minimum size at which it is used.
+/// An algorithm, after the minimum number of bytes from which it is used.
 pub type Step = (i64, Algorithm);
 
 impl Rules {
@@ -73,7 +72,7 @@ impl Rules {
         Ok(Rules(rules))
     }
 
-    /// Describes the rows of a call as sentences; of several rows that apply, the last one is used.
+    /// Describes each row for a collective in a sentence; if several rows apply to a call, the last of them is used.
     pub fn explain(&self, call: CallId) -> Vec<String> {
         let rows = self.0.iter().filter(|rule| rule.call == call);
         rows.map(|rule| {
@@ -96,7 +95,7 @@ impl Rules {
         .collect()
     }
 
-    /// The rows of a call that apply to a setting, in their order.
+    /// Returns the rows for a collective that apply to a setting, in the order of the table.
     pub fn steps(&self, call: CallId, setting: Setting) -> Box<[Step]> {
         let met = |rule: &&Rule| {
             rule.call == call
@@ -132,7 +131,7 @@ impl Rule {
     }
 }
 
-/// The algorithm of this name, or an error that lists the names.
+/// Returns the algorithm with this name, or an error that lists the names of all.
 pub fn algorithm_named(call: CallId, name: &str) -> Result<Algorithm, String> {
     Algorithm::named(call, name).ok_or_else(|| {
         let names: Vec<&str> = Algorithm::serving(call).map(Algorithm::name).collect();

@@ -1,4 +1,4 @@
-//! Tests of `tuned`: forced algorithms are used, and unknown ones are rejected with a list.
+//! Tests of `tuned`: forced algorithms are used; unknown names are rejected with a list of the known ones.
 
 use super::*;
 use crate::algo;
@@ -46,7 +46,7 @@ fn a_rank_with_another_table_than_rank_0_refuses() {
     assert_ne!(prints[0], prints[1]);
 }
 
-/// The result of `call` for a sum whose rounding depends on the order of additions.
+/// Returns every rank's result of `call`, a sum whose rounding depends on the order of additions.
 fn sum(job: &Job, call: impl Fn(RecvBuf, u32) -> Call + Sync) -> Vec<Vec<u8>> {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -68,7 +68,7 @@ fn operand(rank: u32, i: i64) -> f64 {
     magnitude / f64::from(rank + 1) + i as f64
 }
 
-/// a0 + (a1 + (a2 + ...)).
+/// Returns the bytes of a0 + (a1 + (a2 + ...)).
 fn expected(ranks: u32) -> Vec<u8> {
     let sum = |i| {
         let last = operand(ranks - 1, i);
@@ -170,7 +170,7 @@ fn the_explanation_lists_the_steps_that_are_taken() {
         built_in(CallId::ReduceScatter, 2),
         "halving, from 262144 bytes pairwise (reduce if the operator does not commute)"
     );
-    // A table that begins late, or is empty.
+    // A table whose first row begins above 0 bytes, and an empty table.
     assert_eq!(
         told(CallId::Bcast, "bcast 1 4k any chain", 2),
         "binomial, from 4096 bytes chain"

@@ -1,8 +1,8 @@
 //! The collective operations as values.
 //!
-//! Buffers follow the standard's significance rules: an argument that is significant only at the root is an `Option` that is `Some` at the root.
+//! Buffers follow the standard's significance rules: an argument that is significant only on the root is an `Option`, which is `Some` on the root.
 //! `send: None` where a send buffer is expected means `MPI_IN_PLACE`.
-//! The `v` and `w` variants carry one buffer for each rank, so displacements and datatypes are resolved before an algorithm sees them.
+//! The `v` and `w` variants have one buffer per rank, so algorithms need no displacements and datatype arrays.
 
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
@@ -14,12 +14,12 @@ use std::rc::Rc;
 #[derive(Clone)]
 pub enum Call {
     Barrier,
-    /// The root reads `buf`; every other member writes it.
+    /// The root sends the data in `buf`; every other member receives them there.
     Bcast {
         buf: RecvBuf,
         root: u32,
     },
-    /// `recv` has `recv.count` elements for each rank, consecutively.
+    /// `recv` denotes rank 0's block; the other ranks' blocks of `recv.count` elements follow it.
     Gather {
         send: Option<SendBuf>,
         recv: Option<RecvBuf>,
@@ -30,7 +30,7 @@ pub enum Call {
         recv: Option<Rc<[RecvBuf]>>,
         root: u32,
     },
-    /// `recv: None` is `MPI_IN_PLACE` at the root.
+    /// `recv: None` is `MPI_IN_PLACE` on the root.
     Scatter {
         send: Option<SendBuf>,
         recv: Option<RecvBuf>,
@@ -61,7 +61,7 @@ pub enum Call {
         send: Option<Rc<[SendBuf]>>,
         recv: Rc<[RecvBuf]>,
     },
-    /// `recv` is `Some` at the root only; `send: None` there is `MPI_IN_PLACE`.
+    /// `recv` is `Some` on the root only; `send: None` is `MPI_IN_PLACE` on the root.
     Reduce {
         send: Option<SendBuf>,
         recv: Option<RecvBuf>,
@@ -73,14 +73,14 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// Rank r receives `counts[r]` elements in `recv`. With MPI_IN_PLACE `recv` points to the whole input.
+    /// Rank r receives `counts[r]` elements in `recv`. With MPI_IN_PLACE `recv` is the start of the whole input.
     ReduceScatter {
         send: Option<SendBuf>,
         recv: RecvBuf,
         counts: Rc<[i64]>,
         op: Op,
     },
-    /// Every rank receives `recv.count` elements. With MPI_IN_PLACE `recv` points to the whole input of `size * recv.count` elements.
+    /// Every rank receives `recv.count` elements. With MPI_IN_PLACE `recv` is the start of the whole input of `size * recv.count` elements.
     ReduceScatterBlock {
         send: Option<SendBuf>,
         recv: RecvBuf,
@@ -96,7 +96,7 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// `recv` has `recv.count` elements for each neighbour, consecutively; neighbourhood collectives have no `MPI_IN_PLACE`.
+    /// `recv` denotes the first neighbour's block, which the others follow; neighbourhood collectives have no `MPI_IN_PLACE`.
     NeighborAllgather {
         neighbours: Rc<Neighbours>,
         send: SendBuf,
@@ -107,7 +107,7 @@ pub enum Call {
         send: SendBuf,
         recv: Rc<[RecvBuf]>,
     },
-    /// `send` and `recv` have a block of their count for each neighbour.
+    /// `send` and `recv` denote the first neighbour's block, which the others follow.
     NeighborAlltoall {
         neighbours: Rc<Neighbours>,
         send: SendBuf,
@@ -125,7 +125,7 @@ pub enum Call {
     },
 }
 
-/// The kind of an operation, without its arguments.
+/// A collective operation without its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum CallId {
@@ -154,7 +154,7 @@ pub enum CallId {
 }
 
 impl CallId {
-    /// All kinds in numeric order; blocking and nonblocking forms are one kind (MPI 5.0, chapters 6 and 8).
+    /// All collectives in numeric order; blocking and nonblocking forms are not distinguished (MPI 5.0, chapters 6 and 8).
     pub const ALL: [CallId; 22] = [
         CallId::Barrier,
         CallId::Bcast,
@@ -180,7 +180,7 @@ impl CallId {
         CallId::NeighborAlltoallw,
     ];
 
-    /// Returns the lower-case name that parameters and reports use.
+    /// Returns the lower-case name of the collective in parameters and reports.
     pub fn name(self) -> &'static str {
         match self {
             CallId::Barrier => "barrier",
@@ -216,7 +216,7 @@ impl fmt::Display for CallId {
 }
 
 impl Call {
-    /// Returns the kind of the operation, by which components are selected.
+    /// Returns the collective, by which components are selected.
     pub fn id(&self) -> CallId {
         match self {
             Call::Barrier => CallId::Barrier,
@@ -246,9 +246,9 @@ impl Call {
 }
 
 impl Call {
-    /// Returns the bytes of one rank's block, or of all data, that the standard requires to be equal at all members; `None` if it requires no such number.
+    /// Returns the number of bytes, of one rank's block or of all data, that the standard makes equal on all members; `None` if it makes none equal.
     ///
-    /// At a root it is the size of the block that the root receives from each rank, or sends to it.
+    /// On a root it is the length of the block that the root receives from each rank, or sends to each.
     pub fn agreed_bytes(&self) -> Option<i64> {
         let of_send = |send: &Option<SendBuf>| send.as_ref().map(SendBuf::bytes);
         let of_recv = |recv: &Option<RecvBuf>| recv.as_ref().map(RecvBuf::bytes);
@@ -282,27 +282,27 @@ impl Call {
     }
 }
 
-/// A set of operations.
+/// A set of collectives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSet(u32);
 
 impl CallSet {
-    /// The empty set, from which others are built.
+    /// The empty set, to which [`CallSet::with`] adds collectives.
     pub const NONE: CallSet = CallSet(0);
-    /// Every operation, for the last component of a chain and for components that intercept all calls.
+    /// All collectives: for the last component of a chain, and for components that intercept all calls.
     pub const ALL: CallSet = CallSet((1 << CallId::ALL.len()) - 1);
 
-    /// Returns the set with one more operation.
+    /// Returns the set with `call` added.
     pub const fn with(self, call: CallId) -> CallSet {
         CallSet(self.0 | 1 << call as u32)
     }
 
-    /// Returns true if the set contains `call`; `const`, since sets are constants.
+    /// Returns true if the set contains `call`.
     pub const fn contains(self, call: CallId) -> bool {
         self.0 & (1 << call as u32) != 0
     }
 
-    /// Returns the operations in the set, in the order of [`CallId::ALL`].
+    /// Returns the collectives in the set, in the order of [`CallId::ALL`].
     pub fn iter(self) -> impl Iterator<Item = CallId> {
         CallId::ALL.into_iter().filter(move |c| self.contains(*c))
     }

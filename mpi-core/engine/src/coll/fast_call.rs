@@ -1,16 +1,16 @@
 //! Fast calls: blocking collectives on contiguous buffers of predefined types and operators, on an intracommunicator.
 //!
-//! Most calls of most programs are of this kind, and short ones complete in less time than the general representation takes to build.
-//! So they go without that representation to the first component in order, by a table of the communicator ([`crate::comm::FastSlot`]).
-//! The component states when the communicator is created which of them it accepts ([`crate::comm::Collectives::fast_slot`]).
-//! The decision is the same at all members, since it depends only on arguments that the standard requires to be equal at all members:
-//! a member whose buffers are not contiguous makes the same call as a [`super::Call`], and the two match.
+//! Most calls of most programs are of this kind, and a short one takes less time than to build its general representation [`Call`](super::Call).
+//! So a fast call is passed without that representation to the first component, by a table of the communicator ([`crate::comm::FastSlot`]).
+//! When the communicator is created, the component states which fast calls it accepts ([`crate::comm::Collectives::fast_slot`]).
+//! Whether it accepts a call depends only on arguments that the standard makes equal on all members:
+//! a member whose buffers are not contiguous makes the same call as a [`super::Call`], and both match.
 
 use super::{CallId, CallSignature};
 use crate::datatype::RecvBytes;
 use crate::op::DenseOp;
 
-/// A fast call. If there is a block for each rank, `send` or `recv` covers all blocks.
+/// A fast call. If there is a block for each rank, `send` or `recv` contains all blocks.
 #[derive(Clone, Copy)]
 pub enum FastCall<'a> {
     Barrier,
@@ -67,7 +67,7 @@ pub enum FastCall<'a> {
 }
 
 impl FastCall<'_> {
-    /// Returns the kind of the call, equal to that of the corresponding [`Call`](super::Call).
+    /// Returns the collective; the corresponding [`Call`](super::Call) returns the same one.
     #[inline(always)]
     pub fn id(&self) -> CallId {
         match self {
@@ -85,7 +85,7 @@ impl FastCall<'_> {
         }
     }
 
-    /// Returns the bytes of one rank's block, or of all data, that the standard requires to be equal at all members.
+    /// Returns the number of bytes, of one rank's block or of all data, that the standard makes equal on all members.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
         match self {
@@ -104,7 +104,7 @@ impl FastCall<'_> {
         }
     }
 
-    /// Returns the call's signature for the state page, equal to that of the corresponding [`super::Call`].
+    /// Returns the call's signature for the state page; the corresponding [`super::Call`] has the same one.
     #[inline(always)]
     pub fn signature(&self) -> CallSignature {
         let (root, op) = match self {

@@ -1,23 +1,23 @@
-//! The signature of a collective call, as words to send and as text.
+//! The signature of a collective call, encoded as words and as text.
 
 use super::{Call, CallId};
 use crate::op::{Op, Predefined};
 use std::fmt;
 
-/// The arguments of one member's call that must agree at all members.
+/// The arguments of a member's call that must be equal on all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSignature {
-    /// The [`CallId`]; combined with the flag [`IN_PLACE`] if the call uses `MPI_IN_PLACE` and the standard requires all members or none to do so.
+    /// The [`CallId`], with the flag [`IN_PLACE`] if the call uses `MPI_IN_PLACE` and the standard requires this of all members or none.
     call: u64,
-    /// The root + 1, or zero if there is none.
+    /// The root + 1, or zero for a call without root.
     root: u64,
-    /// The handle value of a predefined operator, [`USER`] or [`USER_COMMUTES`], or zero if there is none.
+    /// The handle value of a predefined operator, [`USER`] or [`USER_COMMUTES`], or zero for a call without operator.
     op: u64,
-    /// The bytes + 1, or zero if they may differ.
+    /// The number of bytes + 1, or zero if it may differ between members.
     bytes: u64,
 }
 
-/// Flag beside the call's number: the call uses `MPI_IN_PLACE`.
+/// Flag in the field `call`: the call uses `MPI_IN_PLACE`.
 const IN_PLACE: u64 = 1 << 32;
 
 const USER: u64 = u64::MAX;
@@ -51,9 +51,9 @@ impl CallSignature {
             | Call::ReduceScatterBlock { op, .. } => signature.op(op),
             _ => signature,
         };
-        // The standard requires MPI_IN_PLACE at all processes or none
-        // for these calls (6.8, 6.10.1);
-        // in other calls some processes have no buffer for MPI_IN_PLACE.
+        // For these calls, the standard requires MPI_IN_PLACE on all processes or none
+        // (6.8, 6.10.1).
+        // In other calls some processes have no argument that could be MPI_IN_PLACE.
         let signature = match call {
             Call::Alltoall { send: None, .. }
             | Call::Alltoallv { send: None, .. }
@@ -64,12 +64,12 @@ impl CallSignature {
             },
             _ => signature,
         };
-        // If each rank has its own count, the pairwise counts are compared instead, since a sum could hide differences.
+        // If each rank has its own count, the sum is left out: it could hide differences, so the check compares pairwise counts.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
         signature.bytes(call.agreed_bytes().filter(|_| !each))
     }
 
-    /// Returns the signature of a fast call.
+    /// Returns the signature of a fast call with these arguments.
     #[inline(always)]
     pub(super) fn call(
         call: CallId,

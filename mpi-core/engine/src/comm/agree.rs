@@ -1,8 +1,8 @@
 //! `MPIX_Comm_agree`, over messages ([`Agreements`](crate::fault::Agreements)) or in the node's shared memory ([`NodeAgreement`]).
 //!
-//! Agreements are numbered when they are called or started, in the same order at all members.
+//! Agreements are numbered when they are called or started, in the same order on all members.
 //! They run one after another:
-//! an agreement that is started while others are active waits for their end.
+//! an agreement that is started while others are in progress waits until they have ended.
 
 use super::Comm;
 use super::failure_state::FailureState;
@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 pub struct Agreed {
     /// All members' flags, combined bit by bit with AND.
     pub flag: u32,
-    /// The maximum of all members' numbers.
+    /// The maximum of the numbers that the members passed.
     pub(super) number: u64,
-    /// The error of the agreement: a member is dead, and not every living member has acknowledged that.
+    /// An error if a member is dead and not every living member has acknowledged the death.
     pub error: Option<Error>,
 }
 
-/// The sequence number of one agreement on its communicator; dropping it ends the agreement's turn.
+/// The sequence number of one agreement on its communicator; dropping it lets the next agreement begin.
 struct Turn<'a> {
     agreement: Agreement<'a>,
     number: u64,
@@ -37,7 +37,6 @@ impl<'a> Turn<'a> {
         Turn { agreement, number }
     }
 
-    /// Returns true if all earlier agreements have ended.
     fn has_come(&self) -> bool {
         self.agreement.state.agreements().is_up(self.number)
     }
@@ -67,9 +66,9 @@ impl<'a> Agreement<'a> {
         self.comm
     }
 
-    /// `MPIX_Comm_agree`: works on a revoked communicator and after the death of any member.
-    /// The outcome is the same at all living members.
-    /// Afterwards each living member knows that all members that did not contribute are dead.
+    /// `MPIX_Comm_agree`, also for a revoked communicator and after the death of any member.
+    /// All living members get the same outcome.
+    /// Afterwards each of them knows that all members that did not contribute are dead.
     pub fn agree_now(self, flag: u32) -> Result<Agreed, Error> {
         let agreements = self.state.agreements();
         let engine = self.comm.engine();
@@ -93,19 +92,19 @@ impl<'a> Agreement<'a> {
         }
     }
 
-    /// The nonblocking form of [`Agreement::agree_now`] (`MPIX_Comm_iagree`).
+    /// Nonblocking form of [`Agreement::agree_now`] (`MPIX_Comm_iagree`).
     pub async fn agree(self, flag: u32) -> Result<Agreed, Error> {
         self.agree_on(flag, 0).await.map(|(agreed, _)| agreed)
     }
 
-    /// Returns the maximum of the living members' numbers, the same at each of them.
+    /// Returns the maximum of the numbers that the living members pass; all of them get the same result.
     /// Used to free a shared object.
     pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)
     }
 
-    /// As [`Agreement::agree`], with a number; also returns the agreed dead of `Comm::all_procs`.
+    /// Same as [`Agreement::agree`] with a number; also returns those of `Comm::all_procs` that are agreed to be dead.
     pub(super) async fn agree_on(
         self,
         flag: u32,
@@ -133,7 +132,7 @@ impl<'a> Agreement<'a> {
         self.conclude(value)
     }
 
-    /// Returns this process's contribution;
+    /// Returns this process's contribution to the agreement;
     /// without failures, the lists of dead and acknowledged members are empty.
     fn contribution(self, flag: u32, number: u64) -> Value {
         let plain = Value {
@@ -151,7 +150,7 @@ impl<'a> Agreement<'a> {
             let is_there = |proc: &ProcId| failures.iter().any(|(dead, _)| dead == proc);
             procs.iter().map(is_there).collect()
         };
-        // A member that left before all others reached this agreement does not take part in it.
+        // A member that left before all others had reached this agreement does not take part, so it counts as dead.
         let gone: Vec<_> = (failures.iter().cloned())
             .chain(self.comm.failures().departures())
             .collect();
@@ -193,7 +192,7 @@ impl<'a> Agreement<'a> {
         let procs = self.comm.all_procs();
         let participants = self.participants(&procs)?;
         value.memory = (agreements.memory()).word(engine, &procs, number, participants.me == 0);
-        // Agreements over messages always carry both lists.
+        // In agreements over messages both lists always have all entries.
         value.dead.resize(procs.len(), false);
         value.acknowledged.resize(procs.len(), false);
         let running = faults.agreements();
@@ -207,7 +206,7 @@ impl<'a> Agreement<'a> {
         Ok(decision)
     }
 
-    /// Records the dead members of a decision. Returns the result and the dead members.
+    /// Records the dead members of a decision, and returns them with the result.
     fn conclude(self, decision: Value) -> Result<(Agreed, Vec<ProcId>), Error> {
         let dead: Vec<ProcId> = match decision.dead.contains(&true) {
             false => Vec::new(),
@@ -246,12 +245,12 @@ impl<'a> Agreement<'a> {
         FaultError::failed(&self.comm.label(), &[why], 0).into()
     }
 
-    /// Returns after every living member has called it; precedes the end of `MPI_COMM_WORLD`.
+    /// Returns when every living member has called it; used before the end of `MPI_COMM_WORLD`.
     ///
     /// With fault tolerance the fence is two agreements.
-    /// When the second ends at any member, all members know the result of the first,
-    /// so no member requests that result from a process that has left.
-    /// The wait for the second has a time limit, since processes that have left do not reply.
+    /// When the second ends on any member, all members know the result of the first,
+    /// so no member will request that result from a process that has left.
+    /// The wait for the second agreement has a time limit, since processes that have left do not take part.
     pub async fn fence_of_living(self) -> Result<(), Error> {
         const MOMENT: Duration = Duration::from_millis(500);
         if !self.comm.engine().is_fault_tolerant() {
@@ -270,7 +269,7 @@ impl<'a> Agreement<'a> {
         Ok(())
     }
 
-    /// Returns the members of the next agreement: all except those that earlier agreements found dead.
+    /// Returns the members that take part in the next agreement: all except those that earlier agreements have found dead.
     fn participants(self, procs: &[ProcId]) -> Result<Participants, Error> {
         let left_out = self.state.agreements().left_out();
         let part = (0..).zip(procs);

@@ -1,4 +1,4 @@
-//! The collective operations of a communicator: the components that serve it, and the number of each call.
+//! The collective operations of a communicator: the selected components, and the number of the next call.
 #![allow(unsafe_code)]
 
 use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
@@ -9,40 +9,39 @@ use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 
-/// The purpose of a communicator.
+/// Why a communicator was created: for the program, or by a component.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Purpose {
     #[default]
     Program,
-    /// Created by a component, for steps of its calls on another communicator.
+    /// Created by a component for steps of calls on another communicator.
     Steps,
 }
 
-/// The components that were chosen for a communicator, and the number of its next call.
+/// The components selected for a communicator, and the number of its next call.
 #[derive(Default)]
 pub(super) struct Chosen {
-    /// The table; set once all members have agreed on it.
+    /// The selected components; set when all members have agreed on them.
     table: OnceCell<Table>,
     purpose: Cell<Purpose>,
-    /// The number of the next call; equal at all members.
+    /// The number of the next call, the same on all members.
     next: Cell<i32>,
 }
 
-/// The components that carry out the calls of a communicator.
 struct Table {
     components: Box<dyn Collectives>,
-    /// For each [`CallId`], the largest size in bytes of the fast calls that are served,
+    /// For each [`CallId`], the maximum size in bytes of fast calls that are accepted,
     /// or [`NOTHING`].
     fast_call_limits: [i64; CallId::ALL.len()],
-    /// For each [`CallId`], the component that carries out the fast calls of this kind;
-    /// [`NoComponent`] if no component carries them out.
+    /// For each [`CallId`], the carrier of its fast calls;
+    /// [`NoComponent`] if there are none.
     fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
 }
 
-/// The limit if no fast calls are served: less than the size of any call.
+/// The limit if no fast calls are accepted: less than the size of any call.
 const NOTHING: i64 = -1;
 
-/// Answers fast calls that no component carries out with an error.
+/// Carrier that fails, for collectives without fast calls.
 struct NoComponent;
 
 impl FastCarrier for NoComponent {
@@ -93,12 +92,12 @@ impl<'a> CollectiveCalls<'a> {
         self.comm
     }
 
-    /// Returns the components that serve the communicator's calls, once they are chosen.
+    /// Returns the communicator's collective components, after their selection.
     pub fn components(self) -> Option<&'a dyn Collectives> {
         self.chosen.components()
     }
 
-    /// Installs the components; called once, by the call that creates the communicator.
+    /// Stores the selected components; called once, by the call that creates the communicator.
     pub(super) fn install(self, components: Box<dyn Collectives>) {
         // `set` succeeds, since `install` is called once.
         let _ = self.chosen.table.set(Table::new(components));
@@ -114,7 +113,7 @@ impl<'a> CollectiveCalls<'a> {
     pub fn carry_out(self, call: Call) -> Result<(), Error> {
         self.comm.usable()?;
         let (number, state) = (self.next_number(), self.comm.engine().state());
-        // Calls of a component on its derived communicators are part of the program's call.
+        // A component's calls on derived communicators are parts of the program's call and are not published.
         let outermost = !state.is_inside();
         if outermost {
             self.publish(number, &call);
@@ -128,10 +127,10 @@ impl<'a> CollectiveCalls<'a> {
         outcome
     }
 
-    /// Carries out a fast call if the first component in order accepts it;
+    /// Carries out a fast call if the first component accepts it;
     /// otherwise does nothing and returns `None`.
     ///
-    /// Only for calls of the program, not for calls that a component makes to carry out a call of the program.
+    /// Only for calls of the program, not for calls by which a component carries out another call.
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
@@ -147,7 +146,7 @@ impl<'a> CollectiveCalls<'a> {
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
         let carrier = &table.fast_carriers[fast_call.id() as usize];
-        // SAFETY: `Table::new` puts the carrier of each kind at the kind's number.
+        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
         let outcome = unsafe { carrier.carry_out(self.comm, fast_call) };
         state.inside(false);
         Some(outcome)
@@ -158,7 +157,7 @@ impl<'a> CollectiveCalls<'a> {
         self.begin_with(call, None)
     }
 
-    /// Starts a persistent operation with the component's plan for it ([`CollectiveCalls::plan`]).
+    /// Starts a persistent operation with the state that [`CollectiveCalls::plan`] returned for it.
     pub fn begin_with(self, call: Call, plan: Option<&Rc<dyn Any>>) -> Result<Req, Error> {
         self.comm.usable()?;
         let number = self.next_number();
@@ -171,8 +170,8 @@ impl<'a> CollectiveCalls<'a> {
         Ok(self.comm.engine().operations().start(running))
     }
 
-    /// Creates the plan of a persistent operation: the component's state between starts;
-    /// `None` if it keeps no state.
+    /// Creates state that a persistent operation keeps between its starts;
+    /// `None` if it needs no such state.
     pub fn plan(self, call: &Call) -> Option<Rc<dyn Any>> {
         self.components()?.plan(call)
     }
@@ -182,12 +181,12 @@ impl<'a> CollectiveCalls<'a> {
         self.chosen.purpose.get() == Purpose::Steps
     }
 
-    /// Sets the purpose of the communicator; called before components are chosen.
+    /// Sets why the communicator was created; called before components are selected.
     pub(super) fn set_purpose(self, purpose: Purpose) {
         self.chosen.purpose.set(purpose);
     }
 
-    /// Publishes on the state page which collective operation begins; rounds are counted from one.
+    /// Publishes on the state page that a collective operation begins; its number is counted from one there.
     #[inline]
     fn publish(self, number: i32, call: &Call) {
         let signature = CallSignature::of(call);

@@ -1,7 +1,7 @@
-//! The traits of a communicator's collective operations.
+//! Traits by which the engine uses the collective components of a communicator.
 //!
-//! A process has one [`Framework`], which the composition root gives to its engine ([`Engine::serve_collectives_by`](crate::Engine::serve_collectives_by)).
-//! When a communicator is created, the framework makes a [`Proposal`] for it. The members agree, and the result is the communicator's [`Collectives`].
+//! A process has one [`Framework`], which is passed to its engine at the start ([`Engine::serve_collectives_by`](crate::Engine::serve_collectives_by)).
+//! When a communicator is created, the framework returns a [`Proposal`] for it. After the members have agreed, the communicator has [`Collectives`].
 #![allow(unsafe_code)]
 
 use super::{Comm, Conversation, EurekaLine};
@@ -19,7 +19,7 @@ pub type Joint<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + 'a>>;
 
 /// The collective components of a process.
 pub trait Framework {
-    /// Returns the components that this process could use for a communicator, before its members have agreed. Local: must not communicate.
+    /// Returns the components that this process could use for a communicator. Local: must not communicate.
     fn propose(&self, comm: &Comm) -> Result<Box<dyn Proposal>, Error>;
 
     /// Returns the collectives of an intercommunicator, which need no agreement.
@@ -27,7 +27,7 @@ pub trait Framework {
 
     /// Allgather in an internal conversation.
     ///
-    /// `first` describes rank 0's block; the other blocks follow it in memory. Each member has written its own block already.
+    /// `first` is rank 0's block; the other ranks' blocks follow it in memory. Each member has written its own block before the call.
     fn allgather<'a>(&self, conversation: &'a Conversation, first: &'a RecvBuf) -> Joint<'a, ()>;
 
     /// Broadcast of `buf` from the member `root`.
@@ -44,25 +44,25 @@ pub trait Framework {
 
 /// The components that a process could use for a communicator, before the members have agreed.
 pub trait Proposal {
-    /// Appends rank 0's part of the agreement to `to`; called once, at rank 0.
+    /// Appends rank 0's offers of components to `to`; called on rank 0, one time per communicator.
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>);
 
-    /// Agrees with all members of `comm`, each of which has received rank 0's invitation.
+    /// Agrees with all members of `comm`; `invitation` is rank 0's offers, which each member has received.
     fn agree<'a>(
         self: Box<Self>,
         comm: &'a Comm,
         invitation: &'a [u8],
     ) -> Joint<'a, Box<dyn Collectives>>;
 
-    /// Chooses without communication if a member has died before the agreement:
-    /// only components that need no set-up serve.
-    /// The members' choices may differ, because every operation of all members then fails.
+    /// Selects components without communication, if a member has died before the agreement:
+    /// only components that need no set-up are used.
+    /// The members' selections may differ, because every operation on the communicator then fails anyway.
     fn choose_alone(self: Box<Self>) -> Box<dyn Collectives>;
 }
 
 /// The collective operations of one communicator.
 ///
-/// `number` is the sequence number of the call on its communicator, the same at all members.
+/// `number` is the number of the call on its communicator, the same on all members.
 pub trait Collectives: Any {
     /// Carries out a blocking call.
     fn carry_out(&self, comm: &Comm, number: i32, call: &Call) -> Result<(), Error>;
@@ -70,13 +70,13 @@ pub trait Collectives: Any {
     /// Starts a nonblocking call.
     fn begin(&self, comm: &Comm, number: i32, call: Call) -> Result<Running, Error>;
 
-    /// Creates the plan of a persistent operation: the component's state between starts;
-    /// `None` if it keeps no state.
+    /// Creates state that a persistent operation keeps between its starts;
+    /// `None` if it needs no such state.
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         None
     }
 
-    /// Starts a persistent operation with its plan.
+    /// Starts a persistent operation with the state from [`Collectives::plan`].
     fn begin_planned(
         &self,
         comm: &Comm,
@@ -87,47 +87,47 @@ pub trait Collectives: Any {
         self.begin(comm, number, call)
     }
 
-    /// Returns what serves the fast calls of this kind; `None` if nothing does. Called once per [`CallId`], when the components are installed.
-    /// The carrier may rely on the kind of its calls.
+    /// Returns the carrier of a collective's fast calls; `None` if there are none. Called once per [`CallId`], when the components are stored.
+    /// The carrier gets fast calls of this collective only.
     fn fast_slot(&self, call: CallId) -> Option<FastSlot>;
 
-    /// Carries out a few operations without user data, so that the program's first operations find code and memory in the caches. All members call it.
+    /// Carries out a few operations without user data, which load code and memory into the caches. All members call it.
     fn rehearse(&self, _comm: &Comm) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Returns the eureka line of a component for the communicator, if a component has one.
+    /// Returns the eureka line of the first component that has one for this communicator.
     fn eureka(&self) -> Option<&dyn EurekaLine> {
         None
     }
 
-    /// Returns the selected components and the reasons against the others, one fact per line;
+    /// Returns the selected components, and the reasons why others were not selected, one fact per line;
     /// `mpirun --explain` prints them.
     fn explain(&self, comm: &str) -> Vec<String>;
 
-    /// Called when the communicator is freed.
+    /// Frees what the components use; called when the communicator is freed.
     fn disable(&self);
 }
 
-/// What serves the fast calls of one kind on a communicator.
+/// The carrier of one collective's fast calls on a communicator.
 pub struct FastSlot {
-    /// The largest [`FastCall::bytes`] that is served; the same at all members.
+    /// The maximum of [`FastCall::bytes`] for which the carrier may be called; the same on all members.
     pub limit: usize,
     pub carrier: Rc<dyn FastCarrier>,
 }
 
-/// Carries out the fast calls of the kind for which it is in a [`FastSlot`], up to the slot's limit.
+/// Carries out the fast calls of one collective, up to the limit of its [`FastSlot`].
 ///
-/// A fast call is one call through the slot, without a choice among components, which was made when the slot was filled.
+/// A fast call is a single call of the carrier: no choice among components is made in it.
 pub trait FastCarrier {
     /// Carries out a fast call.
     ///
     /// # Safety
-    /// `fast_call` is of the kind that the slot was made for.
+    /// `fast_call` is of the collective for which the carrier was returned.
     unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 }
 
-/// The error of a call that no component serves on this communicator.
+/// The error of a call on a communicator that has no component for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unserved {
     pub call: CallId,

@@ -1,9 +1,9 @@
-//! Creation of a communicator: its members receive its context id and agree on the components that serve it.
+//! Creation of a communicator: its members receive the context id and agree on the components that they use.
 //!
-//! Rank 0 sends one message, the invitation ([`Proposal::invite`]).
-//! If the other members do not know the communicator's number yet,
-//! the number is at the front of the invitation;
-//! a special value reports that rank 0 has no number left ([`context_id`]).
+//! Rank 0 sends one message with its offers of components ([`Proposal::invite`]).
+//! If the other members do not know the context id yet,
+//! it is at the front of the message;
+//! a special value reports that rank 0 has no context id left ([`context_id`]).
 
 use super::collective_calls::{CollectiveCalls, Purpose};
 use super::{Collectives, Comm, Context, ControlGroup, Proposal, context_id};
@@ -13,7 +13,7 @@ use crate::fault::is_about_deaths;
 const NUMBER: usize = size_of::<u64>();
 
 impl ControlGroup<'_> {
-    /// Creates the communicator of the control group's members; its first member chooses the number.
+    /// Creates the communicator of the control group's members; its first member chooses the context id.
     pub(super) async fn found(&self, purpose: Purpose) -> Result<Comm, Error> {
         let engine = self.engine();
         let leader = self.group().proc(0).unwrap_or(engine.me());
@@ -38,7 +38,7 @@ impl ControlGroup<'_> {
             words = self.tell(own, 0).await?;
         } else {
             words = self.tell(Vec::new(), 0).await?;
-            // Rank 0 runs the same library, so its message contains the number.
+            // Rank 0 uses the same library, so its message begins with the context id.
             let word = words.first_chunk().copied().unwrap_or_default();
             made = make(u64::from_le_bytes(word));
         }
@@ -60,7 +60,7 @@ impl ControlGroup<'_> {
 }
 
 impl CollectiveCalls<'_> {
-    /// Agrees with all members on the components that serve this communicator, whose number all of them know.
+    /// Agrees with all members on the components for this communicator, whose context id all members know.
     pub(crate) async fn choose(self) -> Result<(), Error> {
         if self.comm().is_inter() {
             self.adopt(self.comm().engine().process().coll()?.between_groups());
@@ -91,11 +91,11 @@ impl CollectiveCalls<'_> {
         proposal.agree(self.comm(), &invitation).await
     }
 
-    /// Returns the choice of the members.
-    /// With fault tolerance, chooses without communication if a death prevented the agreement.
-    /// So a death neither keeps MPI from starting nor keeps the living members from communicating.
-    /// If the dead process is a member of the parent communicator only, returns the error:
-    /// all members of the new communicator are alive then and need the same choice.
+    /// Returns the members' selection of components.
+    /// With fault tolerance, selects components without communication if a death has prevented the agreement.
+    /// So a death prevents neither the start of MPI nor the communication of the living members.
+    /// But if the dead process is only a member of the parent communicator, returns the error:
+    /// then all members of the new communicator are alive and must make the same selection.
     fn or_alone(
         self,
         chosen: Result<Box<dyn Collectives>, Error>,
@@ -118,10 +118,10 @@ impl CollectiveCalls<'_> {
         }
     }
 
-    /// Installs the collectives of this communicator.
+    /// Stores the selected components of this communicator; prints them with `mpirun --explain`.
     fn adopt(self, table: Box<dyn Collectives>) {
-        // The layer above prints the explanation of MPI_COMM_WORLD, so this code does not.
-        // Only rank 0 prints; private communicators of other ranks would give the same lines.
+        // The explanation of MPI_COMM_WORLD is printed by the layer above.
+        // Only rank 0 prints, since other ranks' communicators without it would repeat the same lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
         if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {
             for line in table.explain(&self.comm().label()) {

@@ -1,9 +1,9 @@
 //! Allocation of context ids, the numbers that identify communicators in message headers.
 //!
-//! If all members are of one job, the leader takes the number from its own counter and sends it with the message that creates the communicator.
-//! A leader whose counter is exhausted sends `NONE_LEFT`, so that no member waits for a number,
+//! If all members are in one job, the leader draws a number from its own counter and sends it in the message that creates the communicator.
+//! A leader whose counter is exhausted sends `NONE_LEFT`, so that no member waits,
 //! and all members fail with the same error.
-//! If the members are of several jobs, whose ranks have the same numbers, the context id is random.
+//! If the members are in several jobs, in which ranks have the same numbers, the context id is random.
 
 use super::CommError;
 use crate::btl::ProcId;
@@ -12,7 +12,7 @@ use crate::pml::Context;
 use mpi_base::fdpass::Key;
 use std::cell::Cell;
 
-/// Sent by a leader that has no number left; greater than any number.
+/// Sent by a leader that has no context id left; greater than any context id.
 const NONE_LEFT: u64 = u64::MAX;
 
 /// Serial numbers of the predefined communicators.
@@ -21,7 +21,7 @@ pub(super) const MYSELF: u32 = 1;
 pub(super) const BOOTSTRAP: u32 = 2;
 const FIRST: u32 = 3;
 
-/// The serial number of the next communicator that this process numbers.
+/// The serial number of the next communicator whose context id this process chooses.
 struct Next(Cell<u32>);
 
 impl Default for Next {
@@ -31,13 +31,13 @@ impl Default for Next {
 }
 
 impl Engine {
-    /// Returns the numbers of communicators that this process leads.
+    /// Returns the allocator of this process's context ids.
     pub fn context_ids(&self) -> ContextIds<'_> {
         ContextIds { engine: self }
     }
 }
 
-/// The numbers of communicators that a process leads.
+/// The allocator of the context ids of communicators that a process leads.
 #[derive(Clone, Copy)]
 pub struct ContextIds<'a> {
     engine: &'a Engine,
@@ -49,8 +49,8 @@ impl<'a> ContextIds<'a> {
         serial
     }
 
-    /// Reserves consecutive context ids for communicators that this process leads.
-    /// Returns the first as the word for the members.
+    /// Allocates consecutive context ids for communicators that this process leads.
+    /// Returns the first of them, or `NONE_LEFT`, as the word for the members.
     /// `mixed` is true if some members are of other jobs.
     pub(crate) fn next(self, how_many: u32, mixed: bool) -> u64 {
         if mixed {
@@ -65,7 +65,7 @@ impl<'a> ContextIds<'a> {
         Context::new(self.engine.me(), first).number()
     }
 
-    /// Exhausts the counter, as creating very many communicators would.
+    /// Exhausts the counter, as the creation of very many communicators would.
     #[cfg(feature = "testing")]
     pub fn exhaust(self) {
         self.serial().set(Context::LAST_SERIAL + 1);
@@ -85,7 +85,7 @@ fn random_number(how_many: u32) -> u64 {
     Context::FIRST_RANDOM + u64::from_le_bytes(word) % most
 }
 
-/// Decodes the number that `leader` sent, or the error if it had none left.
+/// Returns the context id that `leader` sent, or an error if it had none left.
 pub(super) fn told(leader: ProcId, word: u64) -> Result<u64, CommError> {
     match word {
         NONE_LEFT => Err(CommError::NoNumber { leader }),

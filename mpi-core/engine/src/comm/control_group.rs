@@ -1,12 +1,12 @@
-//! Broadcast and MIN-reduction over a group that has no communicator yet.
+//! Broadcast and MIN-reduction in a group that has no communicator yet.
 //!
 //! The members communicate in a conversation of a communicator to which all of them belong.
 //! Data are broadcast down a tree, nearly always in one message.
 //! Numbers are reduced up the same tree, and the result is broadcast.
 //! The tree is flat: on an oversubscribed node,
-//! nearly all members are leaves and reply to the broadcast at once.
-//! A leaf is switched in twice: to receive and reply, and to receive the result.
-//! Recursive doubling needs one switch per round.
+//! nearly all members are leaves and reply to the broadcast immediately.
+//! A leaf is scheduled in twice: to receive and reply, and to receive the result.
+//! Recursive doubling would need one context switch per round.
 
 use super::{Comm, Conversation};
 use crate::Error;
@@ -18,17 +18,16 @@ use crate::topo::tree::{Child, Knomial};
 /// The header of the first message: the length of the data in bytes.
 const HEAD: usize = size_of::<u32>();
 
-/// The number of data bytes that fit into the first message.
+/// Maximum number of data bytes in the first message.
 pub const FIRST: usize = 508;
 
-/// The tree's radix: a member sends to up to `RADIX - 1` members at each level, one message after another.
+/// The tree's radix: a member sends to at most `RADIX - 1` members per level, one after another.
 const RADIX: u32 = 8;
 
-/// A group, and the conversation in which its members communicate.
+/// A group that communicates in a conversation of a communicator to which all its members belong.
 pub struct ControlGroup<'a> {
     conversation: &'a Conversation,
     group: &'a Group,
-    /// This process's rank in the group.
     rank: u32,
 }
 
@@ -46,7 +45,7 @@ impl<'a> ControlGroup<'a> {
         self.conversation.engine()
     }
 
-    /// Returns the communicator if the control group contains all of its members.
+    /// Returns the conversation's communicator if all of its members take part.
     pub(super) fn whole(&self) -> Option<&Comm> {
         self.conversation
             .is_of_all()
@@ -61,7 +60,7 @@ impl<'a> ControlGroup<'a> {
         self.rank
     }
 
-    /// Broadcasts the data of the member `from`; the other members' `own` is ignored.
+    /// Broadcasts the data `own` of the member `from` and returns them; other members' `own` is ignored.
     pub async fn tell(&self, own: Vec<u8>, from: u32) -> Result<Vec<u8>, Error> {
         let size = self.group.size();
         if size == 1 {
@@ -73,13 +72,13 @@ impl<'a> ControlGroup<'a> {
         let mut head = [0; HEAD];
         match tree.parent() {
             Some(parent) => {
-                // The first message is short.
+                // The first message may be shorter than its buffer.
                 let parent = self.called(parent);
                 self.conversation.irecv(first.clone(), parent).await?;
                 first.as_send().pack_at(0, &mut head);
             }
             None => {
-                // The length fits into 32 bits.
+                // The data are shorter than 2^32 bytes.
                 head = (own.len() as u32).to_le_bytes();
                 first.unpack_at(0, &head);
                 first.unpack_at(HEAD as i64, &own[..own.len().min(FIRST)]);
@@ -121,7 +120,7 @@ impl<'a> ControlGroup<'a> {
 
     /// Element-wise MIN-allreduce of `numbers`.
     ///
-    /// When `lowest` returns at any member, all members have called it.
+    /// When this function returns on any member, all members have called it.
     pub async fn lowest(&self, numbers: &mut [u32]) -> Result<(), Error> {
         const NUMBER: usize = size_of::<u32>();
         if self.group.size() == 1 {
@@ -130,7 +129,7 @@ impl<'a> ControlGroup<'a> {
         let tree = self.tree(0);
         let len = (numbers.len() * NUMBER) as i64;
         let children: Vec<Child> = tree.children().collect();
-        // A slot for each child's numbers, followed by one for this member's numbers.
+        // One block for each child's numbers, then one for this member's numbers.
         let own = children.len() as i64;
         let memory = Scratch::bytes(len * (own + 1))?;
         let place = |at: i64| at * len..(at + 1) * len;
@@ -178,7 +177,7 @@ impl<'a> ControlGroup<'a> {
             .await
     }
 
-    /// Returns a member's rank in the conversation.
+    /// Returns a member's rank in the conversation's communicator.
     fn called(&self, rank: u32) -> u32 {
         let all = self.conversation.comm().group();
         let proc = self.group.proc(rank);

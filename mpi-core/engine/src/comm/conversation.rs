@@ -1,4 +1,4 @@
-//! A conversation: a channel for internal messages among members of a communicator, separated from all other messages by a plane and a tag.
+//! A conversation: internal messages among members of a communicator, separated from all other messages by a plane and a tag.
 
 use super::{Comm, CommError, WeakComm};
 use crate::Error;
@@ -11,19 +11,19 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A message space (plane) and a tag of a communicator for internal messages; on an intercommunicator its ranks are those of the remote group.
+/// A plane (message space) and a tag of a communicator for internal messages; on an intercommunicator its ranks are those of the remote group.
 #[derive(Clone)]
 pub struct Conversation {
     comm: Comm,
     plane: Plane,
     tag: i32,
-    /// The members that take part, or `None` for all.
+    /// The members that take part; `None` for all.
     /// The death of any other member does not affect the conversation.
     among: Option<Group>,
 }
 
 impl Conversation {
-    /// Creates a conversation. All members must pass the same tag, unique within the plane.
+    /// Creates a conversation. All members must pass the same tag, which no other conversation in the plane uses.
     pub fn new(comm: Comm, plane: Plane, tag: i32) -> Conversation {
         Conversation {
             comm,
@@ -33,7 +33,7 @@ impl Conversation {
         }
     }
 
-    /// Restricts the conversation to `members`: a failure of any other member does not affect it.
+    /// Restricts the conversation to `members`, so that a failure of any other member does not affect it.
     pub(super) fn among(self, members: &Group) -> Conversation {
         Conversation {
             among: Some(members.clone()),
@@ -76,7 +76,7 @@ impl Conversation {
 
     /// Starts sending to `dest`; the future completes when `buf` may be reused.
     pub fn isend(&self, buf: SendBuf, dest: u32) -> Pending {
-        // An internal message needs all members that take part, not only `dest`, to be alive.
+        // An internal message requires that all members that take part are alive, not only `dest`.
         let sent = self.usable().and_then(|()| {
             self.comm
                 .p2p()
@@ -115,7 +115,7 @@ impl Conversation {
         }
     }
 
-    /// As [`Conversation::isend`], and waits for completion, which may depend on the matching receive.
+    /// Sends and waits for completion, which may require the matching receive.
     pub async fn send(&self, buf: SendBuf, dest: u32) -> Result<(), Error> {
         self.isend(buf, dest).await.map(drop)
     }
@@ -143,7 +143,7 @@ impl Conversation {
         outgoing.await.map(drop)
     }
 
-    /// Waits for all messages in `pending`; returns the first error after all have completed.
+    /// Waits until all messages in `pending` have completed; returns the first error.
     pub async fn all(&self, pending: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = Ok(());
         for p in pending {
@@ -153,7 +153,7 @@ impl Conversation {
     }
 }
 
-/// Checks the length of an internal message; a shorter message is a protocol error of the sender.
+/// Returns an error if an internal message is shorter than `due` bytes, which is a protocol error of the sender.
 fn whole(status: Status, due: u64) -> Result<(), Error> {
     let Status { source, bytes, .. } = status;
     match bytes < due {
@@ -162,16 +162,16 @@ fn whole(status: Status, due: u64) -> Result<(), Error> {
     }
 }
 
-/// A pending message, as a future.
-/// Dropping it abandons the message; this process does not access its buffer afterwards.
+/// A future for a message in progress.
+/// If the future is dropped, the message is abandoned and its buffer is no longer accessed.
 #[must_use = "a message that is not awaited is cancelled"]
 pub struct Pending {
     engine: Engine,
-    /// Weak, because a component keeps messages of the communicator that it serves, and a strong reference would keep that alive.
+    /// Weak, because components own messages of their communicator, and a strong reference would keep it alive.
     comm: WeakComm,
     among: Option<Group>,
     state: State,
-    /// True if the message was given up because a member has failed; the future then waits until the buffer is free.
+    /// True if the message was cancelled because a member has failed; the future then waits until the buffer is free.
     given_up: bool,
 }
 
@@ -182,7 +182,7 @@ enum State {
 }
 
 impl Pending {
-    /// Returns true if the next poll would complete the message.
+    /// Returns true if the message is complete, so that the next poll returns its result.
     pub fn is_complete(&self) -> bool {
         match &self.state {
             State::Waiting(req) => req.is_complete(),
@@ -190,7 +190,7 @@ impl Pending {
         }
     }
 
-    /// Cancels the message after a failure on the communicator. Returns the error once the buffer is free.
+    /// Cancels the message after a failure on the communicator. Returns the error when the buffer is free.
     #[cold]
     fn give_up(&mut self, comm: &Comm, req: &Req) -> Option<Error> {
         let error = comm.failures().usable_among(self.among.as_ref()).err()?;
@@ -205,7 +205,7 @@ impl Pending {
         outcome.err().or(Some(error))
     }
 
-    /// Returns the engine that carries the message.
+    /// Returns the engine on which the message was started.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }

@@ -5,16 +5,16 @@ use super::{Comm, CommError, Context, ControlGroup, Conversation, context_id};
 use crate::Error;
 use crate::group::Group;
 
-/// A member's arguments to `MPI_Comm_split`.
+/// A member's arguments of `MPI_Comm_split`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SplitKey {
     /// Members with the same colour, which must be below `u64::MAX`, get one communicator; `None` is `MPI_UNDEFINED`.
     pub color: Option<u64>,
-    /// Orders the members of a colour; ties keep the order of the parent.
+    /// Orders the members of a colour; members with equal keys keep their order in the parent.
     pub key: i32,
 }
 
-/// The functions that create communicators of members of a communicator.
+/// The functions that create communicators of some or all members of a communicator.
 #[derive(Clone, Copy)]
 pub struct Constructors<'a> {
     comm: &'a Comm,
@@ -29,7 +29,7 @@ impl<'a> Constructors<'a> {
         self.comm
     }
 
-    /// `MPI_Comm_dup` without attributes, which the caller copies.
+    /// `MPI_Comm_dup` without the attributes, which the caller copies.
     pub async fn dup(self) -> Result<Comm, Error> {
         self.comm.usable()?;
         if self.comm.is_inter() {
@@ -53,20 +53,20 @@ impl<'a> Constructors<'a> {
         self.found_in(&conversation, group, Purpose::Program).await
     }
 
-    /// Checks that all members of a group are members here.
+    /// Returns an error if a group has a member that is not in this communicator.
     ///
-    /// Each caller checks locally: with an invalid group, it is uncertain which processes call.
-    /// A collective call checks after it has drawn its conversation numbers,
-    /// so these stay equal at all members.
+    /// Each caller checks locally: with an invalid group, the set of callers is unknown.
+    /// A collective call checks after it has drawn its conversation's tag,
+    /// so the tags stay equal on all members.
     fn check_has(self, group: &Group) -> Result<(), CommError> {
         is_part(group, "the communicator", self.comm.group())
     }
 
-    /// As [`Constructors::create`],
-    /// for a component that executes this communicator's calls in steps on parts of it.
+    /// Same as [`Constructors::create`],
+    /// for a component that carries out calls on this communicator in steps on parts of it.
     ///
-    /// No plugin may serve the parts:
-    /// such a plugin would serve this communicator itself, and plugins use scarce resources.
+    /// Plugins are not used on communicators for steps:
+    /// they use scarce resources, and could carry out the calls on this communicator itself.
     pub async fn create_for_steps(self, group: &Group) -> Result<Option<Comm>, Error> {
         let conversation = self.comm.internal().conversation();
         self.found_in(&conversation, group, Purpose::Steps).await
@@ -82,7 +82,7 @@ impl<'a> Constructors<'a> {
     }
 
     /// Creates a communicator of the members of `group`, all of which are members of this one;
-    /// no other member takes part.
+    /// no other member is involved.
     async fn found_in(
         self,
         conversation: &Conversation,
@@ -98,14 +98,14 @@ impl<'a> Constructors<'a> {
         }
     }
 
-    /// `MPI_Comm_split`.
+    /// Implements `MPI_Comm_split`.
     pub async fn split(self, mine: SplitKey) -> Result<Option<Comm>, Error> {
         self.comm.usable()?;
         if self.comm.is_inter() {
             return self.comm.inter().split(mine).await;
         }
         const NO_COLOR: u64 = u64::MAX;
-        // Every member sends a context id, since it does not know yet whether it will be the leader of its part.
+        // Every member sends a context id, since it does not know yet whether it will be rank 0 of a part.
         let number = self
             .comm
             .engine()
@@ -159,7 +159,7 @@ impl<'a> Constructors<'a> {
     }
 }
 
-/// Checks that all members of `group` are in `whole`; `called` names `whole` in the error.
+/// Returns an error if a member of `group` is not in `whole`, which the error text calls `called`.
 pub(super) fn is_part(group: &Group, called: &'static str, whole: &Group) -> Result<(), CommError> {
     match group.outsider(whole) {
         None => Ok(()),

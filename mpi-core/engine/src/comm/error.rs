@@ -1,20 +1,20 @@
-//! Errors of a communicator operation that could not be started.
+//! Errors of communicator operations that cannot be carried out.
 
 use crate::btl::ProcId;
 use crate::pml::Context;
 use mpi_transport::universe::Name;
 use std::fmt;
 
-/// Why a leader cannot reach the other leader.
+/// The reason why a leader cannot reach the other group's leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeaderError {
-    /// The caller's error class, which is returned at all members.
+    /// The error class from the caller, which all members return.
     pub code: i32,
     /// The error text.
     pub why: String,
 }
 
-/// Why a communicator could not start an operation.
+/// The reason why a communicator operation cannot be carried out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommError {
     /// A rank is not in the communicator.
@@ -30,17 +30,17 @@ pub enum CommError {
     },
     /// The engine has no collective components.
     NoComponents,
-    /// The process that numbers a communicator has no number left.
+    /// The process that chooses a new communicator's context id has none left.
     NoNumber { leader: ProcId },
-    /// A communicator cannot be created from a group without a parent if the group has members of other jobs.
+    /// `MPI_Comm_create_from_group` was called with a group that has members of other jobs.
     Strangers,
     /// This process does not know the named process.
     Unknown { name: u64 },
     /// This process cannot be reached from other jobs.
     Unreachable { why: String },
-    /// The program gave the leader of a group invalid arguments for the remote group.
+    /// The leader of a group got invalid arguments for the remote group from the program.
     LeaderError { leader: ProcId, error: LeaderError },
-    /// The other leader announced a message of `words` words,
+    /// The other leader announced a message of `words` words of 8 bytes,
     /// a length that no operation of this library sends.
     Strange { words: u64 },
     /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.

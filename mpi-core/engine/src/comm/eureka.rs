@@ -1,17 +1,17 @@
 //! The eureka line of a communicator: early termination of a parallel search by a flag that any member may raise (`MPIX_Eureka_...`).
 //!
-//! All members open and end a round together.
-//! In a round any member may raise the line; exactly one is notified that it was first.
-//! Testing the line costs no message.
-//! The carrier of a round is chosen at its opening, the same at all members:
+//! All members begin and end a round together.
+//! In a round any member may raise the line; only the first one is told that it was first.
+//! A test of the line costs no message.
+//! How a round implements the line is chosen at its beginning, the same on all members:
 //!
-//! * the line of a collective component, such as the one of the hardware barrier ([`EurekaLine`]);
-//! * otherwise a word in the node's shared memory ([`FoundWord`]), which the first such round allocates;
-//! * otherwise there is no carrier, and opening fails with the same error at all members.
+//! * by a collective component's line, such as that of the hardware barrier ([`EurekaLine`]);
+//! * otherwise by a word in the node's shared memory ([`FoundWord`]), which the first such round allocates;
+//! * otherwise not at all: the round fails to begin, with the same error on all members.
 //!
-//! Guarantee: if a member tests the line after a raise has returned
+//! Guarantee: if a member tests the line after a raise has returned on another
 //! (for example, after a message from the raising member),
-//! the line is high until the round ends. The end of the round returns the member that was first.
+//! it reads the line as raised until the round ends. The end of the round returns the member that was first.
 
 use super::eureka_word::{FoundWord, Offer};
 use super::{Comm, CommError, ControlGroup};
@@ -20,10 +20,10 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::rc::Rc;
 
-/// The eureka line of a collective component for a communicator.
+/// A collective component's eureka line for a communicator.
 pub trait EurekaLine {
-    /// Opens a round; every member calls it.
-    /// Returns false, equally at all members, if the round needs another carrier.
+    /// Begins a round; every member calls this function.
+    /// Returns false, on all members, if the round cannot use this line.
     fn begin(&self) -> Result<bool, Error>;
 
     /// Raises the line. Returns true if this member is the first.
@@ -32,7 +32,7 @@ pub trait EurekaLine {
     /// Returns true if a member has raised the line in this round.
     fn is_found(&self) -> Result<bool, Error>;
 
-    /// Ends the round; every member calls it, and the call returns after all have called it.
+    /// Ends the round; every member calls this function, which returns after all have called it.
     fn end(&self) -> Result<(), Error>;
 }
 
@@ -40,36 +40,35 @@ pub trait EurekaLine {
 #[derive(Default)]
 pub(super) struct Eureka {
     round: RefCell<Option<Round>>,
-    /// The number of rounds that used the word in shared memory.
+    /// The number of rounds so far that used the word in shared memory.
     rounds: Cell<u32>,
     word: OnceCell<Rc<FoundWord>>,
 }
 
-/// An open round.
 #[derive(Clone)]
 struct Round {
     way: Way,
-    /// The result of this member's raise, if it has raised the line.
+    /// The result of this member's raise in this round; `None` if it has not raised the line.
     first: Option<bool>,
 }
 
-/// The carrier of a round.
+/// How a round implements the line.
 #[derive(Clone)]
 enum Way {
     Line,
     Word(Rc<FoundWord>, u32),
 }
 
-/// Why a call of the eureka line failed.
+/// The error of a call on the eureka line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EurekaError {
-    /// A round is open already.
+    /// A round has begun already.
     Open { comm: String },
-    /// No round is open.
+    /// No round has begun.
     NotOpen { call: &'static str, comm: String },
-    /// Neither hardware nor shared memory carries a line among these members.
+    /// These members have neither hardware nor shared memory for a line.
     NoLine { comm: String, why: &'static str },
-    /// The eureka line is not available in recorded and replayed runs.
+    /// The eureka line cannot be used in recorded and replayed runs.
     Recorded,
 }
 
@@ -112,8 +111,8 @@ impl<'a> EurekaCalls<'a> {
         EurekaCalls { comm, state }
     }
 
-    /// `MPIX_Eureka_begin`: opens a round in which the line is low.
-    /// Every member calls it; it may wait for the others.
+    /// `MPIX_Eureka_begin`: begins a round, in which the line is not raised yet.
+    /// Every member calls this function, which may wait for the others.
     pub fn begin(self) -> Result<(), Error> {
         if self.comm.is_inter() {
             return Err(CommError::Kind {
@@ -143,7 +142,7 @@ impl<'a> EurekaCalls<'a> {
         Ok(())
     }
 
-    /// `MPIX_Eureka_raise`: raises the line. Local. Returns true if this member is the first of the round.
+    /// `MPIX_Eureka_raise`: raises the line. Local. Returns true if this member is the first in this round.
     pub fn raise(self) -> Result<bool, Error> {
         let round = self.open_round("MPIX_Eureka_raise")?;
         if let Some(first) = round.first {
@@ -159,7 +158,7 @@ impl<'a> EurekaCalls<'a> {
         Ok(first)
     }
 
-    /// `MPIX_Eureka_test`: returns two flags: the line was raised, this member was first. Local.
+    /// `MPIX_Eureka_test`: returns whether the line has been raised, and whether this member was first. Local.
     pub fn test(self) -> Result<(bool, bool), Error> {
         let round = self.open_round("MPIX_Eureka_test")?;
         let found = match &round.way {
@@ -169,10 +168,10 @@ impl<'a> EurekaCalls<'a> {
         Ok((found, round.first == Some(true)))
     }
 
-    /// `MPIX_Eureka_end`: ends the round when all members have called it. Returns the member that was first, if the line was raised.
+    /// `MPIX_Eureka_end`: ends the round when all members have called it. Returns the member that was first; `None` if the line was not raised.
     pub fn end(self) -> Result<Option<u32>, Error> {
         let round = self.open_round("MPIX_Eureka_end")?;
-        // The round is over even if its end fails: an error means that a member has died.
+        // The round ends even if an error follows: an error means that a member has died.
         *self.state.round.borrow_mut() = None;
         if let Way::Line = round.way {
             self.line()?.end()?;
@@ -193,7 +192,7 @@ impl<'a> EurekaCalls<'a> {
             let comm = self.comm.label();
             EurekaError::NotOpen { call, comm }
         })?;
-        // If the finder has died or the communicator was revoked, the line might never rise.
+        // After a member's death or a revocation the line might never be raised, so the program gets an error.
         self.comm.usable()?;
         Ok(round)
     }
@@ -207,7 +206,7 @@ impl<'a> EurekaCalls<'a> {
         line.ok_or_else(|| self.no_line("the component that had it is gone"))
     }
 
-    /// Opens a round that uses the word in the node's memory, which the first one allocates; every member calls.
+    /// Begins a round that uses the word in shared memory; all members call this function, and the first call allocates the word.
     fn word_round(self) -> Result<Way, Error> {
         let word = match self.state.word.get() {
             Some(word) => word.clone(),
@@ -216,13 +215,13 @@ impl<'a> EurekaCalls<'a> {
                 self.state.word.get_or_init(|| word).clone()
             }
         };
-        // The round number in the word identifies the round of a raise, so nothing needs clearing.
+        // Each round has a number, which a raise stores in the word, so the word is never cleared.
         let number = self.state.rounds.get().wrapping_add(1).max(1);
         self.state.rounds.set(number);
         Ok(Way::Word(word, number))
     }
 
-    /// Rank 0 allocates the word and broadcasts its address; the members use it if all of them can map it.
+    /// Rank 0 allocates the word and broadcasts its offset; returns an error unless all members can map it.
     async fn find_word(self) -> Result<FoundWord, Error> {
         let conversation = self.comm.internal().conversation();
         let group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());

@@ -1,11 +1,11 @@
 //! The eureka line as a word in the node's shared memory, for members on one node.
 //!
-//! Memory: the word, followed by one bit per member, set when the member has left.
-//! The upper half of the word is the last round in which the line was raised,
-//! the lower half the raising rank + 1.
-//! A member raises the line by a compare-and-swap on the word of an earlier round,
-//! so exactly one member per round succeeds.
-//! No member enters a round before all have left the previous one,
+//! Memory: the word, then one bit per member, which is set when the member has freed the communicator.
+//! The upper half of the word is the number of the last round in which the line was raised,
+//! the lower half is the rank that raised it first, plus one.
+//! A member raises the line by a compare-and-swap that succeeds only if the word is of an earlier round,
+//! so one member per round succeeds.
+//! A member begins a round only after all have ended the previous one,
 //! so a member never reads the word of a later round.
 
 use super::Comm;
@@ -18,12 +18,12 @@ use mpi_transport::btl::ProcId;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// The address of the word that rank 0 allocated, or why there is none.
+/// The offset of the word that rank 0 allocated, or the code of the reason why there is none.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offer(u64);
 
-/// Error codes, below any valid address:
-/// a node's memory begins with a header, so no block has such an address.
+/// Codes for a missing word, below any valid offset:
+/// a node's memory begins with a header, so no block has such an offset.
 const APART: u64 = 0;
 const FULL: u64 = 1;
 
@@ -35,7 +35,7 @@ impl Offer {
         self.0.to_le_bytes()
     }
 
-    /// Decodes the address, or the end of an error text.
+    /// Decodes the offset; a code becomes the end of an error text.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<ShmOffset, &'static str> {
         let word = bytes.try_into().map_or(APART, u64::from_le_bytes);
         match word {
@@ -46,12 +46,11 @@ impl Offer {
     }
 }
 
-/// One member's view of the word.
+/// A member's access to the line's word in shared memory.
 pub(super) struct FoundWord {
     memory: Rc<Held<[AtomicU64]>>,
     me: u32,
     procs: Rc<[ProcId]>,
-    /// The allocation; `Some` at rank 0.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -62,7 +61,7 @@ fn words(members: usize) -> usize {
 }
 
 impl FoundWord {
-    /// At rank 0: allocates the word, if all members are on this node.
+    /// On rank 0: allocates the word, if all members are on this node.
     pub(super) fn offer(comm: &Comm) -> (Offer, Option<ShmBlock>) {
         let (engine, group) = (comm.engine(), comm.group());
         let members = group.size() as usize;
@@ -78,7 +77,7 @@ impl FoundWord {
         }
     }
 
-    /// Maps the word at this address, which rank 0 allocated as `block`.
+    /// Maps the word at this offset; on rank 0 `block` is its memory.
     pub(super) fn at(comm: &Comm, offset: ShmOffset, block: Option<ShmBlock>) -> Option<FoundWord> {
         let (engine, group) = (comm.engine(), comm.group());
         let faults = engine.faults()?;
@@ -95,14 +94,14 @@ impl FoundWord {
         })
     }
 
-    /// Raises the line in this round. Returns true if no other member has raised it before.
+    /// Raises the line in this round. Returns true if no other member has raised it in this round.
     pub(super) fn raise(&self, round: u32, rank: u32) -> bool {
         let mine = u64::from(round) << NUMBER | (u64::from(rank) + 1);
         let word = &self.memory[0];
         let mut seen = word.load(Ordering::Acquire);
         while seen >> NUMBER != u64::from(round) {
             // SYNC POINT eureka.raised:
-            // a member that reads the line high also reads the finder's writes before the raise.
+            // a member that reads the line as raised also reads the raising member's earlier writes.
             match word.compare_exchange(seen, mine, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => return true,
                 Err(other) => seen = other,

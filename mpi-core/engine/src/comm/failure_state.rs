@@ -1,4 +1,4 @@
-//! The failure state of a communicator; it is empty as long as no failure is known.
+//! The failure state of a communicator; empty until a failure is known.
 
 use super::{Comm, WeakComm};
 use crate::fault::{CommAgreements, FaultError};
@@ -7,12 +7,11 @@ use std::cell::{Cell, RefCell};
 #[derive(Default)]
 pub(super) struct FailureState {
     flags: Cell<u8>,
-    /// The number of the communicator's failures that the program has acknowledged.
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
-    /// The error of the parent communicator, if this one is a part.
+    /// The error of the parent communicator, if it fails this one too.
     outer: RefCell<Option<FaultError>>,
-    /// The communicators that are parts of this one.
+    /// The communicators that fail when this one fails.
     parts: RefCell<Vec<WeakComm>>,
 }
 
@@ -53,7 +52,7 @@ impl FailureState {
         self.acknowledged.get()
     }
 
-    /// Returns the error of the parent communicator, if this one is a part.
+    /// Returns the error of the parent communicator, if it fails this one too.
     pub(super) fn outer(&self) -> Option<FaultError> {
         self.outer.borrow().clone()
     }
@@ -62,7 +61,7 @@ impl FailureState {
         self.outer.replace(error)
     }
 
-    /// Returns the living communicators that are parts of this one.
+    /// Returns those communicators that fail when this one fails and still exist.
     pub(super) fn parts(&self) -> Vec<Comm> {
         let parts = self.parts.borrow();
         parts.iter().filter_map(WeakComm::upgrade).collect()

@@ -8,10 +8,9 @@ use crate::group::Group;
 use mpi_transport::btl::ProcId;
 use std::rc::Weak;
 
-/// The number of failures that an error text lists.
 const SHOWN: usize = 4;
 
-/// A guard: while it lives, a failure of one communicator also fails the operations of another; see [`Failures::while_making`].
+/// A guard: until it is dropped, a failure of one communicator also fails the operations of another; see [`Failures::while_making`].
 #[must_use = "the communicators are apart as soon as it is dropped"]
 pub struct Making {
     whole: Comm,
@@ -37,7 +36,7 @@ impl<'a> Failures<'a> {
         Failures { comm, state }
     }
 
-    /// Registers a new communicator for failure notifications, and applies the failures known already.
+    /// Registers a new communicator for notifications of failures, and applies the failures that are known already.
     pub(super) fn register(self, affected: Weak<dyn Affected>) {
         let Some(faults) = self.comm.engine().faults() else {
             return;
@@ -56,7 +55,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Returns the members known to be dead, in the order in which this process learnt of them.
+    /// Returns the dead members, in the order in which this process was notified of their deaths.
     pub(super) fn deaths(self) -> Vec<Death> {
         let faults = self.comm.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
@@ -64,12 +63,12 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns true if this communicator has failed because its parent has failed.
+    /// Returns true if this communicator fails only because its parent has failed.
     pub(crate) fn is_broken_from_outside(self) -> bool {
         self.state.outer().is_some()
     }
 
-    /// Returns the members known to have left MPI.
+    /// Returns the members that are known to have left MPI.
     pub(super) fn departures(self) -> Vec<Death> {
         let faults = self.comm.engine().faults();
         faults.map_or_else(Vec::new, |faults| {
@@ -77,13 +76,13 @@ impl<'a> Failures<'a> {
         })
     }
 
-    /// Returns the error of an operation if some member for which `needed` is true has died.
+    /// Returns the error of an operation if a member for which `needed` returns true has died.
     pub(super) fn failed(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         self.error_about(&self.deaths(), needed)
     }
 
     /// Returns the error of an operation
-    /// if some of its members (`needed` is true for them) have died or left MPI.
+    /// if a member for which `needed` returns true has died or has left MPI.
     fn gone(self, needed: impl Fn(ProcId) -> bool) -> Option<FaultError> {
         let mut all = self.deaths();
         all.append(&mut self.departures());
@@ -105,7 +104,7 @@ impl<'a> Failures<'a> {
         (shown > 0).then(|| FaultError::failed(&self.comm.label(), &sentences[..shown], more))
     }
 
-    /// Returns the error of using a revoked communicator.
+    /// Returns an error if the communicator has been revoked.
     #[cold]
     pub(crate) fn error_if_revoked(self) -> Result<(), Error> {
         match self.state.has(FailureState::REVOKED) {
@@ -114,7 +113,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Returns the error of an operation that needs every member.
+    /// Returns the error of an operation that needs all members, if it cannot complete.
     #[cold]
     pub(crate) fn error_of_all(self) -> Result<(), Error> {
         self.error_if_revoked()?;
@@ -124,7 +123,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Returns the error of an operation of these members: one of them has died, or the communicator is revoked.
+    /// Returns the error of an operation of `members`, if one of them has died or the communicator has been revoked.
     #[cold]
     fn error_of_some(self, members: &Group) -> Result<(), Error> {
         self.error_if_revoked()?;
@@ -134,7 +133,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// As [`Comm::usable`], for an operation of these members only, or of all if `None`.
+    /// Same as [`Comm::usable`] for an operation of `members` only, or of all if `None`.
     #[inline]
     pub(crate) fn usable_among(self, members: Option<&Group>) -> Result<(), Error> {
         match (self.comm.is_sound(), members) {
@@ -144,8 +143,8 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Called after a member has failed or left. Operations that need the member fail from now on;
-    /// after a failure, operations of all members fail, too.
+    /// Called when a member has died or left MPI. Operations that need this member fail from now on;
+    /// after a death, operations of all members fail too.
     pub(super) fn lost_member(self) {
         self.state.add(FailureState::FAILED);
         if let Some(error) = self.failed(|_| true) {
@@ -154,11 +153,11 @@ impl<'a> Failures<'a> {
         self.interrupt_receives();
     }
 
-    /// Makes the operations on `part` fail when those on this communicator fail.
-    /// Otherwise members of `part` would wait for members at which this communicator has failed:
-    /// those members do not start the operation on `part`.
+    /// From now on, operations on `part` fail when those on this communicator fail.
+    /// Otherwise members of `part` would wait for members on which this communicator has failed:
+    /// these do not start the operation on `part`.
     ///
-    /// Parts are the communicators on which a component takes steps and, while they are being created, communicators of some members.
+    /// Parts are communicators on which a component runs steps and, while they are created, communicators of some members.
     pub(crate) fn takes_part(self, part: &Comm) {
         if !self.comm.engine().is_fault_tolerant() {
             return;
@@ -171,7 +170,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Ends [`Failures::takes_part`]: makes the part independent of this communicator.
+    /// Ends the effect of [`Failures::takes_part`]: `part` no longer fails with this communicator.
     pub(crate) fn lets_go(self, part: &Comm) {
         self.state.remove_part(part);
         let failure_state = part.failures().state;
@@ -180,10 +179,10 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// While an object is created on `part` (a communicator of some or all members),
-    /// fails its operations when this communicator fails.
-    /// Members at which this communicator has failed do not reach the later steps;
-    /// the other members would wait for them.
+    /// Until the guard is dropped, operations on `part` (a communicator of some or all members)
+    /// fail when this communicator fails. Used while an object is created on `part`:
+    /// members on which this communicator has failed do not reach the later steps,
+    /// and the other members would wait for them.
     pub fn while_making(self, part: &Comm) -> Making {
         self.takes_part(part);
         Making {
@@ -193,7 +192,7 @@ impl<'a> Failures<'a> {
     }
 
     fn break_parts(self, error: &FaultError) {
-        // Internal operations within the local group are steps of operations of both groups.
+        // Internal operations within the local group are steps of operations of the intercommunicator.
         if let Some(within) = self.comm.within() {
             within.failures().breaks_with(error);
         }
@@ -202,17 +201,17 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Notes that the parent communicator has failed.
+    /// Fails this communicator because its parent has failed.
     fn breaks_with(self, error: &FaultError) {
         let failure_state = self.state;
         failure_state.add(FailureState::FAILED);
         failure_state.set_outer(Some(error.clone()));
         self.break_parts(error);
-        // Active operations check the communicator themselves.
+        // Operations in progress are polled again and check the communicator themselves.
         self.comm.engine().pml().requests().nudge();
     }
 
-    /// Returns the error of sending to a rank, or of receiving from it once all its messages have arrived.
+    /// Returns the error of a send to a rank, or of a receive from it after all its messages have arrived.
     #[cold]
     pub(crate) fn error_of_peer(self, rank: i32) -> Result<(), Error> {
         self.error_if_revoked()?;
@@ -225,7 +224,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Returns the error about possible senders whose failure the program has not acknowledged.
+    /// Returns the error of a receive from any source if an unacknowledged failure is of a possible sender.
     pub(crate) fn unacknowledged(self) -> Option<FaultError> {
         let acknowledged = self.state.acknowledged();
         let failures = self.deaths();
@@ -238,7 +237,7 @@ impl<'a> Failures<'a> {
         self.failed(|proc| new.contains(&proc))
     }
 
-    /// Interrupts receives from any source because of unacknowledged failures, or ends them if no process is left to send to them.
+    /// Interrupts receives from any source if there are unacknowledged failures; ends them with an error if no process is left that could send.
     pub(crate) fn interrupt_receives(self) {
         let pml = self.comm.engine().pml();
         if let Some(error) = self.unacknowledged() {
@@ -250,7 +249,7 @@ impl<'a> Failures<'a> {
         }
     }
 
-    /// Returns the error of a receive from any source if all other processes have died or left.
+    /// Returns the error of a receive from any source if all other processes have died or left MPI.
     pub(crate) fn no_sender(self) -> Option<FaultError> {
         let faults = self.comm.engine().faults()?;
         let me = self.comm.engine().me();
@@ -265,7 +264,7 @@ impl<'a> Failures<'a> {
         all_gone.then(|| self.gone(|_| true)).flatten()
     }
 
-    /// `MPIX_Comm_revoke`: every operation fails from now on, at this process at once and at all others soon.
+    /// `MPIX_Comm_revoke`: every operation fails from now on: on this process immediately, on all others when they are notified.
     pub fn revoke(self) {
         if self.state.has(FailureState::REVOKED) {
             return;
@@ -281,22 +280,22 @@ impl<'a> Failures<'a> {
         let pml = self.comm.engine().pml();
         pml.termination()
             .give_up_all(self.comm.context().number(), &error);
-        // Active internal operations check the communicator themselves.
+        // Internal operations in progress are polled again and check the communicator themselves.
         pml.requests().nudge();
     }
 
-    /// `MPIX_Comm_is_revoked`: returns true if this process knows of a revocation.
+    /// `MPIX_Comm_is_revoked`: returns true if this process has revoked the communicator or been notified of it.
     pub fn is_revoked(self) -> bool {
         self.state.has(FailureState::REVOKED)
     }
 
-    /// `MPIX_Comm_get_failed`: returns the known dead members of both sides.
-    /// Later calls append to the list.
+    /// `MPIX_Comm_get_failed`: returns the members known to be dead, of both groups of an intercommunicator.
+    /// Later calls only append members to the list.
     pub fn get_failed(self) -> Group {
         Group::from_procs(self.deaths().into_iter().map(|(proc, _)| proc).collect())
     }
 
-    /// `MPIX_Comm_ack_failed`: acknowledges the first `how_many` failures. Returns the number of acknowledged failures.
+    /// `MPIX_Comm_ack_failed`: acknowledges the first `how_many` failures. Returns the number of all acknowledged failures.
     pub fn acknowledge(self, how_many: usize) -> usize {
         let known = self.deaths().len();
         let acknowledged = self.state.acknowledge(how_many.min(known));

@@ -1,8 +1,8 @@
 //! Communicators created from groups, without a parent communicator (MPI 5.0, sections 7.4.2 and 7.6.2).
 //!
-//! The members have no common communicator, so they use the bootstrap communicator: a context that every process of the job knows,
-//! whose ranks are job ranks and which never runs a collective.
-//! The tag of a conversation there is a hash of the program's string tag and of the kind of object;
+//! The members have no common communicator, so they use the bootstrap communicator: every process of the job knows its context,
+//! its ranks are the ranks of the job, and it runs no collectives.
+//! The tag of a conversation on it is a hash of the program's string tag and of the kind of object;
 //! the standard requires the program to use different strings in calls that overlap in time.
 
 use super::collective_calls::Purpose;
@@ -13,7 +13,7 @@ use crate::btl::ProcId;
 use crate::group::Group;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Returns the tag of a conversation; the same in all processes of a job, since all run this library.
+/// Returns the tag of a conversation; the same in all processes of a job, since all use this library.
 fn conversation(purpose: &str, text: &str) -> i32 {
     let mut hasher = DefaultHasher::new();
     (purpose, text).hash(&mut hasher);

@@ -1,19 +1,19 @@
-//! Intercommunicators: two disjoint groups, and messages between them (MPI 5.0, section 7.6).
+//! Creation of intercommunicators, which have two disjoint groups and messages between them (MPI 5.0, section 7.6).
 //!
-//! An intercommunicator has one context, the local group, and the remote group; source and destination ranks of messages are ranks of the remote group.
-//! Internally it also has an intracommunicator of the local group, on which the group agrees before and after its leader communicates with the other leader.
+//! An intercommunicator has one context, the local group, and the remote group; the ranks in messages are those of the remote group.
+//! It also has an internal intracommunicator of the local group, for steps before and after its leader communicates with the other leader.
 //!
-//! Every function that creates one follows this protocol, in internal conversations:
+//! Every function that creates an intercommunicator follows this protocol, in internal conversations:
 //! 1. the leaders exchange the contributions of their groups ([`exchange`]), and each broadcasts both to its group ([`swap`]);
 //! 2. a contribution begins with the leader's name and the first of the context ids that the leader has reserved,
-//!    or `NONE_LEFT` ([`context_id`]), which fails the call at all members of both groups;
-//!    a leader that cannot reach the other one broadcasts the reason to its own group ([`leader_error`]), where the call then fails;
+//!    or `NONE_LEFT` ([`context_id`]), with which the call fails on all members of both groups;
+//!    a leader that cannot reach the other one broadcasts the reason to its own group ([`leader_error`]), on which the call then fails;
 //!    a leader whose own group has failed sends an error code instead of its contribution;
-//! 3. the new communicator's id is the higher of both leaders' first ids, and each leader's next id is that of its own group.
+//! 3. the new communicator's id is the higher of both leaders' first ids; the id after a leader's first id is that of its own group.
 //!
-//! If the groups have processes of several jobs, they exchange endpoint addresses first ([`introduce`]).
+//! If the groups have processes of several jobs, the leaders also exchange endpoint addresses ([`introduce`]).
 //!
-//! So both groups compute the same result without further messages.
+//! So both groups compute the same communicator without further messages.
 
 use super::create::is_part;
 use super::introduce::{self, Introduced};
@@ -27,28 +27,26 @@ use crate::group::Group;
 use std::future::{Future, poll_fn};
 use std::task::Poll;
 
-/// The contribution of one group, sent by its leader.
+/// The contribution of one group to the creation, which its leader sends.
 struct Side {
     /// The first context id that the leader has reserved: two for each communicator.
     number: u64,
-    /// The words after the header, which depend on the call.
+    /// The words after the header; their meaning depends on the call.
     words: Vec<u64>,
 }
 
-/// The length of the header in words: the leader, and the first reserved id.
+/// Number of words of the header: the leader, and the first reserved id.
 const HEAD: usize = 2;
 
-/// The words of one member in a split.
 const EACH: usize = 3;
 
-/// The maximum number of ranks of a job.
 const MOST_RANKS: usize = 1 << 24;
 
-/// The leader's conversation with the other leader, or the error; `None` at the other members.
+/// On the leader, its conversation with the other leader, or the error; `None` on other members.
 type Link = Option<Result<(Conversation, u32), LeaderError>>;
 
 impl Side {
-    /// Returns the contribution that the leader sends.
+    /// Returns the contribution that the leader sends to the other leader.
     fn told(engine: &Engine, comms: u32, mixed: bool, words: Vec<u64>) -> Vec<u64> {
         let head = [
             engine.peers().name_of(engine.me()),
@@ -58,7 +56,7 @@ impl Side {
     }
 
     fn from_words(engine: &Engine, words: &[u64]) -> Result<Side, CommError> {
-        // Both sides run this library, so the header is complete.
+        // The other side uses the same library, so the header is complete.
         let head = |i: usize| words.get(i).copied().unwrap_or_default();
         let leader = engine.peers().proc_named(head(0))?;
         Ok(Side {
@@ -76,7 +74,6 @@ impl Side {
     }
 }
 
-/// Returns the names of a group's members as words.
 fn names(engine: &Engine, group: &Group) -> Vec<u64> {
     group
         .iter()
@@ -84,17 +81,16 @@ fn names(engine: &Engine, group: &Group) -> Vec<u64> {
         .collect()
 }
 
-/// The contribution of the other leader.
 struct Met {
     words: U64Buf,
-    /// The length that the other leader announced; if no operation of this library sends that many words, `words` is empty.
+    /// Number of words that the other leader announced; if it is more than any operation sends, `words` is empty.
     len: u64,
     /// True if a process of another job is in the other leader's group.
     is_mixed: bool,
 }
 
 /// Exchanges contributions with the other leader.
-/// Neither leader waits for its own group in between,
+/// Neither leader waits for its own group during the exchange,
 /// so a failure in one group does not block the other group's leader.
 async fn exchange(
     across: Conversation,
@@ -127,8 +123,8 @@ async fn exchange(
     })
 }
 
-/// Returns the maximum length of a contribution, which is that of a split.
-/// A longer contribution is from a different function.
+/// Returns the maximum number of words of a contribution, which is that of a split.
+/// A longer contribution cannot be of the same function.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     longest_split(match mixed {
         true => MOST_RANKS,
@@ -136,7 +132,7 @@ fn most_words(engine: &Engine, mixed: bool) -> u64 {
     })
 }
 
-/// Returns the length of the contribution of `ranks` members to a split.
+/// Returns the number of words of the contribution of `ranks` members to a split.
 fn longest_split(ranks: usize) -> u64 {
     (HEAD + EACH * ranks) as u64
 }
@@ -152,7 +148,7 @@ fn refuse(across: Conversation, peer: u32, error: &Error) {
     }));
 }
 
-/// Exchanges with the other leader. If the local group fails meanwhile, the rest of the exchange continues in the background.
+/// Exchanges contributions with the other leader. If the local group fails, the exchange ends in the background.
 async fn meet_other_leader(
     local: &Comm,
     (across, peer): (Conversation, u32),
@@ -189,8 +185,8 @@ async fn meet_other_leader(
     outcome
 }
 
-/// Returns both contributions, the local one first, at every member of both groups.
-/// The processes named in them stay known while the third value lives.
+/// Returns both contributions, the local one first, on every member of both groups.
+/// The third value keeps the processes that the contributions name known until it is dropped.
 async fn swap(
     local: &Comm,
     leader: u32,
@@ -206,7 +202,7 @@ async fn swap(
             Some(meet_other_leader(local, link, mine).await?),
         ),
     };
-    // Local and remote: the number of words, and whether a process of another job is in the group.
+    // For the local and the remote group: the number of words, and whether a process of another job is involved.
     let lens = U64Buf::new(4);
     match &met {
         Some(Ok(met)) => {
@@ -254,7 +250,7 @@ async fn swap(
     Ok((side(ours)?, side(theirs)?, introduced))
 }
 
-/// Creates the `which`-th communicator for which the two leaders have reserved ids.
+/// Creates communicator number `which` of those for which the two leaders have reserved ids.
 async fn connect(
     engine: &Engine,
     (ours, group): (&Side, Group),
@@ -280,7 +276,7 @@ async fn connect(
     Ok(Some(comm))
 }
 
-/// Creates an intercommunicator of this process and `proc`, with an unused id that both know.
+/// Creates an intercommunicator of this process and `proc`, with an unused id that both processes know.
 pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm, CommError> {
     let local = engine
         .process()
@@ -300,7 +296,7 @@ pub(crate) fn bridge(engine: &Engine, proc: ProcId, number: u64) -> Result<Comm,
     ))
 }
 
-/// The functions that create an intercommunicator from a communicator, or a communicator from an intercommunicator.
+/// The functions that create intercommunicators, or communicators from an intercommunicator.
 #[derive(Clone, Copy)]
 pub struct InterConstructors<'a> {
     comm: &'a Comm,
@@ -317,7 +313,7 @@ impl<'a> InterConstructors<'a> {
         refuse(self.between_leaders(peer, tag), peer, error);
     }
 
-    /// Returns the conversation with the other leader, a rank of this communicator; no other member takes part.
+    /// Returns the conversation with rank `peer` of this communicator, the other leader; no other member is involved.
     fn between_leaders(self, peer: u32, tag: i32) -> Conversation {
         let both = self.comm.peers().proc(peer).into_iter();
         let both = both.chain([self.comm.engine().me()]);
@@ -325,7 +321,7 @@ impl<'a> InterConstructors<'a> {
         link.among(&Group::from_procs(both.collect()))
     }
 
-    /// Creates a communicator of members of this one, with ids on which all of them have agreed: one for the communicator,
+    /// Creates a communicator of members of this one, with consecutive ids that all of them know: one for the communicator,
     /// and one for each side of an intercommunicator.
     pub(crate) async fn made_again(
         self,
@@ -340,7 +336,7 @@ impl<'a> InterConstructors<'a> {
         let Some(remote) = remote else {
             return self.comm.constructors().finish(context, group, rank).await;
         };
-        // Both sides compute the same order from the names of their first members.
+        // Both sides compute the same order of the groups from the names of their first members.
         let first = |group: &Group| group.proc(0).map(|proc| engine.peers().name_of(proc));
         let is_first = first(self.comm.group()) < first(self.comm.peers());
         let inside = Context::numbered(number + if is_first { 1 } else { 2 });
@@ -351,8 +347,8 @@ impl<'a> InterConstructors<'a> {
         Ok(comm)
     }
 
-    /// `MPI_Intercomm_create`, called on the local communicator. `bridge` is the peer communicator and the rank of the other leader in it,
-    /// or the error in these arguments; it is significant on the local leader only.
+    /// `MPI_Intercomm_create` on the local communicator. `bridge` is the peer communicator with the rank of the other leader in it,
+    /// or the error in these arguments; significant on the local leader only.
     pub async fn create(
         self,
         leader: u32,
@@ -367,7 +363,7 @@ impl<'a> InterConstructors<'a> {
             && let Some(bridge) = bridge
         {
             link = Some(bridge.map(|(bridge, peer)| {
-                // The ids are random if any member may be of another job; possibly only the other leader knows such a member.
+                // The ids are random if any member may be in another job, even if only the other leader knows such a member.
                 let mixed = self.comm.is_mixed() || bridge.is_mixed();
                 mine = Side::told(
                     self.comm.engine(),
@@ -404,9 +400,9 @@ impl<'a> InterConstructors<'a> {
         made.ok_or_else(|| self.comm.p2p().no_rank(i64::from(self.comm.rank())))
     }
 
-    /// `MPI_Comm_create` of an intercommunicator: `group` is a subset of the local group; members of both new groups are connected.
+    /// `MPI_Comm_create` of an intercommunicator: `group` is a subset of the local group.
     ///
-    /// Every member checks both contributions, so that a wrong group on one side fails on both.
+    /// Every member checks both contributions, so that an invalid group on one side fails the call on both.
     pub(super) async fn create_of_part(self, group: &Group) -> Result<Option<Comm>, Error> {
         let local = self.comm.local("MPI_Comm_create")?;
         let (mine, link) = self.lead(
@@ -434,7 +430,7 @@ impl<'a> InterConstructors<'a> {
         .await
     }
 
-    /// `MPI_Comm_split` of an intercommunicator: members of one colour on both sides are connected.
+    /// `MPI_Comm_split` of an intercommunicator: the members of one colour on both sides get an intercommunicator.
     pub(super) async fn split(self, mine: SplitKey) -> Result<Option<Comm>, Error> {
         const NO_COLOR: u64 = u64::MAX;
         let local = self.comm.local("MPI_Comm_split")?;
@@ -445,7 +441,7 @@ impl<'a> InterConstructors<'a> {
             .internal()
             .share(&[color, i64::from(mine.key) as u64, me])
             .await?;
-        // The number of colours on both sides is at most the number of local members.
+        // At most as many communicators are created as there are local members.
         let (words, link) = self.lead(hidden, self.comm.size(), words_of_all);
         let (ours, theirs, _introduced) = swap(local, 0, link, words).await?;
         if color == NO_COLOR {
@@ -456,7 +452,7 @@ impl<'a> InterConstructors<'a> {
             let keyed =
                 of_color.map(|w| Ok((w[1] as i64, self.comm.engine().peers().proc_named(w[2])?)));
             let mut keyed: Vec<(i64, ProcId)> = keyed.collect::<Result<_, CommError>>()?;
-            // Stable: ties keep the order of the parent.
+            // The sort is stable, so members with equal keys keep their order in the parent.
             keyed.sort_by_key(|(key, _)| *key);
             let procs = keyed.into_iter().map(|(_, proc)| proc).collect();
             Ok(Group::from_procs(procs))
@@ -476,7 +472,7 @@ impl<'a> InterConstructors<'a> {
         connect(self.comm.engine(), pair.0, pair.1, which as u32).await
     }
 
-    /// `MPI_Intercomm_merge`: creates an intracommunicator of both groups; the group whose members pass `high` comes last.
+    /// `MPI_Intercomm_merge`: creates an intracommunicator of both groups; the group whose members pass `high` is the second.
     pub async fn merge(self, high: bool) -> Result<Comm, Error> {
         self.comm.usable()?;
         let local = self.comm.local("MPI_Intercomm_merge")?;

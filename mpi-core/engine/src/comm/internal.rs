@@ -1,4 +1,4 @@
-//! Internal operations of a communicator: conversations, and collective steps of all members that need no component.
+//! Internal operations of a communicator: conversations, and collective operations that use no selected component.
 
 use super::u64_buf::U64Buf;
 use super::{Comm, Conversation};
@@ -7,16 +7,16 @@ use crate::fault::is_about_deaths;
 use crate::pml::Plane;
 use std::cell::Cell;
 
-/// The numbers of the next internal operations.
+/// The next tags of internal operations.
 #[derive(Default)]
 pub(super) struct Numbers {
-    /// The tag of the next conversation; equal at all members.
+    /// The tag of the next conversation, the same on all members.
     conversation: Cell<i32>,
-    /// The next tag of a partition that this process sends.
+    /// The tag of the next partition that this process sends.
     partition: Cell<i32>,
 }
 
-/// The operations by which this library's layers communicate among the members of a communicator.
+/// The internal operations by which the library communicates among the members of a communicator.
 #[derive(Clone, Copy)]
 pub struct Internal<'a> {
     comm: &'a Comm,
@@ -28,7 +28,7 @@ impl<'a> Internal<'a> {
         Internal { comm, numbers }
     }
 
-    /// Returns a new conversation; members must create them in the same order.
+    /// Returns a new conversation; all members must create their conversations in the same order.
     pub fn conversation(self) -> Conversation {
         let tag = self.numbers.conversation.get();
         let next = tag.wrapping_add(1) & i32::MAX;
@@ -36,9 +36,9 @@ impl<'a> Internal<'a> {
         Conversation::new(self.comm.clone(), Plane::Hidden, tag)
     }
 
-    /// Returns a conversation among some members only, identified by the caller's tag.
+    /// Returns a conversation among some members, with a tag that the caller chooses.
     pub fn group_conversation(self, tag: i32) -> Conversation {
-        // Tags of numbered conversations count up from 0, these tags down from the maximum.
+        // The tags of numbered conversations count up from 0, these count down from the maximum.
         // The two ranges collide after 2 * 10^9 conversations.
         let tag = i32::MAX - tag.rem_euclid(i32::MAX);
         Conversation::new(self.comm.clone(), Plane::Hidden, tag)
@@ -60,20 +60,20 @@ impl<'a> Internal<'a> {
         first
     }
 
-    /// A barrier without any component; returns after every member has called it.
+    /// A barrier that uses no selected component; returns after every member has called it.
     /// It is not defined on an intercommunicator.
     pub async fn fence(self) -> Result<(), Error> {
         let coll = self.comm.engine().process().coll()?;
         coll.barrier(&self.conversation()).await
     }
 
-    /// Returns after every member on both sides has called it; precedes disconnecting.
-    /// With fault tolerance, the living members leave together.
+    /// Returns after every member on both sides has called it; used before disconnecting.
+    /// With fault tolerance, only the living members wait for each other.
     pub async fn farewell(self) -> Result<(), Error> {
         match (self.comm.engine().is_fault_tolerant(), self.comm.is_mixed()) {
             (false, _) => self.farewell_of_all().await,
             (true, false) => self.comm.agreement().agree(0).await.map(drop),
-            // Another job may not be fault tolerant, so no agreement with its members is possible.
+            // Another job may run without fault tolerance, so no agreement with its members is possible.
             (true, true) => match self.farewell_of_all().await {
                 Err(error) if is_about_deaths(&error) => Ok(()),
                 left => left,
@@ -86,7 +86,7 @@ impl<'a> Internal<'a> {
             return self.fence().await;
         };
         local.internal().fence().await?;
-        // The first members of both sides notify each other, and each then notifies its own side.
+        // The first members of both sides exchange a message, between the barriers of their own sides.
         if self.comm.rank() == 0 {
             let (across, none) = (self.conversation(), U64Buf::new(2));
             across
@@ -96,7 +96,7 @@ impl<'a> Internal<'a> {
         local.internal().fence().await
     }
 
-    /// Allgather of the members' words, in rank order; every member passes the same number of words.
+    /// Allgather of words in the order of ranks; every member passes the same number of words.
     pub async fn share(self, mine: &[u64]) -> Result<Vec<u64>, Error> {
         self.comm.usable()?;
         let all = self.allgather(mine).await?;
@@ -104,7 +104,7 @@ impl<'a> Internal<'a> {
         Ok((0..len).map(|at| all.get(at)).collect())
     }
 
-    /// As [`Internal::share`], but also works after a failure.
+    /// Same as [`Internal::share`], but also works after a failure.
     pub(super) async fn allgather(self, mine: &[u64]) -> Result<U64Buf, Error> {
         let all = U64Buf::new(mine.len() * self.comm.size() as usize);
         for (i, word) in mine.iter().enumerate() {
@@ -116,7 +116,7 @@ impl<'a> Internal<'a> {
         Ok(all)
     }
 
-    /// Logical OR over all members; every member calls it.
+    /// Logical OR of all members' values; every member calls this function.
     pub async fn any(self, mine: bool) -> Result<bool, Error> {
         let all = self.share(&[mine.into()]).await?;
         Ok(all.contains(&1))

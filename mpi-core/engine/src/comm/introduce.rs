@@ -1,8 +1,8 @@
 //! Exchange of endpoint addresses ("cards") between two groups with processes of several jobs.
 //!
-//! The leader of each group gathers its members' cards, the leaders exchange them, and each broadcasts the other group's cards to its own group.
-//! Then every process can name and reach every other process.
-//! A process also accepts connections without having the other's card,
+//! The leader of each group gathers its members' cards, the leaders exchange them, and each broadcasts the cards from the other group to its own.
+//! Afterwards every process can name and reach every other process.
+//! A process also accepts connections from a process whose card it does not have,
 //! since the connecting process proves that it has the card
 //! of the accepting one ([`Universe`](mpi_transport::universe::Universe)).
 
@@ -16,13 +16,13 @@ use mpi_transport::universe::{Card, Name};
 
 const WORD: usize = size_of::<u64>();
 
-/// The maximum length of a card, in bytes.
+/// Maximum length of a card in bytes.
 const LONGEST: usize = 4096;
 
-/// The maximum number of words of all cards: a million processes of 64 words each.
+/// Maximum number of words of all cards: for a million processes with 64 words of 8 bytes each.
 const MOST_WORDS: u64 = 64 << 20;
 
-/// Encodes bytes as words, preceded by the number of bytes.
+/// Encodes bytes as words: the number of bytes, then the bytes.
 fn to_words(bytes: &[u8]) -> Vec<u64> {
     let words = bytes.chunks(WORD).map(|chunk| {
         let mut word = [0; WORD];
@@ -32,7 +32,7 @@ fn to_words(bytes: &[u8]) -> Vec<u64> {
     [bytes.len() as u64].into_iter().chain(words).collect()
 }
 
-/// Decodes one result of [`to_words`] at the front of `words`, and advances `words` past it.
+/// Decodes the bytes at the front of `words` that [`to_words`] has encoded, and advances `words` past them.
 pub(crate) fn from_words(words: &mut &[u64]) -> Option<Vec<u8>> {
     let (&len, rest) = words.split_first()?;
     let len = usize::try_from(len).ok().filter(|len| *len <= LONGEST)?;
@@ -43,7 +43,7 @@ pub(crate) fn from_words(words: &mut &[u64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// A guard that keeps processes known until a communicator references them.
+/// A guard that keeps processes known to this process until a communicator refers to them.
 pub(super) struct Introduced {
     engine: Engine,
     procs: Vec<ProcId>,
@@ -66,8 +66,8 @@ impl Drop for Introduced {
     }
 }
 
-/// Exchanges the names and cards of both groups; `across` is the conversation between the leaders, at the leaders.
-/// `ready` is the outcome of the group's earlier steps: a leader whose group has failed notifies the other leader, which waits for cards.
+/// Exchanges the names and cards of both groups; `across` is the conversation between the leaders, on the leaders.
+/// `ready` is the outcome of the group's earlier steps; the leader reports an error to the other leader.
 pub(super) async fn show_cards(
     local: &Comm,
     leader: u32,
@@ -76,7 +76,7 @@ pub(super) async fn show_cards(
 ) -> Result<Introduced, Error> {
     let engine = local.engine();
     // A process that cannot be reached sends an empty card, so that no process waits for it.
-    // Connecting to such a process fails.
+    // Connections to such a process fail.
     let reachable = engine.ports().reach_other_jobs();
     let gathered = match ready {
         Ok(()) => gather(local, across.is_some()).await,
@@ -98,7 +98,6 @@ pub(super) async fn show_cards(
     Ok(introduced)
 }
 
-/// Gathers the names and cards of all members at the leader.
 async fn gather(local: &Comm, leads: bool) -> Result<Vec<u64>, Error> {
     let engine = local.engine();
     let own = to_words(&engine.universe().own_card().encode());
@@ -125,7 +124,6 @@ pub(super) async fn refuse(across: &Conversation, peer: u32, code: u64) -> Resul
     across.sendrecv(send, peer, recv, peer).await
 }
 
-/// Exchanges words with the other leader.
 async fn exchange(
     (across, peer): &(Conversation, u32),
     mine: &[u64],
@@ -147,7 +145,7 @@ async fn exchange(
     Ok((len, theirs))
 }
 
-/// Returns the other leader's words at every member of a group.
+/// Returns the words from the other leader on every member of the group.
 async fn swap_words(
     local: &Comm,
     leader: u32,
@@ -158,7 +156,7 @@ async fn swap_words(
         (Ok(mine), _) => mine,
         (Err(error), None) => return Err(error),
         (Err(error), Some((across, peer))) => {
-            // The other leader may arrive late, and this group does not wait for it.
+            // The other leader may arrive late, so the message is sent in the background.
             let (across, peer, code) = (across.clone(), *peer, LeaderError::code_of(&error));
             let told = async move { refuse(&across, peer, code).await };
             local

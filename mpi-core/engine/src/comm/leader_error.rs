@@ -1,10 +1,10 @@
-//! Leader errors: the program gave a leader invalid arguments for the remote group.
+//! Leader errors: the program passed to a group's leader invalid arguments for the remote group.
 //!
-//! If the remote side is significant only at the leader (MPI 5.0, sections 7.6.1 and 7.6.2),
+//! If the arguments for the remote side are significant only on the leader (MPI 5.0, sections 7.6.1 and 7.6.2),
 //! only the leader detects invalid arguments.
 //! The other members wait for the result of the leaders' exchange,
-//! so the leader broadcasts the error instead,
-//! and all of them fail with the same text.
+//! so the leader broadcasts the error instead of this result,
+//! and all members fail with the same text.
 
 use super::Comm;
 use super::error::{CommError, LeaderError};
@@ -13,31 +13,31 @@ use crate::Error;
 use crate::btl::ProcId;
 use crate::fault::{FaultError, FaultKind, is_about_deaths};
 
-/// Sent in place of the length of the leader's contribution; greater than any length.
+/// Sent instead of the length of the leader's contribution; greater than any length.
 pub(super) const LEADER_ERROR: u64 = u64::MAX;
 
-/// The maximum length of an error text that is sent, in bytes.
+/// Maximum length in bytes of an error text that is sent.
 const LONGEST: usize = 1000;
 
 const WORD: usize = size_of::<u64>();
 
-/// The header of the message: the leader, the code, and the length of the text that follows.
+/// Number of words of the message's header: the leader, the code, and the length of the text that follows.
 const HEAD: usize = 3;
 const MOST: usize = HEAD + LONGEST.div_ceil(WORD);
 
 impl LeaderError {
-    /// The other leader cannot be reached.
+    /// Code: the other leader cannot be reached.
     ///
-    /// This code and the next two are errors that the program did not cause;
+    /// This code and the next two are for errors that the program did not cause;
     /// all other codes are the caller's error classes.
     pub const LOST: i32 = -1;
-    /// A process that the call needs has failed.
+    /// Code: a process that the call needs has failed.
     pub const FAILED: i32 = -2;
-    /// A communicator that the call uses has been revoked.
+    /// Code: a communicator that the call uses has been revoked.
     pub const REVOKED: i32 = -3;
 
-    /// The other leader cannot be reached at all or over this communicator;
-    /// the program did not cause the error.
+    /// Returns the error if the other leader cannot be reached, at all or over this communicator;
+    /// the program did not cause this error.
     pub(crate) fn lost(error: Error) -> LeaderError {
         LeaderError {
             code: LeaderError::code_of(&error) as i32,
@@ -56,12 +56,12 @@ impl LeaderError {
         code as u64
     }
 
-    /// Decodes the failure that the other leader reports of its group.
+    /// Returns the error for a code by which the other leader reports a failure of its group.
     pub(super) fn of_other_leader(code: u64) -> LeaderError {
         let (code, why) = match code as i32 {
             LeaderError::REVOKED => (LeaderError::REVOKED, "has a communicator that is revoked"),
             LeaderError::FAILED => (LeaderError::FAILED, "has lost a process"),
-            // No other code is sent.
+            // No other code is ever sent.
             _ => (LeaderError::LOST, "cannot go on"),
         };
         LeaderError {
@@ -106,7 +106,7 @@ fn heard(words: &U64Buf) -> CommError {
     }
 }
 
-/// Returns the error with which all members of a group fail after their leader has sent [`LEADER_ERROR`]; only the leader passes `why`.
+/// Returns the error with which all members of a group fail after their leader has sent [`LEADER_ERROR`]; the leader passes the error as `why`.
 pub(super) async fn share(
     local: &Comm,
     leader: u32,

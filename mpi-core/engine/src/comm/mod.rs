@@ -1,25 +1,25 @@
-//! Communicators: a group, a unique context, and the collective components chosen for it.
+//! Communicators: a group, a unique context, and the collective components selected for them.
 //!
 //! A communicator is reference counted.
-//! Dropping the last reference releases its context and shuts its components down, so active operations outlive `MPI_Comm_free` as the standard requires.
+//! When the last reference is dropped, its context and its components are released, so operations in progress outlive `MPI_Comm_free` as the standard requires.
 //!
-//! [`Comm`] holds the communicator's identity: context, groups, rank and name. The operations are in parts, each a separate type:
+//! [`Comm`] contains the communicator's identity: context, groups, rank and name. The operations are divided into parts, each with a type:
 //!
 //! | part | file | subject |
 //! |---|---|---|
-//! | [`P2p`] | `p2p`, `planes` | messages, and the matching state of each plane |
+//! | [`P2p`] | `p2p`, `planes` | messages, and the matching state for each plane |
 //! | [`Probes`] | `probe` | probes |
-//! | [`CollectiveCalls`] | `collective_calls`, `construct` | collective operations, and the components that serve them |
-//! | [`Internal`] | `internal` | messages and steps of this library among the members |
+//! | [`CollectiveCalls`] | `collective_calls`, `construct` | collective operations, and the selection of components |
+//! | [`Internal`] | `internal` | messages and collective steps of this library |
 //! | [`Constructors`] | `create`, `shrink` | new communicators of members |
 //! | [`InterConstructors`] | `inter` | intercommunicators |
 //! | [`HardwareSplits`] | `split_type` | splits by hardware |
-//! | [`Failures`] | `failures`, `failure_state` | deaths of members, revocation |
+//! | [`Failures`] | `failures`, `failure_state` | deaths of members, and revocation |
 //! | [`Agreement`] | `agree`, `uniform_outcome` | agreement of the living members |
 //! | [`EurekaCalls`] | `eureka`, `eureka_word` | the eureka line |
 //!
-//! The first member of the new group takes the context id from its own counter and sends it to the others,
-//! in the message that also starts the agreement on components. So ids do not run out in practice, and need no additional message.
+//! The first member of the new group takes the context id from its own counter and sends it to the others
+//! in the message that also starts the agreement on components. So ids need no additional message, and do not run out in practice.
 
 mod agree;
 mod collective_calls;
@@ -86,11 +86,11 @@ use std::rc::{Rc, Weak};
 #[derive(Clone)]
 pub struct Comm(Rc<Inner>);
 
-/// A weak reference to a communicator.
+/// A weak reference to a communicator, which does not keep it alive.
 pub struct WeakComm(Weak<Inner>);
 
 impl WeakComm {
-    /// Returns the communicator, if it has not been freed.
+    /// Returns the communicator, if it still exists.
     pub fn upgrade(&self) -> Option<Comm> {
         self.0.upgrade().map(Comm)
     }
@@ -116,7 +116,7 @@ struct Inner {
 }
 
 impl Comm {
-    /// Creates a communicator whose context all members know; [`CollectiveCalls::choose`] installs its collectives.
+    /// Creates a communicator whose context id all members know; [`CollectiveCalls::choose`] selects its components later.
     pub(crate) fn assemble(
         engine: &Engine,
         context: Context,
@@ -128,7 +128,7 @@ impl Comm {
         Comm::between(engine, context, (group, rank), (peers, None), name)
     }
 
-    /// Creates an intra- or intercommunicator from the local group, this process's rank in it, and the group to which ranks of messages refer.
+    /// Creates an intra- or intercommunicator from the local group with this process's rank in it, and the group to which the ranks in messages refer.
     fn between(
         engine: &Engine,
         context: Context,
@@ -176,7 +176,7 @@ impl Comm {
         CollectiveCalls::new(self, &self.0.chosen)
     }
 
-    /// Returns the library-internal operations among the members of this communicator.
+    /// Returns the internal operations among the members of this communicator.
     pub fn internal(&self) -> Internal<'_> {
         Internal::new(self, &self.0.numbers)
     }
@@ -197,7 +197,7 @@ impl Comm {
         HardwareSplits::new(self)
     }
 
-    /// Returns the failures and the revocation of this communicator.
+    /// Returns the failure functions of this communicator: deaths of members, and revocation.
     #[inline]
     pub fn failures(&self) -> Failures<'_> {
         Failures::new(self, &self.0.failure_state)
@@ -213,13 +213,12 @@ impl Comm {
         EurekaCalls::new(self, &self.0.eureka)
     }
 
-    /// Returns true if no member's failure is known and the communicator is not revoked.
     #[inline(always)]
     fn is_sound(&self) -> bool {
         self.0.failure_state.is_none()
     }
 
-    /// Checks that an operation of all members can run: no member is known to be dead, and the communicator is not revoked.
+    /// Returns an error if an operation of all members cannot complete: a member is known to be dead, or the communicator has been revoked.
     #[inline]
     pub fn usable(&self) -> Result<(), Error> {
         match self.is_sound() {
@@ -228,43 +227,43 @@ impl Comm {
         }
     }
 
-    /// On an intercommunicator, the intracommunicator of the local group.
+    /// Returns an intercommunicator's intracommunicator of the local group.
     pub(crate) fn within(&self) -> Option<&Comm> {
         self.0.local.as_ref()
     }
 
-    /// Returns a weak reference, for values that the communicator owns.
+    /// Returns a weak reference, for values that the communicator itself owns.
     pub fn downgrade(&self) -> WeakComm {
         WeakComm(Rc::downgrade(&self.0))
     }
 
-    /// Returns true if this is `MPI_COMM_WORLD`; components may call it before the engine has the world.
+    /// Returns true if this is `MPI_COMM_WORLD`; also works before the engine knows its world.
     pub fn is_world(&self) -> bool {
         self.0.context == Context::new(0, context_id::WORLD)
     }
 
-    /// Returns the engine that created this communicator and lives at least as long.
+    /// Returns the engine that created this communicator; it lives at least as long.
     pub fn engine(&self) -> &Engine {
         &self.0.engine
     }
 
-    /// Returns the context: the same at all members, and unique among living communicators.
+    /// Returns the context: the same on all members, and unique among existing communicators.
     pub fn context(&self) -> Context {
         self.0.context
     }
 
-    /// Returns the members; on an intercommunicator, the local group (MPI 5.0, section 7.6).
+    /// Returns the members; for an intercommunicator, the local group (MPI 5.0, section 7.6).
     pub fn group(&self) -> &Group {
         &self.0.group
     }
 
-    /// This process's rank in [`Comm::group`].
+    /// Returns this process's rank in [`Comm::group`].
     #[inline]
     pub fn rank(&self) -> u32 {
         self.0.rank
     }
 
-    /// Returns the number of members of [`Comm::group`]; on an intercommunicator, of the local group only.
+    /// Returns the number of members of [`Comm::group`]; for an intercommunicator, of the local group only.
     #[inline]
     pub fn size(&self) -> u32 {
         self.0.group.size()
@@ -279,7 +278,7 @@ impl Comm {
     pub fn label(&self) -> String {
         let name = self.name();
         if !name.is_empty() {
-            // The program chose the name, so control characters are escaped.
+            // The name is the program's text, so control characters are escaped.
             return printable::name(&name).to_string();
         }
         match self.is_inter() {
@@ -291,7 +290,7 @@ impl Comm {
         }
     }
 
-    /// `MPI_Comm_set_name`: local to this process; reports of this process use the name.
+    /// `MPI_Comm_set_name`: sets the name on this process only, for its reports.
     pub fn set_name(&self, name: &str) {
         *self.0.name.borrow_mut() = name.to_owned();
     }
@@ -316,7 +315,7 @@ impl Comm {
         self.is_inter().then_some(&self.0.peers)
     }
 
-    /// `MPI_Comm_compare`.
+    /// Implements `MPI_Comm_compare`.
     pub fn compare(&self, other: &Comm) -> Comparison {
         if Rc::ptr_eq(&self.0, &other.0) {
             return Comparison::Identical;
@@ -324,7 +323,7 @@ impl Comm {
         if self.is_inter() != other.is_inter() {
             return Comparison::Unequal;
         }
-        // On an intercommunicator both groups are compared, and the less similar pair decides.
+        // For intercommunicators, both groups are compared, and the less similar pair is the result.
         let compared = self.group().compare(other.group());
         match compared.max(self.peers().compare(other.peers())) {
             Comparison::Identical => Comparison::Congruent,
@@ -332,14 +331,13 @@ impl Comm {
         }
     }
 
-    /// Returns the intracommunicator of an intercommunicator's local group; `operation` is for the error text if there is none.
+    /// Returns the intracommunicator of an intercommunicator's local group; if there is none, the error names `operation`.
     pub fn local(&self, operation: &'static str) -> Result<&Comm, Error> {
         let inter = false;
         self.within()
             .ok_or_else(|| CommError::Kind { operation, inter }.into())
     }
 
-    /// Returns an error if this is an intercommunicator, on which `operation` is not defined.
     fn only_intra(&self, operation: &'static str) -> Result<(), Error> {
         let inter = true;
         match self.is_inter() {
@@ -348,12 +346,11 @@ impl Comm {
         }
     }
 
-    /// Returns true if a process is a member, on either side.
     fn has_member(&self, proc: ProcId) -> bool {
         self.0.has_member(proc)
     }
 
-    /// Returns all members of both sides, in the same order at every member.
+    /// Returns all members of both sides, in the same order on every member.
     fn all_procs(&self) -> Vec<ProcId> {
         let mut all: Vec<ProcId> = self.group().iter().collect();
         if self.is_inter() {
@@ -386,7 +383,7 @@ impl Affected for Inner {
     }
 }
 
-/// Returns the members of other jobs; the new communicator holds a reference to each of them.
+/// Returns the members in other jobs, and adds a reference to each of them for the new communicator.
 fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Box<[ProcId]> {
     let universe = engine.universe();
     let both = group.iter().chain(remote.into_iter().flat_map(Group::iter));
@@ -404,7 +401,7 @@ impl Drop for Inner {
             faults.forget(self.context.number());
         }
         if self.context == Context::new(0, context_id::BOOTSTRAP) {
-            // Messages for a later call on the bootstrap communicator may be queued: keep them.
+            // Messages for a later call on the bootstrap communicator may be queued, so its matching state is kept.
             return;
         }
         for plane in Plane::ALL {

@@ -1,4 +1,4 @@
-//! Point-to-point operations of a communicator: translates ranks to processes, and completes operations on `MPI_PROC_NULL`.
+//! Point-to-point operations of a communicator: translation of ranks to processes, and completion of operations on `MPI_PROC_NULL`.
 
 use super::planes::Planes;
 use super::{Comm, CommError};
@@ -8,7 +8,7 @@ use crate::pml::{Envelope, Key, Matching, Message, Mode, Plane, Sent};
 use crate::request::{ANY_SOURCE, Outcome, PROC_NULL, Req, Status};
 use std::rc::Rc;
 
-/// The messages of a communicator.
+/// The point-to-point operations of a communicator.
 #[derive(Clone, Copy)]
 pub struct P2p<'a> {
     comm: &'a Comm,
@@ -25,7 +25,7 @@ impl<'a> P2p<'a> {
         self.comm
     }
 
-    /// `MPI_Isend` and, by mode, `MPI_Issend`.
+    /// Implements `MPI_Isend` and, depending on `mode`, `MPI_Issend`.
     #[inline]
     pub fn isend(self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<Sent, Error> {
         if !self.comm.is_sound() {
@@ -37,7 +37,7 @@ impl<'a> P2p<'a> {
         self.isend_on(Plane::User, buf, dest as u32, tag, mode)
     }
 
-    /// `MPI_Irecv`.
+    /// Implements `MPI_Irecv`.
     #[inline(always)]
     pub fn irecv(self, buf: impl Into<RecvTarget>, source: i32, tag: i32) -> Result<Req, Error> {
         if !self.comm.is_sound() {
@@ -49,8 +49,8 @@ impl<'a> P2p<'a> {
         self.irecv_of_program(buf, source, tag)
     }
 
-    /// As [`P2p::irecv`] after a failure:
-    /// a receive from a dead process fails at once unless its message has already arrived,
+    /// Same as [`P2p::irecv`] after a failure:
+    /// a receive from a dead process fails immediately, unless its message has arrived,
     /// and a receive from any source is interrupted.
     #[cold]
     fn irecv_after_failure(self, buf: RecvTarget, source: i32, tag: i32) -> Result<Req, Error> {
@@ -65,7 +65,7 @@ impl<'a> P2p<'a> {
         Ok(req)
     }
 
-    /// `MPI_Send` and, by mode, `MPI_Ssend`.
+    /// Implements `MPI_Send` and, depending on `mode`, `MPI_Ssend`.
     #[inline]
     pub fn send(self, buf: SendBuf, dest: i32, tag: i32, mode: Mode) -> Result<(), Error> {
         match self.isend(buf, dest, tag, mode)? {
@@ -74,21 +74,21 @@ impl<'a> P2p<'a> {
         }
     }
 
-    /// `MPI_Recv`.
+    /// Implements `MPI_Recv`.
     #[inline]
     pub fn recv(self, buf: impl Into<RecvTarget>, source: i32, tag: i32) -> Outcome {
         let req = self.irecv(buf, source, tag)?;
         self.comm.engine().wait(&req)
     }
 
-    /// Sends a short contiguous message if it can be sent at once.
-    /// If not, returns false, and the caller must use [`P2p::send`].
+    /// Sends a short contiguous message, if it can be sent without waiting.
+    /// Otherwise returns false, and the caller must use [`P2p::send`].
     #[inline]
     pub fn try_send(self, data: &[u8], dest: i32, tag: i32) -> bool {
         if !self.comm.is_sound() {
             return false;
         }
-        // The result is false also for MPI_PROC_NULL and other negative ranks.
+        // MPI_PROC_NULL and other negative ranks have no process, so the result is false for them.
         let Some(proc) = self.comm.peers().proc(dest as u32) else {
             return false;
         };
@@ -102,7 +102,7 @@ impl<'a> P2p<'a> {
         };
         let sent = pml.try_send(envelope.context, envelope.source, proc, tag, data);
         if sent {
-            // The message is already sent, but it is recorded with the start time of its call.
+            // The message has already been sent; it is recorded with the start time of the call.
             pml.observe_send(&envelope, data.len() as u64);
         }
         sent
@@ -126,7 +126,7 @@ impl<'a> P2p<'a> {
 
     /// Returns the sources and tags of the user's messages that have arrived and match no receive so far, in order of arrival.
     ///
-    /// Empty on a communicator that has lost a member or is revoked, where messages remain because of the failure.
+    /// Empty on a communicator that has lost a member or has been revoked, since a failure explains such messages.
     pub fn unreceived(self) -> Vec<Key> {
         match self.comm.is_sound() {
             true => self.planes.user().unexpected_keys(),
@@ -139,12 +139,12 @@ impl<'a> P2p<'a> {
         self.planes.user().lengths()
     }
 
-    /// Returns the program's messages that no receive has taken, with their lengths, in no particular order.
+    /// Returns the user's messages that have arrived and match no receive so far, with their lengths in bytes, in any order.
     pub fn unexpected(self) -> Vec<(Key, u64)> {
         self.planes.user().unexpected()
     }
 
-    /// `MPI_Imrecv`.
+    /// Implements `MPI_Imrecv`.
     pub fn imrecv(self, message: Message, buf: RecvBuf) -> Req {
         self.comm
             .engine()
@@ -204,7 +204,6 @@ impl<'a> P2p<'a> {
         .into()
     }
 
-    /// Returns the matching state of a plane.
     #[inline(always)]
     fn plane(self, plane: Plane) -> &'a Rc<Matching> {
         self.planes

@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 /// The matching state of each plane.
 pub(super) struct Planes {
-    /// For each [`Plane`], the matching state that every communicator uses.
+    /// The planes that every communicator uses, indexed by [`Plane`].
     common: [Rc<Matching>; 3],
-    /// Created on first use: [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`].
+    /// The planes [`Plane::Announce`], [`Plane::Partition`] and [`Plane::Answer`], created at their first use.
     rare: [OnceCell<Rc<Matching>>; 3],
 }
 
 impl Planes {
-    /// Creates the matching state of a communicator; message ranks refer to `peers`.
+    /// Creates the matching state of a communicator; the ranks in its messages refer to `peers`.
     pub(super) fn new(engine: &Engine, context: Context, peers: &Group) -> Planes {
         let plane = |plane| engine.pml().matching_among(context.plane(plane), peers);
         Planes {
@@ -34,13 +34,13 @@ impl Planes {
         &self.common[Plane::User as usize]
     }
 
-    /// Returns the matching state of a plane of every communicator.
+    /// Returns the matching state of one of the planes that every communicator uses.
     #[inline]
     pub(super) fn common(&self, plane: Plane) -> Option<&Rc<Matching>> {
         self.common.get(plane as usize)
     }
 
-    /// Returns the matching state of a rare plane, which `create` creates on first use.
+    /// Returns the matching state of one of the other planes; `create` creates it at its first use.
     #[cold]
     pub(super) fn rare(
         &self,

@@ -1,4 +1,4 @@
-//! Probes of a communicator: a nonblocking probe polls for a message, a blocking one waits for it.
+//! Probes of a communicator: nonblocking probes look for a message, blocking ones wait for it.
 
 use super::Comm;
 use super::planes::Planes;
@@ -24,7 +24,7 @@ impl<'a> Probes<'a> {
         self.comm
     }
 
-    /// `MPI_Iprobe`.
+    /// Implements `MPI_Iprobe`.
     pub fn iprobe(self, source: i32, tag: i32) -> Result<Option<Status>, Error> {
         self.check_revoked()?;
         if source == PROC_NULL {
@@ -34,7 +34,7 @@ impl<'a> Probes<'a> {
         self.find_now(Key::new(source, tag), look, |status| *status)
     }
 
-    /// `MPI_Probe`.
+    /// Implements `MPI_Probe`.
     pub fn probe(self, source: i32, tag: i32) -> Result<Status, Error> {
         self.check_revoked()?;
         if source == PROC_NULL {
@@ -44,7 +44,7 @@ impl<'a> Probes<'a> {
         self.find(Key::new(source, tag), look, |status| *status)
     }
 
-    /// `MPI_Improbe`; with source `MPI_PROC_NULL` the result is `Probed::NoProc`.
+    /// `MPI_Improbe`; for source `MPI_PROC_NULL` the result is `Probed::NoProc`.
     pub fn improbe(self, source: i32, tag: i32) -> Result<Option<Probed>, Error> {
         self.check_revoked()?;
         if source == PROC_NULL {
@@ -55,7 +55,7 @@ impl<'a> Probes<'a> {
         Ok(found?.map(Probed::Message))
     }
 
-    /// `MPI_Mprobe`.
+    /// Implements `MPI_Mprobe`.
     pub fn mprobe(self, source: i32, tag: i32) -> Result<Probed, Error> {
         self.check_revoked()?;
         if source == PROC_NULL {
@@ -75,7 +75,7 @@ impl<'a> Probes<'a> {
         self.comm.engine().pml().improbe(self.matching(), key)
     }
 
-    /// Returns the error of a probe that no remaining process can satisfy.
+    /// Returns an error if no remaining process can send a message that the probe would find.
     #[inline(always)]
     fn in_vain(self, source: i32, tag: i32) -> Result<(), Error> {
         match self.comm.is_sound() && !self.comm.engine().pml().has_losses() {
@@ -84,7 +84,6 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// As `in_vain`, after a failure is known.
     #[cold]
     fn in_vain_after_failures(self, source: i32, tag: i32) -> Result<(), Error> {
         let pml = self.comm.engine().pml();
@@ -108,7 +107,7 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// Polls, progresses once, and polls again.
+    /// Looks for a message; if there is none, makes progress and looks again.
     #[inline(always)]
     pub(super) fn look_for<T>(
         self,
@@ -116,7 +115,7 @@ impl<'a> Probes<'a> {
         source: i32,
         tag: i32,
     ) -> Result<Option<T>, Error> {
-        // If progress has done nothing, no new message can have arrived.
+        // If progress has done no work, no new message can have arrived.
         let mut found = look();
         if found.is_none() && self.comm.engine().poll_once() {
             found = look();
@@ -127,7 +126,7 @@ impl<'a> Probes<'a> {
         Ok(found)
     }
 
-    /// Polls until a message is found, or no process is left that could send it.
+    /// Looks for a message until one is found, or no process is left that could send it.
     pub(super) fn wait_for<T>(
         self,
         look: impl Fn() -> Option<T>,
@@ -138,7 +137,7 @@ impl<'a> Probes<'a> {
         loop {
             let mut vain = Ok(());
             let done = || {
-                // Called again after a message was found: keep that message, since a matched probe has removed it from the queue.
+                // `done` may be called again after a message was found; the message must be kept, since a matched probe has removed it from the queue.
                 if found.is_none() {
                     found = look();
                     vain = self.in_vain(source, tag);
@@ -161,12 +160,10 @@ impl<'a> Probes<'a> {
         }
     }
 
-    /// Returns the matching state of the program's messages.
     fn matching(self) -> &'a Rc<Matching> {
         self.planes.user()
     }
 
-    /// Returns an error if the communicator is revoked.
     #[inline]
     fn check_revoked(self) -> Result<(), Error> {
         match self.comm.is_sound() {

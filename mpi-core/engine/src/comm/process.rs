@@ -9,13 +9,13 @@ use crate::pml::Context;
 use std::cell::{OnceCell, RefCell};
 use std::time::{Duration, Instant};
 
-/// The predefined communicators of an engine. Each owns a reference to the engine, so [`Process::stop`] drops them.
+/// The predefined communicators of an engine. Each owns a reference to the engine, so [`Process::stop`] must drop them.
 #[derive(Default)]
 struct Predefined {
     framework: OnceCell<Box<dyn Framework>>,
     world: RefCell<Option<Comm>>,
     myself: RefCell<Option<Comm>>,
-    /// The bootstrap communicator, for processes that have no communicator in common yet.
+    /// The communicator for processes that have no communicator in common yet.
     bootstrap: RefCell<Option<Comm>>,
 }
 
@@ -26,13 +26,13 @@ impl Engine {
         Process { engine: self }
     }
 
-    /// Returns `MPI_COMM_WORLD`, once [`Process::join_world`] has created it.
+    /// Returns `MPI_COMM_WORLD`, if [`Process::join_world`] has created it.
     pub fn world(&self) -> Option<Comm> {
         self.process().predefined().world.borrow().clone()
     }
 }
 
-/// The start and the end of MPI in this process, its predefined communicators, and its collective components.
+/// The functions that start and end MPI in this process, and its predefined communicators.
 #[derive(Clone, Copy)]
 pub struct Process<'a> {
     engine: &'a Engine,
@@ -58,7 +58,7 @@ impl<'a> Process<'a> {
         framework.map(|f| &**f).ok_or(CommError::NoComponents)
     }
 
-    /// Creates `MPI_COMM_SELF` and everything else that needs no other process; may be called again after [`Process::stop`].
+    /// Creates `MPI_COMM_SELF` and all else that needs no other process; may be called again after [`Process::stop`].
     pub fn start(self) -> Result<(), Error> {
         self.engine.peers().hear_of_failures();
         let (alone, context) = (
@@ -72,7 +72,7 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
-    /// Creates `MPI_COMM_WORLD`; every process of the job calls it.
+    /// Creates `MPI_COMM_WORLD`; every process of the job calls this function.
     pub fn join_world(self) -> Result<(), Error> {
         let (all, context) = (Group::range(0, self.engine.size()), Context::new(0, WORLD));
         let world = Comm::assemble(
@@ -87,7 +87,7 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
-    /// Prepares the first collective operations on `MPI_COMM_WORLD`; every process of the job calls it after [`Process::join_world`].
+    /// Prepares the first collective operations on `MPI_COMM_WORLD`; every process of the job calls this function after [`Process::join_world`].
     pub fn rehearse_on_world(self) -> Result<(), Error> {
         match self.engine.world() {
             Some(world) => match world.collectives().components() {
@@ -105,22 +105,22 @@ impl<'a> Process<'a> {
     }
 
     /// Frees the predefined communicators.
-    /// Must be the last MPI call after [`Process::start`], or of the process.
+    /// Must be the last call until the next [`Process::start`], or of the process.
     pub fn stop(self) {
         self.send_copies();
         self.leave_world();
         let predefined = self.predefined();
         let (myself, bootstrap) = (predefined.myself.take(), predefined.bootstrap.take());
         drop((myself, bootstrap));
-        // The next MPI call of this process may be much later, or never.
+        // The next MPI call of this process may be much later, or never, so buffered data are sent now.
         self.engine.pml().bml().flush();
         self.engine.state().finalized();
     }
 
-    /// Waits, for a bounded time, until the copies of short messages have been delivered.
+    /// Waits, for a limited time, until the copies of short messages have been sent.
     ///
-    /// All receives were posted before the fence at the end of the world model,
-    /// so copies that remain match no receive.
+    /// All receives were posted before the fence at the end of `MPI_COMM_WORLD`,
+    /// so no receive matches the copies that remain.
     fn send_copies(self) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let deadline = Instant::now() + PATIENCE;
@@ -132,12 +132,12 @@ impl<'a> Process<'a> {
         pml.abandon_copies();
     }
 
-    /// Returns `MPI_COMM_SELF`, once [`Process::start`] has created it.
+    /// Returns `MPI_COMM_SELF`, if [`Process::start`] has created it.
     pub fn myself(self) -> Option<Comm> {
         self.predefined().myself.borrow().clone()
     }
 
-    /// Returns the bootstrap communicator, which the first use creates.
+    /// Returns the bootstrap communicator; creates it at its first use.
     pub(super) fn bootstrap(self) -> Comm {
         let slot = &self.predefined().bootstrap;
         let known = slot.borrow().clone();

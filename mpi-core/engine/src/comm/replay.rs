@@ -1,6 +1,6 @@
-//! Receives and probes of a recorded or replayed run ([`crate::record`]): their matches are written to the recording or read from it.
+//! Receives and probes in a recorded or replayed run ([`crate::record`]): the recording stores their matches, and the replay reads them.
 //!
-//! In a run without recording or replay, each of them costs one branch on a plain load.
+//! In a normal run, each of them costs one branch on a plain load for this.
 
 use super::{P2p, Probes};
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 
 impl P2p<'_> {
-    /// Posts a receive of the program.
+    /// Posts a receive of the program, as recorded if the run is replayed.
     #[inline(always)]
     pub(super) fn irecv_of_program(
         self,
@@ -40,7 +40,7 @@ impl P2p<'_> {
 }
 
 impl Probes<'_> {
-    /// Returns a message that a probe finds without waiting.
+    /// Nonblocking probe: returns a matching message, if there is one.
     #[inline(always)]
     pub(super) fn find_now<T>(
         self,
@@ -54,7 +54,7 @@ impl Probes<'_> {
         }
     }
 
-    /// Waits for a message that matches a probe.
+    /// Blocking probe: waits for a matching message.
     pub(super) fn find<T>(
         self,
         asked: Key,
@@ -95,7 +95,7 @@ impl Probes<'_> {
         Ok(found)
     }
 
-    /// A probe without a wildcard makes no nondeterministic decision.
+    /// A blocking probe without a wildcard makes no nondeterministic decision, so it is not recorded.
     #[cold]
     fn find_scripted<T>(
         self,

@@ -1,10 +1,10 @@
 //! `MPIX_Comm_shrink`: a new communicator of the living members.
 //!
-//! Protocol, repeated until it succeeds:
-//! 1. the living members agree on the dead members and on one of the ids that each has proposed;
+//! Protocol, repeated until all living members have the communicator:
+//! 1. the living members agree on the dead members, and on one of the context ids that each has proposed;
 //! 2. the living members create the communicator in the usual way;
-//! 3. they agree on whether all of them have the communicator;
-//!    if not, another member has died, and they start over.
+//! 3. they agree on whether all of them have it;
+//!    if not, another member has died, and they start again.
 
 use super::{Comm, Constructors};
 use crate::Error;
@@ -12,10 +12,10 @@ use crate::fault::is_about_deaths;
 use crate::group::Group;
 use mpi_transport::btl::ProcId;
 
-/// The flag of a successful attempt.
+/// The flag of an attempt that succeeded on a member.
 const MADE: u32 = 1;
 
-/// The number of context ids: one for the communicator and, on an intercommunicator, one for each side's local communicator.
+/// Number of context ids: one for the communicator and, for an intercommunicator, one for each side's local communicator.
 const NUMBERS: u32 = 3;
 
 impl Constructors<'_> {
@@ -31,7 +31,7 @@ impl Constructors<'_> {
             let (all, _) = self.comm().agreement().agree_on(flag, 0).await?;
             match made {
                 Ok(comm) if all.flag & MADE != 0 => return Ok(comm),
-                // No member has died, so another attempt would fail, too.
+                // No member has died, so another attempt would fail in the same way.
                 Err(error) if all.error.is_none() && !is_about_deaths(&error) => return Err(error),
                 _ => {}
             }

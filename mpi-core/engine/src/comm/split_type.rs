@@ -7,7 +7,7 @@ use mpi_base::hardware::{Confinement, Kind};
 use mpi_base::yield_now::Backoff;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The splits of a communicator by hardware.
+/// The functions that split a communicator by hardware.
 #[derive(Clone, Copy)]
 pub struct HardwareSplits<'a> {
     comm: &'a Comm,
@@ -18,7 +18,7 @@ impl<'a> HardwareSplits<'a> {
         HardwareSplits { comm }
     }
 
-    /// Splits into communicators of members with common memory.
+    /// Splits into communicators of members that share memory (those on one node).
     pub async fn split_shared(self, key: i32) -> Result<Option<Comm>, Error> {
         let color = Some(self.comm.engine().place().node_id());
         self.comm
@@ -27,8 +27,8 @@ impl<'a> HardwareSplits<'a> {
             .await
     }
 
-    /// Splits by the instances of a kind of hardware;
-    /// members that are not confined to one instance get `None`.
+    /// Splits into communicators of members confined to the same instance of `kind` (such as a package);
+    /// members that are not confined to one instance of this kind get `None`.
     pub async fn split_hardware(self, kind: Kind, key: i32) -> Result<Option<Comm>, Error> {
         let color = self.place(&Confinement::of_this_process(), kind);
         self.comm
@@ -37,8 +37,8 @@ impl<'a> HardwareSplits<'a> {
             .await
     }
 
-    /// Splits by the largest kind of hardware whose instances differ among members. Returns the communicator and that kind;
-    /// members without a `key` get `None` and are ignored.
+    /// Splits by the largest kind of hardware of which members are confined to different instances. Returns the communicator and that kind;
+    /// members that pass no `key` get `None`, and their location is ignored.
     pub async fn split_next_level(self, key: Option<i32>) -> Result<Option<(Comm, Kind)>, Error> {
         const NOWHERE: u64 = u64::MAX;
         self.comm
@@ -59,7 +59,7 @@ impl<'a> HardwareSplits<'a> {
                 .map(|m| m[*kind as usize])
                 .filter(|p| *p != NOWHERE);
             let first = confined.next();
-            // If only some members are confined to an instance, the group is smaller, too.
+            // Members that are not confined to an instance make the groups smaller too.
             first.is_some_and(|first| {
                 let same = 1 + confined.filter(|p| *p == first).count();
                 same < members().count()
@@ -77,7 +77,7 @@ impl<'a> HardwareSplits<'a> {
         Ok(new.zip(found))
     }
 
-    /// Returns the hardware location of each member, by rank; every member calls it.
+    /// Returns the hardware location of each member in the order of ranks; every member calls this function.
     pub async fn places(self) -> Result<Vec<Place>, Error> {
         self.comm.only_intra("finding out where members are")?;
         let page = self.comm.engine().state();
@@ -86,14 +86,14 @@ impl<'a> HardwareSplits<'a> {
         Ok(all.as_chunks().0.to_vec())
     }
 
-    /// As [`HardwareSplits::places`] without a message, if all members are on this node.
+    /// Same as [`HardwareSplits::places`] without messages, if all members are on this node.
     pub fn places_here(self) -> Option<Vec<Place>> {
         let engine = self.comm.engine();
         let mut places = vec![Place::default(); self.comm.size() as usize];
         let mut found = 0;
         for (rank, local) in engine.place().members_here(self.comm.group()) {
             let page = engine.node().state(local).ok()?;
-            // Each member publishes its confinement in MPI_Init before its first message, so the wait ends, or the member has died.
+            // Each member publishes its location in MPI_Init before its first message, so this wait ends unless the member has died.
             let mut backoff = Backoff::new();
             let here = loop {
                 match page.confinement() {
@@ -111,20 +111,20 @@ impl<'a> HardwareSplits<'a> {
         (found == self.comm.size()).then_some(places)
     }
 
-    /// Makes a location on this node comparable among all nodes.
+    /// Returns a location on this node in a form that is comparable between nodes.
     fn whole_place(self, here: &Confinement) -> Place {
-        // An instance number is unique on one node only; hashed with the node's number it is unique in the job.
-        // Unconfined processes of a node get equal numbers.
+        // The number of an instance is unique only on its node; its hash with the node's number is unique in the job.
+        // Processes of a node that are not confined get equal numbers.
         here.words().map(|word| self.instance_here(word))
     }
 
-    /// Returns an instance of a kind of hardware as a number that no other node of the job uses.
+    /// Returns a number for an instance of a kind of hardware; instances on other nodes of the job have other numbers.
     fn place(self, confinement: &Confinement, kind: Kind) -> Option<u64> {
         let instance = confinement.instance(kind)?;
         Some(self.instance_here(instance))
     }
 
-    /// Returns equal numbers to processes of one job for the same instance on the same node; always below the colour of `MPI_UNDEFINED`.
+    /// Returns a number for an instance on this node, the same in all processes of the job; always less than the colour of `MPI_UNDEFINED`.
     fn instance_here(self, instance: u32) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.comm.engine().place().node_id(), instance).hash(&mut hasher);

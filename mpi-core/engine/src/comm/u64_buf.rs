@@ -4,7 +4,7 @@ use crate::datatype::{RecvBuf, Scratch, SendBuf};
 use std::alloc::{Layout, handle_alloc_error};
 use std::ops::Range;
 
-/// Words in memory that messages can be sent from and received into.
+/// An array of words in memory from which messages can be sent and into which they can be received.
 pub struct U64Buf {
     bytes: Scratch,
 }
@@ -15,8 +15,8 @@ impl U64Buf {
     /// Creates `len` words, all of them zero.
     pub fn new(len: usize) -> U64Buf {
         U64Buf {
-            // The buffer has a few words per member;
-            // if memory is exhausted the process ends, as for a `Vec`.
+            // The array has a few words per member;
+            // if memory is exhausted, the process ends, as for a `Vec`.
             bytes: Scratch::bytes(len as i64 * WORD)
                 .unwrap_or_else(|_| handle_alloc_error(Layout::new::<u64>())),
         }
@@ -31,19 +31,19 @@ impl U64Buf {
         all
     }
 
-    /// Sets one word; no message that contains it may be in progress.
+    /// Sets a word; no message with this word may be in progress.
     pub fn set(&self, i: usize, word: u64) {
         self.recv(i..i + 1).unpack_at(0, &word.to_le_bytes());
     }
 
-    /// Returns a word as it was set or received.
+    /// Returns a word that was set or received.
     pub fn get(&self, i: usize) -> u64 {
         let mut word = [0; WORD as usize];
         self.send(i..i + 1).pack_at(0, &mut word);
         u64::from_le_bytes(word)
     }
 
-    /// Returns a send buffer of consecutive words, in the byte order that [`U64Buf::get`] reads.
+    /// Returns a send buffer of consecutive words in native byte order.
     pub fn send(&self, words: Range<usize>) -> SendBuf {
         self.bytes.send(Self::range(words))
     }

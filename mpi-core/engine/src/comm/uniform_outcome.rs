@@ -1,15 +1,15 @@
-//! Uniform outcome of connecting two groups, even if members die meanwhile.
+//! Uniform outcome of connecting two groups, even if members die during the connection.
 //!
-//! A member that fails does not have the new communicator, so the others cannot be notified of the failure on that communicator.
-//! Protocol with fault tolerance, once a group has connected or failed to:
-//! 1. the members of each group agree on whether all living members have the communicator;
-//! 2. the roots exchange the outcome over their bridge, if both jobs are fault tolerant;
-//! 3. each root passes the result to its group in another agreement.
+//! A member that fails has no new communicator on which it could notify the others.
+//! Protocol with fault tolerance, after a group has tried to connect:
+//! 1. the members of each group agree on whether all its living members have the communicator;
+//! 2. the roots exchange these outcomes over the bridge (their communicator), if both jobs are fault tolerant;
+//! 3. each root distributes the result in its group by another agreement.
 //!
 //! Guarantee: all members of a group succeed, or all fail.
-//! If a root dies between the steps, its group never receives the other group's outcome. The group then fails,
+//! If a root dies between the steps, its group gets no outcome of the other group. The group then fails,
 //! and each member that has the communicator revokes it,
-//! so no process of the other side waits on it.
+//! so that no process of the other side waits on it.
 
 use super::{Agreed, Agreement, Comm, LeaderError, U64Buf};
 use crate::Error;
@@ -18,7 +18,7 @@ use crate::fault::FaultError;
 const YES: u32 = 1;
 
 impl Agreement<'_> {
-    /// Agrees on the outcome of a connection of this group, whose root reached the other root at `bridge`.
+    /// Agrees on the outcome of this group's connection; on the root, `bridge` is the communicator with the other root.
     pub(crate) async fn uniform_outcome(
         self,
         root: u32,
@@ -26,7 +26,7 @@ impl Agreement<'_> {
         made: Result<Comm, Error>,
     ) -> Result<Comm, Error> {
         if let (Err(_), Some(Ok(bridge))) = (&made, &bridge) {
-            // The other root may wait for a message that this root does not send.
+            // The other root may wait for a message that this root will not send.
             bridge.failures().revoke();
         }
         let ours = self.agree(made.is_ok().into()).await?;
@@ -57,13 +57,13 @@ impl Agreement<'_> {
     }
 }
 
-/// Returns true if the other root's job is fault tolerant too, and therefore follows the same protocol.
+/// Returns true if the other root's job is fault tolerant too.
 fn is_fault_tolerant(bridge: &Comm) -> bool {
     let other = bridge.peers().proc(0);
     other.is_some_and(|proc| bridge.engine().peers().other_survives_deaths(proc))
 }
 
-/// Exchanges with the other root whether each group has the communicator. Returns true if both have.
+/// Exchanges with the other root whether all of the group have the communicator. Returns true if this holds for both groups.
 async fn exchange_outcome(bridge: &Comm, ours: bool) -> bool {
     let words = U64Buf::new(2);
     words.set(0, ours.into());

@@ -1,21 +1,21 @@
-//! Connecting jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` uses too.
+//! Connection of jobs: `MPI_Open_port`, `MPI_Comm_accept` and `MPI_Comm_connect` (MPI 5.0, section 11.9), which `MPI_Comm_spawn` uses too.
 //!
-//! A port is a random number of one process, and its name contains the endpoint address of that process ([`PortName`]).
-//! The roots of both groups shake hands at the port ([`Ports`]).
-//! Then they have a communicator of two processes, the bridge.
-//! The bridge then makes the two groups an intercommunicator, as in `MPI_Intercomm_create`.
+//! A port is identified by a random number in one process; its name contains the number and the endpoint address of that process ([`PortName`]).
+//! The roots of both groups exchange messages about the port ([`Ports`]).
+//! Then they have a communicator of two processes, the bridge,
+//! over which the groups create an intercommunicator, as in `MPI_Intercomm_create`.
 //!
 //! ```text
 //! connecting root                         accepting root
 //!   KNOCK    port, call               ->
 //!                                     <-  ACCEPT  call        (or REFUSE, if no such port is open)
-//!   CONFIRM  call                     ->                      (or WITHDRAW, if the connect has been given up)
+//!   CONFIRM  call                     ->                      (or WITHDRAW, if the connect has been cancelled)
 //! ```
 //!
 //! Guarantees:
-//! * a closed port refuses at once, even if its process is in another MPI call;
-//! * if the root's call fails, it fails at all members of its group with the same error;
-//! * no process waits for a root that has given up: an accept continues with the next caller.
+//! * a closed port refuses immediately, even if its process is in another MPI call;
+//! * if the root's call fails, the call fails on all members of its group with the same error;
+//! * no process waits for a root that has cancelled its call: an accept continues with the next caller.
 
 pub(crate) mod port_name;
 mod ports;
@@ -29,7 +29,7 @@ use crate::comm::{Comm, CommError, LeaderError};
 use std::time::Duration;
 
 impl ProcessPorts<'_> {
-    /// `MPI_Open_port`.
+    /// Implements `MPI_Open_port`.
     pub fn open(self) -> Result<PortName, Error> {
         let number = self.opened()?.open()?;
         let universe = self.engine.universe();
@@ -38,14 +38,14 @@ impl ProcessPorts<'_> {
         Ok(PortName::new(name, number, &universe.own_card()))
     }
 
-    /// Fails the accepts on a port of this process, with the text `why`, because no process will ever connect to it.
+    /// Fails accepts on a port of this process with the text `why`, because no process will ever connect to the port.
     pub fn fail(self, port: &PortName, why: String) {
         if let Some(ports) = self.known() {
             ports.fail(port.number(), why);
         }
     }
 
-    /// `MPI_Close_port`. Refuses all callers that are not accepted.
+    /// `MPI_Close_port`: refuses all callers that have not been accepted.
     /// Returns false if this process has not opened the port.
     pub fn close(self, port: &PortName) -> bool {
         let engine = self.engine;
@@ -56,20 +56,20 @@ impl ProcessPorts<'_> {
 }
 
 impl Comm {
-    /// Returns the calls that connect the communicator's members with another job.
+    /// Returns the functions that connect the communicator's members with another job.
     pub fn ports(&self) -> PortCalls<'_> {
         PortCalls { comm: self }
     }
 }
 
-/// The calls that connect the members of a communicator with another job.
+/// The functions that connect the members of a communicator with another job.
 #[derive(Clone, Copy)]
 pub struct PortCalls<'a> {
     comm: &'a Comm,
 }
 
 impl PortCalls<'_> {
-    /// `MPI_Comm_accept`: `port`, or the error in that argument, is significant on the root only; `refused` is the error code of a refusal.
+    /// `MPI_Comm_accept`: `port`, or the error in that argument, is significant on the root only; `refused` is the code of a refusal.
     pub async fn accept(
         self,
         root: u32,
@@ -84,7 +84,7 @@ impl PortCalls<'_> {
         self.over_bridge(root, met).await
     }
 
-    /// Called by a member that failed before it could accept: takes part in the group's agreement.
+    /// Called by a member that failed before it could call `accept`: takes part in the group's agreement.
     pub async fn not_accepted(self, root: u32, error: Error) -> Result<Comm, Error> {
         match self.comm.engine().is_fault_tolerant() {
             true => {
@@ -97,7 +97,7 @@ impl PortCalls<'_> {
         }
     }
 
-    /// Completes accept and connect, once the roots have connected.
+    /// Completes an accept or connect after the roots have connected.
     async fn over_bridge(
         self,
         root: u32,
@@ -112,7 +112,7 @@ impl PortCalls<'_> {
         }
     }
 
-    /// `MPI_Comm_connect`; waits up to `patience` for an accept on the port, or without a limit.
+    /// `MPI_Comm_connect`; waits for an accept at most `patience`, or without a limit if that is `None`.
     pub async fn connect(
         self,
         root: u32,
@@ -154,7 +154,7 @@ impl PortCalls<'_> {
         let proc = proc.ok_or_else(|| {
             failed("the port is of a process of this job that does not exist".into())
         })?;
-        // Hold the process while the connection is attempted, so that it stays known.
+        // A reference to the process keeps it known during the connection.
         universe.hold([proc].into_iter());
         let broken = || self.comm.usable().err().map(|error| error.to_string());
         let called = (ports.connect(engine, proc, port.number(), patience, broken)).await;
@@ -164,7 +164,7 @@ impl PortCalls<'_> {
         bridge.map_err(|why| self.own_failure(failed(why)))
     }
 
-    /// Returns the failure of the root's own group if the group has failed, otherwise `otherwise`.
+    /// Returns the failure of the root's own group if that has failed, otherwise the error `otherwise`.
     fn own_failure(self, otherwise: LeaderError) -> LeaderError {
         self.comm
             .usable()

@@ -1,12 +1,12 @@
-//! The name of a port: address of its process, and number, in letters, digits, `-`, `_` and `:`.
-//! So the name can be printed, written to a file or passed on a command line.
+//! The name of a port: the address of its process and its number, in letters, digits, `-`, `_` and `:`.
+//! Such a name can be printed, written to a file or passed on a command line.
 //!
 //! ```text
 //! portcullis1: base64url( owner u64 | number u64 | card )
 //! ```
 //!
 //! The name is a capability: any process that knows the name may connect.
-//! Guarantee: [`PortName::parse`] accepts any text without a panic, and its errors name the defect.
+//! Guarantee: [`PortName::parse`] accepts any text without a panic; its errors describe what is wrong with the text.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD;
@@ -23,7 +23,7 @@ pub struct PortName {
     card: Card,
 }
 
-/// Why a text is not a port name.
+/// The reason why a text is not a port name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PortNameError {
     /// The prefix is missing.
@@ -50,7 +50,7 @@ impl fmt::Display for PortNameError {
 impl std::error::Error for PortNameError {}
 
 impl PortName {
-    /// Creates the name of a port with this number, of a process with this card.
+    /// Creates the name of port `number` of the process `owner`, whose card is `card`.
     pub fn new(owner: Name, number: u64, card: &Card) -> PortName {
         PortName {
             owner,
@@ -74,7 +74,7 @@ impl PortName {
         &self.card
     }
 
-    /// Parses the output of `Display`.
+    /// Parses a port name that `Display` has written.
     pub fn parse(text: &str) -> Result<PortName, PortNameError> {
         let digits = text.trim().strip_prefix(PREFIX);
         let digits = digits.ok_or(PortNameError::Foreign)?;

@@ -1,13 +1,13 @@
-//! The handshake of two roots that have no communicator yet: the ports of this process, and its calls to ports of other processes.
+//! The ports of this process, its calls to ports of other processes, and the handshake of two roots that have no communicator yet.
 //!
-//! All messages are active messages of [`Family::Ports`]; a process replies during any MPI call.
-//! A handler queues its messages in an outbox for the next progress, since nothing may be sent from inside a delivery.
+//! All messages are active messages of [`Family::Ports`], to which a process replies in any MPI call.
+//! A handler cannot send inside a delivery, so it queues its messages in an outbox until the next progress call.
 //!
-//! This process holds a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller is refused
-//! or has replied to the ACCEPT, and to a destination while a message to the destination is queued.
-//! The reference is needed: this process may be disconnecting, and jobs may reconnect at once.
-//! If the accepting process closes the connection
-//! in order (it disconnects after an earlier use, or leaves MPI),
+//! This process has a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller has been refused
+//! or has replied to the ACCEPT, and to a destination while a message to it is queued.
+//! Without the reference the process could disappear: this process may be disconnecting, and jobs may reconnect immediately.
+//! If the accepting process closes the connection regularly
+//! (because it disconnects after an earlier use, or leaves MPI),
 //! the connecting root sends KNOCK again. A repeated KNOCK has no effect.
 
 use crate::comm::CommError;
@@ -25,15 +25,15 @@ use std::rc::Rc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// Connecting to accepting root. Header: [port, call].
+/// From the connecting to the accepting root: requests a connection. Header: [port, call].
 const KNOCK: Am = Family::Ports.am(0);
-/// Accepting to connecting root. Header: [0, call].
+/// From the accepting to the connecting root: accepts the call. Header: [0, call].
 const ACCEPT: Am = Family::Ports.am(1);
-/// Accepting to connecting root: no such port is open. Header: [0, call].
+/// From the accepting to the connecting root: no such port is open. Header: [0, call].
 const REFUSE: Am = Family::Ports.am(2);
-/// Connecting to accepting root. Header: [port, call].
+/// From the connecting to the accepting root: confirms the ACCEPT. Header: [port, call].
 const CONFIRM: Am = Family::Ports.am(3);
-/// Connecting to accepting root: the caller has given up. Header: [port or 0, call].
+/// From the connecting to the accepting root: the call has been cancelled. Header: [port or 0, call].
 const WITHDRAW: Am = Family::Ports.am(4);
 
 /// Maximum number of callers that wait at one port; further callers are refused.
@@ -43,17 +43,17 @@ const MOST_CALLERS: usize = 4096;
 pub struct Ports {
     engine: WeakEngine,
     open: RefCell<HashMap<u64, VecDeque<Caller>>>,
-    /// Ports that no caller will reach, and why.
+    /// Ports to which no process will connect, with the reason.
     failed: RefCell<HashMap<u64, String>>,
-    /// Callers that have been accepted, by their process and call.
+    /// The callers to which ACCEPT has been sent, and their replies.
     taken: RefCell<HashMap<Caller, Taken>>,
     calls: RefCell<HashMap<u64, Call>>,
     outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
-    /// Processes whose reference is dropped at the next progress.
+    /// Processes to which the reference is released in the next progress call.
     dropped: RefCell<Vec<ProcId>>,
 }
 
-/// A process and the random number of its call.
+/// A calling process, and the random number of its call.
 type Caller = (ProcId, u64);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,6 @@ enum Taken {
     Gone,
 }
 
-/// A call of this process.
 struct Call {
     to: ProcId,
     port: u64,
@@ -76,8 +75,8 @@ enum CallState {
     Failed(String),
 }
 
-/// Draws an unpredictable random number that no other communicator has;
-/// the bridge uses the number as its context id.
+/// Draws a random number that cannot be guessed and that no communicator has;
+/// it becomes the context id of the bridge.
 fn draw() -> Result<u64, CommError> {
     let random = Key::random().map_err(|error| CommError::Unreachable {
         why: error.to_string(),
@@ -88,20 +87,20 @@ fn draw() -> Result<u64, CommError> {
 }
 
 impl Engine {
-    /// Returns the functions by which this process opens ports and becomes reachable from other jobs.
+    /// Returns the functions that open ports and connect this process with other jobs.
     pub fn ports(&self) -> ProcessPorts<'_> {
         ProcessPorts { engine: self }
     }
 }
 
-/// The ports of a process, which exist once the process is reachable from other jobs.
+/// The port functions of a process.
 #[derive(Clone, Copy)]
 pub struct ProcessPorts<'a> {
     pub(super) engine: &'a Engine,
 }
 
 impl<'a> ProcessPorts<'a> {
-    /// Enables connections from and to other jobs; later calls have no effect.
+    /// Makes this process able to connect with other jobs; later calls have no effect.
     pub fn reach_other_jobs(self) -> Result<(), CommError> {
         if self.known().is_some() {
             return Ok(());
@@ -117,12 +116,12 @@ impl<'a> ProcessPorts<'a> {
         Ok(())
     }
 
-    /// Returns the ports of this process, once other jobs can reach it.
+    /// Returns the ports of this process; `None` before [`reach_other_jobs`](ProcessPorts::reach_other_jobs).
     pub(super) fn known(self) -> Option<&'a Ports> {
         self.engine.known_extension()
     }
 
-    /// Returns the ports of this process; the first call makes the process reachable from other jobs.
+    /// Returns the ports of this process; the first call enables connections with other jobs.
     pub(super) fn opened(self) -> Result<&'a Ports, CommError> {
         self.reach_other_jobs()?;
         let why = || CommError::Unreachable {
@@ -145,7 +144,6 @@ impl Ports {
         }
     }
 
-    /// Registers the handler of this message family.
     fn serve(ports: &Rc<Ports>, bml: &Bml) {
         bml.handlers().register(Family::Ports, ports.clone());
     }
@@ -156,7 +154,7 @@ impl Ports {
         Ok(number)
     }
 
-    /// Closes a port that no caller will reach; an accept on that port fails.
+    /// Closes a port to which no process will connect; an accept on it fails with the text `why`.
     pub(super) fn fail(&self, number: u64, why: String) {
         if self.close(number) {
             self.failed.borrow_mut().insert(number, why);
@@ -183,8 +181,8 @@ impl Ports {
         }
     }
 
-    /// Drops the reference to a process at the next progress,
-    /// because no connection may be closed inside a delivery.
+    /// Releases the reference to a process in the next progress call,
+    /// because connections must not be closed inside a delivery.
     fn drop_hold(&self, proc: ProcId) {
         self.dropped.borrow_mut().push(proc);
         self.ask_for_turn();
@@ -196,23 +194,23 @@ impl Ports {
         }
     }
 
-    /// Queues a message for the next progress; the destination is held until then.
+    /// Queues a message until the next progress call, with a reference to its destination.
     fn say(&self, to: ProcId, am: Am, header: Header) {
         self.hold(to);
         self.outbox.borrow_mut().push_back((to, am, header));
         self.ask_for_turn();
     }
 
-    /// Wakes the calls that wait for a change of a port or call.
+    /// Polls the operations that wait for a change of a port or call.
     fn news(&self) {
         if let Some(engine) = self.engine.upgrade() {
             engine.pml().requests().nudge();
         }
     }
 
-    /// Accepts the next caller at a port. Returns its process, which this process then holds ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
+    /// Accepts the next caller at a port. Returns the caller's process, to which this process keeps a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)),
     /// and the number of its call.
-    /// `broken` returns an error text once a member of the accepting group has failed; the accept then fails.
+    /// The accept fails if `broken` returns an error text, because a member of the accepting group has failed.
     pub(super) async fn accept(
         &self,
         engine: &Engine,
@@ -238,7 +236,7 @@ impl Ports {
             let caller = next.await?;
             let (proc, call) = caller;
             self.taken.borrow_mut().insert(caller, Taken::Asked);
-            // This process has held the caller since its KNOCK.
+            // This process has had a reference to the caller since the KNOCK.
             self.say(proc, ACCEPT, [0, call]);
             let answer = poll_fn(|_| match self.taken.borrow().get(&caller) {
                 Some(Taken::Asked) => Poll::Pending,
@@ -253,7 +251,7 @@ impl Ports {
         }
     }
 
-    /// Connects to a port of `to`; waits up to `patience`, or without a limit, until it is accepted. Returns the number of the call.
+    /// Connects to a port of `to`; waits for the accept at most `patience`, or without a limit. Returns the number of the call.
     pub(super) async fn connect(
         &self,
         engine: &Engine,
@@ -269,7 +267,7 @@ impl Ports {
             .insert(number, Call { to, port, state });
         self.say(to, KNOCK, [port, number]);
         let until = patience.and_then(|patience| Instant::now().checked_add(patience));
-        // A time limit can expire without any message, so the engine must keep polling.
+        // No message arrives when the time limit expires, so the engine must keep polling.
         let _awake = until.map(|_| engine.operations().poll_always());
         let ended = poll_fn(|_| {
             let mut calls = self.calls.borrow_mut();
@@ -324,7 +322,6 @@ impl Ports {
         }
     }
 
-    /// Removes callers from the queues.
     fn dismiss(&self, is_dismissed: impl Fn(&Caller) -> bool) {
         for callers in self.open.borrow_mut().values_mut() {
             callers.retain(|caller| {
@@ -342,8 +339,8 @@ impl Ports {
         let known = calls.get_mut(&call).filter(|known| known.to == from);
         let Some(known) = known else {
             drop(calls);
-            // This call has been given up, and the accepting root waits for a reply,
-            // so the call is withdrawn.
+            // This call has been cancelled, but the accepting root waits for a reply,
+            // so it gets WITHDRAW.
             if am == ACCEPT {
                 self.say(from, WITHDRAW, [0, call]);
             }
@@ -379,7 +376,7 @@ impl Sink for Ports {
             ACCEPT | REFUSE => self.on_answer(from, am, call),
             CONFIRM => self.on_word((from, call), Taken::Confirmed),
             WITHDRAW => self.on_word((from, call), Taken::Gone),
-            // A process with another version of this library fails at the connection's first message.
+            // No other message can arrive: a process with another library version already fails when it connects.
             _ => {}
         }
         self.news();
@@ -435,7 +432,7 @@ impl AmHandler for Ports {
             match sent {
                 Err(SendError::WouldBlock) => return moved,
                 Err(_) => self.lost(to, "its connection has ended"),
-                // The next poll connects, if there is no connection yet.
+                // If there is no connection yet, the next poll connects.
                 Ok(()) => bml.attend(),
             }
             self.outbox.borrow_mut().pop_front();

@@ -1,16 +1,16 @@
-//! Load balancing of oversubscribed ranks over the cores of a node.
+//! Load balancing of oversubscribed ranks over the cores of their node.
 //!
-//! When a job starts, and whenever another program needs a core, the kernel may put 12 of 16 ranks on one of two cores;
-//! it rebalances only after some hundred milliseconds.
+//! When a job starts, or another program needs a core, the kernel may put 12 of 16 ranks on one of two cores;
+//! it corrects this only after some hundred milliseconds.
 //! Until then every operation takes as long as 12 context switches instead of 8.
-//! So a waiting rank at intervals publishes its core and reads the cores of the node's other ranks.
-//! If its core has at least two ranks more than another core of its affinity mask, it migrates.
+//! So a waiting rank publishes its core from time to time, and reads the cores of the other ranks on its node.
+//! If there are at least two ranks more on its core than on another core of its affinity mask, it migrates there.
 //! A migration does not change the affinity mask.
-//! The ranks of one core check one after another, so the next rank sees the migration of the one before it.
+//! The ranks of one core check one after another, so each sees the migrations of the earlier ones.
 //!
-//! A sleeping rank counts on no core; a computing rank counts on the core on which it last waited.
-//! If the kernel moves ranks back, for example for another program,
-//! the ranks migrate less and less often ([`Moves`]).
+//! A sleeping rank counts on no core; a rank that computes counts on the core on which it last waited.
+//! If the kernel moves the ranks back, for example for another program,
+//! they migrate ever more rarely ([`Moves`]).
 
 use mpi_base::cpu::processors;
 use mpi_base::mem::Held;
@@ -20,26 +20,25 @@ use mpi_base::state::StatePage;
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
-/// Yields between two checks: `SOON` at first and after a migration.
-/// The interval doubles with each check without a migration, up to `RARELY` (about 10 ms).
-/// A check reads one cache line per rank, all owned by other cores; with 16 ranks and an interval of 512 it made each operation 2 % slower.
+/// Number of yields between two checks: `SOON` at first and after a migration.
+/// Each check without a migration doubles the interval, up to `RARELY` (about 10 ms).
+/// A check reads one cache line per rank, which other cores own; with 16 ranks, an interval of 512 made each operation 2 % slower.
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
 
-/// A rank that has slept counts on no core until its next check, which follows within this number of yields.
+/// Maximum number of yields until the first check of a rank that has slept; until then it counts on no core.
 const AWAKE: u32 = 64;
 
 /// The state of one rank's load balancing.
 pub struct Balance {
     /// The state pages of all ranks of the node.
     pages: Box<[Held<StatePage>]>,
-    /// This rank's index in `pages`.
     me: usize,
-    /// The interval between two checks, and the yields left until the next one.
+    /// The interval between two checks in yields, and the yields left until the next check.
     every: Cell<u32>,
     left: Cell<u32>,
     moves: Cell<Moves>,
-    /// The cores in this process's affinity mask when the mask was last read.
+    /// The cores in this process's affinity mask, as last read.
     mask: RefCell<Vec<usize>>,
 }
 
@@ -56,7 +55,7 @@ impl Balance {
         })
     }
 
-    /// Counts a yield of this waiting rank; checks the other ranks when the interval is over.
+    /// Counts a yield of this rank, which waits; checks the other ranks if the interval has passed.
     #[inline(always)]
     pub fn waits(&self) {
         match self.left.get() {
@@ -89,7 +88,7 @@ impl Balance {
             self.left.set(SOON);
             match migrate::to(to) {
                 true => self.tell(Some(to)),
-                // The affinity mask was changed, for example by another process: read it again.
+                // The affinity mask has been changed, for example by another process, so it is read again.
                 false => *self.mask.borrow_mut() = processors().unwrap_or_default(),
             }
         }
@@ -97,7 +96,7 @@ impl Balance {
 
     fn tell(&self, core: Option<usize>) {
         let core = core.and_then(|core| u32::try_from(core).ok());
-        // An unchanged value is not stored again, so that the readers keep the cache line.
+        // The value is stored only if it has changed, so that the readers keep the cache line.
         if let Some(mine) = self.pages.get(self.me)
             && mine.core() != core
         {
@@ -106,22 +105,22 @@ impl Balance {
     }
 }
 
-/// Returns the core that a rank has published, if its number is small enough for an affinity mask.
+/// Returns the core that a rank has published, if its number can be in an affinity mask.
 fn core_of(page: &StatePage) -> Option<usize> {
     let core = page.core().map(|core| core as usize);
     core.filter(|core| *core < rustix::thread::CpuSet::MAX_CPU)
 }
 
-/// Returns the least loaded core of the mask, if `mine` has at least two ranks more; ties are broken by `turn`, so that not all ranks choose the same core.
+/// Returns the core of the mask with the fewest ranks, if core `mine` has at least two more; `turn` selects among equal cores.
 ///
-/// `cores` lists the core of each rank that counts on a core.
+/// `cores` contains the core of each rank that counts on a core.
 fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<usize> {
     let last = cores.iter().chain(mask).max()?;
     let mut ranks = vec![0usize; last + 1];
     cores.iter().for_each(|core| ranks[*core] += 1);
     let ranks_on = |core: usize| ranks.get(core).copied().unwrap_or(0);
     let fewest = mask.iter().map(|core| ranks_on(*core)).min()?;
-    // With a difference of one, a migration would only exchange the loads of the two cores.
+    // With a difference of one, a migration would only exchange the loads of the cores.
     if ranks_on(mine) < fewest + 2 {
         return None;
     }
@@ -144,7 +143,7 @@ mod tests {
         assert_eq!(go(&[0, 0, 0, 1], 0, &[0, 1]), Some(1));
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1]), None);
         assert_eq!(go(&[0, 0, 0, 1], 1, &[0, 1]), None);
-        // An idle core is chosen first.
+        // A core without ranks is chosen first.
         assert_eq!(go(&[0, 0, 1], 0, &[0, 1, 2]), Some(2));
         // A rank bound to one core does not migrate.
         assert_eq!(go(&[0, 0, 0, 0], 0, &[0]), None);
@@ -160,7 +159,7 @@ mod tests {
         assert_eq!(to, [3, 5, 7, 3, 5, 7].map(Some));
     }
 
-    /// Publishes these cores for the ranks of a node and lets rank 0 check `looks` times. Returns the core that rank 0 publishes then.
+    /// Publishes `cores` for the ranks of a node and lets rank 0 check `looks` times. Returns the core that rank 0 has then.
     fn after_looks(cores: &[Option<u32>], looks: usize) -> Option<usize> {
         let fd = Node::create(cores.len() as u32).unwrap();
         let attach = |rank| Node::attach(&fd, rank).unwrap();
@@ -186,7 +185,7 @@ mod tests {
         let other = |core: Option<usize>| assert_ne!(core, first.map(|first| first as usize));
         other(after_looks(&[first; 4], 1));
         other(after_looks(&[first; 4], 5));
-        // A sleeping rank counts on no core, so the other ranks are balanced.
+        // Two sleeping ranks count on no core, so the other two are balanced and stay.
         if mine.len() == 2 {
             let even = after_looks(&[first, second, None, None], 5);
             assert_eq!(even, first.map(|first| first as usize));
@@ -211,14 +210,14 @@ mod tests {
             between.push(until_told());
         }
         assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
-        // The exception is a rank that has slept: it must count on a core again soon.
+        // A rank that has slept checks earlier: it must count on a core again soon.
         even.sleeps();
         assert!(!told());
         assert_eq!(until_told(), AWAKE);
     }
 
     proptest! {
-        /// From any placement, ranks that check in turn reach a balanced placement and keep it.
+        /// From any placement, ranks that check one after another reach a balanced placement and keep it.
         #[test]
         fn it_ends_evenly(
             mut cores in prop::collection::vec(0usize..6, 1..80),

@@ -1,10 +1,10 @@
-//! Type-indexed storage of an engine for the layers above: one value per type.
+//! Storage of an engine for values of the layers above: one value per type.
 //!
 //! Guarantee: a value is never moved or removed while the engine lives,
 //! so references to a value live as long as the engine.
 //!
 //! The values are in an append-only list of fewer than ten entries, one per layer.
-//! No message path searches the list.
+//! No code that sends or receives messages searches the list.
 
 use std::any::Any;
 use std::cell::OnceCell;
@@ -28,23 +28,23 @@ impl Extensions {
         std::iter::successors(self.first.get(), |entry| entry.next.get()).map(|entry| &**entry)
     }
 
-    /// Returns the value of a type, if it exists.
+    /// Returns the value of type `T`, if it exists.
     pub fn known<T: 'static>(&self) -> Option<&T> {
         self.entries().find_map(|entry| entry.value.downcast_ref())
     }
 
-    /// Returns the value of a type; creates it on first use.
+    /// Returns the value of type `T`; `make` creates it at the first use.
     pub fn get<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
         let known = |entry: &Entry| entry.value.clone().downcast().ok();
         self.entries().find_map(known).unwrap_or_else(|| {
-            // `make` may create other values, which precede this one in the list.
+            // `make` may add other values, which are before this one in the list.
             let made = Rc::new(make());
             self.push(made.clone());
             made
         })
     }
 
-    /// Returns the value of a type; the first use creates its default.
+    /// Returns the value of type `T`; the first use creates its default.
     pub fn of_type<T: Default + 'static>(&self) -> &T {
         loop {
             if let Some(known) = self.known() {

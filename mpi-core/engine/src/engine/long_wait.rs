@@ -1,4 +1,4 @@
-//! The slow path of a wait that has spun without success: checks that the launcher still lives, publishes the wait, and sleeps.
+//! The slow path of a wait that has spun without success: checks the launcher, publishes the wait, and sleeps.
 
 use super::{Engine, Occasion, Threads};
 use mpi_base::clock::now_ns;
@@ -7,7 +7,7 @@ use mpi_base::wait::Waiter;
 use mpi_transport::btl::Traffic;
 use std::time::Duration;
 
-/// The sleep interval of a process that no descriptor can wake.
+/// How long a process sleeps if it waits for descriptors and the system cannot wake it by them.
 const SHORT_NAP: Duration = Duration::from_micros(100);
 
 /// A wait that is about to sleep.
@@ -21,7 +21,7 @@ impl<'a> LongWait<'a> {
         LongWait { engine }
     }
 
-    /// Called before every sleep: publishes the start time of the wait, calls the watch function (see [`Waiting::set_watch`](super::Waiting::set_watch))
+    /// Called before every sleep: publishes the start time of the wait, and calls the watch function (see [`Waiting::set_watch`](super::Waiting::set_watch))
     /// and the progress hooks.
     #[cold]
     pub fn begin(self, waiter: &mut Waiter) {
@@ -37,7 +37,7 @@ impl<'a> LongWait<'a> {
     }
 
     /// Publishes that a poll of all sources has found nothing,
-    /// and whether an event from outside the job could end this wait.
+    /// and whether an event from outside the job could end the wait.
     #[cold]
     pub fn publish_quiet(self, threads: Option<&Threads>) {
         let traffic = self.engine.0.pml.bml().traffic();
@@ -61,7 +61,7 @@ impl<'a> LongWait<'a> {
         });
     }
 
-    /// Sleeps on the doorbell, and on descriptors too if a transport waits for them.
+    /// Sleeps until the doorbell rings, at most for `nap`; if a transport waits for descriptors, these wake the process too.
     pub fn sleep(self, nap: Duration, news: impl FnOnce() -> bool) {
         let doorbell = self.engine.node().my_inbox().doorbell();
         let longest = self.engine.0.pml.bml().longest_sleep();
@@ -78,13 +78,13 @@ impl<'a> LongWait<'a> {
                 doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
                 match self.engine.0.waiting.descriptors() {
                     Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
-                    // If the system cannot wait for both, short sleeps alternate with polls.
+                    // The operating system cannot wait for both, so short sleeps alternate with polls.
                     None => doorbell.sleep(nap.min(SHORT_NAP), news),
                 }
             });
     }
 
-    /// Returns true if an event is pending, so that the process must not sleep.
+    /// Returns true if there is work, so that the process must not sleep.
     pub fn pending(self) -> bool {
         self.engine.0.pml.pending()
             || (self.engine.0.operations.need_polling() && self.engine.progress())

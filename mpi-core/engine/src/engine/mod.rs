@@ -1,13 +1,13 @@
 //! The engine: the MPI state of one process, as a value.
 //!
-//! The engine connects the frameworks and owns two shared mechanisms: progress and waiting.
-//! A test may create four engines in four threads of one process; in an MPI program `mpi-abi` holds the only engine.
+//! The engine connects the frameworks, and makes progress and waits for all of them.
+//! A test may create four engines in four threads of one process; in an MPI program `mpi-abi` owns the only engine.
 //!
 //! One thread at a time may use an engine.
 //! Below `MPI_THREAD_MULTIPLE` the engine does not check this.
-//! At that level `mpi-abi` holds one lock around every call,
-//! and the function of [`Waiting::set_relax`] releases it while the engine waits.
-//! Several waiting threads share the polling ([`Threads`]).
+//! At that level `mpi-abi` acquires one lock around every call,
+//! which the function of [`Waiting::set_relax`] releases while the engine waits.
+//! Several waiting threads can share one thread's polling ([`Threads`]).
 
 mod active_operations;
 mod balance;
@@ -49,7 +49,7 @@ use std::cell::OnceCell;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// Set by `mpirun --explain`.
+/// Parameter that `mpirun --explain` sets.
 pub static EXPLAIN: Param<bool> = Param::new(
     "mpi",
     "base",
@@ -63,7 +63,7 @@ pub static EXPLAIN: Param<bool> = Param::new(
 #[derive(Clone)]
 pub struct Engine(Rc<Inner>);
 
-/// A weak reference to an engine.
+/// A weak reference to an engine, which does not keep it alive.
 #[derive(Clone)]
 pub struct WeakEngine(Weak<Inner>);
 
@@ -78,11 +78,11 @@ impl WeakEngine {
 pub struct Parts {
     pub me: ProcId,
     pub size: u32,
-    /// The launcher's name of the job.
+    /// The job's name, which the launcher has given.
     pub job: String,
     pub params: Params,
     pub node: Node,
-    /// Job ranks of this node's processes, by rank on the node.
+    /// Job ranks of the processes on this node, indexed by rank on the node.
     pub neighbours: Vec<ProcId>,
     /// The cores that this process may use.
     pub cores: Cores,
@@ -100,12 +100,12 @@ struct Inner {
     hooks: Hooks,
     observer: OnceCell<Rc<RunObserver>>,
     extensions: Extensions,
-    /// This process's state page; the engine writes it, `mpirun` reads it.
+    /// This process's state page, which the engine writes and `mpirun` reads.
     state: Held<StatePage>,
 }
 
 impl Engine {
-    /// Creates an engine that has not communicated with any process yet.
+    /// Creates the engine of a process that has not communicated yet.
     pub fn new(parts: Parts) -> Result<Engine, NodeError> {
         let Parts {
             me,
@@ -119,7 +119,7 @@ impl Engine {
             btls,
             pml,
         } = parts;
-        // A malformed value has already been reported.
+        // An invalid value has already been reported.
         let mixes = params.get(&bml::SHARE).unwrap_or(true);
         let waiting = Waiting::of(&node, &cores, neighbours.len())?;
         let state = node.state(node.rank())?;
@@ -144,98 +144,98 @@ impl Engine {
         })))
     }
 
-    /// Sends the disconnect message to all peers; the last step of MPI in a process, after [`Process::stop`](crate::comm::Process::stop).
+    /// Sends the disconnect message to all connected processes; the last step of MPI in a process, after [`Process::stop`](crate::comm::Process::stop).
     ///
-    /// Dropping the engine does not disconnect,
+    /// An engine that is dropped does not disconnect,
     /// because a program that leaks a handle keeps the engine until the process ends.
     pub fn leave(&self) {
         self.0.pml.bml().leave();
     }
 
-    /// Returns a weak reference, for values that the engine owns.
+    /// Returns a weak reference, for values that the engine itself owns.
     pub fn downgrade(&self) -> WeakEngine {
         WeakEngine(Rc::downgrade(&self.0))
     }
 
-    /// This process's rank in the job.
+    /// Returns this process's rank in the job.
     pub fn me(&self) -> ProcId {
         self.0.place.me()
     }
 
-    /// The number of processes in the job.
+    /// Returns the number of processes in the job.
     pub fn size(&self) -> u32 {
         self.0.place.size()
     }
 
-    /// The user's parameters, read when the engine was created.
+    /// Returns the user's parameters, as read when the engine was created.
     pub fn params(&self) -> &Params {
         self.0.place.params()
     }
 
-    /// This node's shared memory.
+    /// Returns the shared memory of this node.
     pub fn node(&self) -> &Node {
         self.0.place.node()
     }
 
-    /// The processes known to this one, including those of other jobs.
+    /// Returns the processes that this one knows, including those of other jobs.
     pub fn universe(&self) -> &Arc<Universe> {
         self.0.place.universe()
     }
 
-    /// The location of this process: its job, its node and its cores.
+    /// Returns the location of this process: its job, its node and its cores.
     #[inline]
     pub fn place(&self) -> &Place {
         &self.0.place
     }
 
-    /// The wait state of this process.
+    /// Returns the wait state of this process.
     #[inline(always)]
     pub fn waiting(&self) -> &Waiting {
         &self.0.waiting
     }
 
-    /// This process's state page.
+    /// Returns the state page of this process.
     #[inline]
     pub fn state(&self) -> &StatePage {
         &self.0.state
     }
 
-    /// Starts observing messages and collective operations; only the first call has an effect.
+    /// Starts to observe messages and collective operations; only the first call has an effect.
     pub fn set_observer(&self, observer: RunObserver) {
         let observer = Rc::new(observer);
         self.0.pml.set_observer(observer.clone());
         let _ = self.0.observer.set(observer);
     }
 
-    /// Returns the observer of this process, if one is set.
+    /// Returns the observer of this process, if there is one.
     #[inline]
     pub fn observer(&self) -> Option<&RunObserver> {
         self.0.observer.get().map(|observer| &**observer)
     }
 
-    /// Returns the recording or replay of this run, if any.
+    /// Returns the recording or replay of this run, if there is one.
     pub fn script(&self) -> Option<&Script> {
         self.observer().and_then(RunObserver::script)
     }
 
-    /// The point-to-point layer of this process, which all communicators use.
+    /// Returns the point-to-point layer of this process, which all communicators use.
     pub fn pml(&self) -> &Pml {
         &self.0.pml
     }
 
-    /// Returns the engine's value of a type, for a layer above; creates it on first use.
+    /// Returns the engine's value of type `T`, for a layer above; `make` creates it at the first use.
     ///
-    /// The engine owns the value, so the value must not own the engine.
+    /// The engine owns the value, so the value must not own a reference to the engine.
     pub fn extension<T: 'static>(&self, make: impl FnOnce() -> T) -> Rc<T> {
         self.0.extensions.get(make)
     }
 
-    /// Returns the engine's value of a type; the first use creates its default.
+    /// Returns the engine's value of type `T`; the first use creates its default.
     pub fn extension_of_type<T: Default + 'static>(&self) -> &T {
         self.0.extensions.of_type()
     }
 
-    /// Returns the engine's value of a type, if it exists.
+    /// Returns the engine's value of type `T`, if it exists.
     pub fn known_extension<T: 'static>(&self) -> Option<&T> {
         self.0.extensions.known()
     }

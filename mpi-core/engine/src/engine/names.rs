@@ -1,4 +1,4 @@
-//! The other processes and their names, which are unique across jobs and the same at every process ([`Universe`](mpi_transport::universe::Universe)).
+//! The other processes and their names, which are unique across jobs and the same on every process ([`Universe`](mpi_transport::universe::Universe)).
 
 use super::Engine;
 use crate::btl::ProcId;
@@ -6,14 +6,14 @@ use crate::comm::CommError;
 use mpi_transport::universe::Name;
 
 impl Engine {
-    /// Returns the other processes.
+    /// Returns the functions on other processes.
     #[inline]
     pub fn peers(&self) -> Peers<'_> {
         Peers { engine: self }
     }
 }
 
-/// The other processes: their names, and the handling of lost processes ([`fault`](crate::fault)).
+/// The functions on other processes: names, and handling of failures ([`fault`](crate::fault)).
 #[derive(Clone, Copy)]
 pub struct Peers<'a> {
     engine: &'a Engine,
@@ -24,7 +24,7 @@ impl<'a> Peers<'a> {
         self.engine
     }
 
-    /// Returns the global name of a process; for a process that is no longer known, a name that no process has.
+    /// Returns the name of a process; if the process is not known any more, a name that no process has.
     pub fn name_of(self, proc: ProcId) -> u64 {
         self.engine
             .universe()
@@ -32,13 +32,13 @@ impl<'a> Peers<'a> {
             .map_or(u64::MAX, |Name(name)| name)
     }
 
-    /// Returns this process's number for the process with a name.
+    /// Returns the number by which this process knows the process named `name`.
     pub(crate) fn proc_named(self, name: u64) -> Result<ProcId, CommError> {
         let known = self.engine.universe().proc(Name(name));
         known.ok_or(CommError::Unknown { name })
     }
 
-    /// Drops one reference to each of these processes, and disconnects each process whose last reference it was.
+    /// Releases one reference to each of these processes, and disconnects each process to which there is no other reference.
     pub(crate) fn disconnect(self, foreign: &[ProcId]) {
         for proc in self.engine.universe().release(foreign.iter().copied()) {
             self.engine.pml().disconnect(proc);

@@ -1,10 +1,10 @@
-//! The operations that progress polls: collective operations as requests, background operations, and the hooks of components.
+//! The operations that progress calls poll: collective operations as requests, background operations, and the hooks of components.
 //!
-//! Nothing called from inside progress may block.
+//! Nothing that is called from inside progress may block.
 //!
-//! A background operation has no caller that waits for it; progress completes it.
-//! A member that failed to create an object completes the object's collective teardown in the background, so that the members that have the object
-//! do not wait for it indefinitely.
+//! No call waits for a background operation; progress completes it.
+//! Example: a member that failed to create an object takes part in the object's collective teardown in the background, so that the members with the object
+//! need not wait for it indefinitely.
 
 use super::active_operations::Awaited;
 use super::{Engine, Occasion, ProgressHook};
@@ -16,25 +16,24 @@ use std::rc::Weak;
 use std::task::{Context, Poll, Waker};
 
 impl Engine {
-    /// Returns the operations that this process's progress advances.
+    /// Returns the operations that this process's progress calls poll.
     #[inline(always)]
     pub fn operations(&self) -> Operations<'_> {
         Operations { engine: self }
     }
 }
 
-/// The background operations that have not been finished.
 #[derive(Default)]
 struct Background(RefCell<Vec<Req>>);
 
-/// The operations that a process's progress advances.
+/// The operations that the progress calls of a process poll.
 #[derive(Clone, Copy)]
 pub struct Operations<'a> {
     engine: &'a Engine,
 }
 
 impl Operations<'_> {
-    /// Polls collective operations and progress hooks, if a request has completed since the last call. Returns true if an operation completed.
+    /// Polls operations and progress hooks if a request has completed since the last call. Returns true if an operation has completed.
     pub(super) fn advance(self) -> bool {
         let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
         if !operations.are_due(requests.completions()) {
@@ -45,9 +44,8 @@ impl Operations<'_> {
         ended
     }
 
-    /// Polls one collective operation. Returns true if it has completed.
     fn poll_request(self, req: &Req) -> bool {
-        // The operation is taken out of the request while it runs, since it may access the request table itself.
+        // The future is removed from the request while it runs, since it may access the request table itself.
         let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {
             Body::Coll(running) => running,
             other => {
@@ -61,7 +59,7 @@ impl Operations<'_> {
                 false
             }
             Poll::Ready(Ok(())) => {
-                // The operation is dropped here, so the request does not keep its state.
+                // The future is dropped here, so the request does not keep its state alive.
                 req.set_status(Status::EMPTY);
                 self.engine.0.pml.requests().complete_light(req);
                 true
@@ -81,10 +79,10 @@ impl Operations<'_> {
         req
     }
 
-    /// Creates a request for a collective operation and takes its first steps.
+    /// Creates a request for a collective operation and polls it for the first time.
     pub fn start(self, running: Running) -> Req {
         let req = self.engine.0.pml.requests().begin(Body::Coll(running));
-        // The first steps run inside progress as all later steps do,
+        // The first poll is inside progress, as all later ones are,
         // so the same rules apply to all of them.
         let nested = self.engine.0.operations.enter();
         let ended = self.poll_request(&req);
@@ -95,24 +93,24 @@ impl Operations<'_> {
         req
     }
 
-    /// Returns true if the caller may block. Inside progress a wait would never end.
+    /// Returns true if the caller may block; false inside progress, where a wait would never end.
     ///
-    /// All members of a communicator get the same answer at the same step of an operation:
-    /// the steps of a nonblocking call always run inside progress, those of a blocking call never do.
+    /// All members of a communicator get the same result in the same step of an operation:
+    /// the steps of a nonblocking call are always inside progress, those of a blocking call never.
     pub fn may_block(self) -> bool {
         !self.engine.0.operations.is_inside()
     }
 
-    /// Registers an operation that completes through a timer, a file or hardware, possibly without any message.
+    /// Registers an operation that may complete without any message, through a timer, a file or hardware.
     ///
-    /// While the returned token lives, every progress call polls all active operations,
-    /// and the job is not declared dead.
+    /// Until the returned token is dropped, every progress call polls all operations,
+    /// and the launcher does not report the job as deadlocked.
     pub fn poll_always(self) -> PollAlways {
         self.polled_for(Awaited::Outside)
     }
 
-    /// As [`Operations::poll_always`], for an operation that waits only for words that other ranks of the job store in the node's memory.
-    /// The operation must call [`Published::has_stepped`](super::Published::has_stepped) whenever it has found such a word.
+    /// Same as [`Operations::poll_always`] for an operation that waits only for words that other ranks of the job store in the node's memory.
+    /// The operation must call [`Published::has_stepped`](super::Published::has_stepped) when such a word has changed.
     pub fn poll_memory(self) -> PollAlways {
         self.polled_for(Awaited::Memory)
     }
@@ -122,21 +120,21 @@ impl Operations<'_> {
         PollAlways(self.engine.clone(), awaited)
     }
 
-    /// Runs an operation to completion while this process progresses; its outcome is discarded.
+    /// Runs an operation in the background; its outcome is discarded.
     pub fn run_in_background(self, running: Running) {
         let Background(all) = self.engine.extension_of_type();
         let requests = self.engine.pml().requests();
         let (ended, mut under_way): (Vec<Req>, Vec<Req>) =
             all.take().into_iter().partition(|req| req.is_complete());
         for req in ended {
-            // The operation's object has been freed, so no caller needs the outcome.
+            // The operation's object has been freed, so nothing needs the outcome.
             let _ = requests.finish(&req);
         }
         under_way.push(self.start(running));
         all.replace(under_way);
     }
 
-    /// Registers `hook`: progress calls it until its owner drops it.
+    /// Registers a hook, which progress calls until the hook's owner drops it.
     pub fn enlist(self, hook: Weak<dyn ProgressHook>) {
         self.engine.0.hooks.add(hook);
     }
@@ -152,7 +150,7 @@ impl Operations<'_> {
     }
 }
 
-/// See [`Operations::poll_always`].
+/// The token of [`Operations::poll_always`] and [`Operations::poll_memory`].
 pub struct PollAlways(Engine, Awaited);
 
 impl Drop for PollAlways {
@@ -162,7 +160,7 @@ impl Drop for PollAlways {
     }
 }
 
-/// Polls without a waker: the progressing thread polls again by itself.
+/// Polls without a waker, since the progress calls poll again anyway.
 pub(super) fn poll<T>(future: Pin<&mut (impl Future<Output = T> + ?Sized)>) -> Poll<T> {
     future.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -1,7 +1,7 @@
-//! Progress and waiting.
+//! Progress and waiting of the engine.
 //!
-//! [`Engine::progress`] does all work of the engine: it polls transports, drains queues and advances collective operations.
-//! Nothing called from inside it may block; a nested call returns at once.
+//! [`Engine::progress`] does all work of the engine: it polls transports, sends queued messages and advances collective operations.
+//! Nothing that it calls may block; a nested call returns immediately.
 
 use super::long_wait::LongWait;
 use super::operations::poll;
@@ -17,10 +17,10 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::Poll;
 
-/// Makes the rounds of progress of [`Engine::poll_once`]. Returns true if anything was done.
+/// Makes progress several times, for [`Engine::poll_once`]. Returns true if any work was done.
 #[inline(never)]
 fn make_steps(engine: &Engine) -> bool {
-    /// The maximum number of rounds: announcement, reply and data of a message, and one more.
+    /// Maximum number of progress calls: for the announcement, the reply and the data of a message, and one more.
     const STEPS: usize = 4;
     engine.0.pml.bml().attend();
     let busy = engine.progress();
@@ -31,7 +31,7 @@ fn make_steps(engine: &Engine) -> bool {
 }
 
 impl Inner {
-    /// Returns true if [`Engine::progress`] would do no work at this moment.
+    /// Returns true if [`Engine::progress`] would find no work.
     #[inline]
     fn is_idle(&self) -> bool {
         self.operations.is_empty() && !self.hooks.are_any() && is_idle(&self.pml)
@@ -39,7 +39,7 @@ impl Inner {
 }
 
 impl Engine {
-    /// Polls every source of events once. Returns true if any work was done.
+    /// Polls every source of events one time. Returns true if any work was done.
     #[inline]
     pub fn progress(&self) -> bool {
         let Inner {
@@ -61,12 +61,12 @@ impl Engine {
 
     /// Polls once for a call that does not wait, such as `MPI_Test`, which programs call in loops.
     ///
-    /// One call makes several rounds of progress:
-    /// a message to this process itself takes a few rounds, and programs expect it at once.
-    /// A loop whose polls find nothing yields its core at intervals,
+    /// One call makes progress several times:
+    /// a message to this process itself takes a few progress calls, and programs expect it to arrive in one poll.
+    /// A loop whose polls find nothing yields its core from time to time,
     /// since the awaited process may need that core.
     ///
-    /// Most polls in such a loop only check that no work is due (`Waiting::may_skip_progress`).
+    /// Most polls in such a loop only check whether there is any work (`Waiting::may_skip_progress`).
     pub fn poll_once(&self) -> bool {
         let waiting = &self.0.waiting;
         let busy = !(waiting.may_skip_progress() && self.0.is_idle()) && make_steps(self);
@@ -76,10 +76,10 @@ impl Engine {
         busy
     }
 
-    /// Waits until `done` returns true, progressing; it first spins and then sleeps.
+    /// Waits until `done` returns true and makes progress meanwhile; it first spins and then sleeps.
     ///
     /// `done` may depend on any event that rings this process's doorbell: a message, or a store.
-    /// It may be called again after it has returned true.
+    /// `done` may be called again after it has returned true.
     #[inline]
     pub fn wait_until(&self, mut done: impl FnMut() -> bool) {
         if done() {
@@ -88,10 +88,10 @@ impl Engine {
         self.wait_publishing(done, || {});
     }
 
-    /// Waits until `done` returns true. Before its first sleep it calls `tell` once, which publishes the wait on the state page.
+    /// Waits until `done` returns true. Calls `tell` before the first sleep, to publish the wait on the state page.
     #[inline]
     pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
-        // If the message has already arrived, no waiter is created.
+        // If the event has already occurred, no waiter is created.
         let busy = self.progress();
         if done() {
             return;
@@ -107,15 +107,15 @@ impl Engine {
         while !self.turn(&mut waiter, &mut done) {}
     }
 
-    /// Returns the state of one wait, for callers that have their own loop around [`Engine::turn`].
+    /// Returns the state of a wait, for callers that call [`Engine::turn`] in a loop of their own.
     #[inline]
     pub fn waiter(&self) -> Waiter {
         Waiter::new(self.0.waiting.policy_of_next_wait())
     }
 
-    /// One iteration of a wait: progresses, checks `done`, and if there was no progress pauses as long as the waiter decides.
+    /// One iteration of a wait: makes progress, checks `done`, and pauses if no work was done, as long as the waiter decides.
     ///
-    /// `done` is checked again between announcing the sleep and sleeping, so no doorbell is missed.
+    /// `done` is checked again after the sleep has been announced, so no wakeup is missed.
     #[inline]
     pub fn turn(&self, waiter: &mut Waiter, mut done: impl FnMut() -> bool) -> bool {
         let busy = self.progress();
@@ -126,7 +126,7 @@ impl Engine {
         false
     }
 
-    /// The second part of an iteration of a wait, after a poll that did not end the wait.
+    /// The second part of an iteration of a wait, if `done` returned false: pauses.
     #[inline]
     fn step(&self, waiter: &mut Waiter, busy: bool, mut done: impl FnMut() -> bool) {
         let waiting = &self.0.waiting;
@@ -178,7 +178,7 @@ impl Engine {
         waiting.let_threads_in();
     }
 
-    /// Waits for a request and returns it to the pool.
+    /// Waits for a request to complete, and frees it.
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
@@ -190,8 +190,8 @@ impl Engine {
         self.0.pml.requests().finish(req)
     }
 
-    /// Abandons an operation whose wait was interrupted, because no thread will wait for it again.
-    /// Returns the call's error.
+    /// Abandons an operation whose wait was interrupted; no thread will wait for it again.
+    /// Returns the error for the call.
     #[cold]
     fn give_up_interrupted(&self, req: &Req) -> Error {
         let told = req.peek();
@@ -208,7 +208,7 @@ impl Engine {
         }
     }
 
-    /// Waits for the receive of the fast path.
+    /// Waits for the receive of the fast path to complete.
     #[inline]
     pub(crate) fn wait_here(&self) {
         let pml = &self.0.pml;
@@ -221,7 +221,7 @@ impl Engine {
         );
     }
 
-    /// Polls a future to completion, progressing while it waits.
+    /// Polls a future until it is complete, and makes progress meanwhile.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         let requests = self.0.pml.requests();
@@ -229,8 +229,8 @@ impl Engine {
         let mut seen = requests.completions().wrapping_sub(1);
         loop {
             self.wait_until(|| {
-                // A future that waits for messages is polled after a completion.
-                // A future that waits for another event is polled always.
+                // If the future waits for messages, it is polled after each completed request,
+                // otherwise in every iteration.
                 let now = requests.completions();
                 if value.is_none() && (now != seen || self.0.operations.need_polling()) {
                     seen = now;

@@ -1,25 +1,25 @@
-//! Progress hooks: component callbacks that run whenever this process progresses, in any MPI call.
+//! Progress hooks: functions of components that every progress call of this process may call, in any MPI call.
 //!
-//! Active operations are polled as requests ([`Operations::start`](super::Operations::start)).
-//! A hook is different: it never completes.
-//! Its component must answer other members' messages at any time.
+//! Operations in progress are polled as requests ([`Operations::start`](super::Operations::start)).
+//! A hook differs from these because it never completes:
+//! its component must reply to other members' messages at any time.
 //!
-//! Guarantee: every hook is called after each completed request, and repeatedly in a long wait.
-//! A hook is removed when its owner drops it.
+//! Guarantee: every hook is called after each completed request, and repeatedly during a long wait.
+//! If its owner drops a hook, it is not called any more.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Weak;
 
-/// The reason for calling a hook.
+/// The reason why a hook is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occasion {
-    /// A request of this process has completed, possibly a request of the component's message.
+    /// A request of this process has completed, possibly that of a message of the component.
     Completion,
-    /// A long wait is about to sleep.
+    /// A wait is about to sleep.
     Time,
 }
 
-/// A component that answers messages of other members at any time.
+/// A component that must reply to other members' messages at any time.
 pub trait ProgressHook {
     /// Called inside progress; must not wait.
     fn attend(&self, occasion: Occasion);
@@ -29,7 +29,6 @@ pub trait ProgressHook {
 #[derive(Default)]
 pub(super) struct Hooks {
     all: RefCell<Vec<Weak<dyn ProgressHook>>>,
-    /// True if any hook exists.
     any: Cell<bool>,
 }
 
@@ -53,7 +52,7 @@ impl Hooks {
             }
             hook.is_some()
         });
-        // Hooks that were added meanwhile follow the earlier ones.
+        // Hooks that were added during the calls follow the earlier ones.
         let mut list = self.all.borrow_mut();
         all.append(&mut list);
         self.any.set(!all.is_empty());

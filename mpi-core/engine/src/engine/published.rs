@@ -1,4 +1,4 @@
-//! The writer of this process's state page: the operation for which it waits, and the counts of hardware barriers.
+//! Functions that write this process's state page: what it waits for, and the counts of hardware barriers.
 
 use super::Engine;
 use crate::observer::RunObserver;
@@ -7,14 +7,14 @@ use crate::request::{Body, Req};
 use mpi_base::state::{About, Waits};
 
 impl Engine {
-    /// Returns the writer of the state page.
+    /// Returns the functions that write the state page.
     #[inline]
     pub fn published(&self) -> Published<'_> {
         Published { engine: self }
     }
 }
 
-/// The writer of the state page of this process.
+/// The functions that write the state page of this process.
 #[derive(Clone, Copy)]
 pub struct Published<'a> {
     engine: &'a Engine,
@@ -42,7 +42,7 @@ impl Published<'_> {
         self.engine.0.state.about(&About { requests, ..*about });
     }
 
-    /// Publishes on the state page that this process waits for a message without a request.
+    /// Publishes on the state page that this process waits for a message that has no request.
     #[cold]
     pub(crate) fn waits_for_message(self, context: crate::pml::Context, key: Key, bytes: u64) {
         let about = self.engine.0.pml.matching(context).about(key, bytes);
@@ -59,15 +59,15 @@ impl Published<'_> {
         });
     }
 
-    /// Records progress within an operation: a step has completed, and the operation now waits for another event.
+    /// Reports progress within an operation: a step has completed, and the operation now waits for another event.
     ///
-    /// Without this call the operation would be considered stalled.
+    /// Without this report the operation would be considered stalled.
     #[inline]
     pub fn has_stepped(self) {
         self.engine.0.state.progressed();
     }
 
-    /// Publishes that the hardware-barrier wire driven by this process has entered and released this number of barriers.
+    /// Publishes how many barriers have been entered and released on the hardware barrier's wire that this process drives.
     pub fn barrier_wire(self, wire: u32, entered: u64, released: u64) {
         self.engine
             .0

@@ -1,44 +1,42 @@
-//! Adaptive spinning on an oversubscribed core that no other rank needs.
+//! Spinning of an oversubscribed rank, if no other rank is likely to need its core.
 //!
-//! A waiting oversubscribed rank yields its core at once
-//! and runs again after all other ranks of that core.
-//! If its message has not arrived by then, the message comes from another core,
-//! and switching among the waiting ranks is useless:
-//! each poll costs a context switch, and which rank has the core at the arrival is arbitrary.
-//! So a rank that runs again spins for about as long as the other core may need.
-//! It then continues before the other ranks of its core.
-//! That keeps the ranks in their order of arrival:
+//! A waiting oversubscribed rank yields its core immediately,
+//! and runs again after all other ranks on that core.
+//! If its message has not arrived by then, the sender is on another core,
+//! and switching among the waiting ranks has no use:
+//! each poll costs a context switch, and any of the ranks may have the core when its message arrives.
+//! So a rank that runs again spins for about as long as the other core may need,
+//! and then continues before the other ranks on its core.
+//! This keeps the ranks in their order of arrival:
 //! a root that finishes one call first is also first in the next call.
-//! It then publishes its data before any other rank polls for them;
-//! otherwise most ranks are switched in once without finding data.
-//! Measured with 16 ranks on two cores, alternating broadcasts and barriers:
-//! 1.05 context switches per rank and pair of calls, 1.65 without spinning.
+//! The root then publishes its data before other ranks poll for them;
+//! otherwise most ranks are scheduled in one time without finding data.
+//! Measured with 16 ranks on two cores and alternating broadcasts and barriers:
+//! 1.05 context switches per rank and pair of calls, and 1.65 without spinning.
 //!
-//! If the spin fails, the awaited rank is late for another reason and may need this core; each failure halves the frequency of spinning.
+//! If the spin fails, the awaited rank is late for another reason and may need this core; each failure halves the frequency of spins.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
 
-/// The length of the spin: about the time of a few context switches on the other core.
+/// How long a spin lasts: about the time of a few context switches on the other core.
 const LENGTH: Duration = Duration::from_micros(8);
 
-/// Polls between two readings of the clock.
 const LOOKS: u32 = 8;
 
-/// After this number of failures in a row the frequency does not fall further.
+/// Number of consecutive failures after which the frequency does not decrease further.
 const RAREST: u32 = 10;
 
-/// A thread's history of spins.
+/// A thread's record of earlier spins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Habit {
-    /// The number of consecutive failed spins.
     vain: u32,
-    /// The number of further opportunities that are skipped.
+    /// The number of further opportunities for a spin that will be skipped.
     skip: u32,
 }
 
 impl Habit {
-    /// Returns the new history, and true if the rank should spin now.
+    /// Returns the new record, and true if the rank should spin now.
     fn asked(self) -> (Habit, bool) {
         match self.skip {
             0 => (self, true),
@@ -68,7 +66,7 @@ thread_local! {
     static HABIT: Cell<Habit> = const { Cell::new(Habit { vain: 0, skip: 0 }) };
 }
 
-/// Spins until `done` returns true, for a bounded time, unless this opportunity is skipped. Returns true if `done` returned true.
+/// Spins until `done` returns true, for a limited time, or skips this opportunity. Returns true if `done` has returned true.
 pub fn spin_hold(done: &mut dyn FnMut() -> bool) -> bool {
     let (habit, taken) = HABIT.get().asked();
     let came = taken && watch(done);
@@ -96,7 +94,7 @@ fn watch(done: &mut dyn FnMut() -> bool) -> bool {
 mod tests {
     use super::*;
 
-    /// Returns which of the opportunities lead to a spin, if spins succeed where `helps` returns true.
+    /// Returns the opportunities at which the rank spins, if a spin succeeds where `helps` returns true.
     fn kept(occasions: u32, helps: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut habit = Habit::default();
         let mut kept = Vec::new();

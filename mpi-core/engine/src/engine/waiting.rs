@@ -1,4 +1,4 @@
-//! The wait state of a process: its policy, its load balancing, its doorbell, and the callbacks of the layers above.
+//! The wait state of a process: its wait policy, load balancing, doorbell, and functions of the layers above.
 
 use super::balance::Balance;
 use super::spin_hold::spin_hold;
@@ -11,14 +11,14 @@ use mpi_base::wait::{WaitPolicy, Waiter};
 use mpi_base::yield_now::{Yielded, timed_yield};
 use std::cell::{Cell, OnceCell};
 
-/// How several threads of a process wait in one engine.
-/// If each thread has a core, one thread polls and the others follow it;
+/// Functions by which several threads of a process wait in one engine.
+/// If each thread has a core, one thread polls for all;
 /// otherwise each thread polls for itself and yields to the others between polls.
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
-    /// Waits one step on behalf of the caller, which has polled once.
+    /// Performs a wait step for the calling thread, which has polled one time.
     pub wait_step: fn(Polled) -> ThreadStep,
-    /// Returns true if a thread waits to begin a call, so that no thread may sleep.
+    /// Returns true if a thread waits to begin an MPI call, so that no thread may sleep.
     pub wanted: fn() -> bool,
     /// Returns true if no second thread of this process has ever called MPI.
     pub is_alone: fn() -> bool,
@@ -27,70 +27,70 @@ pub struct Threads {
 /// The result of a thread's last poll in a wait.
 #[derive(Clone, Copy, Debug)]
 pub struct Polled {
-    /// True if the poll has found something, possibly for other threads.
+    /// True if the poll has done work, possibly for other threads.
     pub busy: bool,
-    /// True if the thread slept before the poll, so that something may have arrived meanwhile.
+    /// True if the thread slept before the poll, so that other threads' events may have occurred meanwhile.
     pub slept: bool,
-    /// True if the thread may yield its core instead of executing a wait step.
+    /// True if the thread may yield its core as its wait step.
     pub may_yield: bool,
 }
 
-/// The result of [`Threads::wait_step`]: the action that replaced the thread's own wait step.
+/// The result of [`Threads::wait_step`]: what was done instead of the engine's own wait step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ThreadStep {
-    /// No action: the thread polls for all threads, and waits as in a process with one thread.
+    /// Nothing: the thread polls for all threads, and waits as in a process with one thread.
     Alone,
-    /// Another thread has polled, and has made progress.
+    /// Another thread has polled and done work.
     Followed,
     /// The thread yielded the core and the engine to the other threads.
     Yielded(Yielded),
 }
 
-/// Maximum number of consecutive waits that sleep without a yield;
-/// it is reached after a yield of 4 ms, one time slice.
+/// Maximum number of consecutive waits that sleep without yielding first;
+/// reached after a yield that took 4 ms, a time slice.
 const MOST_WAITS: u32 = 2000;
 
-/// In a program that polls, every `COMPLETE`th consecutive empty poll makes progress.
+/// If a program polls, every `COMPLETE`th consecutive empty poll makes progress.
 const COMPLETE: u32 = 16;
 
-/// The wait state of a process: its use of the core between polls, and callbacks of upper layers.
+/// The wait state of a process: how it uses its core between polls, and functions of the layers above.
 pub struct Waiting {
     policy: WaitPolicy,
     occupancy: Occupancy,
-    /// Load balancing; `Some` if the node is oversubscribed.
+    /// Load balancing; `Some` if the node is oversubscribed and has no CPU quota.
     balance: Option<Balance>,
-    /// Waits for the doorbell and for transports' descriptors at once; created by the first such sleep.
+    /// Waits for the doorbell and for transports' descriptors at the same time; created at the first such sleep.
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
-    /// The number of remaining waits that sleep without a yield, since a computing process shares this core.
+    /// The number of further waits that sleep without yielding, because a process on this core computes.
     beside_load: Cell<u32>,
-    /// Consecutive empty polls by calls that do not wait.
+    /// Number of consecutive polls without work by calls that do not wait.
     idle: Cell<u32>,
     relax: Cell<Option<fn()>>,
     threads: Cell<Option<&'static Threads>>,
-    /// True if this process has slept since the polling thread last notified its followers.
+    /// True if this process has slept since the last call of [`Waiting::take_slept`].
     slept: Cell<bool>,
     watch: Cell<Option<fn()>>,
-    /// The time of the last call of the watch function by a polling program.
+    /// When a polling program last called the watch function, in ns.
     watched_ns: Cell<u64>,
-    /// The number of waits that have slept; `check_ns` is the start time of the latest poll before a sleep.
+    /// The number of waits that have slept; `check_ns` is the start time of the last poll before a sleep.
     slept_waits: Cell<u64>,
     check_ns: Cell<u64>,
-    /// The number of sleeps, and the time spent in them.
+    /// The number of sleeps; `asleep_ns` is the time spent in them.
     sleeps: Cell<u64>,
     asleep_ns: Cell<u64>,
 }
 
 impl Waiting {
-    /// Creates the wait state of a process of a node with `ranks` ranks and these usable cores.
+    /// Creates the wait state of a process on a node with `ranks` ranks, which may use these cores.
     pub(super) fn of(node: &Node, cores: &Cores, ranks: usize) -> Result<Waiting, NodeError> {
         let occupancy = Occupancy::of(cores.usable, cores.shared_by(ranks));
         let oversubscribed = occupancy == Occupancy::Oversubscribed;
         if oversubscribed {
-            // This process will sleep often.
-            // A fence in every process for each sleep would cost more than one for each message.
+            // This process will sleep often,
+            // and a fence in every process at each sleep would cost more than a fence at each message.
             node.my_inbox().doorbell().ask_for_fences();
         }
-        // With a CPU quota some cores are idle,
+        // Under a CPU quota some cores are idle,
         // but spreading ranks over them would only exhaust the quota sooner.
         let spreads = oversubscribed && !cores.limited_by_quota();
         let balance = spreads.then(|| Balance::of(node));
@@ -114,13 +114,13 @@ impl Waiting {
         })
     }
 
-    /// The wait policy of this process.
+    /// Returns the wait policy of this process.
     #[inline]
     pub fn policy(&self) -> WaitPolicy {
         self.policy
     }
 
-    /// Returns the policy of a wait that begins now.
+    /// Returns the policy for a wait that begins now.
     #[inline]
     pub(super) fn policy_of_next_wait(&self) -> WaitPolicy {
         match self.take_beside_load() {
@@ -129,18 +129,18 @@ impl Waiting {
         }
     }
 
-    /// Called after a yield gave this core to a computing process.
-    /// The next n waits sleep without a yield: n = yield time / 2 us.
+    /// Called after a yield during which another process computed on this core.
+    /// The next n waits sleep without yielding, where n = yield time / 2 us.
     ///
-    /// The first yield after these waits tests whether that process still computes.
-    /// If it takes as long again, it costs 2 us per wait.
+    /// The first yield after these waits tests whether the process still computes.
+    /// If it takes the same time again, it costs 2 us per wait on average.
     #[cold]
     pub(super) fn meets_load(&self, took: Yielded) {
         let waits = took.waits_until_next().min(MOST_WAITS);
         self.beside_load.set(self.beside_load.get().max(waits));
     }
 
-    /// Calls [`Waiting::meets_load`] if the last yield of this wait was long.
+    /// Calls [`Waiting::meets_load`] if the last yield of this wait took long.
     #[inline]
     pub(super) fn note_load(&self, waiter: &Waiter) {
         if let Some(took) = waiter.has_met_load() {
@@ -148,13 +148,13 @@ impl Waiting {
         }
     }
 
-    /// Returns true if another process computed on this core during a recent yield, so that a wait should sleep without yielding.
+    /// Returns true if a process computed on this core during a recent yield, so that a wait should sleep without yielding.
     #[inline(always)]
     pub fn is_beside_load(&self) -> bool {
         self.beside_load.get() > 0
     }
 
-    /// As [`Waiting::is_beside_load`], and counts one wait.
+    /// Same as [`Waiting::is_beside_load`], and counts one wait.
     #[inline(always)]
     pub(super) fn take_beside_load(&self) -> bool {
         let left = self.beside_load.get();
@@ -162,23 +162,23 @@ impl Waiting {
         left > 0
     }
 
-    /// Returns the number of waits from now on that sleep without a yield.
+    /// Returns the number of further waits that sleep without yielding.
     pub fn waits_beside_load(&self) -> u32 {
         self.beside_load.get()
     }
 
-    /// Returns the number of sleeps of waits, and the time spent in them in nanoseconds.
+    /// Returns the number of sleeps, and the time spent in them in ns.
     pub fn asleep(&self) -> (u64, u64) {
         (self.sleeps.get(), self.asleep_ns.get())
     }
 
-    /// Counts a sleep that has taken this time.
+    /// Counts a sleep of `took_ns` ns.
     pub(super) fn add_sleep(&self, took_ns: u64) {
         self.sleeps.set(self.sleeps.get() + 1);
         self.asleep_ns.set(self.asleep_ns.get() + took_ns);
     }
 
-    /// Returns the occupancy of the cores of this node.
+    /// Returns whether the ranks of this node have a core each or are oversubscribed.
     #[inline]
     pub fn occupancy(&self) -> Occupancy {
         self.occupancy
@@ -190,10 +190,10 @@ impl Waiting {
         self.occupancy == Occupancy::Oversubscribed
     }
 
-    /// Yields on an oversubscribed node, and migrates this rank if another core has fewer ranks.
+    /// Yields the core, and migrates this rank if another core has fewer ranks; for oversubscribed ranks.
     ///
-    /// If a computing process has the core, returns at once,
-    /// because a yield would cost a time slice; the caller then sleeps.
+    /// If a process on this core computes, returns immediately,
+    /// because the yield would take a time slice; the caller should then sleep.
     #[inline(always)]
     pub fn give_core_away(&self) {
         if self.take_beside_load() {
@@ -206,18 +206,18 @@ impl Waiting {
         self.waits();
     }
 
-    /// Spins briefly on an oversubscribed core, if no other rank on it is likely to be runnable. Returns true if `done` became true.
+    /// Spins briefly on an oversubscribed core, unless earlier spins had no success. Returns true if `done` has returned true.
     pub fn hold_core(&self, mut done: impl FnMut() -> bool) -> bool {
         spin_hold(&mut done)
     }
 
-    /// Spins on `done` without progress; does not spin on an oversubscribed node. Returns true if `done` became true.
+    /// Spins on `done` without making progress; does not spin on an oversubscribed node. Returns true if `done` has returned true.
     #[inline]
     pub fn spin(&self, done: &mut impl FnMut() -> bool) -> bool {
-        /// The number of polls of `done` before the engine makes progress.
+        /// Number of polls of `done`.
         const LOOKS: u32 = 512;
-        /// The number of first polls without a pause in between;
-        /// a pause takes as long as a cache-line transfer between cores.
+        /// Number of polls, from the first on, without a pause in between;
+        /// a pause takes about as long as the transfer of a cache line between cores.
         const EAGER: u32 = 256;
         if done() {
             return true;
@@ -236,8 +236,8 @@ impl Waiting {
         false
     }
 
-    /// Waits briefly for processes of this node that are about to arrive: spins if each has a core, yields once if they are oversubscribed.
-    /// Returns true if `done` became true.
+    /// Waits briefly for processes on this node that are about to arrive: spins if each has a core, otherwise yields one time.
+    /// Returns true if `done` has returned true.
     #[inline]
     pub fn briefly(&self, mut done: impl FnMut() -> bool) -> bool {
         if !self.is_oversubscribed() {
@@ -250,7 +250,7 @@ impl Waiting {
         done() || self.hold_core(done)
     }
 
-    /// Reports a yield of this waiting rank to the load balancing.
+    /// Counts a yield of this waiting rank for the load balancing.
     #[inline(always)]
     pub(super) fn waits(&self) {
         if let Some(balance) = &self.balance {
@@ -258,23 +258,23 @@ impl Waiting {
         }
     }
 
-    /// Reports to the load balancing that this rank is about to sleep.
+    /// Publishes for the load balancing that this rank is about to sleep.
     pub(super) fn sleeps(&self) {
         if let Some(balance) = &self.balance {
             balance.sleeps();
         }
     }
 
-    /// Returns true if the next poll may only check for messages and make no progress.
+    /// Returns true if the next poll should only check for messages and not make progress.
     ///
-    /// Every [`COMPLETE`]th consecutive empty poll still makes progress,
-    /// so other events are delayed by a few polls, not lost.
+    /// Every [`COMPLETE`]th consecutive empty poll makes progress anyway,
+    /// so other events are only delayed by a few polls.
     #[inline]
     pub(super) fn may_skip_progress(&self) -> bool {
         !self.idle.get().is_multiple_of(COMPLETE)
     }
 
-    /// Counts a poll. Returns true if enough polls in a row were empty for the caller to yield its core.
+    /// Counts a poll. Returns true if the caller should yield its core, because enough consecutive polls were empty.
     #[inline]
     pub(super) fn has_looked(&self, busy: bool) -> bool {
         let idle = if busy { 0 } else { self.idle.get() + 1 };
@@ -283,7 +283,7 @@ impl Waiting {
         enough
     }
 
-    /// Returns the object that waits for the doorbell and for descriptors at once, if the system supports it.
+    /// Returns the object that waits for the doorbell and for descriptors at the same time, if the operating system supports it.
     pub(super) fn descriptors(&self) -> Option<&DescriptorDoorbell> {
         let made = self
             .descriptors
@@ -296,7 +296,7 @@ impl Waiting {
         self.threads.get()
     }
 
-    /// Sets how waiting threads share polling; without it only one thread waits at a time.
+    /// Sets the functions by which waiting threads share polling; without them only one thread waits at a time.
     pub fn set_threads(&self, threads: Option<&'static Threads>) {
         self.threads.set(threads);
     }
@@ -310,7 +310,7 @@ impl Waiting {
         self.slept.set(true);
     }
 
-    /// Calls the function of [`Waiting::set_relax`], which lets other threads of this process use the engine, between two polls of a wait.
+    /// Between two polls of a wait, calls the function of [`Waiting::set_relax`], which lets other threads of this process use the engine.
     #[inline]
     pub fn let_threads_in(&self) {
         if let Some(relax) = self.relax.get() {
@@ -323,14 +323,14 @@ impl Waiting {
         self.relax.set(relax);
     }
 
-    /// Records the start of a poll before a sleep; `is_new` is true for the wait's first such poll.
+    /// Records the start of a poll before a sleep; `is_new` is true for the first such poll of a wait.
     pub(super) fn begins_check(&self, now_ns: u64, is_new: bool) {
         self.check_ns.set(now_ns);
         self.slept_waits
             .set(self.slept_waits.get() + u64::from(is_new));
     }
 
-    /// Returns the number of waits that have slept, and the start time of the latest poll before a sleep.
+    /// Returns the number of waits that have slept, and the start time of the last poll before a sleep.
     pub(super) fn check(&self) -> (u64, u64) {
         (self.slept_waits.get(), self.check_ns.get())
     }
@@ -342,13 +342,13 @@ impl Waiting {
         }
     }
 
-    /// Yields the core to the process for which a polling program waits.
+    /// Yields the core to the process for which a polling program may wait.
     #[cold]
     pub(super) fn rest_from_polling(&self) {
-        /// The minimum interval between two calls of the watch function ([`Waiting::set_watch`]).
+        /// Minimum time in ns between two calls of the watch function ([`Waiting::set_watch`]).
         const OFTEN_NS: u64 = 10_000_000;
         self.give_core_away();
-        // The awaited process may be dead, so the watch function is called.
+        // The awaited process may be dead, which the watch function would report.
         let now_ns = now_ns();
         if now_ns.saturating_sub(self.watched_ns.get()) >= OFTEN_NS {
             self.watched_ns.set(now_ns);
@@ -356,7 +356,7 @@ impl Waiting {
         }
     }
 
-    /// Sets the function that is called before every sleep of a long wait; `mpi-abi` checks there that the launcher still lives.
+    /// Sets the watch function, which is called before every sleep of a wait; `mpi-abi` checks in it whether the launcher is alive.
     pub fn set_watch(&self, watch: Option<fn()>) {
         self.watch.set(watch);
     }
@@ -394,7 +394,7 @@ mod tests {
         let waiting = Waiting::of(&node, &cores, ranks).unwrap();
         let yields = || waiting.policy_of_next_wait().yields;
         assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
-        // A longer suspension, as of a whole virtual machine, leads to the maximum of waits.
+        // A longer suspension, such as that of a virtual machine, leads to the maximum number of waits.
         for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
             waiting.meets_load(Yielded::micros(1_000 * millis));
             assert!(waiting.is_beside_load());

@@ -1,15 +1,15 @@
-//! Failure notification between jobs: the death of a process is announced to all processes that share a communicator with it,
-//! including processes that have no connection to it.
+//! Failure notification between jobs: a process's death is announced to all processes that have a communicator with it,
+//! even if they have no connection to it.
 //!
-//! * A transport reports a death only to the processes that had a connection to the dead process.
-//!   Each of them notifies the members of the communicators that it shares with the dead process, in a circulant graph as for a revocation.
-//! * The processes of a fault-tolerant job do the same for a dead process of their own job, which the launcher reports to them.
-//! * Two jobs do not complete a connection at the same time,
+//! * A transport reports a death only to processes that had a connection to the dead process.
+//!   Each of these notifies the members of its communicators with the dead process, in a circulant graph as for a revocation.
+//! * The processes of a fault-tolerant job do the same for a dead process of their own job, whose death the launcher reports to them.
+//! * Two jobs do not complete a connection at the same moment,
 //!   so a death may precede a communicator with the dead process.
-//!   Each member that knows of the death announces it again to the new communicator's members.
+//!   Each member that knows of the death then announces it again, to the new communicator's members.
 //! * A job without fault tolerance ends as a whole,
-//!   so the loss of one process means the loss of the whole job.
-//!   The other processes are declared lost some polls later (`last_polls`).
+//!   so if one of its processes is lost, all are.
+//!   The other processes are declared lost a few polls later (`last_polls`).
 //!   A process of a fault-tolerant job has the entry [`SURVIVES`] on its card.
 
 use super::failures::{Affected, Faults, circulant, was_early};
@@ -20,18 +20,18 @@ use mpi_transport::universe::Name;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 
-/// The key of the card entry of a process whose job is fault tolerant.
+/// The key of the card entry that says that a process's job is fault tolerant.
 const SURVIVES: &str = "ft";
 
 impl Peers<'_> {
-    /// Publishes on this process's card that its job is fault tolerant.
+    /// Adds the entry [`SURVIVES`] to this process's card.
     pub(super) fn announce_survival(self) {
-        // Without the entry, for example on a full card,
+        // Without the entry (the card may be full),
         // other jobs consider the whole job lost after the first death.
         let _ = self.engine().universe().put(SURVIVES, &[1]);
     }
 
-    /// Returns true if the job of a process of another job is known from its card to be fault tolerant.
+    /// Returns true if the card of a process of another job says that its job is fault tolerant.
     pub(crate) fn other_survives_deaths(self, proc: ProcId) -> bool {
         self.engine().universe().get(proc, SURVIVES).is_ok()
     }
@@ -39,7 +39,7 @@ impl Peers<'_> {
 
 #[cfg(feature = "testing")]
 impl Peers<'_> {
-    /// Announces the death of a process of another job, with which this process can still communicate.
+    /// Announces the death of a process of another job while this process can still communicate with it.
     pub fn announce_death_of(self, gone: ProcId) {
         if let Some(faults) = self.engine().faults() {
             faults.notify_other_jobs(gone);
@@ -48,8 +48,8 @@ impl Peers<'_> {
 }
 
 impl Faults {
-    /// Announces the loss of a process to the members of its communicators with other jobs.
-    /// Also records the loss of the processes that end together with it.
+    /// Announces the loss of a process to the members of its communicators of several jobs.
+    /// Also records the loss of the processes whose job ends as a whole.
     pub(super) fn notify_other_jobs(&self, gone: ProcId) {
         let Some(engine) = self.engine() else { return };
         let name = engine.peers().name_of(gone);
@@ -65,8 +65,8 @@ impl Faults {
         self.lose_job_of(gone, &engine);
     }
 
-    /// Applies earlier failures to a new communicator of several jobs: announces its lost members to the others,
-    /// and records the loss of members whose jobs have ended or whose deaths other members have announced.
+    /// Applies earlier failures to a new communicator of several jobs: announces its lost members to the other members,
+    /// and records the loss of members whose jobs have ended, or whose deaths other processes have announced.
     pub(crate) fn catch_up(&self, comm: Rc<dyn Affected>) {
         let Some(engine) = self.engine() else { return };
         let members = comm.members_of_several_jobs();
@@ -89,7 +89,7 @@ impl Faults {
         }
     }
 
-    /// Records the loss of all processes of a job that ends as a whole, after one of its processes was lost.
+    /// If a lost process's job ends as a whole, records the loss of all processes of that job.
     fn lose_job_of(&self, gone: ProcId, engine: &Engine) {
         let universe = engine.universe();
         if !universe.is_foreign(gone) || engine.peers().other_survives_deaths(gone) {
@@ -104,7 +104,7 @@ impl Faults {
     }
 
     /// Records the loss of a process whose job has ended.
-    /// The loss is not announced: other processes infer it from the first death.
+    /// The loss is not announced: other processes conclude it from the first loss.
     pub(super) fn lose_fellow(&self, fellow: ProcId, engine: &Engine, first: &str) {
         let name = engine.peers().name_of(fellow);
         if self.notified_abroad.borrow_mut().insert(name) {
@@ -116,7 +116,7 @@ impl Faults {
     }
 }
 
-/// Returns this process's neighbours in the circulant graph of members; none if this process is not a member.
+/// Returns this process's neighbours in a circulant graph of `members`; none if this process is not a member.
 fn neighbours(engine: &Engine, members: &[ProcId]) -> impl Iterator<Item = ProcId> {
     let place = members.iter().position(|proc| *proc == engine.me());
     let places = place.map(|place| circulant(place as u32, members.len() as u32));

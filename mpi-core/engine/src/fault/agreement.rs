@@ -1,9 +1,9 @@
-//! The agreements in which this process takes part: maps messages to algorithm states, and decides how long a state is kept.
+//! The agreements in which this process takes part: connects the algorithm ([`Era`]) with messages, and keeps decisions.
 //!
-//! A message of an agreement that this process has not begun is queued until the agreement begins.
-//! Decisions are kept for members that have not received them: the last two of each communicator,
+//! A message of an agreement that this process has not begun is queued until it begins.
+//! Decisions are kept for members that have not received them yet: the last two of each communicator,
 //! and those of the last [`MOST_RETIRED`] freed communicators.
-//! Two suffice: no member begins agreement n + 2 before all have the decision of agreement n.
+//! Two are enough: no member begins agreement n + 2 before all members have the decision of agreement n.
 
 use super::deaths::Deaths;
 use super::era::{Era, Out, Value};
@@ -14,13 +14,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-/// The number of freed communicators whose decisions are kept.
 const MOST_RETIRED: usize = 256;
 
-/// The maximum number of queued messages of agreements that this process has not begun.
+/// Maximum number of queued messages of agreements that this process has not begun.
 const MOST_EARLY: usize = 1 << 16;
 
-/// A message as it was received.
 type Message = (ProcId, Header, Vec<u8>);
 
 pub(crate) struct Agreements {
@@ -31,16 +29,15 @@ pub(crate) struct Agreements {
     retired: RefCell<VecDeque<u64>>,
 }
 
-/// One agreement of this process.
 struct Agreement {
-    /// The process at each place.
+    /// The process at each place (see [`Era`]).
     places: Vec<ProcId>,
-    /// The number of members of the communicator, to which the bits of values refer.
+    /// The number of members of the communicator, which is the length of the bit sets in values.
     members: usize,
     era: Era,
 }
 
-/// The processes of an agreement: the process and the member of the communicator at each place.
+/// The processes of an agreement: for each place, the process and its rank among the communicator's members.
 pub(crate) struct Participants {
     pub(crate) places: Vec<ProcId>,
     pub(crate) members: Vec<u32>,
@@ -69,7 +66,6 @@ impl Agreements {
         }
     }
 
-    /// Queues the algorithm's messages.
     fn send(&self, key: Key, places: &[ProcId], out: Out) {
         for (place, say) in out {
             let (header, payload) = write(key, &say);
@@ -119,7 +115,7 @@ impl Agreements {
         };
         let place = agreement.places.iter().position(|proc| *proc == from);
         let say = read(header, payload, agreement.members);
-        // A malformed message is dropped.
+        // An invalid message is dropped.
         let (Some(place), Some(say)) = (place, say) else {
             return;
         };
@@ -129,7 +125,7 @@ impl Agreements {
     }
 
     fn keep(&self, key: Key, message: Message) {
-        // Late messages are dropped: their sender has the decision from another member.
+        // A late message is dropped: its sender gets the decision from another member.
         let later = |other: &Key| other.comm == key.comm && other.number > key.number;
         let late = self.running.borrow().keys().any(later);
         if late || self.retired.borrow().contains(&key.comm) {
@@ -143,7 +139,7 @@ impl Agreements {
         }
     }
 
-    /// Advances all agreements after a death.
+    /// Reports a death to all agreements.
     pub(super) fn on_death(&self) {
         for (key, agreement) in self.running.borrow_mut().iter_mut() {
             let (dead, mut out) = (agreement.dead(&self.deaths), Vec::new());
@@ -152,7 +148,7 @@ impl Agreements {
         }
     }
 
-    /// Retires the agreements of a freed communicator.
+    /// Records that a communicator has been freed; keeps its decisions for a time.
     pub(super) fn retire(&self, comm: u64) {
         let known = self.running.borrow().keys().any(|key| key.comm == comm);
         if !known {

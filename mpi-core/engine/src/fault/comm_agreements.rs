@@ -1,6 +1,6 @@
-//! The agreement state of a communicator.
+//! The state of a communicator's agreements.
 //!
-//! Agreements are numbered when they are called or started, in the same order at all members, and run one after another.
+//! Agreements are numbered when they are called or started, in the same order on all members, and run one after another.
 
 use super::node_agreement::Memory;
 use mpi_transport::btl::ProcId;
@@ -8,10 +8,10 @@ use std::cell::{Cell, Ref, RefCell};
 
 #[derive(Default)]
 pub(crate) struct CommAgreements {
-    /// The number of agreements that have begun; `ended` counts those that have ended. Both are equal at all members.
+    /// The number of agreements that have begun; `ended` counts those that have ended. Both are equal on all members.
     begun: Cell<u64>,
     ended: Cell<u64>,
-    /// Members that earlier agreements found dead, the same at all members.
+    /// The members that earlier agreements have found dead, the same on all members.
     left_out: RefCell<Vec<ProcId>>,
     memory: Memory,
 }
@@ -35,17 +35,17 @@ impl CommAgreements {
         self.begun.get() > number + 1
     }
 
-    /// Returns true if no agreement is active.
+    /// Returns true if no agreement is in progress.
     pub(crate) fn is_idle(&self) -> bool {
         self.begun == self.ended
     }
 
-    /// Returns the members that earlier agreements found dead.
+    /// Returns the members that earlier agreements have found dead.
     pub(crate) fn left_out(&self) -> Ref<'_, Vec<ProcId>> {
         self.left_out.borrow()
     }
 
-    /// Replaces the list of members that agreements have found dead.
+    /// Replaces the list of members that earlier agreements have found dead.
     pub(crate) fn leave_out(&self, dead: Vec<ProcId>) {
         self.left_out.replace(dead);
     }

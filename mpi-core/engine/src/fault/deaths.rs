@@ -1,11 +1,11 @@
-//! The processes known to be dead or to have left MPI, in the order in which this process learnt of them.
+//! The processes known to be dead or to have left MPI, in the order in which this process was notified.
 
 use mpi_transport::btl::ProcId;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
-/// A process, and the reason of its end.
+/// A process that has died or left, and the reason as text.
 pub(crate) type Death = (ProcId, Rc<str>);
 
 /// The deaths and departures of other processes that this process knows; the list only grows.
@@ -15,8 +15,8 @@ pub(crate) struct Deaths(RefCell<Known>);
 #[derive(Default)]
 struct Known {
     died: Vec<Death>,
-    /// Processes that have left MPI in order. They completed their operations with this process,
-    /// so they count as failures only when an operation needs them.
+    /// Processes that have left MPI regularly. They have completed their operations with this process,
+    /// so they count as failed only for an operation that needs them.
     left: Vec<Death>,
     gone: HashSet<ProcId>,
 }
@@ -37,12 +37,12 @@ impl Deaths {
         self.0.borrow().gone.is_empty()
     }
 
-    /// Returns the dead processes that satisfy `is_member`, in the order in which this process learnt of them.
+    /// Returns the dead processes for which `is_member` returns true, in the order in which this process was notified.
     pub(crate) fn dead_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<Death> {
         among(&self.0.borrow().died, is_member)
     }
 
-    /// Returns the processes that satisfy `is_member` and have left MPI in order.
+    /// Returns the processes for which `is_member` returns true and that have left MPI regularly.
     pub(crate) fn left_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<Death> {
         among(&self.0.borrow().left, is_member)
     }
@@ -55,7 +55,7 @@ impl Deaths {
         known.died.push((proc, why.into()));
     }
 
-    /// Adds a process that has left MPI in order. Returns false if its departure or its death is already known.
+    /// Adds a process that has left MPI regularly. Returns false if its departure or death is known already.
     pub(super) fn add_leave(&self, proc: ProcId, why: &str) -> bool {
         let mut known = self.0.borrow_mut();
         let is_new = known.gone.insert(proc);

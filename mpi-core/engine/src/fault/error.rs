@@ -8,7 +8,7 @@ use std::fmt;
 pub enum FaultKind {
     /// `MPIX_ERR_PROC_FAILED`: a process that the operation needs has failed.
     Failed,
-    /// `MPIX_ERR_PROC_FAILED_PENDING`: a receive from any source is still pending, and a process that might match it has failed.
+    /// `MPIX_ERR_PROC_FAILED_PENDING`: a receive from any source is still in progress, but a process that could match it has failed.
     Pending,
     /// `MPIX_ERR_REVOKED`: the communicator has been revoked.
     Revoked,
@@ -22,7 +22,7 @@ pub struct FaultError {
 }
 
 impl FaultError {
-    /// Members of a communicator have failed; `members` are error texts about some of them.
+    /// Returns the error that members of a communicator have failed; `members` are texts about some of them, `more` counts the others.
     pub(crate) fn failed(comm: &str, members: &[String], more: usize) -> FaultError {
         let more = match more {
             0 => String::new(),
@@ -43,7 +43,7 @@ impl FaultError {
         }
     }
 
-    /// Returns the same error for a receive that stays pending.
+    /// Returns the same error for a receive that stays in progress.
     pub(crate) fn pending(&self) -> FaultError {
         FaultError {
             kind: FaultKind::Pending,
@@ -54,7 +54,7 @@ impl FaultError {
         }
     }
 
-    /// Returns the same error for a blocking call, after which nothing stays pending.
+    /// Returns the same error for a blocking call, after which no receive is in progress.
     pub(crate) fn of_blocking(&self) -> FaultError {
         FaultError {
             kind: match self.kind {
@@ -69,7 +69,7 @@ impl FaultError {
         }
     }
 
-    /// Returns the kind.
+    /// Returns the kind of this error.
     pub fn kind(&self) -> FaultKind {
         self.kind
     }

@@ -1,4 +1,4 @@
-//! Failure detection and propagation: the failures known to one process, their sources, and their announcement to other processes.
+//! Failure detection: the failures that one process knows, their sources, and their announcement to other processes.
 
 use super::agreement::Agreements;
 use super::deaths::Deaths;
@@ -14,49 +14,49 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::{Rc, Weak};
 
-/// Maximum number of remembered revocations of communicators that this process does not know yet,
-/// and of remembered deaths of processes that it does not know yet.
+/// Maximum number of stored revocations of communicators that this process does not know yet,
+/// and of stored deaths of processes that it does not know yet.
 const MOST_EARLY: usize = 4096;
 
-/// The maximum number of polls for messages of a process before it is declared dead.
+/// Maximum number of polls for messages that a process has sent before it died.
 const LAST_LOOKS: usize = 1000;
 
-/// A communicator as seen by failure handling.
+/// What failure handling uses of a communicator.
 pub(crate) trait Affected {
-    /// Returns true if a process is a member, on either side.
+    /// Returns true if a process is a member; for an intercommunicator, of either side.
     fn has_member(&self, proc: ProcId) -> bool;
 
-    /// Called after a member has failed or left.
+    /// Called when a member has died or left MPI.
     fn loses_member(self: Rc<Self>);
 
-    /// Called after another member has revoked the communicator.
+    /// Called when another member has revoked the communicator.
     fn is_revoked_by_peer(self: Rc<Self>);
 
-    /// Returns all members of both sides, in the same order at all members, if they are of several jobs; otherwise an empty list.
+    /// If the members are in several jobs, returns those of both sides in the same order on all members; otherwise an empty list.
     fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId>;
 }
 
-/// The failures known to a process.
+/// The failures that a process knows.
 pub struct Faults {
     engine: WeakEngine,
     /// True if the job continues after the death of a process.
     tolerant: bool,
     deaths: Rc<Deaths>,
     outbox: Rc<Outbox>,
-    /// The names of the processes whose deaths have been announced to other jobs. Names, since process numbers are reused.
+    /// The names of the processes whose deaths this process has announced to other jobs (names, since process numbers are reused).
     pub(super) notified_abroad: RefCell<HashSet<u64>>,
     /// The numbers of other jobs that have ended as a whole.
     pub(super) lost_jobs: RefCell<HashSet<u64>>,
-    /// Processes that have ended and are not yet declared lost.
+    /// Processes that have ended but are not declared lost yet.
     last_polls: LastPolls,
-    /// Names of processes whose deaths were announced to this process before it knew them.
+    /// Names of processes whose deaths were announced before this process knew them.
     pub(super) early_deaths: RefCell<VecDeque<u64>>,
-    /// The living communicators of this process, by number.
+    /// The existing communicators of this process, by context id.
     comms: RefCell<HashMap<u64, Weak<dyn Affected>>>,
-    /// Numbers of communicators that were revoked before this process created them.
+    /// Context ids of communicators that were revoked before this process created them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,
-    /// The agreement memory of freed communicators.
+    /// The agreement memory of freed communicators, until all members have left it.
     retired: Rc<RetiredBlocks>,
 }
 
@@ -93,12 +93,12 @@ impl Faults {
         &self.retired
     }
 
-    /// Returns the processes known to have died or left.
+    /// Returns the processes known to have died or left MPI.
     pub(crate) fn deaths(&self) -> &Rc<Deaths> {
         &self.deaths
     }
 
-    /// Registers a new communicator. Returns true if it was revoked before this process created it.
+    /// Registers a new communicator. Returns true if it has already been revoked.
     pub(crate) fn welcome(&self, number: u64, comm: Weak<dyn Affected>) -> bool {
         self.comms.borrow_mut().insert(number, comm);
         was_early(&self.early, number)
@@ -110,12 +110,12 @@ impl Faults {
         self.agreements.retire(number);
     }
 
-    /// Returns true if all queued messages have been passed to the transports.
+    /// Returns true if the transports have accepted all queued messages.
     pub(crate) fn has_said_all(&self) -> bool {
         self.outbox.is_empty()
     }
 
-    /// Records a death; `known` is true if the other processes are notified by another process.
+    /// Records a death; `known` is true if the job's other processes are notified by another process.
     fn take_death(&self, proc: ProcId, why: &str, known: bool) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -132,7 +132,7 @@ impl Faults {
         engine.pml().requests().nudge();
     }
 
-    /// Records that a process has left MPI in order: it sends no more messages, and agreements do not wait for it.
+    /// Records that a process has left MPI regularly: it will send no more messages, and agreements do not wait for it.
     fn take_leave(&self, proc: ProcId, why: &str) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -151,7 +151,7 @@ impl Faults {
         }
     }
 
-    /// Returns the living communicators that have a process as a member.
+    /// Returns the existing communicators of which a process is a member.
     pub(super) fn comms_of(&self, member: ProcId) -> Vec<Rc<dyn Affected>> {
         let comms = self.comms.borrow();
         let living = comms.values().filter_map(Weak::upgrade);
@@ -165,14 +165,14 @@ impl Faults {
         self.engine.upgrade()
     }
 
-    /// Queues the announcement of a death.
+    /// Queues the announcement of a death to these processes.
     pub(super) fn announce_death(&self, to: impl IntoIterator<Item = ProcId>, name: u64) {
         for proc in to {
             self.outbox.say(proc, DEATH, [name, 0], Vec::new());
         }
     }
 
-    /// Announces a death to this process's neighbours in the circulant graph of the job.
+    /// Announces a death to this process's neighbours in a circulant graph of the job.
     fn pass_on(&self, engine: &Engine, dead: ProcId) {
         self.announce_death(
             circulant(engine.me(), engine.size()),
@@ -180,7 +180,7 @@ impl Faults {
         );
     }
 
-    /// Announces a revocation to this process's neighbours in the circulant graph of the communicator's members.
+    /// Announces a revocation to this process's neighbours in a circulant graph of the communicator's members.
     pub(crate) fn pass_revocation_on(&self, number: u64, members: &[ProcId], me: ProcId) {
         let Some(place) = members.iter().position(|proc| *proc == me) else {
             return;
@@ -199,16 +199,15 @@ impl Faults {
         }
     }
 
-    /// Handles the announcement of a death by another process.
     fn on_death(&self, from: ProcId, name: u64) {
         let Some(engine) = self.engine.upgrade() else {
             return;
         };
         let Some(proc) = engine.universe().proc(Name(name)) else {
-            // Members of a communicator in creation may know processes unknown to this one.
+            // While a communicator is created, its members may know processes that this one does not know yet.
             return remember(&self.early_deaths, name);
         };
-        // Without fault tolerance, peers' reports about this process's own job are ignored.
+        // Without fault tolerance, announcements about processes of this process's own job are ignored.
         if proc != engine.me() && (self.tolerant || engine.universe().is_foreign(proc)) {
             let names = vec![name];
             let reason = Reason::AnnouncedBy(engine.peers().label_of(from));
@@ -216,14 +215,14 @@ impl Faults {
         }
     }
 
-    /// Lets this process poll some more before it declares ended processes lost.
+    /// Declares ended processes lost, but only after some more polls for their messages.
     pub(super) fn declare_lost_later(&self, engine: &Engine, ended: Ended) {
         self.last_polls.add(ended);
         engine.pml().bml().handlers().ask_for_turns();
     }
 
-    /// Counts a poll for all processes that have ended, and declares those lost that have had their last one.
-    /// Returns true if there are such.
+    /// Counts a poll for all processes that have ended, and declares those lost that have had their last poll.
+    /// Returns true if any have been declared lost.
     fn poll_ended(&self) -> bool {
         if self.last_polls.is_empty() {
             return false;
@@ -232,7 +231,7 @@ impl Faults {
             return false;
         };
         let ended = self.last_polls.count_poll();
-        // One round of progress does not poll all sources; the next one polls those that `pending` has found.
+        // A progress call does not poll all sources; `pending` makes the next call poll those that have data.
         engine.pml().bml().pending();
         for Ended { names, reason } in &ended {
             engine.pml().bml().handlers().end_turns();
@@ -252,7 +251,7 @@ impl Faults {
     }
 }
 
-/// Keeps the number of a communicator or the name of a process that this process does not know yet; beyond [`MOST_EARLY`] the oldest is dropped.
+/// Stores the context id of a communicator, or the name of a process, that this process does not know yet; above [`MOST_EARLY`] the oldest entry is removed.
 fn remember(early: &RefCell<VecDeque<u64>>, number: u64) {
     let mut early = early.borrow_mut();
     if !early.contains(&number) {
@@ -263,14 +262,14 @@ fn remember(early: &RefCell<VecDeque<u64>>, number: u64) {
     }
 }
 
-/// Removes a number or a name that [`remember`] has kept. Returns true if it was kept.
+/// Removes an id or name that [`remember`] has stored. Returns true if it was stored.
 pub(super) fn was_early(early: &RefCell<VecDeque<u64>>, number: u64) -> bool {
     let mut early = early.borrow_mut();
     let at = early.iter().position(|known| *known == number);
     at.is_some_and(|at| early.remove(at).is_some())
 }
 
-/// Returns a place's neighbours in a circulant graph: (me ± 2^k) mod size for all 2^k <= size / 2.
+/// Returns the neighbours of place `me` in a circulant graph: (me ± 2^k) mod size for all 2^k <= size / 2.
 pub(super) fn circulant(me: u32, size: u32) -> Vec<u32> {
     let distances = (0..32).map(|bit| 1_u64 << bit);
     let (me, size) = (u64::from(me), u64::from(size));
@@ -290,7 +289,7 @@ impl Sink for Faults {
             AGREE => self.agreements.on_message(from, header, payload),
             REVOKE => self.on_revoke(header[0]),
             DEATH => self.on_death(from, header[0]),
-            // A process with another version of this library fails at the connection's first message.
+            // No other message can arrive: a process with another library version already fails when it connects.
             _ => {}
         }
         if let Some(engine) = self.engine.upgrade() {
@@ -299,12 +298,12 @@ impl Sink for Faults {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // The end of the connection to a process that has left is not a death.
+        // If the process has left MPI, the end of its connection is not a death.
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
-        // Processes that have left in order are recorded.
-        // In a job that does not survive deaths, no such process is recorded.
+        // Processes that have left regularly are recorded,
+        // except in a job without fault tolerance.
         let has_left = self.deaths.is_dead(peer) && !self.deaths.has_failed(peer);
         let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
         let concerns_others =
@@ -317,7 +316,7 @@ impl Sink for Faults {
 
 impl AmHandler for Faults {
     fn turn(&self) -> bool {
-        // Both, whatever the first returns.
+        // The operator `|` calls both functions, whatever the first returns.
         self.outbox.turn() | self.poll_ended()
     }
 
@@ -327,7 +326,7 @@ impl AmHandler for Faults {
 }
 
 impl Engine {
-    /// Returns the failures known to this process, once it has started.
+    /// Returns the failures that this process knows; `None` before it has started.
     pub fn faults(&self) -> Option<&Faults> {
         self.known_extension()
     }
@@ -339,7 +338,7 @@ impl Engine {
 }
 
 impl Peers<'_> {
-    /// Starts failure detection; precedes the creation of `MPI_COMM_SELF`.
+    /// Starts failure detection; called before `MPI_COMM_SELF` is created.
     pub(crate) fn hear_of_failures(self) {
         let tolerant = self.engine().params().get(&super::ENABLE).unwrap_or(false);
         if self.engine().faults().is_some() {
@@ -352,12 +351,12 @@ impl Peers<'_> {
         handlers.register(Family::Fault, faults);
         if tolerant {
             self.announce_survival();
-            // Every receive checks whether its peer is lost, and can be interrupted.
+            // From now on, every receive checks whether its source is lost, and can be interrupted.
             self.engine().pml().termination().survive_losses();
         }
     }
 
-    /// Returns the members of a group known to be dead, in the order in which this process learnt of them.
+    /// Returns the members of a group that are known to be dead, in the order in which this process was notified.
     pub fn failed_among(self, group: &Group) -> Group {
         let faults = self.engine().faults();
         let dead = faults.map(|faults| {
@@ -369,7 +368,7 @@ impl Peers<'_> {
         Group::from_procs(procs.collect())
     }
 
-    /// Handles the launcher's report, which every process receives, that a process has died or has left MPI.
+    /// Handles the launcher's report, which all processes receive, that a process has died or left MPI.
     pub fn process_gone(self, job: &str, rank: u32, left: bool) {
         let name = Name::new(job_number(job), rank);
         let Some(proc) = self.engine().universe().proc(name) else {
@@ -381,8 +380,8 @@ impl Peers<'_> {
         if proc == self.engine().me() || faults.deaths.is_dead(proc) {
             return;
         }
-        // Messages that the process sent before its death are still delivered.
-        // One round of progress does not poll all sources, but `pending` does.
+        // Messages that the process sent before are still delivered.
+        // A progress call does not poll all sources, but `pending` does.
         for _ in 0..LAST_LOOKS {
             if !self.engine().progress() && !self.engine().pml().bml().pending() {
                 break;
@@ -397,7 +396,7 @@ impl Peers<'_> {
         self.lose(proc, &why);
     }
 
-    /// Records an agreement's result that a process is dead or has left without contributing.
+    /// Records that by an agreement's result a process is dead, or has left without contributing.
     pub(crate) fn found_dead(self, proc: ProcId) {
         let Some(faults) = self.engine().faults() else {
             return;
@@ -409,13 +408,13 @@ impl Peers<'_> {
         }
     }
 
-    /// Marks a process as unreachable.
+    /// Marks a process as lost: it cannot be reached any more.
     pub(super) fn lose(self, proc: ProcId, why: &str) {
         self.engine().pml().lost(proc, why);
         self.engine().pml().bml().handlers().lost(proc, why);
     }
 
-    /// Returns the name of a process for messages to the user.
+    /// Returns a description of a process for messages to the user.
     pub(super) fn label_of(self, proc: ProcId) -> String {
         match (
             self.engine().universe().is_foreign(proc),
@@ -432,7 +431,7 @@ mod tests {
     use super::circulant;
     use std::collections::BTreeSet;
 
-    /// Returns the places that get an announcement of place 0 if places in `dead` do not forward.
+    /// Returns the places that get an announcement from place 0 if the places in `dead` do not forward it.
     fn reached(size: u32, dead: &[u32]) -> BTreeSet<u32> {
         let mut reached = BTreeSet::from([0]);
         let mut open = vec![0];

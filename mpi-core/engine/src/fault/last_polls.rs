@@ -1,31 +1,31 @@
-//! Processes that have ended, between the report of their end and their declaration as lost.
+//! Processes that have ended, from the report of their end to the declaration that they are lost.
 //!
-//! A process that learns of an end from somewhere else than its own connection first polls [`LAST_POLLS`] times more,
-//! because messages that the ended process sent before may still be in sockets that are polled rarely.
+//! A process that is notified of an end by something else than its own connection first polls [`LAST_POLLS`] more times,
+//! because messages that the ended process had sent may still be in sockets that are polled rarely.
 
 use std::cell::RefCell;
 
 /// Number of polls between the report of an end and the declaration of the loss.
-/// Each of them first asks the transports for what they have not polled, so a few suffice.
+/// At each of them the transports look at all their sources, so a few are enough.
 const LAST_POLLS: u32 = 64;
 
-/// Processes that have ended, with the reason.
+/// Processes that have ended, and how this process was notified.
 pub(super) struct Ended {
     /// The names of the processes.
     pub(super) names: Vec<u64>,
     pub(super) reason: Reason,
 }
 
-/// How this process learnt of an end.
+/// How this process was notified of an end.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reason {
-    /// Another process announced it; its label.
+    /// Another process announced the end; contains a description of that process.
     AnnouncedBy(String),
-    /// A process of a job that ends as a whole was lost; its label.
+    /// The job ended as a whole, after one of its processes was lost; contains a description of that process.
     EndedWith(String),
 }
 
-/// The ended processes that are still polled, each entry with its number of remaining polls.
+/// The ended processes, each entry with its number of remaining polls.
 #[derive(Default)]
 pub(super) struct LastPolls(RefCell<Vec<(u32, Ended)>>);
 
@@ -35,12 +35,12 @@ impl LastPolls {
         self.0.borrow_mut().push((LAST_POLLS, ended));
     }
 
-    /// Returns true if there are no such processes.
+    /// Returns true if there are no ended processes.
     pub(super) fn is_empty(&self) -> bool {
         self.0.borrow().is_empty()
     }
 
-    /// Counts one poll for each entry. Removes and returns the entries that have none left.
+    /// Counts a poll for each entry. Removes and returns the entries that have no polls left.
     pub(super) fn count_poll(&self) -> Vec<Ended> {
         let mut entries = self.0.borrow_mut();
         for (polls_left, _) in entries.iter_mut() {

@@ -1,18 +1,18 @@
 //! Agreement in shared memory, for communicators whose members are all on one node.
 //!
-//! Each member writes its contribution into its slot
-//! and reads the others' slots ([`ShmAgreement`]): no messages, and no root that may die.
-//! Each member computes the result from the slots only;
-//! once a round is settled, all members read the same slots.
+//! Each member writes its contribution to its own slot
+//! and reads the slots of the others ([`ShmAgreement`]), so there are no messages, and no root that may die.
+//! Each member computes the result from the slots;
+//! when a round is settled (no living member is missing), all members read the same slots.
 //!
-//! The members find the memory by agreements over messages, which also carry one word ([`Value::memory`]):
-//! 1. as long as no memory exists, the first participating member allocates it, if all members are on its node, and contributes the address;
-//!    the decision gives the address to all members;
-//! 2. in the next agreement, a member that cannot map the address contributes [`UNUSABLE`].
-//!    If no member does, all later agreements use the memory,
-//!    otherwise none does.
+//! The members get the memory by agreements over messages, which include one word for this ([`Value::memory`]):
+//! 1. while there is no memory, the first participating member allocates it, if all members are on its node, and contributes its offset;
+//!    the decision contains the offset for all members;
+//! 2. in the next agreement, a member that cannot map the memory contributes [`UNUSABLE`].
+//!    If no member does so, all later agreements use the memory,
+//!    otherwise none of them does.
 //!
-//! Most communicators agree once or twice, when they are created or freed; they need no memory ([`FIRST`]).
+//! Most communicators make one or two agreements, when they are created or freed; these need no memory ([`FIRST`]).
 
 use super::deaths::Deaths;
 use super::era::Value;
@@ -28,17 +28,17 @@ use mpi_transport::btl::ProcId;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
-/// The number of the first agreement in which memory is offered.
+/// Number of the first agreement in which memory is offered, counted from zero.
 const FIRST: u64 = 2;
 
-/// The word of a member that cannot map the offered memory.
+/// The word that a member contributes if it cannot map the offered memory.
 const UNUSABLE: u64 = u64::MAX;
 
-/// Words of a slot before the members' bits: the flag together with [`HAS_BITS`]; the number.
+/// Number of words of a slot before the members' bits: the flag with [`HAS_BITS`], and the number.
 const FIXED: usize = 2;
 
-/// Up to 8 members each read all slots. In a larger communicator the first member that concludes writes the conclusion to a separate cache line,
-/// and the others read that line.
+/// At most 8 members each read all slots. In a larger communicator the first member that computes the result writes it to another cache line,
+/// which the others read.
 const FEW: u32 = 8;
 
 const HAS_BITS: u64 = 1 << 32;
@@ -46,22 +46,22 @@ const BITS: usize = u64::BITS as usize;
 
 type Slots = ShmAgreement<Held<[AtomicU64]>>;
 
-/// The progress of the search for memory.
+/// How far this member is in the search for memory.
 #[derive(Default)]
 enum Search {
     #[default]
     Nothing,
-    /// The members are not all on one node, or its memory is exhausted.
+    /// The members are not all on one node, or the node's memory is exhausted.
     NotHere,
     /// This member has offered a block of its memory.
     Offered(ShmBlock),
-    /// The address is known; the value is this member's mapping of it, if it could be mapped.
+    /// The offset is known; the value is this member's mapping, or `None` if it could not map the memory.
     Found(Option<NodeAgreement>),
-    /// The search has ended: all members use the memory, or none does.
+    /// The search has ended: either all members use the memory, or none does.
     Over,
 }
 
-/// The shared memory of one communicator's agreements.
+/// The shared memory for one communicator's agreements, and the search for it.
 #[derive(Default)]
 pub(crate) struct Memory {
     search: RefCell<Search>,
@@ -69,15 +69,15 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Returns the memory in which all members agree from now on, if there is any.
+    /// Returns the memory, if all members use it from now on.
     #[inline]
     pub(crate) fn ready(&self) -> Option<&NodeAgreement> {
         self.ready.get()
     }
 
     /// Returns the word that this member contributes to an agreement over messages:
-    /// at the first participating member (`leads`) the offset of the memory that it has allocated,
-    /// [`UNUSABLE`] if this member cannot map the memory, else 0.
+    /// on the first participating member (`leads`), the offset of the memory that it has allocated;
+    /// [`UNUSABLE`] if this member cannot map the memory; otherwise 0.
     pub(crate) fn word(&self, engine: &Engine, all: &[ProcId], number: u64, leads: bool) -> u64 {
         let mut search = self.search.borrow_mut();
         match &*search {
@@ -96,7 +96,7 @@ impl Memory {
         }
     }
 
-    /// Handles the decided word, the same at all members.
+    /// Handles the word of a decision, which is the same on all members.
     pub(crate) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
         let mut search = self.search.borrow_mut();
         *search = match std::mem::take(&mut *search) {
@@ -116,13 +116,11 @@ impl Memory {
     }
 }
 
-/// One member's view of a communicator's slots.
+/// A member's access to a communicator's slots.
 pub(crate) struct NodeAgreement {
     slots: Rc<Slots>,
     members: NodeMembers,
-    /// The process of each member.
     procs: Rc<[ProcId]>,
-    /// The allocation; `Some` at the member that made it.
     block: Cell<Option<ShmBlock>>,
     deaths: Rc<Deaths>,
     retired: Rc<RetiredBlocks>,
@@ -135,7 +133,7 @@ impl Drop for NodeAgreement {
             let (slots, procs) = (self.slots.clone(), self.procs.clone());
             let deaths = self.deaths.clone();
             let is_dead = move |member: u32| deaths.is_dead(procs[member as usize]);
-            // A member that has not left may still read the slots; a dead one does not.
+            // A member that has neither left nor died may still read the slots.
             let all_left = move || (0..slots.members()).all(|m| slots.has_left(m) || is_dead(m));
             self.retired.push(block, all_left);
         }
@@ -151,7 +149,6 @@ impl NodeAgreement {
         words(members as u32, Self::says(members)) * size_of::<AtomicU64>()
     }
 
-    /// Allocates memory, if all members are on this node.
     fn allocate(engine: &Engine, all: &[ProcId]) -> Option<ShmBlock> {
         let group = Group::from_procs(all.to_vec());
         let here = engine.place().members_here(&group).count() == all.len();
@@ -201,7 +198,7 @@ impl NodeAgreement {
         self.members.order();
     }
 
-    /// Returns the first member from `from` on that is alive and has not contributed.
+    /// Returns the first living member, from `from` on, that has not contributed; the number of members if there is none.
     ///
     /// If `wrong` is false, none of the members is known to be dead.
     #[inline]
@@ -218,9 +215,9 @@ impl NodeAgreement {
         settled == self.slots.members()
     }
 
-    /// Merges all contributions, once the round is settled; the bit sets are empty if no member reports a death.
+    /// Merges all contributions after the round is settled; the bit sets are empty if no member reports a death.
     ///
-    /// Contributions of members that earlier agreements found dead are ignored.
+    /// Contributions of members that earlier agreements have found dead are ignored.
     #[inline]
     pub(crate) fn outcome(&self, number: u64, left_out: &[ProcId]) -> Value {
         let mut value = Value {
@@ -229,7 +226,7 @@ impl NodeAgreement {
         };
         let many = self.slots.members() > FEW;
         if many && let Some(flag) = self.slots.concluded(number) {
-            // The member that wrote the conclusion wakes the sleeping members.
+            // The member that wrote the result also wakes the members that sleep.
             value.flag = flag as u32;
             return value;
         }
@@ -249,7 +246,7 @@ impl NodeAgreement {
         } else if many && value.number == 0 {
             self.slots.conclude(number, value.flag.into());
         }
-        // A sleeping member may be waiting for this member only.
+        // A sleeping member may be waiting for this one only.
         self.members.ring_each();
         value
     }

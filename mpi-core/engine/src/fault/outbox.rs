@@ -1,8 +1,8 @@
-//! The send queue of failure messages, until the transports accept them.
+//! The queue of failure messages that the transports have not accepted yet.
 //!
-//! A handler only queues messages for the next progress,
-//! because nothing may be sent from inside a delivery.
-//! Nothing is sent to dead processes.
+//! Handlers only queue messages, which the next progress call sends,
+//! because nothing may be sent inside a delivery.
+//! Messages to dead processes are not sent.
 
 use super::deaths::Deaths;
 use crate::engine::WeakEngine;
@@ -12,7 +12,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// A queued message.
 type Unsent = (ProcId, Am, Header, Vec<u8>);
 
 pub(super) struct Outbox {
@@ -30,7 +29,7 @@ impl Outbox {
         }
     }
 
-    /// Queues a message for the next progress.
+    /// Queues a message for the next progress call.
     pub(super) fn say(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let Some(engine) = self.engine.upgrade() else {
             return;
@@ -48,14 +47,14 @@ impl Outbox {
         self.messages.borrow().is_empty()
     }
 
-    /// Sends the queued messages that the transports accept. Returns true if anything was sent.
+    /// Sends the queued messages that the transports accept. Returns true if any were sent.
     pub(super) fn turn(&self) -> bool {
         let Some(engine) = self.engine.upgrade() else {
             return false;
         };
         let mut moved = false;
         let bml = engine.pml().bml();
-        // Messages to a peer without space stay queued; messages to other peers overtake them.
+        // Messages to a process whose transport has no space stay queued; messages to other processes overtake them.
         let mut waiting: VecDeque<Unsent> = VecDeque::new();
         let mut full: Vec<ProcId> = Vec::new();
         loop {
@@ -80,7 +79,7 @@ impl Outbox {
                     waiting.push_back((to, am, header, payload));
                     continue;
                 }
-                // The transport itself reports the loss.
+                // The transport reports the loss of this process itself.
                 Err(_) => {}
                 Ok(()) => bml.attend(),
             }
@@ -92,7 +91,7 @@ impl Outbox {
         *messages = waiting;
         drop(messages);
         if moved {
-            // An agreement returns only when its messages have been sent.
+            // An agreement does not return before its messages have been sent, so it must be polled again.
             engine.pml().requests().nudge();
         }
         moved

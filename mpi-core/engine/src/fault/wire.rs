@@ -3,11 +3,11 @@
 use super::era::{Say, Value};
 use mpi_transport::btl::{Am, Family, Header};
 
-/// A message of an agreement. Header: communicator, agreement and kind; payload by kind.
+/// A message of an agreement. Header: context id; number of the agreement and message type. The payload depends on the type.
 pub(crate) const AGREE: Am = Family::Fault.am(0);
-/// A communicator is revoked. Header: communicator, 0.
+/// A communicator has been revoked. Header: context id, 0.
 pub(crate) const REVOKE: Am = Family::Fault.am(1);
-/// A process is dead. Header: its name, 0.
+/// A process has died. Header: the process's name, 0.
 pub(crate) const DEATH: Am = Family::Fault.am(2);
 
 const UP: u64 = 0;
@@ -17,7 +17,7 @@ const DOWN_ANSWER: u64 = 3;
 const ASK: u64 = 4;
 const KIND_BITS: u32 = 8;
 
-/// Identifies an agreement: the communicator's number, and the number of its earlier agreements.
+/// Identifies an agreement: the communicator's context id, and the agreement's number on it, counted from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) comm: u64,
@@ -52,7 +52,7 @@ pub(crate) fn key_of([comm, word]: Header) -> Key {
     }
 }
 
-/// Parses a message of an agreement of this number of members; returns `None` if it is malformed.
+/// Decodes a message of an agreement of `members` members; `None` if it is invalid.
 pub(crate) fn read([_, word]: Header, payload: &[u8], members: usize) -> Option<Say> {
     let kind = word & ((1 << KIND_BITS) - 1);
     match kind {

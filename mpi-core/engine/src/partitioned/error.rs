@@ -3,7 +3,7 @@
 use crate::Failure;
 use std::fmt;
 
-/// The peer of a partitioned message, by its rank in the communicator.
+/// The other process of a partitioned message, by its rank in the communicator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     Sender(i32),
@@ -15,11 +15,11 @@ pub enum Side {
 pub enum PartitionError {
     /// The partition number is outside `0..partitions`.
     Number { partition: i64, partitions: u32 },
-    /// The partition was marked as ready twice in one start.
+    /// The program has marked the partition as ready twice after one start.
     Twice { partition: u32 },
-    /// The partition was marked as ready before `MPI_Start`.
+    /// The program has marked the partition as ready before `MPI_Start`.
     Inactive { partition: u32 },
-    /// The receive buffer is smaller than the sender's partitions; `peer` is the other side.
+    /// The receive buffer is smaller than the sender's message; `peer` is the other process.
     Longer {
         sent: u64,
         space: u64,

@@ -1,18 +1,18 @@
-//! Partitioned communication (MPI 5.0, chapter 4): one message in partitions, each of which the program marks as ready separately.
+//! Partitioned communication (MPI 5.0, chapter 4): the program marks each partition of a message as ready separately.
 //!
-//! Protocol, on three planes of the communicator that are used for nothing else:
-//! 1. when the sender is created it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag:
-//!    the number of its partitions,
-//!    their size in bytes, and the first of the consecutive tags that it has reserved for them;
+//! Protocol, on three planes of the communicator that have no other use:
+//! 1. when the sender is created, it sends an announcement in [`Plane::Announce`](crate::pml::Plane::Announce) with the program's tag:
+//!    the number of its partitions, the size of a partition in bytes,
+//!    and the first of the consecutive tags that it has reserved for them;
 //!    announcements match receivers in the order in which both were created, as the standard requires;
-//! 2. when the receiver, after a start, has received the announcement, it replies once, in [`Plane::Answer`](crate::pml::Plane::Answer)
-//!    with the first of those tags: the size of its buffer in bytes; the first start of the sender waits for that reply.
-//!    If the buffer is smaller than the message, both sides fail, in this start and in all later ones, and neither waits for the other;
-//! 3. each partition is sent as a separate message in [`Plane::Partition`](crate::pml::Plane::Partition) with a separate tag as soon as it is ready,
-//!    so partitions may overtake each other, but never match partitions of another start.
+//! 2. when the receiver has been started and has received the announcement, it sends one reply in [`Plane::Answer`](crate::pml::Plane::Answer)
+//!    with the first of these tags: the size of its buffer in bytes; the first start of the sender waits for this reply.
+//!    If the buffer is smaller than the message, both processes get errors from this start and all later ones, and neither waits for the other;
+//! 3. each partition is sent as a message of its own in [`Plane::Partition`](crate::pml::Plane::Partition), with a tag of its own, when it is ready,
+//!    so partitions may overtake each other, but never match those of another start.
 //!
-//! The two sides may divide the message differently.
-//! The sender's partitions are sent; a partition of the receiver has
+//! Sender and receiver may divide the message differently.
+//! Messages carry the sender's partitions; a partition of the receiver has
 //! arrived when all of the sender's partitions that overlap it have arrived.
 
 mod error;
@@ -28,12 +28,10 @@ pub use error::PartitionError;
 pub use recv::PartitionedRecv;
 pub use send::PartitionedSend;
 
-/// The length of an announcement in words.
 const ANNOUNCEMENT: usize = 3;
-/// The length of an answer in words.
 const ANSWER: usize = 1;
 
-/// Returns the state-page entry of a process that waits for the other side.
+/// Returns what the state page shows while a process waits for the other one.
 fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
     let proc = u32::try_from(peer)
         .ok()
@@ -49,17 +47,14 @@ fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
     }
 }
 
-/// A buffer divided into equal partitions.
 #[derive(Clone)]
 struct Cut<B> {
     whole: B,
     partitions: u32,
-    /// The number of elements in a partition.
     each: i64,
 }
 
 impl<B> Cut<B> {
-    /// Returns the range of a partition's elements.
     fn elements(&self, partition: u32) -> Range<i64> {
         let at = i64::from(partition) * self.each;
         at..at + self.each
@@ -96,7 +91,7 @@ impl Partitioned {
         }
     }
 
-    /// Returns the state-page entry of a process that waits for this operation.
+    /// Returns what the state page shows while a process waits for this operation.
     pub(crate) fn about(&self) -> About {
         match self {
             Partitioned::Send(send) => send.about(),

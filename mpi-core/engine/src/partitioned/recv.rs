@@ -1,4 +1,4 @@
-//! The receiving side: receives the sender's announcement, then each partition directly into the receive buffer.
+//! The receiver of partitioned communication: receives the sender's announcement, then each partition directly into the receive buffer.
 
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
@@ -14,23 +14,22 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// A sender's announcement.
+/// The contents of the sender's announcement.
 #[derive(Clone, Copy, Debug)]
 struct Link {
     base: i32,
     partitions: u32,
-    /// The size of a partition in bytes.
+    /// The size of one of the sender's partitions in bytes.
     bytes: i64,
 }
 
 impl Link {
-    /// Returns the size of all partitions in bytes.
     fn sent(&self) -> u64 {
         u64::from(self.partitions) * self.bytes as u64
     }
 }
 
-/// `MPI_Precv_init`.
+/// The operation that `MPI_Precv_init` creates.
 pub struct PartitionedRecv(Rc<Receiver>);
 
 struct Receiver {
@@ -38,29 +37,28 @@ struct Receiver {
     buf: Cut<RecvBuf>,
     source: i32,
     tag: i32,
-    /// The receive buffer of the announcement, and its request until it has completed.
+    /// The buffer for the announcement; `announcement` is its receive request until it has completed.
     words: U64Buf,
     announcement: RefCell<Option<Req>>,
     link: OnceCell<Link>,
-    /// The request of the answer, while it is pending.
+    /// The send request of the reply, while it is in progress.
     answer: RefCell<Option<Req>>,
-    /// The sender's partitions in this start; empty before the announcement has arrived.
+    /// The sender's partitions after the present start; empty before the announcement has arrived.
     parts: RefCell<Vec<Part>>,
-    /// The number of leading partitions that are known to be complete.
+    /// The number of partitions, from the first on, that are known to be complete.
     arrived: Cell<usize>,
     active: Cell<bool>,
 }
 
-/// A partition of the sender that is being received.
 struct Part {
     req: Req,
-    /// For a partition that does not begin and end at element boundaries of the receive buffer: the staging buffer, and the offset
+    /// For a partition that does not begin and end at element boundaries of the receive buffer: a temporary buffer, and the byte offset
     /// to which it is unpacked.
     staged: Option<(Scratch, i64)>,
 }
 
 impl PartitionedRecv {
-    /// Creates a receiver; `buf` holds all partitions of `each` elements.
+    /// Creates a receiver; `buf` contains all partitions, which have `each` elements.
     pub fn new(
         comm: &Comm,
         buf: RecvBuf,
@@ -113,13 +111,13 @@ impl PartitionedRecv {
             }))
     }
 
-    /// Returns the elements of a partition; `None` if there is no such partition.
+    /// Returns the range of elements of a partition; `None` if there is no such partition.
     pub fn elements(&self, partition: i64) -> Option<std::ops::Range<i64>> {
         let partition = self.0.buf.check(partition).ok()?;
         Some(self.0.buf.elements(partition))
     }
 
-    /// `MPI_Parrived`; true for an operation that is not active.
+    /// `MPI_Parrived`: true if a partition has arrived, or if the operation is not active.
     pub fn arrived(&self, partition: i64) -> Result<bool, Error> {
         let receiver = &self.0;
         let partition = receiver.buf.check(partition)?;
@@ -131,17 +129,17 @@ impl PartitionedRecv {
         };
         let mut parts = receiver.parts.borrow_mut();
         if parts.is_empty() {
-            // The receives are not posted yet, or they have completed; `arrived` distinguishes the two cases.
+            // The receives have either not been posted or all completed; `arrived` distinguishes these cases.
             return Ok(receiver.arrived.get() == link.partitions as usize);
         }
         let elements = receiver.buf.elements(partition);
         let size = receiver.buf.whole.datatype().size();
         let (start, end) = (elements.start * size, elements.end * size);
-        // If the sender's partitions are empty,
+        // If the sender's partitions have no bytes,
         // each partition of the receiver waits for all of the sender's partitions.
         let touching = match link.bytes {
             0 => 0..parts.len(),
-            // A partition beyond the end of a shorter message also waits for all sent partitions.
+            // A partition of the receiver beyond the end of a shorter message waits for all of them too.
             bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };
@@ -152,7 +150,7 @@ impl PartitionedRecv {
         Ok(all)
     }
 
-    /// Completes a start with request `req`.
+    /// Completes a start, whose request is `req`.
     pub(super) fn finish(&self, req: Option<Req>) -> Outcome {
         let receiver = &self.0;
         receiver.active.set(false);
@@ -161,7 +159,7 @@ impl PartitionedRecv {
         outcome.map(|_| receiver.status())
     }
 
-    /// Returns the status of a successful start.
+    /// Returns the status of a start that has succeeded.
     pub(super) fn status(&self) -> Status {
         self.0.status()
     }
@@ -180,7 +178,7 @@ impl PartitionedRecv {
 }
 
 impl Receiver {
-    /// Polls for the announcement.
+    /// Polls for the announcement; replies to it when it has arrived.
     fn listen(&self) -> Poll<Result<(), Error>> {
         let mut announcement = self.announcement.borrow_mut();
         let Some(req) = &*announcement else {
@@ -193,7 +191,7 @@ impl Receiver {
         *announcement = None;
         Poll::Ready(outcome.and_then(|_| {
             let word = |i| self.words.get(i);
-            // The announcement is received once, so the cell is empty.
+            // The announcement is received only one time, so `link` is empty.
             let link = self.link.get_or_init(|| Link {
                 base: word(0) as i32,
                 partitions: word(1) as u32,
@@ -203,7 +201,6 @@ impl Receiver {
         }))
     }
 
-    /// Sends the size of the receive buffer.
     fn answer(&self, base: i32) -> Result<(), Error> {
         let words = U64Buf::of(&[self.buf.whole.bytes() as u64]);
         let (answer, source) = (words.send(0..ANSWER), self.source as u32);
@@ -217,7 +214,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// Posts a receive for each partition of the sender.
     fn post(&self) -> Result<(), Error> {
         let Some(link) = self.link.get() else {
             return Ok(());
@@ -226,8 +222,8 @@ impl Receiver {
         let (sent, space) = (link.sent(), whole.bytes() as u64);
         let mut parts = self.parts.borrow_mut();
         if sent > space {
-            // Partitions that were sent before the reply arrived are received and dropped,
-            // so they are not queued.
+            // The message is too long. Partitions sent before the reply arrived are received without their data,
+            // so that they are not queued as unexpected.
             if parts.is_empty() {
                 for number in 0..link.partitions {
                     let (nothing, tag) = (whole.slice(0..0), link.base + number as i32);
@@ -266,7 +262,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Returns true if a partition has arrived; unpacks it if it was staged.
+    /// Returns true if a partition has arrived; unpacks it from its temporary buffer, if it has one.
     fn settle(&self, part: &mut Part) -> bool {
         let complete = part.req.is_complete();
         if complete && let Some((scratch, at)) = part.staged.take() {
@@ -276,7 +272,7 @@ impl Receiver {
         complete
     }
 
-    /// Polls until all partitions have arrived; complete partitions are not polled again.
+    /// Polls until all partitions have arrived; those that are known to be complete are not polled again.
     fn look(&self) -> Poll<()> {
         let mut parts = self.parts.borrow_mut();
         let mut arrived = self.arrived.get();
@@ -293,7 +289,6 @@ impl Receiver {
         }
     }
 
-    /// Completes the receives. Returns the first failure.
     fn end(&self) -> Result<(), Error> {
         let requests = self.comm.engine().pml().requests();
         let mut outcome = Ok(());
@@ -303,7 +298,6 @@ impl Receiver {
         outcome
     }
 
-    /// Returns the status of a successful start.
     fn status(&self) -> Status {
         if self.source == PROC_NULL {
             return Status::PROC_NULL;
@@ -319,7 +313,7 @@ impl Receiver {
 
 impl Drop for Receiver {
     fn drop(&mut self) {
-        // The program has freed the operation and owns the buffer again.
+        // The program has freed the operation, so its buffer must not be accessed any more.
         let pml = self.comm.engine().pml();
         let parts = self.parts.take().into_iter().map(|part| part.req);
         for req in parts

@@ -1,4 +1,4 @@
-//! The sending side: sends the announcement, then each partition when the program marks it as ready.
+//! The sender of partitioned communication: sends the announcement, then each partition when the program has marked it as ready.
 
 use super::error::Side;
 use super::{ANNOUNCEMENT, ANSWER, Cut, PartitionError};
@@ -11,23 +11,22 @@ use crate::request::{Outcome, PROC_NULL, Req, Status};
 use mpi_base::state::{About, Waits};
 use std::cell::RefCell;
 
-/// `MPI_Psend_init`.
+/// The operation that `MPI_Psend_init` creates.
 pub struct PartitionedSend {
     comm: Comm,
     buf: Cut<SendBuf>,
     dest: i32,
-    /// The tag of partition 0.
     base: i32,
     tag: i32,
-    /// The request of the announcement, while it is pending.
+    /// The send request of the announcement, while it is in progress.
     announcement: RefCell<Option<Req>>,
-    /// The receive buffer of the receiver's answer, and its request until it has completed.
+    /// The buffer for the receiver's reply; `answer` is its receive request until it has completed.
     buffer: U64Buf,
     answer: RefCell<Option<Req>>,
     round: RefCell<Option<SendRound>>,
 }
 
-/// One start of a sender.
+/// The state of a sender between a start and its completion.
 struct SendRound {
     ready: Vec<bool>,
     left: u32,
@@ -35,7 +34,7 @@ struct SendRound {
 }
 
 impl PartitionedSend {
-    /// Creates a sender; `buf` holds all partitions of `each` elements.
+    /// Creates a sender; `buf` contains all partitions, which have `each` elements.
     pub fn new(
         comm: &Comm,
         buf: SendBuf,
@@ -91,13 +90,13 @@ impl PartitionedSend {
         });
     }
 
-    /// Returns the elements of a partition; `None` if there is no such partition.
+    /// Returns the range of elements of a partition; `None` if there is no such partition.
     pub fn elements(&self, partition: i64) -> Option<std::ops::Range<i64>> {
         let partition = self.buf.check(partition).ok()?;
         Some(self.buf.elements(partition))
     }
 
-    /// `MPI_Pready`.
+    /// `MPI_Pready`: marks a partition as ready and sends it.
     pub fn ready(&self, partition: i64) -> Result<(), Error> {
         let partition = self.buf.check(partition)?;
         let mut round = self.round.borrow_mut();
@@ -124,19 +123,17 @@ impl PartitionedSend {
         Ok(())
     }
 
-    /// Returns the size of all partitions in bytes.
     fn bytes(&self) -> u64 {
         self.buf.whole.bytes() as u64
     }
 
-    /// Returns true if the receiver has answered.
     fn is_answered(&self) -> bool {
         let is_complete =
             |req: &RefCell<Option<Req>>| req.borrow().as_ref().is_none_or(|r| r.is_complete());
         is_complete(&self.announcement) && is_complete(&self.answer)
     }
 
-    /// Returns the error if the receiver has answered that its buffer is too small.
+    /// Returns the error if, by the receiver's reply, its buffer is too small.
     fn refusal(&self) -> Option<PartitionError> {
         let (sent, space) = (self.bytes(), self.buffer.get(0));
         let refused = self.dest != PROC_NULL && self.is_answered() && sent > space;

@@ -1,17 +1,17 @@
-//! `MPI_Cancel` in a recorded or replayed run: whether the cancellation preceded the match.
+//! `MPI_Cancel` in a recorded or replayed run: it must have the same result as when recorded.
 //!
-//! On replay, a cancellation that came too late waits for the match.
-//! A receive that was cancelled in time must not match a message earlier,
+//! In a replay, a cancellation that was too late in the recorded run waits until the receive has matched.
+//! A receive that was cancelled must not match a message before,
 //! so it is posted with a key that matches no message.
-//! A receive with a wildcard records the cancellation in its own decision.
-//! For other receives, the cancellation has a decision, which contains the receive's number.
+//! For a receive with a wildcard, the recording contains the cancellation in place of the match.
+//! For other receives, the decision of the cancellation contains the receive's number.
 
 use super::{Asker, Decision, RecordError, Script};
 use crate::engine::Engine;
 use crate::request::{Body, Req};
 
 impl Engine {
-    /// `MPI_Cancel` of a receive: cancels it unless it has matched a message.
+    /// `MPI_Cancel` of a receive: cancels the receive unless it has matched a message.
     pub fn cancel_recv(&self, req: &Req) -> Result<(), RecordError> {
         match self.script() {
             Some(script) => script.cancel(self, req),
@@ -24,7 +24,6 @@ impl Engine {
 }
 
 impl Script {
-    /// Cancels a receive if it was cancelled in the recorded run.
     fn cancel(&self, engine: &Engine, req: &Req) -> Result<(), RecordError> {
         if !self.is_replay() {
             let found = match engine.pml().cancel_recv(req) {
@@ -50,7 +49,7 @@ impl Script {
     }
 }
 
-/// Returns true if a receive has matched its message; other operations do not wait for a match.
+/// Returns true if a receive has matched its message; true for all other operations.
 fn has_met(engine: &Engine, req: &Req) -> bool {
     let receives = matches!(&*req.body.borrow(), Body::Recv(_));
     !receives || req.is_complete() || engine.pml().incoming_from(req).is_some()

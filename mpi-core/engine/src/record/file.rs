@@ -1,8 +1,8 @@
-//! The recording of one rank:
-//! a memory-mapped file of words, so that all written words survive, however the rank ends.
+//! The recording of one rank as a file:
+//! a mapped file of words, so that all stored words survive, however the rank ends.
 //!
 //! Format: `magic, version | rank, size, words...` ([`word`]), each word little-endian.
-//! The file may be padded with zeroes.
+//! The file may end with zeroes.
 
 use super::RecordError;
 use super::word::{self, Asker, Decision};
@@ -14,12 +14,11 @@ use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"PORTREC2");
-/// The number of words before the first decision.
+/// Number of words before the first decision.
 const HEAD: usize = 2;
-/// The initial length of a file in bytes.
 const FIRST: usize = 64 << 10;
 
-/// A recording that grows on demand.
+/// A recording that is being written; its file grows when needed.
 pub(super) struct Writer {
     file: File,
     path: PathBuf,
@@ -36,7 +35,7 @@ fn trouble(path: &Path, doing: &'static str) -> impl FnOnce(std::io::Error) -> R
     }
 }
 
-/// Maps `bytes` bytes of a file after allocating them on disk: in a sparse file, a store would raise SIGBUS when the disk is full.
+/// Allocates `bytes` bytes of a file on disk and maps them: in a sparse file, a store would raise SIGBUS if the disk is full.
 fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError> {
     fits_file_limit(bytes as u64).map_err(|e| trouble(path, "made longer")(e.into()))?;
     rustix::fs::fallocate(file, FallocateFlags::empty(), 0, bytes as u64)
@@ -47,7 +46,7 @@ fn mapped(file: &File, path: &Path, bytes: usize) -> Result<Segment, RecordError
 impl Writer {
     pub(super) fn create(path: &Path, rank: u32, size: u32) -> Result<Writer, RecordError> {
         if let Some(folder) = path.parent() {
-            // On another host the folder may not exist yet.
+            // On another host the folder may not exist.
             std::fs::create_dir_all(folder).map_err(trouble(path, "made"))?;
         }
         let file = OpenOptions::new()
@@ -68,7 +67,6 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends a word. Returns its index.
     fn push(&self, word: u64) -> Result<usize, RecordError> {
         let at = self.next.get();
         if (at + 1) * 8 > self.segment.borrow().len() {
@@ -92,7 +90,7 @@ impl Writer {
     /// Overwrites the decision that begins at `at` with another one of the same length.
     pub(super) fn replace(&self, at: usize, asker: Asker, decision: Decision) {
         if word::is_about_a_message(decision) {
-            // Store the tag first: if the rank is killed between the two stores, the earlier decision remains, and its tag is not used.
+            // The tag is stored first: if the rank is killed between the two stores, the earlier decision is valid, and its tag is not used.
             self.set(at + 1, word::encode_tag(asker, decision, at + 1));
         }
         self.set(at, word::encode(asker, decision, at));
@@ -110,7 +108,7 @@ impl Writer {
 
     fn set(&self, at: usize, word: u64) {
         if let Some(place) = self.segment.borrow().at::<AtomicU64>(at * 8) {
-            // Words reach the file in the order of their stores, even if the rank is killed.
+            // The order of the stores is kept in the file, even if the rank is killed.
             place.store(word, Release);
         }
     }
@@ -118,12 +116,12 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // An error is ignored: a file that is longer than its contents can also be replayed.
+        // An error is ignored: a file with zeroes at its end can be replayed too.
         let _ = self.file.set_len(self.next.get() as u64 * 8);
     }
 }
 
-/// Reads the decisions of a recording, and checks that all of them are undamaged.
+/// Reads the decisions of a recording; returns an error if any of them is damaged.
 pub(super) fn read(
     path: &Path,
     rank: u32,

@@ -1,22 +1,22 @@
 //! Record and replay of nondeterministic decisions, so that a failed run can be repeated.
 //!
-//! An MPI program with deterministic processes makes only these nondeterministic decisions: which message a receive with a wildcard matches,
-//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` precedes the match,
-//! and in which order ranks of one node lock and access windows
+//! If its processes are deterministic, an MPI program makes only these nondeterministic decisions: which message a receive with a wildcard matches,
+//! what a probe finds, which requests `MPI_Test...`, `MPI_Waitany` and `MPI_Waitsome` find complete, whether `MPI_Cancel` is early enough,
+//! and in which order the ranks of a node lock and access windows
 //! (R. Netzer, B. Miller, "Optimal tracing and replay for debugging message-passing parallel programs", Supercomputing 1992).
 //! Each such outcome is a *decision*.
-//! The decisions of each rank are in one file, in the order of its calls (`word`, `file`).
-//! On replay, a receive with a wildcard is posted for the recorded sender and tag,
+//! The decisions of each rank are in a file of its own, in the order of its calls (`word`, `file`).
+//! In a replay, a receive with a wildcard is posted for the recorded sender and tag,
 //! since messages of one sender and tag keep their order.
-//! A receive that was cancelled in time is posted with a key that matches no message.
-//! The other calls wait for the recorded result, or return "nothing yet" at once
-//! if that was recorded.
+//! A receive that was cancelled is posted with a key that matches no message.
+//! Other calls wait for the recorded result, or return immediately
+//! if they returned without a result when recorded.
 //!
-//! Guarantees: a decision is in the file before the program sees it, and survives the rank's end.
-//! Damage is detected before a damaged decision is used,
+//! Guarantees: a decision is in the file before the program gets its result, and survives the rank's end.
+//! Damage to a decision is detected before the decision is used,
 //! because a wrong decision would let the replay wait indefinitely.
 //! Not covered: the order of calls of several threads
-//! (so recorded and replayed runs get a lower thread level), and events outside MPI.
+//! (so recorded and replayed runs get a lower thread level), and inputs from outside MPI.
 
 mod cancel;
 mod file;
@@ -35,7 +35,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Set by `mpirun --record`.
+/// Parameter that `mpirun --record` sets.
 pub static RECORD: Param<PathBuf> = Param::new(
     "mpi",
     "base",
@@ -45,7 +45,7 @@ pub static RECORD: Param<PathBuf> = Param::new(
     "Directory in which each rank records nondeterministic decisions (matching, completion order); set by mpirun --record",
 );
 
-/// Set by `mpirun --replay`.
+/// Parameter that `mpirun --replay` sets.
 pub static REPLAY: Param<PathBuf> = Param::new(
     "mpi",
     "base",
@@ -55,7 +55,7 @@ pub static REPLAY: Param<PathBuf> = Param::new(
     "Directory of the recording that this run replays; set by mpirun --replay",
 );
 
-/// Why a run cannot be recorded or replayed.
+/// The reason why a run cannot be recorded or replayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RecordError {
     File {
@@ -66,19 +66,19 @@ pub enum RecordError {
     NotARecording {
         path: String,
     },
-    /// A word whose check value is wrong.
+    /// The check bits of a word are wrong.
     Damaged {
         path: String,
         byte: usize,
     },
-    /// The recording is of another job.
+    /// The recording is of another rank or of a job of another size.
     Other {
         path: String,
         rank: u32,
         size: u32,
         now: (u32, u32),
     },
-    /// The program makes a different call than in the recording.
+    /// The program makes another call than in the recorded run.
     Diverged {
         rank: u32,
         number: usize,
@@ -156,7 +156,7 @@ impl crate::Failure for RecordError {}
 /// A process's recording or replay.
 pub struct Script {
     rank: u32,
-    /// The number of posted receives without a wildcard.
+    /// The number of receives without a wildcard that have been posted.
     plain: Cell<u32>,
     mode: Mode,
 }
@@ -164,33 +164,33 @@ pub struct Script {
 enum Mode {
     Record {
         writer: Writer,
-        /// Unmatched receives, each with the index of its decision.
+        /// Receives with a wildcard that have not matched, each with the index of its decision.
         open: RefCell<HashMap<ReqId, usize>>,
-        /// The decision of the receive that is being posted.
+        /// The index of the decision of the receive that is being posted.
         posting: Cell<Option<usize>>,
-        /// The numbers of receives without a wildcard, by the slot of their request; a completed entry stays until the slot is reused.
+        /// The numbers of receives without a wildcard, indexed by the slot of their request; an entry stays until the slot is used again.
         plain: RefCell<Vec<(ReqId, u32)>>,
-        /// The latest decision, if it is "nothing yet": its index, its call and its repetition count.
+        /// The last decision, if it is that nothing was found: its index, its call, and how many times the call has found nothing.
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
     Replay {
         decisions: Vec<(Asker, Decision)>,
         next: Cell<usize>,
-        /// The number of times that the decision at `next` has been returned.
+        /// How many times the decision at `next` has been returned.
         answered: Cell<u32>,
-        /// The numbers of the receives without a wildcard that were cancelled in time.
+        /// The numbers of the receives without a wildcard that were cancelled.
         cancelled: HashSet<u32>,
     },
 }
 
-/// Returns a key that no message has, for a recorded receive that never matched.
+/// Returns a key that matches no message, for a receive that did not match in the recorded run.
 fn nobody() -> Key {
-    // A program's tags are never negative.
+    // The program's tags are never negative.
     Key::new(0, i32::MIN)
 }
 
 impl Script {
-    /// Begins a recording in a folder.
+    /// Creates a recording in a folder.
     pub fn record(folder: &Path, rank: u32, size: u32) -> Result<Script, RecordError> {
         let writer = Writer::create(&path(folder, rank), rank, size)?;
         let mode = Mode::Record {
@@ -232,7 +232,7 @@ impl Script {
         matches!(self.mode, Mode::Replay { .. })
     }
 
-    /// Returns the number of replayed decisions, or of the words of decisions written.
+    /// Returns the number of decisions replayed so far, or the number of words recorded so far.
     fn number(&self) -> usize {
         match &self.mode {
             Mode::Record { writer, .. } => writer.len(),
@@ -240,10 +240,10 @@ impl Script {
         }
     }
 
-    /// Called before a receive with this key is posted. Returns the key to post.
+    /// Called before a receive is posted. Returns the key with which it must be posted.
     pub(crate) fn posts(&self, key: Key) -> Result<Key, RecordError> {
         if key.source() != ANY_SOURCE && key.tag() != ANY_TAG {
-            // After 2^32 receives the numbers saturate, and later receives are not distinguished.
+            // After 2^32 receives this number stays the same, so later receives are not distinguished.
             self.plain.set(self.plain.get().saturating_add(1));
             return Ok(match &self.mode {
                 Mode::Replay { cancelled, .. } if cancelled.contains(&self.plain.get()) => nobody(),
@@ -294,7 +294,7 @@ impl Script {
         }
     }
 
-    /// Returns the number of a receive without a wildcard, from 1, or 0 if it is not numbered.
+    /// Returns the number of a receive without a wildcard, counted from 1; 0 if it has none.
     fn plain_number(&self, id: ReqId) -> u32 {
         let Mode::Record { plain, .. } = &self.mode else {
             return 0;
@@ -321,13 +321,13 @@ impl Script {
         }
     }
 
-    /// Records that a call returned that nothing has completed or arrived yet.
+    /// Records that a call found nothing complete, or no message.
     pub fn found_nothing(&self, asker: Asker) -> Result<(), RecordError> {
         let Mode::Record { writer, idle, .. } = &self.mode else {
             return Ok(());
         };
         match idle.get() {
-            // Repeated calls in a loop share one word.
+            // Repeated calls in a loop take one word together.
             Some((at, same, times))
                 if same == asker && at + 1 == writer.end() && times < u32::MAX =>
             {
@@ -360,7 +360,7 @@ impl Script {
         Ok(())
     }
 
-    /// Returns the indices of the requests complete in the recording, or `None` if none was.
+    /// Returns the indices of the requests that were complete in the recorded run, or `None` if none was.
     pub fn places(&self, asker: Asker) -> Result<Option<Vec<usize>>, RecordError> {
         match self.next(asker)? {
             Decision::Nothing { .. } => Ok(None),
@@ -376,7 +376,7 @@ impl Script {
         }
     }
 
-    /// Returns the number drawn in the recording.
+    /// Returns the number that a lock or access got in the recorded run.
     pub fn number_of(&self, asker: Asker) -> Result<u32, RecordError> {
         match self.next(asker)? {
             Decision::Place(number) => Ok(number),
@@ -384,7 +384,7 @@ impl Script {
         }
     }
 
-    /// Returns the message that a probe found in the recording, or `None`.
+    /// Returns the message that a probe found in the recorded run, or `None`.
     pub(crate) fn probed(&self, asker: Asker) -> Result<Option<Key>, RecordError> {
         match self.next(asker)? {
             Decision::From { source, tag } => Ok(Some(Key::new(source as i32, tag))),
@@ -393,7 +393,7 @@ impl Script {
         }
     }
 
-    /// Returns the error of a decision that cannot be repeated.
+    /// Returns the error that a decision cannot be repeated.
     #[cold]
     pub fn impossible(&self, asks: Asker, recorded: Decision, why: String) -> RecordError {
         RecordError::Impossible {
@@ -412,7 +412,7 @@ impl Script {
         }
     }
 
-    /// Returns the next decision, which must belong to the same kind of call.
+    /// Returns the next decision; an error if it is of another call than `asker`.
     fn next(&self, asker: Asker) -> Result<Decision, RecordError> {
         let Mode::Replay {
             decisions,

@@ -20,10 +20,10 @@ fn a_receive_with_a_wildcard_is_replayed_as_one_of_its_message() {
         assert_eq!(script.posts(any), Ok(any));
         script.posted(id(number), any);
     }
-    // The receives match their messages in another order; the third never matches.
+    // The receives do not match in the order in which they were posted; the third never matches.
     script.meets(id(1), Key::new(2, 20));
     script.meets(id(0), Key::new(3, 30));
-    // A killed process does not run the script's destructor.
+    // A process that is killed does not drop the script.
     std::mem::forget(script);
     let script = Script::replay(folder.path(), 0, 4).expect("a replay");
     assert_eq!(script.posts(any), Ok(Key::new(3, 30)));
@@ -134,7 +134,7 @@ fn a_long_recording_grows() {
     }
 }
 
-/// Makes a recording with every kind of decision; one receive has matched its message, another has not.
+/// Writes a recording with every kind of decision; one receive has matched its message, another has not.
 fn recorded(folder: &Path) {
     let any = Key::new(ANY_SOURCE, ANY_TAG);
     let script = Script::record(folder, 1, 2).expect("a recording");

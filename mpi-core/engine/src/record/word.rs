@@ -1,16 +1,16 @@
-//! The encoding of decisions as 64-bit words: `decision: 4, call: 4, value: 32, zero: 8, check: 16`, the lowest first.
+//! The encoding of decisions as words of 64 bits: from the lowest bits on, 4 bits `decision`, 4 `call`, 32 `value`, 8 zero bits, 16 `check`.
 //!
-//! A decision about a message is two words, and the second word carries the message's tag; any other decision is one word.
-//! The check is a CRC of the word's other bits and of its index in the file, so a changed, moved or overwritten word is detected.
-//! Each word has its own check, since a rank may be killed between any two of them.
+//! A decision about a message has two words, of which the second contains the message's tag; any other decision has one word.
+//! The check bits are a CRC of the word's other bits and of its index in the file, so a changed, moved or overwritten word is detected.
+//! Each word has a check of its own, since a rank may be killed between any two of them.
 
 use std::fmt;
 
-/// A call whose outcome is nondeterministic.
+/// A call whose result is nondeterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Asker {
-    /// A receive with a wildcard, blocking or not.
+    /// A receive with a wildcard, blocking or nonblocking.
     Recv = 0,
     Probe = 1,
     Iprobe = 2,
@@ -23,9 +23,9 @@ pub enum Asker {
     GetStatus = 9,
     Cancel = 10,
     WinTest = 11,
-    /// A lock of a window member: its ticket.
+    /// A lock of a member's window: the number in the order of locks.
     Lock = 12,
-    /// An access to a window member: its turn.
+    /// An access to a member's window: the number in the order of accesses.
     Access = 13,
 }
 
@@ -55,22 +55,22 @@ impl fmt::Display for Asker {
     }
 }
 
-/// The outcome of such a call.
+/// The result of a call that is nondeterministic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
-    /// A receive that has not matched a message yet, or never matched one.
+    /// The receive has not matched a message yet, or never matched one.
     Open,
-    /// A message from this rank of the communicator, with this tag.
+    /// The message from this rank of the communicator, with this tag.
     From { source: u32, tag: i32 },
-    /// No request was complete or no message had arrived, this number of times in a row.
+    /// No request was complete, or there was no message, in this number of consecutive calls.
     Nothing { times: u32 },
-    /// The request at this index of the array was complete; for calls on all requests, all were.
+    /// The request at this index of the array was complete; for calls on all requests, all were. Of a lock or access: its number.
     Place(u32),
-    /// The decision is followed by this number of [`Decision::Place`]s.
+    /// Several requests were complete: this number of [`Decision::Place`]s follows.
     Several(u32),
-    /// The receive was cancelled. `plain` is the number, from 1, of a receive without a wildcard; 0 for a receive with a wildcard.
+    /// The receive was cancelled. `plain` is the number (from 1) of a receive without a wildcard, or 0 for a receive with a wildcard.
     Cancelled { plain: u32 },
-    /// The operation could no longer be cancelled.
+    /// The operation could not be cancelled any more.
     TooLate,
 }
 
@@ -90,15 +90,15 @@ impl fmt::Display for Decision {
     }
 }
 
-/// The code of the second word of a decision about a message.
+/// The code in the second word of a decision about a message.
 const TAG: u64 = 8;
 
-/// Returns true if a decision has a second word, for a tag.
+/// Returns true if a decision has a second word, which contains a tag.
 pub(super) fn is_about_a_message(decision: Decision) -> bool {
     matches!(decision, Decision::Open | Decision::From { .. })
 }
 
-/// Encodes the first word of a decision, which is word `at` of the file.
+/// Encodes the first word of a decision; `at` is the index of this word in the file.
 pub(super) fn encode(asker: Asker, decision: Decision, at: usize) -> u64 {
     let (code, value) = match decision {
         Decision::Open => (1, 0),
@@ -112,8 +112,8 @@ pub(super) fn encode(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(code | (asker as u64) << 4 | u64::from(value) << 8, at)
 }
 
-/// Encodes the second word of a decision about a message, word `at` of the file;
-/// the tag is 0 without a message.
+/// Encodes the second word of a decision about a message; `at` is the index of this word in the file.
+/// The tag is 0 if there is no message.
 pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     let tag = match decision {
         Decision::From { tag, .. } => tag as u32,
@@ -122,10 +122,10 @@ pub(super) fn encode_tag(asker: Asker, decision: Decision, at: usize) -> u64 {
     checked(TAG | (asker as u64) << 4 | u64::from(tag) << 8, at)
 }
 
-/// Decodes the words of a file; `first` is the index of the first one. On failure, returns the index of the damaged word.
+/// Decodes the words of a file; `first` is the index of the first of them in the file. On failure, returns the index of the damaged word.
 ///
-/// Trailing zeroes are padding.
-/// A last decision without its second word is dropped: the program has not seen it.
+/// Zeroes at the end are not part of the recording.
+/// If the last decision lacks its second word, it is dropped, since the program has not got its result.
 pub(crate) fn decode(words: &[u64], first: usize) -> Result<Vec<(Asker, Decision)>, usize> {
     let end = words.iter().rposition(|&word| word != 0);
     let mut words = (first..).zip(&words[..end.map_or(0, |last| last + 1)]);
@@ -178,21 +178,19 @@ fn asker_of(payload: u64) -> Option<Asker> {
     known.map(|(asker, _)| *asker)
 }
 
-/// The lowest bit of the check.
 const CHECK: u32 = 48;
 
-/// Adds the check to a word's payload.
 fn checked(payload: u64, at: usize) -> u64 {
     payload | u64::from(check(payload, at)) << CHECK
 }
 
-/// Returns the payload of a word if its check is right.
+/// Returns a word without its check bits, if these are right.
 fn unchecked(word: u64, at: usize) -> Option<u64> {
     let payload = word & ((1 << CHECK) - 1);
     (u64::from(check(payload, at)) == word >> CHECK).then_some(payload)
 }
 
-/// CRC-16/CCITT of a word's payload and its index.
+/// Returns the CRC-16/CCITT of a word without check bits and of its index.
 fn check(payload: u64, at: usize) -> u16 {
     let place = (at as u64).to_le_bytes();
     let bytes = payload.to_le_bytes().into_iter().take(6).chain(place);

@@ -1,18 +1,18 @@
-//! Tracing: this process's messages and calls, written to its [event ring](mpi_base::node::EventRing) for `mpirun --trace`.
+//! Tracing: records this process's messages and calls in its [event ring](mpi_base::node::EventRing), for `mpirun --trace`.
 //!
-//! Messages carry no header for tracing.
-//! Messages with the same sender, context and tag match in the order in which they were sent
-//! (MPI 5.0, section 3.5). So counts
-//! by (context, source, destination, tag) give a message the same number on both sides.
-//! Counters are kept for up to `KEYS` keys; messages of later keys have number 0, and the trace has no arrow to them.
+//! Messages have no additional header for tracing:
+//! messages with the same sender, context and tag match in the order in which they were sent
+//! (MPI 5.0, section 3.5), so sender and receiver count the messages
+//! of each key (context, source, destination, tag) and get the same number for a message.
+//! At most `KEYS` keys are counted; messages with further keys get the number 0, and the trace has no arrows for them.
 //!
-//! Reading the clock is the largest cost.
-//! So a message that is the first event of a call gets the start time of the call,
+//! Most of the cost is that of reading the clock.
+//! So a message that is the first event of a call gets the call's start time,
 //! and the call and the message share a cell of the ring.
 //!
-//! Callers: `Comm` and `ob1` record messages, `Comm` records collective operations,
-//! a hardware barrier its wire, and `mpi-abi` calls.
-//! Without tracing there is no `Trace`, and each of these places is one branch on a plain load.
+//! `Comm` and `ob1` record messages, `Comm` records collective operations,
+//! a hardware barrier records its wire, and `mpi-abi` records calls.
+//! Without tracing there is no `Trace`, and each of these places costs one branch on a plain load.
 
 use crate::coll::CallSignature;
 use crate::pml::Key;
@@ -23,7 +23,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Set by `mpirun --trace`.
+/// Parameter that `mpirun --trace` sets.
 pub static TRACE: Param<u32> = Param::new(
     "mpi",
     "base",
@@ -33,7 +33,6 @@ pub static TRACE: Param<u32> = Param::new(
     "Number of latest events that each rank keeps for mpirun --trace, 64 bytes each; 0: no trace",
 );
 
-/// The maximum number of counted keys.
 const KEYS: usize = 1 << 16;
 
 /// A process's trace.
@@ -41,18 +40,17 @@ pub struct Trace {
     event_ring: Rc<EventRing>,
     sent: RefCell<Counters>,
     received: RefCell<Counters>,
-    /// The start time of the current call until its first event, otherwise 0.
+    /// The start time of the present call until its first event, otherwise 0.
     fresh: Cell<u64>,
 }
 
-/// Context, rank of the other side, and tag.
+/// A key: context, rank of the other process, and tag.
 type Counted = (Context, i32, i32);
 
-/// Message counts by key.
 #[derive(Default)]
 struct Counters {
     all: HashMap<Counted, u64>,
-    /// The latest key with its count, which is newer than the map's.
+    /// The last key that was counted, with its count; the map may have an older count of this key.
     /// The next message usually has the same key.
     latest: Option<(Counted, u64)>,
 }
@@ -84,7 +82,7 @@ impl Counters {
 }
 
 impl Trace {
-    /// Creates a trace on a new ring; returns `None` if the node's memory has no space for one.
+    /// Creates a trace with a new ring; `None` if the node's memory has no space for a ring.
     pub fn new(node: &Node, events: u32) -> Option<Trace> {
         Some(Trace {
             event_ring: Rc::new(node.event_ring(events)?),
@@ -94,12 +92,12 @@ impl Trace {
         })
     }
 
-    /// Returns the ring, for a layer that writes its own events to it.
+    /// Returns the ring, to which layers above write events of their own.
     pub fn event_ring(&self) -> &Rc<EventRing> {
         &self.event_ring
     }
 
-    /// Records the start of a call. Returns its time on the ring's clock, to be passed to [`Trace::called`].
+    /// Records the start of a call. Returns the time by the ring's clock, which must be passed to [`Trace::called`].
     #[inline]
     pub fn begins(&self) -> u64 {
         let now = self.event_ring.now();
@@ -114,9 +112,9 @@ impl Trace {
             .write_call(call, began, self.event_ring.now(), thread);
     }
 
-    /// Records a sent message.
+    /// Records that a message is sent.
     pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
-        // A message of the program is sent when its call begins; a step of a collective operation may be sent after a wait.
+        // A message of the program is sent when its call begins; one of a collective operation may be sent after a wait.
         let at = match (
             self.fresh.take(),
             to.context.plane(Plane::User) == to.context,
@@ -136,7 +134,7 @@ impl Trace {
         });
     }
 
-    /// Records that a message has matched its receive; the key is the message's own.
+    /// Records that a message has matched its receive; `message` is the message's source and tag.
     pub(crate) fn meets(&self, context: Context, message: Key, bytes: u64) {
         self.fresh.set(0);
         let key = (context, message.source(), message.tag());
@@ -164,13 +162,13 @@ impl Trace {
         });
     }
 
-    /// Decodes what `Trace::rounds` wrote, for the reader of the ring.
+    /// Decodes the signature in an event that `Trace::rounds` has written.
     pub fn signature(event: &Event) -> CallSignature {
         let root = u64::from(event.peer as u32);
         CallSignature::from_words(&[event.call.into(), root, event.extra, event.bytes])
     }
 
-    /// Records a completed system call on a file; `began` is its start time on the ring's clock.
+    /// Records a completed system call on a file; `began` is its start time by the ring's clock.
     pub fn file_call(&self, call: u16, file: u64, began: u64, (offset, bytes): (u64, u64)) {
         self.fresh.set(0);
         let now = self.event_ring.now();
@@ -184,7 +182,7 @@ impl Trace {
         });
     }
 
-    /// Adds to the running call the window member that it accesses, and the displacement and length of the access.
+    /// Records that the running call accesses a member's window, with the displacement and the length in bytes.
     pub fn accesses(&self, window: u64, rank: u32, (displacement, bytes): (i64, u64)) {
         self.fresh.set(0);
         self.event_ring.write(&Event {
@@ -208,7 +206,7 @@ impl Trace {
         });
     }
 
-    /// Decodes what [`Trace::names_window`] wrote, for the reader of the ring.
+    /// Decodes the name in an event that [`Trace::names_window`] has written.
     pub fn window_name(event: &Event) -> String {
         let [first, third] = [event.bytes, event.extra].map(u64::to_le_bytes);
         let second = event.number.to_le_bytes();
@@ -217,7 +215,7 @@ impl Trace {
         String::from_utf8_lossy(&bytes[..end.map_or(0, |at| at + 1)]).into_owned()
     }
 
-    /// Records that the wire of the hardware barrier has entered and released this number of barriers.
+    /// Records how many barriers have been entered and released on a wire of the hardware barrier.
     pub(crate) fn wire(&self, wire: u32, entered: u64, released: u64) {
         self.event_ring.write(&Event {
             peer: wire as i32,
@@ -228,10 +226,10 @@ impl Trace {
     }
 }
 
-/// The number of bytes that an event's `number` field keeps.
+/// Number of bytes that fit the field `number` of an event.
 const NUMBER_BYTES: usize = 5;
 
-/// Packs the beginning of a window's name into three words; the second holds [`NUMBER_BYTES`] bytes.
+/// Encodes the beginning of a window's name as three words, of which the second has [`NUMBER_BYTES`] bytes.
 fn window_name_words(name: &str) -> [u64; 3] {
     let mut bytes = name.bytes();
     [8, NUMBER_BYTES, 8].map(|len| {
@@ -262,7 +260,7 @@ mod tests {
                 extra,
                 ..Event::new(EventKind::WindowName, 1)
             };
-            // In the form in which it is written to the ring.
+            // The event as it is read from the ring.
             let event = Event::of(event.words()).expect("an event");
             assert_eq!(Trace::window_name(&event), name[..name.len().min(21)]);
         }

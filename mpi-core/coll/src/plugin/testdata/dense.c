@@ -1,4 +1,4 @@
-/* A plugin in C that serves fast calls of all kinds: each member sends the others all its data. Calls in the general form go to the next component. */
+/* A plugin in C with fast calls of all collectives: each member sends all its data to the others. Other calls go to the next component. */
 #include <portcullis/plugin.h>
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static char *gathered(struct dense *d, const void *own, size_t bytes) {
     return all;
 }
 
-/* Combines block `block` of the members from 0 to before `end` into recv. */
+/* Combines block `block` of the members 0 to end - 1 into recv. */
 static int fold(struct dense *d, const void *send, size_t blocks, size_t block, void *recv, size_t bytes, uint32_t end, const portcullis_dense_op *op) {
     char *all = gathered(d, send, blocks * bytes);
 
@@ -53,7 +53,7 @@ static int fold(struct dense *d, const void *send, size_t blocks, size_t block, 
     return ANSWER;
 }
 
-/* Copies block `block` of each member into recv. */
+/* Copies block `block` of each member's data into recv. */
 static int collect(struct dense *d, const void *send, size_t blocks, size_t block, void *recv, size_t bytes, const portcullis_dense_op *op) {
     char *all = gathered(d, send, blocks * bytes);
 

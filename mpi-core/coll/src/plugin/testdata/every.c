@@ -1,4 +1,4 @@
-/* A plugin in C that serves every operation, blocking and nonblocking, by linear algorithms: each member sends the others their data at once. */
+/* A plugin in C with every operation, blocking and nonblocking, by linear algorithms. */
 #include <portcullis/plugin.h>
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 PORTCULLIS_PLUGIN("coll", "every", "1.0");
 
-/* The data of one communicator. */
+/* The module's data for one communicator. */
 struct every {
     const portcullis_host *host;
     portcullis_comm *comm;
@@ -14,7 +14,7 @@ struct every {
     uint64_t plans; /* kept and not yet forgotten */
 };
 
-/* One call: its messages, and the operands of a reduction. */
+/* A call in progress: its messages, and the operands of a reduction. */
 struct running {
     struct every *every;
     const portcullis_args *args;
@@ -24,7 +24,7 @@ struct running {
     portcullis_buffer *operands; /* by rank; address NULL: none */
 };
 
-/* The block of a rank or neighbour: one of several buffers, or a part of the only one. */
+/* Returns the block of a rank or neighbour: one of `count` buffers, or block `at` of the only buffer. */
 static portcullis_buffer block(struct running *r, const portcullis_buffer *buffers, uint32_t count, uint32_t at) {
     portcullis_buffer one = buffers[count > 1 ? at : 0];
     portcullis_type_info info;
@@ -45,7 +45,7 @@ static int receive(struct running *r, uint32_t from, const portcullis_buffer *bu
     return r->every->host->call_recv(r->call, from, buffer, &r->messages[r->count++], why);
 }
 
-/* Sends block i of from to rank i, and receives block i of to from rank i; this rank's own block is copied. from or to may be NULL. */
+/* Sends block i of `from` to rank i, and receives block i of `to` from rank i; copies this rank's own block. `from` or `to` may be NULL. */
 static int exchange(struct running *r, const portcullis_buffer *from, uint32_t sends, const portcullis_buffer *to, uint32_t receives, int whole,
                     portcullis_why *why) {
     for (uint32_t other = 0; other < r->every->size; other++) {
@@ -67,7 +67,7 @@ static int exchange(struct running *r, const portcullis_buffer *from, uint32_t s
     return PORTCULLIS_DONE;
 }
 
-/* Copies elements to temporary memory of the call. */
+/* Copies the elements of a buffer to temporary memory of the call. */
 static int copied(struct running *r, const portcullis_buffer *of, portcullis_buffer *copy, portcullis_why *why) {
     if (r->every->host->temporary(r->call, of->type, of->count, copy, why) != PORTCULLIS_DONE)
         return PORTCULLIS_FAILED;
@@ -145,7 +145,7 @@ static int finish_reduction(struct running *r, portcullis_why *why) {
             continue;
         if (result && r->every->host->reduce(r->args->op, &r->operands[rank], result, why) != PORTCULLIS_DONE)
             return PORTCULLIS_FAILED;
-        /* The left operand is combined into the right one, which is the result so far. */
+        /* The left operand is combined into the right one, which then contains the result so far. */
         if (!result)
             result = &r->operands[rank];
     }
@@ -178,7 +178,7 @@ static int start_neighbours(struct running *r, portcullis_why *why) {
     return PORTCULLIS_DONE;
 }
 
-/* With MPI_IN_PLACE the data to send are those in the receive buffer, before it is overwritten. */
+/* With MPI_IN_PLACE the data to send are in the receive buffer and are sent before it is overwritten. */
 static int exchange_all(struct running *r, portcullis_why *why) {
     const portcullis_args *args = r->args;
     uint32_t size = r->every->size;

@@ -17,7 +17,7 @@
 #ifndef VERSION
 #define VERSION "1.0"
 #endif
-/* The manifest, by default the same as in the table. */
+/* The texts of the manifest, by default those of the table. */
 #ifndef M_FRAMEWORK
 #define M_FRAMEWORK "coll"
 #endif
@@ -33,7 +33,7 @@ PORTCULLIS_PLUGIN(M_FRAMEWORK, M_NAME, M_VERSION);
 #ifndef PARAMS
 #define PARAMS 2
 #endif
-/* Code that runs when the file is opened, and when the entry point is called. */
+/* Statements that run when the file is opened or when the entry point is called; set by the tests. */
 #ifdef THROWS
 extern void throws(void);
 #endif
@@ -45,7 +45,7 @@ __attribute__((constructor)) static void at_open(void) {
 #ifndef AT_QUERY
 #define AT_QUERY
 #endif
-/* Code that runs at the start of a barrier. */
+/* Statements that run at the start of a barrier; set by the tests. */
 #ifndef AT_BARRIER
 #define AT_BARRIER
 #endif

@@ -1,4 +1,4 @@
-//! Test components in Rust, all used through the C tables.
+//! Test components in Rust, which the tests use through the C tables.
 
 use crate::plugin::abi;
 use crate::plugin::guest::{
@@ -10,7 +10,7 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::task::Poll;
 
-/// A counter in shared memory per member: barrier n is complete when all counters are at least n.
+/// Barrier with a counter per member in shared memory: barrier n is complete when all counters are at least n.
 pub struct Counter {
     comm: Comm,
     memory: Cell<Option<SharedMemory>>,
@@ -21,7 +21,7 @@ impl Counter {
     #[allow(unsafe_code)]
     fn arrivals(&self) -> &[AtomicU64] {
         let memory = self.memory.get().expect("enabled");
-        // SAFETY: zeroed, aligned shared memory of `len` bytes, accessed as atomics by all members, which stays valid as long as the module.
+        // SAFETY: the memory is zeroed and aligned, has `len` bytes, is accessed as atomics by all members, and stays valid as long as the module.
         unsafe {
             std::slice::from_raw_parts(memory.at.cast().as_ptr(), memory.len / size_of::<u64>())
         }
@@ -105,8 +105,8 @@ impl Guest for CounterComponent {
 
 pub const COUNTER: BuiltIn = BuiltIn::of::<CounterComponent>();
 
-/// Component in safe Rust that serves broadcasts, and reductions;
-/// rank 0 combines the operands in the order of ranks.
+/// Component in safe Rust with broadcasts and reductions;
+/// in reductions rank 0 combines the operands in the order of ranks.
 pub struct Adder(Comm);
 
 impl Adder {
@@ -158,10 +158,9 @@ impl Module for Adder {
     }
 }
 
-/// Nonblocking component in safe Rust: broadcasts by one message to each rank, and sums at rank 0.
+/// Component in safe Rust with nonblocking operations: a broadcast to each rank, a scan from rank to rank.
 pub struct Eager(Comm);
 
-/// A broadcast in progress.
 struct Spreading<'c> {
     call: Call<'c>,
     messages: Vec<CallMessage>,
@@ -186,7 +185,6 @@ impl InProgress for Spreading<'_> {
     }
 }
 
-/// A scan in progress: each rank adds its operand to the prefix of the previous rank.
 struct Scanning<'c> {
     comm: &'c Comm,
     call: Call<'c>,
@@ -195,7 +193,6 @@ struct Scanning<'c> {
     step: Step,
 }
 
-/// The message for which a scan waits.
 enum Step {
     Receiving(CallMessage),
     Summed,
@@ -254,7 +251,7 @@ impl Module for Eager {
     const OPERATIONS: &'static [abi::Operation] = &[
         nonblocking::<Eager>(abi::BCAST),
         nonblocking::<Eager>(abi::SCAN),
-        // `begin` passes a gather down.
+        // Gather has no implementation: `begin` passes it to the next component.
         nonblocking::<Eager>(abi::GATHER),
     ];
 
@@ -297,13 +294,13 @@ impl Guest for AdderComponent {
 
 pub const ADDER: BuiltIn = BuiltIn::of::<AdderComponent>();
 
-/// Serves no call itself; members with an even rank pass a barrier down late.
+/// Component that carries out no call itself; on members with an even rank it passes a barrier down late.
 pub struct Waverer {
     comm: Comm,
     looks: Cell<u64>,
 }
 
-/// The number of tests of a started barrier before it is passed down.
+/// Number of tests of a started barrier before the barrier is passed down.
 const WAVERING: u64 = 50;
 
 impl Module for Waverer {

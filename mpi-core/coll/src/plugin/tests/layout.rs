@@ -1,4 +1,4 @@
-//! Test that the header's operation numbers equal those of [`CallId`].
+//! Test that the operation numbers in `plugin.h` are equal to those of [`CallId`].
 
 use crate::CallId;
 use crate::plugin::abi;

@@ -1,4 +1,4 @@
-//! Tests of discovery: which files become components, and the errors of the others.
+//! Tests of the search for plugins: which files become components, and the error texts of the other files.
 
 use super::{Catalogue, Shelf, compile, guests};
 use crate::plugin::{LoadError, ManifestError, Origin, TableError, Untrusted};
@@ -6,7 +6,7 @@ use mpi_base::param::Source;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Returns the error text of the only rejected file.
+/// Returns the error text of the rejected file, which must be the only one.
 fn sentence(catalogue: &Catalogue) -> String {
     assert!(catalogue.taken.is_empty() && catalogue.rejected.len() == 1);
     catalogue.rejected[0].reason.to_string()
@@ -60,7 +60,7 @@ fn a_plugin_for_another_version_is_refused_with_both_versions() {
     );
 }
 
-/// Compiler flag for a plugin that calls `abort()` when it is loaded.
+/// Compiler option that makes the C plugin call `abort()` when it is loaded.
 const ABORTS: &str = "-DAT_OPEN=abort()";
 
 #[test]
@@ -75,7 +75,7 @@ fn a_file_whose_manifest_is_refused_runs_no_code() {
         let reason = &catalogue.rejected[0].reason;
         assert!(matches!(reason, LoadError::Manifest(_)), "{reason}");
     }
-    // The code of a file that is not newer than the selected component does not run either.
+    // The file is not newer than the selected component, so its code must not run either.
     let old = ["-DNAME=\"old\"", "-DVERSION=\"1.9\"", ABORTS];
     let catalogue = Shelf::new().with("coll_old.so", &old).gather_preferring("");
     assert_eq!(catalogue.taken[0].origin, Origin::BuiltIn);
@@ -139,7 +139,7 @@ fn every_defect_of_a_table_has_its_own_sentence() {
 
 #[test]
 fn a_newer_and_larger_table_is_taken() {
-    // A plugin that was built against a later header of the same version has a larger table.
+    // A plugin that was built with a later header of the same ABI version has a larger table.
     // The library does not read the additional fields.
     let catalogue = Shelf::new()
         .with("coll_linear.so", &["-DSIZE=4096"])
@@ -157,7 +157,7 @@ fn a_file_that_the_selection_leaves_out_is_not_opened() {
         assert!(catalogue.taken.is_empty() && catalogue.rejected.is_empty());
         assert!(catalogue.passed.reads("coll_aborts_priority"));
     }
-    // A file whose name is not that of a component is not opened either.
+    // A file that is not named like a plugin is not opened either.
     let file = shelf.path().join("coll_aborts.so");
     fs::rename(&file, shelf.path().join("aborts.so")).expect("renaming");
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Tests of plugins in C, compiled here against the public header, and of components in Rust through the same tables.
+//! Tests of plugins in C, compiled by the tests with the public header, and of components in Rust that use the same tables.
 
 mod guests;
 mod layout;
@@ -17,7 +17,6 @@ const LINEAR: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/l
 const EVERY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/every.c");
 const DENSE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/plugin/testdata/dense.c");
 
-/// Runs the C compiler with strict warnings.
 fn compile(source: &Path, options: &[&str], to: &Path) {
     let mut cc = Command::new("cc");
     cc.args([
@@ -43,7 +42,6 @@ fn compile(source: &Path, options: &[&str], to: &Path) {
     );
 }
 
-/// A directory of plugins.
 struct Shelf(TempDir);
 
 impl Shelf {
@@ -51,14 +49,14 @@ impl Shelf {
         Shelf(tempfile::tempdir().expect("a directory"))
     }
 
-    /// Adds a variant of the C plugin.
+    /// Adds the C plugin `linear.c` as `file`, compiled with these macro definitions.
     fn with(self, file: &str, defines: &[&str]) -> Shelf {
         let options = [&["-shared", "-fPIC"], defines].concat();
         compile(Path::new(LINEAR), &options, &self.0.path().join(file));
         self
     }
 
-    /// A directory with the C plugin that serves every operation.
+    /// Creates a directory with the C plugin `every.c`, which has every operation.
     fn with_every(defines: &[&str]) -> Shelf {
         let shelf = Shelf::new();
         let options = [&["-shared", "-fPIC"], defines].concat();
@@ -67,7 +65,7 @@ impl Shelf {
         shelf
     }
 
-    /// A directory with the C plugin that serves fast calls.
+    /// Creates a directory with the C plugin `dense.c`, which has fast calls.
     fn with_dense(defines: &[&str]) -> Shelf {
         let shelf = Shelf::new();
         let options = [&["-shared", "-fPIC"], defines].concat();

@@ -1,4 +1,4 @@
-//! Tests of plugins that serve all operations, with ranks as threads.
+//! Tests of plugins that carry out all operations; the ranks are threads.
 
 use super::serving::job;
 use super::{Catalogue, Shelf, guests};
@@ -15,7 +15,7 @@ fn every(ranks: u32, defines: &[&str]) -> Job {
     job(ranks, move || shelf.gather(), &[])
 }
 
-/// Returns the first component of a call's chain on `MPI_COMM_WORLD`.
+/// Returns the name of the first component for a collective on `MPI_COMM_WORLD`.
 fn first(job: &Job, call: CallId) -> String {
     let all = job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -77,7 +77,7 @@ fn a_component_in_safe_rust_begins_operations_and_is_tested_until_they_are_compl
     }
 }
 
-/// All members make a call fast or none does: the plugin passes calls in the general form to the next component.
+/// Either all members or no member make a fast call, since the plugin passes other calls to the next component.
 #[test]
 fn fast_calls_of_each_kind_reach_the_function_of_their_operation_with_their_arguments() {
     for ranks in [1, 3] {

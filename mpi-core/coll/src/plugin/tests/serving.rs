@@ -1,4 +1,4 @@
-//! Tests of plugins that serve communicators, with ranks as threads.
+//! Tests of plugins' modules for communicators; the ranks are threads.
 
 use super::{Shelf, guests};
 use crate::Engine;
@@ -12,7 +12,7 @@ use mpi_base::param::{Params, Source};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// A job with the components of a catalogue in addition to the engine's, and these parameters.
+/// Returns a job with the engine's components and those of a catalogue, with these parameter values.
 pub(super) fn job(
     ranks: u32,
     gather: impl Fn() -> Catalogue + Send + Sync + 'static,
@@ -62,7 +62,7 @@ fn a_c_plugin_serves_barriers_and_hands_some_down() {
 
 #[test]
 fn what_a_plugin_does_not_have_the_next_one_serves() {
-    // The C plugin has no barrier_start.
+    // The C plugin `linear.c` has no function `barrier_start`.
     let job = linear(4, &[]);
     barrier::no_rank_leaves_before_all_have_entered(&job, "linear", Form::Mixed, 20);
 }
@@ -136,7 +136,7 @@ fn a_blocking_barrier_may_come_between_started_ones() {
     });
 }
 
-/// The members' errors when this component misbehaves in a nonblocking barrier.
+/// Returns the members' errors of a nonblocking barrier in which the test component misbehaves as named.
 fn complaints(misbehave: &str) -> Vec<String> {
     counter(2, misbehave).run(|engine| {
         let req = world(engine)
@@ -180,7 +180,7 @@ fn waverer(ranks: u32, nodes: u32) -> Job {
 }
 
 /// The barrier that was started first is passed down first,
-/// although a later barrier could be passed down at once.
+/// although a later barrier could be passed down immediately.
 #[test]
 fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     for nodes in [1, 2] {
@@ -205,7 +205,7 @@ fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     }
 }
 
-/// Other calls progress meanwhile and are not confused with the barrier, although members begin them and the barrier in different orders.
+/// Other calls progress meanwhile and are not confused with the barrier, even if they are started after it and complete before it.
 #[test]
 fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
     for (ranks, nodes) in [(4, 1), (4, 2), (7, 3)] {
@@ -232,7 +232,7 @@ fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
     }
 }
 
-/// The communicators for the steps of `han` are not served by plugins.
+/// Plugins do not get the communicators that `han` creates for its steps.
 #[test]
 fn what_is_made_for_steps_is_offered_to_no_plugin() {
     waverer(5, 2).run(|engine| {

@@ -1,18 +1,18 @@
-//! Collectives of long data by single copies: every rank publishes the address of its data, and reads the data that it needs from the others;
-//! or a root publishes the address of its buffer, and the others write there, all at the same time.
+//! Collectives of long data by single copies: every rank publishes the address of its data, and each rank reads the data that it needs;
+//! or a root publishes the address of its buffer, and all other ranks write to it at the same time.
 //!
-//! The kernel copies from and to another process's memory (`mpi_base::cma`). This is used if every member can read every other;
+//! The kernel copies from and to another process's memory (`mpi_base::cma`). Single copies are used only if every member can read the memory of every other;
 //! the members test it when the communicator is created ([`CmaAccess`]).
-//! The addresses travel through [`Cells`], in one or two operations per call; these also implement waiting, sleeping and wakeup:
-//! 1. a rank that has data publishes their address in its cell;
-//! 2. a rank that needs them waits for the cell and reads;
-//! 3. a reader ends its operation, and no rank whose memory is read leaves before all readers have ended theirs.
+//! The addresses are sent through [`Cells`], in one or two operations per call. The cells also implement waiting, sleeping and wakeup:
+//! 1. a rank that has data publishes the address in its cell;
+//! 2. a rank that needs the data waits for this cell and then reads the data;
+//! 3. a reader ends its operation, and a rank whose memory is read leaves the call only after all readers have ended theirs.
 //!
-//! Reductions are divided among workers: each combines one piece of every rank's data, and the others read the pieces from the workers.
-//! Scans go from rank to rank: each reads its predecessor's result, which is the least work in total.
-//! In reduce-scatters every rank combines all operands of its own part, since each rank has a different result.
-//! Of two ranks, each that needs the result combines all data itself: reading a piece from the other takes as long as combining that piece.
-//! Operands are combined in the order of ranks, so operators need not commute and every call gives the same bits.
+//! Reductions are divided among ranks called workers: each combines one piece of every rank's data, and the other ranks read the pieces from the workers.
+//! Scans go from rank to rank: each reads its predecessor's result, which takes the least work in total.
+//! In reduce-scatters every rank combines all operands of its own part of the result.
+//! With two ranks, each rank that needs the result combines all data itself: reading a piece from the other rank would take as long as combining it.
+//! Operands are combined in the order of ranks, so operators need not commute, and every call gives the same bits.
 //!
 //! After S. Chakraborty, H. Subramoni, D. K. Panda, "Contention-aware kernel-assisted MPI collectives for multi-/many-core systems", IEEE Cluster 2017.
 
@@ -32,44 +32,43 @@ use mpi_base::cells::CellAddress;
 use mpi_base::cma::Region;
 use std::cell::RefCell;
 
-/// The bytes read at once into temporary memory; a few such blocks fit the nearest cache.
+/// Number of bytes that are read into temporary memory at a time; a few such blocks fit the nearest cache.
 const BLOCK: i64 = 64 << 10;
 
-/// The minimum size at which both sides of a message should work on its one copy (docs/adr/0009-both-sides-work-on-one-copy.md).
+/// Minimum length in bytes from which both sides of a message should work on its copy (docs/adr/0009-both-sides-work-on-one-copy.md).
 const SHARED_COPY: i64 = 128 << 10;
 
-/// Published instead of an address by a root whose buffer the others cannot write directly.
+/// A root publishes this value instead of an address if its buffer is not contiguous, so that the others cannot write to it.
 const NOWHERE: u64 = 0;
 
-/// The maximum size of temporary memory kept between calls.
 const KEPT: i64 = 512 << 10;
 
-/// The long collectives of one communicator.
+/// Single copies for the long collectives of one communicator.
 pub struct Large {
     pub readers: CmaAccess,
-    /// The minimum size; rank 0's choice.
+    /// The length in bytes from which single copies are used; rank 0's setting.
     pub from: u64,
     /// Temporary memory for operands, kept between calls.
     pub scratch: RefCell<Option<Scratch>>,
 }
 
-/// One call.
+/// One call that is carried out by single copies.
 pub struct LargeOp<'a, W> {
     pub large: &'a Large,
     pub cells: &'a Cells,
     pub members: &'a Members,
     pub invocation: &'a Invocation,
-    /// The first of the call's [`Large::numbers`] cell numbers.
+    /// The first of the cell operations of the call, of which there are [`Large::numbers`].
     pub number: u64,
     pub wait: W,
 }
 
 impl Large {
-    /// Returns true if this call is served; the same on all members.
+    /// Returns true if this call is carried out by single copies; the same on all members.
     pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
         let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
-        // With two ranks, one rank would read and the other wait, whereas both ranks copy a point-to-point message.
+        // With two ranks, one rank would read while the other waits, but both ranks work on the copy of a point-to-point message.
         let one_way = |bytes: i64| long(bytes) && (members > 2 || bytes < SHARED_COPY);
         let wanted = match call {
             Call::Bcast { buf, .. } => one_way(buf.bytes()),
@@ -97,7 +96,7 @@ impl Large {
         wanted && self.readers.all_can()
     }
 
-    /// Returns the minimum length of data that a member may read from another's memory; `u64::MAX` if some member cannot. The same on all members.
+    /// Returns the minimum length, in bytes, of data that members read from each other's memory, or `u64::MAX` if some cannot; the same on all members.
     pub fn readable_from(&self) -> u64 {
         match self.readers.all_can() {
             true => self.from,
@@ -105,7 +104,7 @@ impl Large {
         }
     }
 
-    /// Reads a rank's packed data into a buffer, at most as many bytes as it holds.
+    /// Reads a rank's packed data into a buffer, at most as many bytes as fit the buffer.
     pub fn read(
         &self,
         invocation: &Invocation,
@@ -131,16 +130,16 @@ impl Large {
         Ok(())
     }
 
-    /// The number of cell operations that a call takes.
+    /// Returns the number of cell operations for a call.
     pub fn numbers(call: &Call) -> u64 {
         match call {
-            // One number for the operands, one for the results.
+            // One operation for the operands, one for the results.
             Call::Reduce { .. } | Call::Allreduce { .. } => 2,
             _ => 1,
         }
     }
 
-    /// Returns temporary memory for `count` elements; reuses that of an earlier call if the type is the same and it is large enough.
+    /// Returns temporary memory for `count` elements; reuses an earlier call's memory if type and size permit.
     fn scratch(&self, count: i64, datatype: &Datatype) -> Result<Scratch, Error> {
         let kept = self.scratch.take();
         let fits = |kept: &Scratch| kept.datatype().same(datatype) && kept.count() >= count;
@@ -150,7 +149,6 @@ impl Large {
         }
     }
 
-    /// Keeps temporary memory for later calls, if it is at most [`KEPT`] bytes.
     fn keep(&self, buffer: Scratch) {
         if buffer.all().bytes() <= KEPT {
             *self.scratch.borrow_mut() = Some(buffer);
@@ -158,20 +156,20 @@ impl Large {
     }
 }
 
-/// Returns the bytes of one rank's block, computed from the argument that is significant on this member.
+/// Returns the length in bytes of one rank's block, from the buffer that this member has.
 fn either(send: &Option<SendBuf>, recv: &Option<RecvBuf>) -> i64 {
     let of_send = send.as_ref().map(SendBuf::bytes);
     of_send.or(recv.as_ref().map(RecvBuf::bytes)).unwrap_or(0)
 }
 
-/// Returns true if operands can be cut between any two elements: predefined types without holes.
+/// Returns true if operands can be divided between any two elements: a predefined type without holes.
 ///
-/// All members pass the same type and count, so the result is equal everywhere; addresses are not checked, as some members may have no buffer.
+/// All members pass the same type and count, so all get the same result; addresses are not checked, since some members may have no buffer.
 fn plain(buf: &SendBuf) -> bool {
     buf.datatype().as_named().is_some() && buf.is_one_run()
 }
 
-/// Packed data that others read, and their owner if they are a copy.
+/// Packed data for other ranks to read, and the memory of the copy if they are a copy.
 pub struct Exposed {
     at: u64,
     bytes: u64,
@@ -188,7 +186,7 @@ impl Exposed {
     }
 }
 
-/// A buffer's packed bytes in memory that others can read.
+/// Returns a buffer's packed bytes for other ranks to read: the buffer itself if it is contiguous, else a copy.
 pub fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
     if let Some(run) = buf.contiguous() {
         return Ok(Exposed {
@@ -200,7 +198,7 @@ pub fn expose(buf: &SendBuf) -> Result<Exposed, Error> {
     expose_copy(buf)
 }
 
-/// As [`expose`], in memory that does not change with the buffer.
+/// Copies a buffer's packed bytes to memory that other ranks can read while the buffer changes.
 pub fn expose_copy(buf: &SendBuf) -> Result<Exposed, Error> {
     let own = algo::bytes(buf.bytes())?;
     algo::copy(buf, &own.all());
@@ -270,19 +268,19 @@ impl<W: Wait> LargeOp<'_, W> {
         self.members.count()
     }
 
-    /// Returns the cell address of an operation's words.
+    /// Returns the address of the cells in which ranks publish an address and a length.
     fn cells_of(&self, number: u64) -> CellAddress<'_> {
         self.cells.address(number, Flow::CooperativeCopy, 2 * WORD)
     }
 
-    /// Publishes the address of this rank's data and wakes the ranks that wait for it.
+    /// Publishes the address of this rank's data, and wakes the ranks that wait for the address.
     async fn show(&self, number: u64, at: u64) -> Result<(), Error> {
         self.place(number, at).await?;
         self.members.ring_all();
         Ok(())
     }
 
-    /// As [`LargeOp::show`], without waking any rank.
+    /// Publishes the address of this rank's data, without waking any rank.
     async fn place(&self, number: u64, at: u64) -> Result<(), Error> {
         self.place_run(
             number,
@@ -294,7 +292,7 @@ impl<W: Wait> LargeOp<'_, W> {
         .await
     }
 
-    /// As [`LargeOp::place`], with the length of the data.
+    /// Publishes the address and the length of this rank's data, without waking any rank.
     async fn place_run(&self, number: u64, run: Region) -> Result<(), Error> {
         let cells = self.cells;
         let engine = self.invocation.engine();
@@ -305,7 +303,7 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(())
     }
 
-    /// Waits until `rank` has published the address of its data; returns the address.
+    /// Waits until `rank` has published an address, and returns the address.
     async fn address(&self, number: u64, rank: u32) -> Result<u64, Error> {
         Ok(self.run_of(number, rank).await?.address)
     }
@@ -320,7 +318,7 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(Region { address, len })
     }
 
-    /// Reads a rank's packed data into a buffer.
+    /// Reads a rank's packed data from address `at` into a buffer.
     fn read(&self, rank: u32, at: u64, buf: &RecvBuf) -> Result<(), Error> {
         let data = Region {
             address: at,
@@ -329,7 +327,7 @@ impl<W: Wait> LargeOp<'_, W> {
         self.large.read(self.invocation, rank, data, buf)
     }
 
-    /// Writes packed data, at most `len` bytes, to a rank that has asked for them.
+    /// Writes packed data, at most `len` bytes, to address `at` of a rank that has requested them.
     fn write(&self, rank: u32, at: u64, len: u64, buf: &SendBuf) -> Result<(), Error> {
         let write = |at, data: &[u8]| self.large.readers.write(self.invocation, rank, at, data);
         let total = buf.bytes().min(i64::try_from(len).unwrap_or(i64::MAX));
@@ -347,19 +345,19 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(())
     }
 
-    /// Ends an operation: this rank has read and written everything.
+    /// Ends an operation: this rank will not read or write other ranks' memory for it any more.
     fn end(&self, number: u64) {
         self.cells.end_long(self.members, number);
     }
 
-    /// As [`LargeOp::end`], then waits for the ranks that read this rank's memory.
+    /// Ends an operation, and then waits for the ranks that read this rank's memory.
     async fn end_with(&self, number: u64, readers: impl Fn(u32) -> bool) -> Result<(), Error> {
         self.end(number);
         self.await_readers(number, readers).await
     }
 
-    /// Returns true if the next rank's data have not arrived after a short spin: then this rank does its local work first.
-    /// Otherwise it does the local work while other ranks still read its data.
+    /// Returns true if the next rank has not published its address after a short spin: then this rank copies its own data first.
+    /// Otherwise it copies them while other ranks still read its data.
     fn is_early(&self, number: u64) -> bool {
         let Some(next) = self.members.others_from_next().next() else {
             return false;
@@ -427,7 +425,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let whole = |one: i64| one * i64::from(self.size());
         let data = match send {
             Some(send) => expose(&send.with_count(whole(send.count())))?,
-            // The data that others read must not change while blocks arrive in the same buffer.
+            // Other ranks must not read blocks that have just been received in this buffer, so they get a copy.
             None => expose_copy(&recv.with_count(whole(recv.count())).as_send())?,
         };
         self.show(number, data.at).await?;
@@ -454,7 +452,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Reads every other rank's data, from byte `from` on, each into its block.
+    /// Reads the data of every other rank, from byte `from` of that rank's data on, into the rank's block.
     async fn read_blocks(
         &self,
         number: u64,
@@ -469,7 +467,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// If the root's buffer is contiguous, every rank writes its block there while the root copies its own; otherwise the root reads.
+    /// Gather. If the root's buffer is contiguous, every rank writes its own block there; otherwise the root reads all blocks.
     async fn gather(
         &self,
         send: Option<&SendBuf>,

@@ -8,25 +8,25 @@ use crate::op::Op;
 use crate::shm::wait::{Wait, or_leave};
 use std::ops::Range;
 
-/// The minimum size of a worker's piece, in bytes: with smaller pieces an additional worker's read costs more than it saves.
+/// Minimum size of a worker's piece in bytes: with smaller pieces an additional worker's read costs more time than it saves.
 const PIECE: i64 = 16 << 10;
 
-/// Minimum size of a worker's piece in a reduction to a root,
+/// Minimum size in bytes of a worker's piece in a reduction to a root,
 /// where pieces are also copied to the root.
 const ROOTS_PIECE: i64 = 256 << 10;
 
-/// The bytes copied at once before they are combined.
+/// Number of bytes that are copied at a time before they are combined.
 const STEP: i64 = 8 << 10;
 
-/// The work of one rank: combines every rank's elements from `start` on into `place`.
+/// The work of one rank: combines the elements of all operands from index `start` on into `place`.
 struct Job<'a> {
     start: i64,
     place: &'a RecvBuf,
 }
 
 impl<W: Wait> LargeOp<'_, W> {
-    /// Reduces to `recv` at the root, or on all ranks if `root` is `None`;
-    /// `recv` is `Some` on ranks that get a result.
+    /// Reduces to `recv` on the root, or on all ranks if `root` is `None`;
+    /// `recv` is `Some` on the ranks that get the result.
     pub(super) async fn reduce(
         &self,
         own: &SendBuf,
@@ -34,7 +34,7 @@ impl<W: Wait> LargeOp<'_, W> {
         op: &Op,
         root: Option<u32>,
     ) -> Result<(), Error> {
-        // With MPI_IN_PLACE, each of two ranks would read an operand that the other rank overwrites with its result.
+        // With MPI_IN_PLACE on two ranks, each would read an operand that the other overwrites with its result, so they publish copies.
         let moved = match (recv, self.size(), root) {
             (Some(recv), 2, None) if recv.ptr().cast_const() == own.ptr() => operand(None, recv)?,
             _ => own.clone(),
@@ -57,7 +57,7 @@ impl<W: Wait> LargeOp<'_, W> {
         }
     }
 
-    /// Each worker combines a piece into its result buffer, and every rank reads the others' pieces.
+    /// Allreduce: each worker combines a piece into its result buffer, and every rank reads the other workers' pieces.
     async fn reduce_to_all(
         &self,
         own: &SendBuf,
@@ -86,7 +86,7 @@ impl<W: Wait> LargeOp<'_, W> {
             if rank == self.me() {
                 continue;
             }
-            // The published address also shows that the worker has read this rank's data.
+            // The worker has read this rank's data before it publishes this address.
             let at = self.address(results, rank).await?;
             let place = recv.slice(team.piece(own.count(), worker));
             outcome = outcome.and_then(|()| self.read(rank, at, &place));
@@ -96,7 +96,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Each worker combines a piece and writes it to the root's buffer.
+    /// Reduction: each worker combines a piece and writes it to the root's buffer.
     async fn reduce_to_root(
         &self,
         own: &SendBuf,
@@ -125,7 +125,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let is_worker = |rank| team.worker(rank).is_some();
         self.end(inputs);
         match recv {
-            // Each worker writes after it has combined, so no worker reads an operand any more.
+            // A worker writes its result after combining, so when all have written, none reads an operand any more.
             Some(_) => self.end_with(results, is_worker).await?,
             None => {
                 self.end(results);
@@ -135,7 +135,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Combines a piece block by block and writes it to the root.
+    /// Combines a worker's piece block by block, and writes it to the root.
     async fn combine_for(
         &self,
         root: u32,
@@ -169,7 +169,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Every rank that needs the result combines all data itself, and releases each other rank once it has read that rank's data.
+    /// Every rank that needs the result combines all data itself, and releases each other rank after reading that rank's data.
     async fn reduce_alone(
         &self,
         own: &SendBuf,
@@ -186,7 +186,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let mut outcome = Ok(());
         match (root, job) {
             (None, Some(job)) => {
-                // With two ranks, this rank reads from one other rank only.
+                // There are two ranks, so `read` is called one time, after the other rank's data have been read.
                 let mut ended = false;
                 let read = |_| {
                     ended = true;
@@ -231,7 +231,7 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Each rank combines its own elements of all operands, so no result has to be read from other ranks.
+    /// Reduce-scatter: each rank combines its own part of all operands, so no rank reads results from others.
     pub(super) async fn reduce_scatter(
         &self,
         send: Option<&SendBuf>,
@@ -267,18 +267,18 @@ impl<W: Wait> LargeOp<'_, W> {
             }
         };
         let Some(before) = self.before() else {
-            // The next rank reads data faster if no other core has just written them,
-            // so the operand is passed on before it is copied.
+            // The next rank reads faster if this core has not just read the operand for its own copy,
+            // so the operand is published before it is copied.
             return self.pass_on(own.ptr().addr() as u64, copy_own).await;
         };
         copy_own();
         let outcome = or_leave(self.invocation.comm(), self.prepend(before, recv, op).await)?;
-        // The prefix is passed on after a failure too, since the next rank waits for it.
+        // The prefix is published after a failure too, since the next rank waits for it.
         self.pass_on(recv.ptr().addr() as u64, || ()).await?;
         outcome
     }
 
-    /// Exclusive scan; a rank also computes the inclusive prefix for the next rank.
+    /// Exclusive scan: each rank also computes the inclusive prefix for the next rank.
     pub(super) async fn exscan(
         &self,
         send: Option<&SendBuf>,
@@ -302,12 +302,11 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Returns the previous rank, if there is one.
     fn before(&self) -> Option<u32> {
         self.me().checked_sub(1)
     }
 
-    /// `place = data of rank op place`
+    /// Computes `place = (data of rank) op place`.
     async fn prepend(&self, rank: u32, place: &RecvBuf, op: &Op) -> Result<(), Error> {
         let at = self.address(self.number, rank).await?;
         let datatype = place.datatype();
@@ -325,7 +324,7 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(())
     }
 
-    /// Publishes the address of this rank's prefix, runs `meanwhile`, which must not change the prefix, and waits until the next rank has read it.
+    /// Publishes the address of this rank's prefix, calls `meanwhile`, which must not change the prefix, and waits until the next rank has read the prefix.
     async fn pass_on(&self, at: u64, meanwhile: impl FnOnce()) -> Result<(), Error> {
         let next = self.me() + 1;
         self.end(self.number);
@@ -339,7 +338,7 @@ impl<W: Wait> LargeOp<'_, W> {
         self.await_readers(self.number, |rank| rank == next).await
     }
 
-    /// As [`LargeOp::combine`], but allocates the temporary memory itself.
+    /// Calls [`LargeOp::combine`] with temporary memory that it allocates.
     async fn combine_alone(
         &self,
         own: &SendBuf,
@@ -355,13 +354,13 @@ impl<W: Wait> LargeOp<'_, W> {
         outcome
     }
 
-    /// Waits for the address of a rank's operand, and reads the operand from byte `offset` on.
+    /// Waits for the address of a rank's operand, and reads from byte `offset` of the operand.
     async fn fetch(&self, rank: u32, offset: u64, into: &RecvBuf) -> Result<(), Error> {
         let at = self.address(self.number, rank).await?;
         self.read(rank, at + offset, into)
     }
 
-    /// Sets this rank's counter of an operation to zero.
+    /// Publishes zero as this rank's counter in an operation's cell.
     async fn count_from_zero(&self, number: u64) -> Result<(), Error> {
         let engine = self.invocation.engine();
         let address = self.cells_of(number);
@@ -371,9 +370,9 @@ impl<W: Wait> LargeOp<'_, W> {
         Ok(())
     }
 
-    /// Combines from the last rank to the first; `operands` has space for two blocks.
-    /// Calls `read` for each other rank, in that order, once all data of that rank have been read,
-    /// unless an error occurs.
+    /// Combines the operands from the last rank to the first; `operands` has space for two blocks.
+    /// Calls `read(rank)` for each other rank, in that order, after all data of that rank have been read,
+    /// unless an error has occurred.
     async fn combine(
         &self,
         own: &SendBuf,
@@ -387,7 +386,7 @@ impl<W: Wait> LargeOp<'_, W> {
         let width = place.datatype().size().max(1);
         let each = operands.count() / 2;
         // With MPI_IN_PLACE this rank's operand is in the result buffer,
-        // so the sum is computed in another buffer.
+        // so the sum is computed in the temporary memory.
         let shares_place = own.slice(start..start + place.count()).ptr() == place.ptr();
         let mut at = 0;
         while at < place.count() {
@@ -434,8 +433,8 @@ impl<W: Wait> LargeOp<'_, W> {
     }
 }
 
-/// `sum = left op own`, where `sum` starts as a copy of `own`;
-/// computed in steps, so that the copied data are in the nearest cache.
+/// Copies `own` to `sum` and computes `sum = left op sum`,
+/// both in steps, so that the copied data are still in the nearest cache.
 fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
     let step = (STEP / own.datatype().size().max(1)).max(1);
     let mut at = 0;
@@ -449,7 +448,7 @@ fn copy_and_combine(own: &SendBuf, left: &SendBuf, sum: &RecvBuf, op: &Op) -> Re
     Ok(())
 }
 
-/// Returns this rank's operand, which others read while this rank writes its result: a copy if both are in one buffer.
+/// Returns this rank's operand, which others read while this rank writes its result: a copy if both would be in one buffer.
 fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
     if let Some(send) = send {
         return Ok(send.clone());
@@ -459,12 +458,12 @@ fn operand(send: Option<&SendBuf>, recv: &RecvBuf) -> Result<SendBuf, Error> {
     Ok(own.as_send())
 }
 
-/// The number of elements of a block.
+/// Returns the number of elements of a block of [`BLOCK`] bytes.
 fn block(datatype: &Datatype) -> i64 {
     (BLOCK / datatype.size().max(1)).max(1)
 }
 
-/// The ranks that work on a reduction, and their pieces.
+/// The division of a reduction among workers: consecutive ranks from the root (or rank 0) on.
 struct Team {
     workers: u32,
     root: Option<u32>,
@@ -485,11 +484,11 @@ impl Team {
         (worker < self.workers).then_some(worker)
     }
 
-    /// Returns the range of a worker's elements, of `count` in total.
+    /// Returns the range of elements that a worker combines, of `count` elements in total.
     ///
     /// A worker other than the root also writes its result to the root,
-    /// which takes as long as reading and combining one more rank's data.
-    /// So the root's piece is longer.
+    /// which takes as long as reading and combining the data of one more rank.
+    /// So the root's range is longer.
     fn piece(&self, count: i64, worker: u32) -> Range<i64> {
         if self.root.is_none() {
             return share(count, self.workers, worker);

@@ -1,15 +1,15 @@
-//! Rows of blocks: in calls in which every rank has a block for every rank,
-//! a row that is too long for one cell takes several cells.
+//! Rows of blocks: in calls in which every rank has a block for every rank (alltoall, reduce-scatter),
+//! a row (one rank's blocks for all ranks) that is too long for one cell takes several cells.
 //!
-//! When oversubscribed, each rank is switched in as for a short row, and accesses each page once.
-//! The alternative, one row of pieces of all blocks per cell, needed more switches,
+//! When ranks are oversubscribed, a long row costs no more context switches than a short one, and each page is accessed once.
+//! The alternative, to send pieces of all blocks in each cell, needed more context switches,
 //! and after a switch the first access to each page is expensive.
-//! With single copies, each rank makes one system call per other rank.
+//! The other alternative, single copies, costs each rank one system call per other rank.
 //!
-//! Each cell holds the whole blocks that fit.
-//! Every rank waits for the last cell of all ranks, and takes its block from each rank.
-//! A row that is longer than the cells of one round takes several rounds.
-//! Each round transfers a part of every block.
+//! Each cell has the number of whole blocks that fit.
+//! Every rank waits until all ranks have filled their last cell, and then copies its block from each rank's cells.
+//! A row that needs more cells than a rank has is sent in several rounds;
+//! each round transfers a part of every block.
 
 use super::SmallOp;
 use super::cut::Cut;
@@ -25,19 +25,18 @@ use crate::{Call, CallId};
 use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
-/// The minimum length of a part of a block; shorter parts cost more than they save.
+/// Minimum length in bytes of a part of a block; shorter parts cost more time than they save.
 pub const SHORTEST: usize = 512;
 
-/// The maximum number of rounds of a request. Measured with 4 ranks on two cores, relative to the time of single copies:
-/// 0.5 with two rounds (blocks of 64 KiB), 0.6 with four (128 KiB), 1.8 with eight.
+/// Maximum number of rounds of a request. Times measured with 4 ranks on two cores, relative to single copies:
+/// 0.5 with two rounds (blocks of 64 KiB), 0.6 with four rounds (128 KiB), 1.8 with eight rounds.
 pub const FEW_ROUNDS: u64 = 4;
 
-/// The layout of blocks in cells.
+/// The distribution of a row's blocks to cells and rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rows {
-    /// The bytes of a block per round.
+    /// The number of bytes of each block that a round transfers.
     part: usize,
-    /// The number of blocks per cell.
     in_a_cell: usize,
     /// The number of cells per round.
     pub cells: u64,
@@ -50,14 +49,14 @@ pub fn goes_in_rows(call: CallId, occupancy: Occupancy) -> bool {
         && matches!(call, CallId::Alltoall | CallId::ReduceScatterBlock)
 }
 
-/// Returns the maximum length of blocks that are transferred whole, in cells of `space` bytes.
+/// Returns the maximum length in bytes of blocks that need one round, in cells of `space` bytes.
 pub fn longest(space: usize, members: u32) -> usize {
     let in_a_cell = members.div_ceil(DEPTH as u32).max(1) as usize;
     space / in_a_cell
 }
 
 impl Rows {
-    /// Returns the rows for blocks of `block` bytes in cells of `space` bytes.
+    /// Returns the distribution of blocks of `block` bytes to cells of `space` bytes.
     pub fn of(block: u64, space: usize, members: u32) -> Rows {
         let longest = longest(space, members);
         let whole = block <= longest as u64;
@@ -76,20 +75,18 @@ impl Rows {
         }
     }
 
-    /// Returns the byte range of each block that a round transfers.
     fn bytes(&self, round: u64) -> Range<usize> {
         let from = round as usize * self.part;
         from..from + self.part
     }
 
-    /// Returns the position of a rank's block:
-    /// the index of the cell, and the index of the block in the cell.
+    /// Returns the cell in which a rank's block is,
+    /// and the index of the block in that cell.
     fn of_rank(&self, rank: u32) -> (u64, usize) {
         let rank = rank as usize;
         ((rank / self.in_a_cell) as u64, rank % self.in_a_cell)
     }
 
-    /// Returns the ranks whose blocks are in a cell.
     fn in_cell(&self, cell: u64, members: u32) -> Range<u32> {
         let first = |cell: u64| (cell * self.in_a_cell as u64).min(members.into()) as u32;
         first(cell)..first(cell + 1)
@@ -97,13 +94,13 @@ impl Rows {
 }
 
 impl<W: Wait> SmallOp<'_, W> {
-    /// Carries out a call in rows.
+    /// Carries out a call whose data are sent in rows.
     pub(super) async fn run_in_rows(&self, call: &Call, rows: Rows) -> Result<(), Error> {
         let mut outcome = Ok(());
         for round in 0..rows.rounds {
             let cell_op = self.behind(round * rows.cells);
             let part = rows.bytes(round);
-            // After an operator's failure the other rounds are still executed,
+            // After a failure of the operator the remaining rounds still run,
             // since other ranks wait for them.
             let of_this = cell_op.run_round(call, &rows, &part).await;
             let of_this = or_leave(self.comm, of_this)?;
@@ -130,14 +127,14 @@ impl<W: Wait> SmallOp<'_, W> {
         }
         self.meet_in_rows(rows).await?;
         let outcome = self.take_from_rows(call, rows, part);
-        // The cells are released now, since other ranks may already need them for the next round.
+        // The cells are released immediately, since other ranks may already need them for the next round.
         for i in 0..rows.cells {
             self.cells.end(self.members, self.number + i);
         }
         outcome
     }
 
-    /// Shows a part of each rank's block; `first` is the first block.
+    /// Publishes a part of each rank's block; `first` is the block for rank 0.
     async fn show_rows<B: Buffer>(
         &self,
         first: &B,
@@ -160,7 +157,6 @@ impl<W: Wait> SmallOp<'_, W> {
         Ok(())
     }
 
-    /// Waits until every rank has shown its rows.
     async fn meet_in_rows(&self, rows: &Rows) -> Result<(), Error> {
         let last = self.behind(rows.cells - 1);
         let last = last.long();
@@ -202,7 +198,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every byte of every block is in exactly one position of one round, inside its cell, and no two blocks overlap.
+        /// Every byte of every block has exactly one position in one round, inside its cell, and no two blocks overlap.
         #[test]
         fn a_row_has_room_for_every_block(
             block in 1u64..200_000,

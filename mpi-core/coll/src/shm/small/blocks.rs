@@ -11,7 +11,7 @@ use mpi_base::cells::CellOf;
 use mpi_base::copy::copy;
 
 impl<W: Wait> SmallOp<'_, W> {
-    /// Broadcast. If the root's length differs, a receiver takes at most its own length and returns an error.
+    /// Broadcast. If the root's data have another length, a receiver copies at most its own length and returns an error.
     #[inline]
     pub(super) async fn bcast(&self, buf: &impl Target, root: u32) -> Result<(), Error> {
         let mut length = Ok(());
@@ -42,7 +42,7 @@ impl<W: Wait> SmallOp<'_, W> {
         .into()
     }
 
-    /// Allgather: `recv` has a block of `len` bytes per rank; without `send` this rank's own block is in place.
+    /// Allgather: `recv` has a block of `len` bytes per rank; without `send` this rank's own block is already in `recv`.
     #[inline]
     pub(super) async fn allgather<R: Target>(
         &self,
@@ -51,7 +51,7 @@ impl<W: Wait> SmallOp<'_, W> {
         len: usize,
     ) -> Result<(), Error> {
         let (members, step) = (self.members.count(), len.next_multiple_of(8));
-        // One contiguous run of cache lines is read faster than a separate line per rank.
+        // A core reads contiguous cache lines faster than a separate line per rank.
         let all = step * members as usize;
         let joined = all <= self.cells.capacity();
         let cell_op = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));
@@ -69,7 +69,7 @@ impl<W: Wait> SmallOp<'_, W> {
         };
         let joined = cell_op.meet(work).await? && joined;
         match joined {
-            // The result has the same layout as `recv`, so one copy suffices.
+            // The result has the same layout as `recv`, so a single copy is enough.
             true if step == len => cell_op.take(CellOf::Result, 0, recv),
             _ => {
                 for rank in 0..members {
@@ -84,7 +84,7 @@ impl<W: Wait> SmallOp<'_, W> {
         Ok(())
     }
 
-    /// Alltoall: `send`, or without it `recv`, has a block of `len` bytes per rank.
+    /// Alltoall: `send`, or `recv` if there is no `send`, has a block of `len` bytes per rank.
     #[inline]
     pub(super) async fn alltoall<R: Target>(
         &self,
@@ -177,7 +177,7 @@ impl<W: Wait> SmallOp<'_, W> {
 }
 
 impl<W: Wait> OpInCell<'_, '_, W> {
-    /// Writes all ranks' blocks of `len` bytes to the result, `step` bytes apart.
+    /// Copies all ranks' blocks of `len` bytes to the result cell, at a distance of `step` bytes.
     #[cold]
     fn join(&self, step: usize, len: usize) {
         for rank in 0..self.members.count() {
@@ -186,7 +186,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// Writes the blocks of `len` bytes to the result, sorted by destination rank.
+    /// Copies all blocks of `len` bytes to the result cell, sorted by destination rank.
     #[cold]
     fn transpose(&self, len: usize) {
         let (cells, address, ranks) = (self.cells, self.address, self.members.count());

@@ -1,16 +1,16 @@
-//! Collectives with a count for each rank, in which a member knows only the lengths of the blocks that it sends or receives.
+//! Collectives with a count for each rank: a member knows only the lengths of the blocks that it sends or receives.
 //!
-//! So the protocol cannot be selected by length on all members; instead a header states where the data are:
-//! 1. each operation takes one cell number, and each member's short cell with this number is the header of a block or of a row of blocks, with its length;
-//! 2. if the length exceeds a short cell, the data are in a longer cell of the same member and number; if it exceeds every cell, they are sent as a message;
-//! 3. a receiver waits for the header, compares the lengths, and takes the block, or receives the message.
+//! So members cannot select the protocol by length; instead a header says where the data are:
+//! 1. each call takes one operation number; each member's short cell with this number is the header of a block, or of a row of blocks, and contains its length;
+//! 2. data longer than a short cell are in a longer cell of the same member and number; data longer than every cell are sent as a message;
+//! 3. a receiver waits for the header, compares the lengths, and copies the block or receives the message.
 //!
-//! A gather shows each member's block in that member's cell. A scatter shows a block in the cell of the member that receives it.
-//! An all-to-all shows a row in each member's cell: a table of the blocks' ends, and the blocks ([`row_table`](super::row_table)).
-//! Where a row is too long, the receivers read its longer blocks from the sender's memory, as in [`large`](crate::shm::large);
-//! the sender waits until they have. If some member cannot read some other's memory, these blocks are messages.
+//! In a gather, each member publishes its block in its own cell. In a scatter, the root publishes each block in the cell of the member that receives it.
+//! In an all-to-all, each member publishes a row in its own cell: a table of the blocks' ends, then the blocks ([`row_table`](super::row_table)).
+//! If a row is too long, the receivers read its longer blocks from the sender's memory, as in [`large`](crate::shm::large),
+//! and the sender waits until they have done so. If some member cannot read the memory of another, these blocks are sent as messages.
 //!
-//! In `MPI_Allgatherv` all members know all lengths, so it uses the protocol of equal blocks of the longest block's length: one cell, or pieces (`pieces`).
+//! In `MPI_Allgatherv` all members know all lengths, so it uses the protocol for equal blocks of the longest block's length: one cell, or pieces (`pieces`).
 
 use super::data::{CopyTo, Given, Target};
 use super::row_table::{Found, Place, Row, block_of};
@@ -34,14 +34,14 @@ pub fn knows_only_its_own(call: CallId) -> bool {
     )
 }
 
-/// Returns the bytes of the longest block, and the total bytes with every block padded to a multiple of eight.
+/// Returns the length of the longest block in bytes, and the total length with every block padded to a multiple of eight bytes.
 pub fn extents(blocks: &[RecvBuf]) -> (usize, usize) {
     let lens = || blocks.iter().map(Given::bytes);
     let all = lens().map(|len| len.next_multiple_of(8)).sum();
     (lens().max().unwrap_or(0), all)
 }
 
-/// The received blocks of a call: the messages still in transfer, and the first error of the completed blocks.
+/// The blocks that a call receives: the messages not yet complete, and the first error so far.
 struct Received<'a> {
     invocation: &'a Invocation,
     messages: Vec<Pending>,
@@ -57,7 +57,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// Copies the block of `rank`, of which `sent` bytes are in `data`, to its buffer.
+    /// Copies `data`, the block from `rank`, to its buffer; records an error if the lengths differ.
     fn take(&mut self, rank: u32, data: &[u8], buffer: &RecvBuf) {
         let due = Given::bytes(buffer);
         buffer.take(&data[..data.len().min(due)]);
@@ -67,7 +67,7 @@ impl<'a> Received<'a> {
         self.note(judged);
     }
 
-    /// Copies the block of `rank` from that rank's memory to its buffer.
+    /// Copies the block from `rank` from that rank's memory to its buffer.
     fn read(&mut self, large: &Large, rank: u32, block: Region, buffer: &RecvBuf) {
         let (sent, due) = (block.len, buffer.bytes() as u64);
         let outcome = large.read(self.invocation, rank, block, buffer);
@@ -85,7 +85,7 @@ impl<'a> Received<'a> {
         }
     }
 
-    /// Waits for the messages; `going` are the messages that this rank sends.
+    /// Waits for all messages; `going` are those that this rank sends.
     async fn end(self, going: Vec<Pending>) -> Result<(), Error> {
         let mut outcome = self.outcome;
         for message in self.messages.into_iter().chain(going) {
@@ -189,12 +189,12 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         invocation.all(going).await
     }
 
-    /// Returns the operation with cells that hold `bytes` bytes; `None` if no cell is long enough.
+    /// Returns the operation with cells for data of `bytes` bytes; `None` if no cell is long enough.
     fn holding(&self, flow: Flow, bytes: usize) -> Option<OpInCell<'_, 'a, W>> {
         (bytes <= self.cells.undivided()).then(|| self.fitting(flow, bytes))
     }
 
-    /// Shows a block in a member's cell, where no other rank writes. Returns false if the block must be sent as a message.
+    /// Publishes a block in the cell of member `cell`, to which no other rank writes. Returns false if the block must be sent as a message.
     async fn show_block(
         &self,
         header: &OpInCell<'_, '_, W>,
@@ -212,7 +212,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         Ok(place.is_some())
     }
 
-    /// Takes the block whose header a cell shows; if the block is a message, begins to receive it from `source`.
+    /// Copies the block whose header is in the cell of member `cell`; if the block is a message, starts a receive from `source`.
     fn take_block(
         &self,
         header: &OpInCell<'_, '_, W>,
@@ -242,7 +242,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Some(send) => send.get(rank).map_or(0, Given::bytes),
             None => recv.get(rank).map_or(0, Given::bytes),
         };
-        // This rank's own block is not shown.
+        // This rank's own block is not in the row.
         let lens = (0..members as usize).map(|rank| if rank == me { 0 } else { len(rank) });
         let readable_from = large.readable_from();
         let row = Row::of(lens.clone(), members, self.cells.undivided(), readable_from);
@@ -265,7 +265,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             if row.place(len) == Place::Message {
                 let block = match send {
                     Some(send) => send[rank].clone(),
-                    // The incoming block overwrites this block in the same buffer, so a copy is sent.
+                    // The block received from `rank` overwrites this one in the same buffer, so a copy is sent.
                     None => packed(&recv[rank].as_send())?,
                 };
                 messages.push(invocation.isend(&block, rank as u32));
@@ -278,7 +278,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         header.meet(conclude).await?;
         let mut received = Received::new(invocation);
         let mut has_read = false;
-        // Cyclically, starting with the next rank, so that the ranks do not all read from the same rank.
+        // Each rank starts with the next rank, so that not all ranks read from the same one.
         for rank in self.members.others_from_next() {
             let Some(buffer) = recv.get(rank as usize) else {
                 continue;
@@ -300,7 +300,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             own.copy_to(buffer);
         }
         match has_read {
-            // The ranks whose memory was read wait for this.
+            // The ranks whose memory was read wait for the end of this operation.
             true => self.cells.end_long(self.members, self.number),
             false => self.cells.end_together(self.members, self.number),
         }
@@ -308,7 +308,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         received.end(messages).await
     }
 
-    /// Waits until the ranks that read blocks from this rank's memory have read them.
+    /// Waits until all ranks that read blocks from this rank's memory have read them.
     async fn await_readers(&self, exposed: &[(usize, Exposed)]) -> Result<(), Error> {
         if exposed.is_empty() {
             return Ok(());
@@ -319,7 +319,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             .await
     }
 
-    /// Allgather of blocks that fit a cell each; without `send` this rank's own block is in place.
+    /// Allgather of blocks that each fit a cell; without `send` this rank's own block is already in `recv`.
     pub(super) async fn allgatherv(
         &self,
         send: Option<&SendBuf>,
@@ -367,8 +367,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
     }
 }
 
-/// Exposes the blocks that receivers read directly from this rank's memory (`Place::Memory`).
-/// Returns each block with its receiver's rank.
+/// Returns the blocks that receivers read directly from this rank's memory (`Place::Memory`), each with its receiver's rank.
 fn exposed_blocks(
     row: &Row,
     lens: impl Iterator<Item = usize>,
@@ -381,7 +380,7 @@ fn exposed_blocks(
     let exposed = |(rank, _): (usize, usize)| {
         let block = match send {
             Some(send) => expose(&send[rank]),
-            // The incoming block overwrites this block in the same buffer, so a copy is read.
+            // The block received from `rank` overwrites this one in the same buffer, so `rank` reads a copy.
             None => expose_copy(&recv[rank].as_send()),
         };
         Ok((rank, block?))
@@ -389,21 +388,19 @@ fn exposed_blocks(
     ranks.map(exposed).collect()
 }
 
-/// Returns the address and length of the block that `rank` reads.
 fn region(exposed: &[(usize, Exposed)], rank: usize) -> Region {
     let at = exposed.binary_search_by_key(&rank, |(rank, _)| *rank);
     let block = at.ok().and_then(|at| exposed.get(at));
     block.map_or(Region { address: 0, len: 0 }, |(_, block)| block.region())
 }
 
-/// A copy of a block.
 fn packed(block: &SendBuf) -> Result<SendBuf, Error> {
     let own = algo::bytes(block.bytes())?;
     algo::copy(block, &own.all());
     Ok(own.all().as_send())
 }
 
-/// The blocks of an allgather.
+/// Returns this rank's own data and the blocks, if the call is an allgather.
 pub fn of_allgather(call: &Call, members: u32) -> Option<(Option<&SendBuf>, Blocks<RecvBuf>)> {
     match call {
         Call::Allgather { send, recv } => Some((send.as_ref(), Blocks::equal(recv, members))),

@@ -1,29 +1,29 @@
-//! A cut: the same byte range of each of several blocks, as one operand to read or write.
+//! The same byte range of each of several blocks, as one operand to read or write.
 
 use super::data::{CopyTo, Given, Target};
 use crate::algo::Buffer;
 use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 
-/// A piece of each of several contiguous blocks; as packed bytes, a row of these pieces.
+/// A piece (the same byte range) of each of several contiguous blocks; when packed, a row of these pieces.
 #[derive(Clone)]
 pub struct Cut<B> {
     buf: B,
-    /// Packed offset of the first piece, and the distance between pieces.
+    /// Offset of the first piece in the packed blocks, and the distance between pieces, in bytes.
     first: usize,
     step: usize,
-    /// The bytes per piece, and the number of pieces.
+    /// The length of a piece in bytes, and the number of pieces.
     len: usize,
     blocks: usize,
 }
 
 impl<B: Buffer> Cut<B> {
-    /// The byte range `piece` of a block, truncated to the block's length.
+    /// Returns the byte range `piece` of a block, truncated to the block's length.
     pub fn of(block: &B, piece: &Range<usize>) -> Cut<B> {
         Cut::of_each(block, piece, 1)
     }
 
-    /// Returns the same piece of each of `blocks` blocks; `first` is the first block.
+    /// Returns the byte range `piece` of each of `blocks` contiguous blocks, of which `first` is the first.
     pub fn of_each(first: &B, piece: &Range<usize>, blocks: u32) -> Cut<B> {
         let bytes = first.bytes() as usize;
         let (start, end) = (piece.start.min(bytes), piece.end.min(bytes));
@@ -36,7 +36,7 @@ impl<B: Buffer> Cut<B> {
         }
     }
 
-    /// The bytes per piece.
+    /// Returns the length of a piece in bytes.
     pub fn each(&self) -> usize {
         self.len
     }
@@ -46,7 +46,7 @@ impl<B: Buffer> Cut<B> {
         (0..self.blocks).map(move |block| (first + block * step) as i64)
     }
 
-    /// Returns some whole pieces, or some bytes of one piece.
+    /// Returns some whole pieces, or a part of one piece; `at` and `len` are in bytes of the packed pieces.
     fn cut(&self, at: usize, len: usize) -> Cut<B> {
         let piece = self.len.max(1);
         let (len, blocks) = match len <= self.len {

@@ -1,7 +1,7 @@
-//! Operand traits of short calls: buffers of any datatype, or runs of bytes.
+//! Operand traits of short calls: buffers of any datatype, or slices of bytes.
 //!
-//! The algorithms in this folder are written once, over these traits;
-//! for runs of bytes, as in fast calls, the compiler reduces them to a few loads and stores.
+//! The algorithms in this folder are generic over these traits;
+//! for slices of bytes, as in fast calls, the compiler reduces them to a few loads and stores.
 //! Offsets and lengths are in packed bytes, at element boundaries.
 
 use crate::Error;
@@ -10,17 +10,17 @@ use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
 use crate::op::{DenseOp, Op};
 use mpi_base::cells::lay;
 
-/// Data to read.
+/// Data that a call reads.
 pub trait Given {
     fn bytes(&self) -> usize;
 
-    /// Writes the packed data to `buffer`, a cell or a part of a cell, of exactly the data's length.
+    /// Writes the packed data to `buffer`, a cell or a part of a cell, which has exactly their length.
     fn pack(&self, buffer: &mut [u8]);
 
     /// Returns the data without a copy, if they are contiguous.
     fn run(&self) -> Option<&[u8]>;
 
-    /// A part of the data.
+    /// Returns `len` bytes of the data from byte `at` on.
     fn part(&self, at: usize, len: usize) -> Self;
 }
 
@@ -36,11 +36,11 @@ pub trait CopyTo<R>: Given {
 
 /// An operator on operands `G` and results `R`.
 pub trait Combine<G, R> {
-    /// `sum = given op sum`
+    /// Computes `sum = given op sum`.
     fn apply(&self, given: &G, sum: &R) -> Result<(), Error>;
 
-    /// Applies the operator to packed data;
-    /// `spare` is a buffer for operators that need the data unpacked first.
+    /// Computes `sum = data op sum` for packed data;
+    /// `spare` is a buffer for operators that need unpacked data.
     fn apply_packed(&self, data: &[u8], sum: &R, spare: &mut Option<R>) -> Result<(), Error>;
 
     /// Returns an equivalent loop over dense elements of the type of `like`, if there is one.
@@ -129,7 +129,7 @@ impl Combine<&[u8], RecvBytes> for DenseOp {
     }
 }
 
-/// The range of elements that packed bytes cover.
+/// Returns the range of elements that `len` packed bytes from byte `at` on contain.
 fn elements(datatype: &Datatype, at: usize, len: usize) -> std::ops::Range<i64> {
     let size = datatype.size().max(1);
     at as i64 / size..(at + len) as i64 / size

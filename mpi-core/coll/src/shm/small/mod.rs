@@ -1,17 +1,17 @@
-//! Collectives of short data through [`Cells`]: every rank shows its data in a cell, and the others read what they need.
+//! Collectives of short data through [`Cells`]: every rank publishes its data in a cell, and other ranks copy what they need.
 //!
-//! With a core per rank, each rank reads and combines the data itself,
-//! which takes one cache-line round trip.
-//! When oversubscribed, the rank that arrives last does the work for all ranks,
-//! so a rank that is scheduled in finds the result.
-//! A root then polls one word until all ranks have arrived.
-//! In oversubscribed scans each rank continues from its predecessor's prefix ([`scan_lookback`]).
+//! With a core per rank, each rank copies and combines the data itself,
+//! which costs one round trip of a cache line.
+//! When ranks are oversubscribed, the rank that arrives last does the work for all,
+//! so a rank that is scheduled in later finds the result.
+//! A root polls a single word until all ranks have arrived.
+//! In scans on oversubscribed ranks, each rank continues from its predecessor's prefix ([`scan_lookback`]).
 //!
-//! Operands are combined in the order of ranks, whichever rank combines them, so every member gets the same bits in every call.
+//! Operands are always combined in the order of ranks, so every member gets the same bits in every call.
 //!
-//! In operations with one direction of data, such as broadcast, the sender does not wait for the readers.
-//! Longer data use several cells: in [`pieces`], or in [`block_rows`] where every rank has a block for every rank.
-//! The decision to serve a call depends only on arguments that the standard makes equal on all members.
+//! In operations in which data go in one direction only, such as broadcast, the sender does not wait for the readers.
+//! Longer data use several cells: in [`pieces`], or in [`block_rows`] if every rank has a block for every rank.
+//! Whether a call is supported depends only on arguments that the standard makes equal on all members.
 
 mod block_rows;
 mod blocks;
@@ -43,29 +43,29 @@ use std::ops::Deref;
 pub use block_rows::goes_in_rows;
 pub use counts::knows_only_its_own;
 
-/// The short collectives of one communicator in one lane.
+/// The cells of one communicator for one lane, and the settings for their use.
 pub struct Small {
     pub cells: Cells,
     pub occupancy: Occupancy,
-    /// The maximum size of data that are sent in pieces; rank 0's choice.
+    /// Maximum length in bytes of data that are sent in pieces; rank 0's setting.
     pub pieces_up_to: u64,
 }
 
-/// The layout of a call's data in cells.
+/// How a call's data are distributed to cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
-    /// One cell per member.
+    /// One cell per member contains all its data.
     Whole,
-    /// Rows of blocks, which take several cells.
+    /// Rows of blocks, each in several cells.
     Rows(Rows),
-    /// The data are sent in this number of pieces, one after another.
+    /// One piece after another, in this number of pieces.
     Pieces(u64),
-    /// One cell per member with a header that states where the data are: see [`counts`].
+    /// One cell per member with a header that says where the data are: see [`counts`].
     Counts,
 }
 
 impl Shape {
-    /// The number of cell operations that a call takes.
+    /// Returns the number of operation numbers that a call takes.
     #[inline]
     pub fn numbers(self) -> u64 {
         match self {
@@ -75,7 +75,7 @@ impl Shape {
         }
     }
 
-    /// Returns true if all blocks are transferred at once, without being cut.
+    /// Returns true if all blocks are transferred together and undivided.
     fn is_one_part(self) -> bool {
         match self {
             Shape::Whole | Shape::Counts => true,
@@ -92,15 +92,15 @@ pub struct SmallOp<'a, W> {
     pub occupancy: Occupancy,
     pub members: &'a Members,
     pub engine: &'a Engine,
-    /// The communicator, for error texts.
+    /// The communicator, for errors.
     pub comm: &'a Comm,
     pub number: u64,
     pub wait: W,
 }
 
-/// An operation with the address of its data.
+/// An operation with the address of its cells.
 ///
-/// It borrows the [`SmallOp`], since copying a struct that was just written field by field is slow.
+/// It borrows the [`SmallOp`], because copying a struct directly after its fields were written is slow.
 #[derive(Clone, Copy)]
 struct OpInCell<'t, 'a, W> {
     op: &'t SmallOp<'a, W>,
@@ -117,7 +117,7 @@ impl<'a, W> Deref for OpInCell<'_, 'a, W> {
 }
 
 impl Small {
-    /// Returns the maximum size of a call's blocks that are sent through one cell in one piece.
+    /// Returns the maximum length in bytes of a call's blocks that are sent undivided through one cell.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
         let divisible = pieces::of_a_block(u64::MAX, call, members, self.occupancy).is_some();
         let cell = match divisible || knows_only_its_own(call) {
@@ -127,12 +127,12 @@ impl Small {
         Small::block(cell as u64, call, members)
     }
 
-    /// The maximum size of a call's blocks that fit one cell.
+    /// Returns the maximum length in bytes of a call's blocks that fit one cell.
     fn fits_a_cell(&self, call: CallId, members: u32) -> u64 {
         Small::block(self.cells.capacity() as u64, call, members)
     }
 
-    /// The maximum size of a call's blocks in a cell of `all` bytes.
+    /// Returns the maximum length in bytes of a call's blocks that fit a cell of `all` bytes.
     fn block(all: u64, call: CallId, members: u32) -> u64 {
         match call {
             CallId::Alltoall
@@ -145,7 +145,7 @@ impl Small {
         }
     }
 
-    /// The maximum size of a call's blocks that go through cells.
+    /// Returns the maximum length in bytes of a call's blocks that are sent through cells.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
         if goes_in_rows(call, self.occupancy) {
@@ -155,17 +155,17 @@ impl Small {
                 _ if whole < block_rows::SHORTEST => 0,
                 Lane::Blocking => all,
                 Lane::Nonblocking if members > FEW => 0,
-                // All members wait for each other in every round, and requests are polled rarely.
+                // In every round all members wait for each other, and requests are polled rarely, so the number of rounds is limited.
                 Lane::Nonblocking => all.min(block_rows::FEW_ROUNDS * whole as u64),
             };
             return one.max(whole as u64).max(more);
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // No rank completes such a request before all ranks poll it,
+            // Such a request completes on no rank before all ranks poll it,
             // so waiting for free cells adds no cost.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
-            // Requests may be polled rarely, so the cells must hold all pieces at once.
+            // Requests may be polled rarely, so the cells must be able to hold all pieces.
             Lane::Nonblocking => self
                 .pieces_up_to
                 .min(self.cells.pieces_at_once() * piece as u64),
@@ -176,7 +176,7 @@ impl Small {
         }
     }
 
-    /// Returns the bytes per piece of a block; zero if the block is not sent in pieces.
+    /// Returns the number of bytes of a block in each piece; zero if blocks are not sent in pieces.
     fn piece(&self, call: CallId, members: u32) -> usize {
         let piece = pieces::of_cell(self.cells.piece(), call, members);
         match piece >= pieces::shortest(self.occupancy) {
@@ -185,13 +185,13 @@ impl Small {
         }
     }
 
-    /// The layout of a call in cells, or `None` if it does not go through cells; the same on all members.
+    /// Returns how a call's data are distributed to cells, or `None` if they are not sent through cells; the same on all members.
     #[inline]
     pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {
             Call::Bcast { buf, .. } => return self.cut(call.id(), buf.bytes(), members),
-            // Element size and count are equal on all members.
-            // The next component serves operands of user-defined datatypes.
+            // Element size and count are equal on all members for predefined types;
+            // operands of user-defined datatypes are left to the next component.
             Call::Allreduce { recv, .. } => {
                 return self.cut_elements(call.id(), recv.count(), recv.datatype(), members);
             }
@@ -228,7 +228,7 @@ impl Small {
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
                 let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members)?;
-                // With MPI_IN_PLACE the result would overwrite data that have not been shown yet.
+                // With MPI_IN_PLACE the result would overwrite data that have not been published yet.
                 return match shape.is_one_part() || send.is_some() {
                     true => Some(shape),
                     false => self.whole(call.id(), recv.bytes() as u64, members),
@@ -244,7 +244,7 @@ impl Small {
         one.then_some(Shape::Whole)
     }
 
-    /// The layout of data that go through cells, if they do.
+    /// Returns the distribution of blocks of `bytes` bytes to cells; `None` if they do not use cells.
     #[inline]
     fn cut(&self, call: CallId, bytes: i64, members: u32) -> Option<Shape> {
         let bytes = bytes as u64;
@@ -259,17 +259,17 @@ impl Small {
             return Some(Shape::Rows(rows));
         }
         let piece = self.piece(call, members) as u64;
-        // There are at least two pieces, even if one is empty:
-        // one piece would mean one cell, which does not hold every rank's blocks here.
+        // At least two pieces, even if one is empty:
+        // `Pieces(1)` would be a single cell, which does not fit every rank's blocks here.
         Some(Shape::Pieces(bytes.div_ceil(piece).max(2)))
     }
 
-    /// The layout of data that do not go in pieces.
+    /// Returns `Whole` if blocks of `bytes` bytes fit one cell.
     fn whole(&self, call: CallId, bytes: u64, members: u32) -> Option<Shape> {
         (bytes <= self.fits_a_cell(call, members)).then_some(Shape::Whole)
     }
 
-    /// Returns the layout of operands, which are cut between elements.
+    /// Returns the distribution of operands, which may be divided only between elements.
     #[inline]
     fn cut_elements(
         &self,
@@ -289,7 +289,7 @@ impl Small {
 }
 
 impl<'a, W: Wait> SmallOp<'a, W> {
-    /// Chooses cells in which no member shows more than `bytes` bytes and the result is no longer.
+    /// Selects cells for data of at most `bytes` bytes per member and for a result of the same length.
     #[inline(always)]
     fn fitting(&self, flow: Flow, bytes: usize) -> OpInCell<'_, 'a, W> {
         OpInCell {
@@ -298,7 +298,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// As [`Self::fitting`], with cells that also fit a result of `result` bytes, if there is a result.
+    /// Same as [`Self::fitting`]; if ranks are oversubscribed, the cells also fit a result of `result` bytes.
     #[inline(always)]
     fn fitting_both(&self, flow: Flow, bytes: usize, result: Option<usize>) -> OpInCell<'_, 'a, W> {
         let mut cell_op = self.fitting(flow, bytes);
@@ -308,7 +308,6 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         cell_op
     }
 
-    /// Chooses long cells.
     fn long(&self) -> OpInCell<'_, 'a, W> {
         OpInCell {
             op: self,
@@ -316,7 +315,6 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// Chooses the cells of a piece.
     fn piece(&self) -> OpInCell<'_, 'a, W> {
         OpInCell {
             op: self,
@@ -324,7 +322,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// Returns the operation whose number is larger by `numbers`.
+    /// Returns the operation with the operation number greater by `numbers`.
     fn behind(&self, numbers: u64) -> Self {
         SmallOp {
             number: self.number + numbers,
@@ -332,19 +330,19 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// Carries out a call whose [`Small::shape`] is `shape`.
+    /// Carries out a call whose data have the distribution `shape`.
     #[inline]
     pub async fn run(&self, call: &Call, shape: Shape) -> Result<(), Error> {
         match shape {
             Shape::Whole => self.run_at_once(call).await,
             Shape::Rows(rows) => self.run_in_rows(call, rows).await,
             Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
-            // Calls with counts need an invocation for their messages: see `run_counts`.
+            // These calls need an invocation for their messages, so `run_counts` carries them out.
             Shape::Counts => Ok(()),
         }
     }
 
-    /// Carries out a call that takes one cell.
+    /// Carries out a call that takes one cell per member.
     #[inline]
     pub async fn run_at_once(&self, call: &Call) -> Result<(), Error> {
         let all = i64::from(self.members.count());
@@ -369,7 +367,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 return self.alltoall(send.as_ref(), &every_recv(recv), len).await;
             }
             Call::Scatter { send, recv, root } => {
-                // At the root with MPI_IN_PLACE, `send` and `recv` are both the root's own block.
+                // The length of a block: on the root `send` begins with rank 0's block, on other ranks `recv` is the block.
                 let len = match (send, recv) {
                     (Some(send), _) => Given::bytes(send),
                     (None, recv) => recv.as_ref().map_or(0, Given::bytes),
@@ -408,7 +406,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         Ok(())
     }
 
-    /// Carries out a fast call, which takes one cell.
+    /// Carries out a fast call, which takes one cell per member.
     #[inline]
     pub async fn run_fast_call(&self, call: &FastCall<'_>) -> Result<(), Error> {
         match call {
@@ -442,7 +440,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 let mine = at..at + recv.len();
                 return self.reduce_scatter(Some(send), recv, mine, op).await;
             }
-            // Both scans are in one arm, so that the compiler inlines the call in one place.
+            // One arm for both scans, so that the compiler inlines the function `scan` in a single place.
             FastCall::Scan { send, recv, op } | FastCall::Exscan { send, recv, op } => {
                 let with_own = matches!(call, FastCall::Scan { .. });
                 return self.scan(Some(send), recv, op, with_own).await;

@@ -1,12 +1,12 @@
-//! Pipelined pieces: longer data pass through successive cells;
-//! the sender fills the next cells while a receiver empties one.
+//! Pipelined pieces: longer data are sent through successive cells;
+//! the sender fills the next cells while a receiver copies from one.
 //!
-//! Both sides copy at the same time, and the data stay in near caches;
-//! A single copy costs a system call, and a page lookup for each page.
-//! When oversubscribed, the sender is switched out and in once every few pieces, so pieces are longer there
+//! Both sides copy at the same time, and the data stay in near caches,
+//! whereas a single copy costs a system call, and a page lookup for each page.
+//! When ranks are oversubscribed, the sender is switched out and in every few pieces, so pieces are longer
 //! (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md).
-//! The faster protocol is found
-//! by measurement (docs/adr/0015-collectives-measure-their-way-too.md).
+//! Which protocol is faster
+//! is measured (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
 use super::counts::of_allgather;
@@ -24,8 +24,8 @@ use crate::{Call, CallId};
 use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
-/// The minimum length of a piece: shorter pieces cost more than they save.
-/// It is longer when oversubscribed, since every few pieces cost a context switch.
+/// Returns the minimum length of a piece in bytes: shorter pieces cost more time than they save.
+/// It is longer for oversubscribed ranks, since every few pieces cost a context switch.
 pub fn shortest(occupancy: Occupancy) -> usize {
     match occupancy {
         Occupancy::Dedicated => 2 << 10,
@@ -33,13 +33,13 @@ pub fn shortest(occupancy: Occupancy) -> usize {
     }
 }
 
-/// Returns the maximum size of a call's block that is sent in pieces,
-/// with at most `up_to` bytes per rank in total.
-/// `None` if such blocks are not cut.
+/// Returns the maximum length in bytes of a call's block that is sent in pieces
+/// if a rank's data have at most `up_to` bytes in total;
+/// `None` if blocks of this collective are not sent in pieces.
 pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) -> Option<u64> {
     match call {
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
-        // These calls are sent in rows, if at all.
+        // These calls are sent in rows instead.
         _ if goes_in_rows(call, occupancy) => None,
         // The root, or every rank, receives a block from each other rank.
         CallId::Gather
@@ -49,13 +49,13 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
         // The rank that arrives last combines the data of all ranks.
         CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
-        // With more than two ranks, every rank would repeat the work of all.
+        // With more than two ranks, every rank would combine the data of all ranks.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
     }
 }
 
-/// Returns true if every rank sends and receives.
+/// Returns true for collectives in which every rank sends and receives.
 pub fn go_both_ways(call: CallId) -> bool {
     matches!(
         call,
@@ -68,11 +68,11 @@ pub fn go_both_ways(call: CallId) -> bool {
 }
 
 /// In calls in which every rank sends and receives:
-/// the number of pieces that a rank shows before it takes the first one.
+/// the number of pieces that a rank publishes before it copies the first one.
 /// It is less than the number of cells.
 const AHEAD: u64 = 2;
 
-/// The bytes of a block per piece, in cells of `space` bytes.
+/// Returns the number of bytes of a block in each piece, for cells of `space` bytes.
 pub fn of_cell(space: usize, call: CallId, members: u32) -> usize {
     match call {
         // A cell holds a piece for each other rank.
@@ -82,7 +82,7 @@ pub fn of_cell(space: usize, call: CallId, members: u32) -> usize {
 }
 
 impl<W: Wait> SmallOp<'_, W> {
-    /// Carries out a call in `pieces` pieces, as counted by [`super::Small::shape`].
+    /// Carries out a call in `pieces` pieces, the number in its [`super::Shape`].
     pub(super) async fn run_in_pieces(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let for_all = self.occupancy == Occupancy::Oversubscribed && call.id() == CallId::Allreduce;
         match go_both_ways(call.id()) && !for_all {
@@ -91,7 +91,7 @@ impl<W: Wait> SmallOp<'_, W> {
         }
     }
 
-    /// Carries out one piece after another, each like a call.
+    /// Transfers one piece after another, each like a call of its own.
     async fn run_one_by_one(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let members = self.members.count();
@@ -101,7 +101,7 @@ impl<W: Wait> SmallOp<'_, W> {
             let at = i as usize * piece;
             let bytes = at..at + piece;
             let cut_send = |send: &Option<SendBuf>| send.as_ref().map(|send| send.part(at, piece));
-            // After an operator's failure the other pieces are still sent,
+            // After a failure of the operator the remaining pieces are still sent,
             // since other ranks wait for them.
             let of_this = match call {
                 Call::Bcast { buf, root } => cell_op.bcast(&Cut::of(buf, &bytes), *root).await,
@@ -147,7 +147,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     let (send, recv) = (cut_send(send), recv.part(at, piece));
                     cell_op.piece().exscan_piece(send.as_ref(), &recv, op).await
                 }
-                // Unreachable: the other calls go both ways, or are not cut.
+                // Unreachable: in other calls every rank sends and receives, or they are not divided.
                 _ => Ok(()),
             };
             outcome = outcome.and(or_leave(self.comm, of_this)?);
@@ -155,9 +155,9 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// In calls in which every rank sends and receives,
-    /// each rank shows [`AHEAD`] pieces more than it has taken.
-    /// So no rank waits for a piece that is being written.
+    /// Carries out a call in which every rank sends and receives:
+    /// each rank publishes [`AHEAD`] pieces more than it has copied,
+    /// so that no rank waits for a piece that is just being written.
     async fn run_both_ways(&self, call: &Call, pieces: u64) -> Result<(), Error> {
         let mut outcome = Ok(());
         let piece = of_cell(self.cells.piece(), call.id(), self.members.count());
@@ -167,7 +167,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 self.behind(i).piece().show_piece(call, bytes(i)).await?;
             }
             if let Some(i) = i.checked_sub(AHEAD).filter(|i| *i < pieces) {
-                // After an operator's failure the other pieces are still sent,
+                // After a failure of the operator the remaining pieces are still sent,
                 // since other ranks wait for them.
                 let of_this = self.behind(i).piece().take_piece(call, bytes(i)).await;
                 outcome = outcome.and(or_leave(self.comm, of_this)?);
@@ -180,7 +180,7 @@ impl<W: Wait> SmallOp<'_, W> {
 
 impl<W: Wait> OpInCell<'_, '_, W> {
     /// Scatters the byte range `piece` of every block:
-    /// the root shows the other ranks' pieces side by side.
+    /// the root publishes the pieces for the other ranks in one cell.
     async fn scatter_piece(
         &self,
         send: Option<&Blocks<SendBuf>>,
@@ -204,7 +204,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Scans a piece from rank to rank, which needs the least work:
+    /// Scans a piece from rank to rank, which takes the least work:
     /// each rank combines its predecessor's result with its own operand.
     async fn scan_piece(
         &self,
@@ -219,12 +219,12 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             Some(before) => self.prepend(before, recv, op),
             None => Ok(()),
         };
-        // The result is passed on after a failure too, since the next rank waits for it.
+        // The result is published after a failure too, since the next rank waits for it.
         self.pass_on(recv).await?;
         outcome
     }
 
-    /// Exclusive scan of a piece; a rank also computes the inclusive prefix for the next rank.
+    /// Exclusive scan of a piece: each rank also computes the inclusive prefix for the next rank.
     async fn exscan_piece(
         &self,
         send: Option<&SendBuf>,
@@ -243,7 +243,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(outcome?)
     }
 
-    /// Returns the previous rank, after it has shown its data.
+    /// Waits until the previous rank has published its data; returns its rank, or `None` on rank 0.
     async fn before(&self) -> Result<Option<u32>, Error> {
         let Some(before) = self.me().checked_sub(1) else {
             return Ok(None);
@@ -252,7 +252,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(Some(before))
     }
 
-    /// `sum = data of rank op sum`
+    /// Computes `sum = (data of rank) op sum`.
     fn prepend(&self, rank: u32, sum: &RecvBuf, op: &Op) -> Result<(), Error> {
         let bytes = 0..Given::bytes(sum);
         self.cells.inspect(rank, self.address, bytes, |data| {
@@ -260,7 +260,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         })
     }
 
-    /// Shows the partial result to the next rank, if there is one, and ends this rank's operation.
+    /// Publishes the partial result for the next rank, if there is one, and ends this rank's operation.
     async fn pass_on(&self, sum: &impl Given) -> Result<(), Error> {
         let next = self.me() + 1;
         if next < self.members.count() {
@@ -271,7 +271,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Shows the byte range `piece` of this rank's data, or of its block for each rank, side by side.
+    /// Publishes the byte range `piece` of this rank's data, or of its block for each rank, one after another in the cell.
     async fn show_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (count, piece) = (self.members.count(), &piece);
         let row = |send: &SendBuf| {
@@ -300,14 +300,14 @@ impl<W: Wait> OpInCell<'_, '_, W> {
                 recv,
                 ..
             } => self.show_row(row(&send.with_count(recv.count()))).await?,
-            // Calls with MPI_IN_PLACE are not cut, and no other call goes both ways.
+            // Calls with MPI_IN_PLACE are not divided, and no other collective sends and receives on every rank.
             _ => {}
         }
         self.ring_others();
         Ok(())
     }
 
-    /// Takes the bytes `piece` of the others' data, as soon as they are shown.
+    /// Copies the byte range `piece` of the other ranks' data when they have published it.
     async fn take_piece(&self, call: &Call, piece: Range<usize>) -> Result<(), Error> {
         let (me, count) = (self.me(), self.members.count());
         self.await_cells(self.members.others()).await?;

@@ -53,7 +53,7 @@ impl<W: Wait> SmallOp<'_, W> {
         let cell_op = &self.fitting(Flow::OneWay, bytes.unwrap_or(0));
         let outcome = match (recv, send) {
             (Some(recv), send) if cell_op.me() == root => {
-                // No rank reads the root's cell, but with MPI_IN_PLACE `fold` reads its operand there.
+                // No rank reads the root's cell, but with MPI_IN_PLACE the root's own `fold` reads its operand from the cell.
                 if send.is_none() {
                     show!(cell_op, recv);
                 }
@@ -71,7 +71,7 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// Inclusive scan if `with_own`, otherwise exclusive.
+    /// Inclusive scan if `with_own` is true, otherwise exclusive scan.
     #[inline]
     pub(super) async fn scan<G: CopyTo<R>, R: Target>(
         &self,
@@ -90,7 +90,7 @@ impl<W: Wait> SmallOp<'_, W> {
         }
         let (me, count) = (cell_op.me(), cell_op.members.count());
         match send {
-            // No rank reads the last rank's cell; with MPI_IN_PLACE `fold` reads its operand there.
+            // No rank reads the last rank's cell, but with MPI_IN_PLACE its own `fold` reads its operand from the cell.
             Some(_) if me + 1 == count => {}
             Some(send) => show!(cell_op, send),
             None => show!(cell_op, recv),
@@ -120,8 +120,8 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// Reduce-scatter. The result, the packed bytes `mine` of the sum, is written to the beginning of `whole`;
-    /// without `send`, `whole` also contains this rank's whole operand.
+    /// Reduce-scatter. The result is the byte range `mine` of the packed sum; it is written to the beginning of `whole`.
+    /// Without `send`, `whole` also contains this rank's operand.
     #[inline]
     pub(super) async fn reduce_scatter<G: CopyTo<R>, R: Target>(
         &self,
@@ -161,9 +161,9 @@ impl<W: Wait> SmallOp<'_, W> {
         outcome
     }
 
-    /// Returns the operator if the rank that arrives last combines operands of `bytes` bytes
-    /// for all ranks, as it may when oversubscribed:
-    /// a rank that is scheduled in then finds its result in one cell, which saves more time than the work of the last rank takes.
+    /// Returns the operator if the rank that arrives last should combine operands of `bytes` bytes
+    /// for all ranks. It should if ranks are oversubscribed and the operands are short:
+    /// a rank that is scheduled in later finds its result in one cell, which saves more time than the last rank's work takes.
     #[inline(always)]
     fn for_all(&self, bytes: usize, op: impl FnOnce() -> Option<DenseOp>) -> Option<DenseOp> {
         let of_all = bytes * self.members.count() as usize;
@@ -175,7 +175,6 @@ impl<W: Wait> SmallOp<'_, W> {
 }
 
 impl<W: Wait> OpInCell<'_, '_, W> {
-    /// Combines the data of all ranks.
     #[inline]
     fn fold_all<G: CopyTo<R>, R: Target>(
         &self,
@@ -186,7 +185,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.fold(self.members.count(), 0, own, recv, op)
     }
 
-    /// Combines the data of the first `ranks` ranks from byte `at` on into `recv`, from the last rank to the first;
+    /// Combines the data of ranks 0 to `ranks` - 1, from byte `at` on, into `recv`, from the last of these ranks to the first;
     /// `own` is this rank's operand, or `None` if the operand is in this rank's cell.
     #[inline]
     pub(super) fn fold<G: CopyTo<R>, R: Target>(
@@ -219,7 +218,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Combines all operands, each of `len` bytes, into the result.
+    /// Combines all operands, each of `len` bytes, into the result cell.
     #[cold]
     fn fold_for_all(&self, len: usize, op: &DenseOp) {
         let (cells, address, ranks) = (self.cells, self.address, self.members.count());

@@ -1,43 +1,41 @@
 //! A row of blocks in a cell: a table with an entry for each member, then the blocks.
 //!
-//! The writer of the row sends one block to each member. An entry holds the end of its block, counted from the end of the table, and two marks:
-//! * `MESSAGE`: the block is sent as a message, and the row has no bytes of it;
-//! * `MEMORY`: the row has the block's address and length ([`Region`]), and the receiver reads the block from the writer's memory.
+//! The writer of a row sends one block to each member. An entry contains the end of its block, as an offset from the end of the table, and two flags:
+//! * `MESSAGE`: the block is sent as a message, and no bytes of it are in the row;
+//! * `MEMORY`: the row contains the block's address and length ([`Region`]), and the receiver reads the block from the writer's memory.
 //!
-//! All blocks are in the row if they fit. Otherwise, of a row for `n` members, a block longer than an `n`th of the space is elsewhere.
+//! If all blocks fit, they are all in the row. Otherwise, in a row for `n` members, a block longer than 1 / `n` of the space is not in the row.
 
 use mpi_base::cma::Region;
 
-/// The bytes of an entry of a row's table.
 const ENTRY: usize = size_of::<u32>();
 
 /// Flag in an entry: the block is sent as a message.
 const MESSAGE: u32 = 1 << 31;
 
-/// Flag in an entry: the row has the block's address and length.
+/// Flag in an entry: the row contains the block's address and length instead of the block.
 const MEMORY: u32 = 1 << 30;
 
-/// The bytes of a block's address and length.
 const REGION: usize = 2 * size_of::<u64>();
 
-/// A cell holds rows only if its capacity is at least this many times the length of the table.
+/// The capacity of a cell for rows must be at least this multiple of the table's length.
 const SPACIOUS: usize = 4;
 
-/// Returns true if a cell of `capacity` bytes holds a row of blocks for `members` members.
+/// Returns true if a cell of `capacity` bytes is long enough for a row of blocks for `members` members.
 pub fn holds_rows(capacity: usize, members: u32) -> bool {
     capacity >= SPACIOUS * ENTRY * members as usize
 }
 
-/// The location of the bytes of a block.
+/// Where the data of a block are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
     Row,
-    /// The bytes are in the memory of the sending rank; the receiver reads them from there.
+    /// In the memory of the sending rank, from which the receiver reads them.
     Memory,
     Message,
 }
 
-/// A block as its receiver finds it.
+/// A block in a row that a receiver has looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {
     Data(&'a [u8]),
@@ -45,21 +43,20 @@ pub enum Found<'a> {
     Message,
 }
 
-/// The layout of a row.
+/// The layout of a row: which blocks are in it.
 pub struct Row {
     members: usize,
-    /// The maximum length of a block in the row.
+    /// The maximum length in bytes of a block in the row.
     longest: usize,
-    /// The minimum length of a longer block that its receiver reads from memory; shorter ones are messages.
+    /// The minimum length in bytes of a block that its receiver reads from memory, if it is too long for the row; shorter ones are messages.
     memory_from: u64,
-    /// The bytes of the table and of what follows it.
     bytes: usize,
 }
 
 impl Row {
-    /// Returns the layout of blocks of these lengths in a cell of `capacity` bytes.
+    /// Returns the layout of a row of blocks of these lengths, in a cell of `capacity` bytes.
     ///
-    /// Receivers read blocks from memory that are longer than the row allows and have at least `memory_from` bytes.
+    /// Blocks that are too long for the row are read from memory if they have at least `memory_from` bytes.
     pub fn of(
         lens: impl Iterator<Item = usize> + Clone,
         members: u32,
@@ -73,7 +70,7 @@ impl Row {
         let mut row = Row {
             members,
             longest: if all <= space { space } else { share },
-            // An address and a length must not take more than the share of a block.
+            // An address and a length must not be longer than a block's share of the space.
             memory_from: if share < REGION {
                 u64::MAX
             } else {
@@ -85,12 +82,12 @@ impl Row {
         row
     }
 
-    /// Returns the bytes of the table and of what follows it.
+    /// Returns the length of the row in bytes, with the table.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
-    /// Returns the place of a block of `len` bytes.
+    /// Returns where the data of a block of `len` bytes are.
     pub fn place(&self, len: usize) -> Place {
         match () {
             () if len <= self.longest => Place::Row,
@@ -99,7 +96,7 @@ impl Row {
         }
     }
 
-    /// Returns the bytes that a block of `len` bytes takes in the row.
+    /// Returns the number of bytes in the row for a block of `len` bytes.
     fn taken_by(&self, len: usize) -> usize {
         match self.place(len) {
             Place::Row => len,
@@ -108,7 +105,7 @@ impl Row {
         }
     }
 
-    /// Writes the table and the blocks: `pack` writes a block, and `region` returns the address and length of a block that is read from memory.
+    /// Writes the table and the blocks: `pack` writes a block; `region` returns the address and length of a block that is read from memory.
     pub fn lay(
         &self,
         lens: impl Iterator<Item = usize>,
@@ -141,20 +138,19 @@ impl Row {
     }
 }
 
-/// Returns the bytes of a table, after which the blocks begin.
+/// Returns the length in bytes of a table; the blocks begin after it.
 fn table(members: usize) -> usize {
     (members * ENTRY).next_multiple_of(size_of::<u64>())
 }
 
-/// Writes an address and a length into `REGION` bytes.
 fn write(region: Region, block: &mut [u8]) {
     let words = [region.address, region.len].map(u64::to_ne_bytes);
     block.copy_from_slice(words.as_flattened());
 }
 
-/// Finds one member's block in a row that another member has written.
+/// Returns the block for one member from a row that another member has written.
 ///
-/// An entry that names bytes outside of the row, which no member writes, gives an empty block.
+/// If an entry denotes bytes outside of the row (no member writes such an entry), the block is empty.
 pub fn block_of(row: &[u8], members: usize, rank: usize) -> Found<'_> {
     let (table, blocks) = row.split_at_checked(table(members)).unwrap_or((&[], &[]));
     let (entries, _) = table.as_chunks::<ENTRY>();
@@ -181,7 +177,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every block is where its length puts it, no row is longer than its cell, and a row that fits has all blocks.
+        /// The receiver finds every block where its length requires, no row is longer than its cell, and if all blocks fit, all are in the row.
         #[test]
         fn a_reader_finds_each_block_of_a_row_or_its_place(
             lens in proptest::collection::vec(0usize..3000, 1..40),
@@ -217,7 +213,7 @@ mod tests {
             prop_assert_eq!(fits, elsewhere == 0);
         }
 
-        /// No row makes a reader panic.
+        /// For any bytes as a row, the reader does not panic.
         #[test]
         fn any_bytes_are_a_row(
             row in proptest::collection::vec(any::<u8>(), 0..200),

@@ -1,22 +1,22 @@
-//! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, and the next rank continues from that.
+//! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, from which the next rank continues.
 //!
-//! A rank that arrives after its predecessor reads one cell and writes one, for any group size.
-//! In a series of scans, rank 0 may be ahead by the number of cells.
+//! If a rank arrives after its predecessor, it reads one cell and writes one, for any number of ranks.
+//! In a series of scans, rank 0 may be ahead of the others by the number of cells in the ring.
 //!
-//! A rank that arrives before its predecessor's prefix is published does not wait for it: it offers its operand, and polls only its own cell.
-//! A rank that has finished checks whether the next rank has made an offer.
+//! If a rank arrives before its predecessor's prefix has been published, it offers its operand to the predecessor, and polls only its own cell.
+//! A rank that has finished checks whether the next rank has offered its operand.
 //! If so, it claims the offer, combines its prefix with the operand,
 //! publishes the result in the next rank's cell, and checks the rank after that.
-//! So if several ranks wait for a rank, it does the work of all of them,
-//! and a rank that is scheduled in finds its result.
-//! A rank that finds its predecessor's prefix after its own offer claims that offer.
-//! Exactly one of the two ranks gets an offer.
+//! So if several ranks wait for one rank, that rank does the work of all of them,
+//! and a rank that is scheduled in later finds its result.
+//! If a rank sees its predecessor's prefix after it has made its offer, it tries to claim the offer itself;
+//! only one of the two ranks can claim an offer.
 //!
 //! D. Merrill, M. Garland, "Single-pass Parallel Prefix Scan with Decoupled Look-back",
 //! NVIDIA Technical Report NVR-2016-002, describes this look-back in the other direction.
-//! Here the finishing rank looks ahead, so that a waiting rank polls only one line.
+//! Here the finishing rank looks ahead instead, so that a waiting rank polls only one cache line.
 //!
-//! Operands are combined one after another from rank 0 on, whichever rank combines them,
+//! Operands are always combined one after another from rank 0 on,
 //! so the result does not depend on timing.
 
 use super::OpInCell;
@@ -29,7 +29,7 @@ use crate::shm::wait::Wait;
 use mpi_base::atomic::{Ordering, fence};
 
 impl<W: Wait> OpInCell<'_, '_, W> {
-    /// Inclusive scan if `with_own`, otherwise exclusive.
+    /// Inclusive scan if `with_own` is true, otherwise exclusive scan.
     #[inline]
     pub(super) async fn scan_on<G: CopyTo<R>, R: Target>(
         &self,
@@ -66,8 +66,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Offers this rank's operand.
-    /// Returns true if this rank has found the predecessor's prefix and claimed its own offer.
+    /// Offers this rank's operand to its predecessor.
+    /// Returns true if this rank has then seen the predecessor's prefix and claimed the offer itself.
     #[cold]
     fn comes_after_all(&self) -> bool {
         let (cells, me) = (self.cells, self.me());
@@ -75,7 +75,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.seen(me - 1) && cells.claim(me, self.address)
     }
 
-    /// Combines the predecessor's prefix with the operand in a rank's cell, and publishes the result.
+    /// Combines the predecessor's prefix with the operand in the cell of `rank`, and publishes the result.
     #[inline(always)]
     fn add_own(&self, rank: u32, len: usize, op: &DenseOp) {
         let (cells, address) = (self.cells, self.address);
@@ -87,9 +87,9 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         cells.publish(rank, address);
     }
 
-    /// Computes the prefixes of the following ranks if they have made offers.
+    /// Computes the prefixes of the following ranks that have offered their operands.
     ///
-    /// This rank's prefix was published before it ended the operation, which executes a fence.
+    /// This rank has published its prefix before it ended the operation, and the end executes a fence.
     #[inline(always)]
     fn help(&self, len: usize, op: &DenseOp) {
         let next = self.me() + 1;

@@ -1,4 +1,4 @@
-//! Steps of the short collectives: showing (publishing) data in a cell, waiting for other ranks' cells, reading them.
+//! Steps of the short collectives: publish data in a cell, wait for other ranks' cells, copy from them.
 
 use super::data::{Given, Target};
 use super::{OpInCell, SmallOp};
@@ -8,11 +8,11 @@ use mpi_base::cells::CellOf;
 use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
-/// Waits until this rank may write its cell.
+/// Waits until this rank may write to its cell.
 ///
 /// The macro polls before it creates a future,
-/// since the cell is nearly always free and a future costs half as much as a short call.
-/// An async function that polls first is as expensive, because the compiler does not inline its poll where several calls share it.
+/// since the cell is nearly always free and a future takes half of the time of a short call.
+/// An async function that polls first would take the same time, because the compiler does not inline its poll if several calls share it.
 macro_rules! await_room {
     ($op:expr) => {
         if !$op.cells.has_room($op.address) {
@@ -21,7 +21,7 @@ macro_rules! await_room {
     };
 }
 
-/// Shows data in this rank's cell, once the cell may be written.
+/// Waits until this rank's cell may be written, then publishes data in it.
 macro_rules! show {
     ($op:expr, $data:expr) => {{
         await_room!($op);
@@ -29,7 +29,7 @@ macro_rules! show {
     }};
 }
 
-/// Waits until a cell shows its data; polls without a future first.
+/// Waits until a cell's data have been published; polls first, without a future.
 macro_rules! await_cell {
     ($op:expr, $cell:expr) => {
         if !$op
@@ -51,7 +51,7 @@ impl<W: Wait> SmallOp<'_, W> {
 }
 
 impl<W: Wait> OpInCell<'_, '_, W> {
-    /// Shows data in this rank's cell, which must be free.
+    /// Publishes data in this rank's cell, which must be free.
     #[inline(always)]
     pub(super) fn show_at_once(&self, data: &impl Given) {
         self.fill(self.me(), data);
@@ -65,7 +65,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             .await
     }
 
-    /// Writes data to this rank's cell, or to the result.
+    /// Writes data to this rank's cell or to the result cell, without publishing them.
     #[inline(always)]
     pub(super) fn fill(&self, cell: impl Into<CellOf> + Copy, data: &impl Given) {
         let len = data.bytes();
@@ -73,13 +73,13 @@ impl<W: Wait> OpInCell<'_, '_, W> {
             .compose(cell, self.address, 0..len, |buffer| data.pack(buffer));
     }
 
-    /// Publishes this rank's cell and, unless oversubscribed, prefetches the line of the next one.
+    /// Publishes this rank's cell; with a core per rank, also prefetches the line of the next cell.
     #[inline(always)]
     fn publish(&self) {
         self.publish_of(0);
     }
 
-    /// Publishes the header of another member's cell that this rank has written.
+    /// Publishes the header in another member's cell, to which this rank has written; `bytes` is the length of the data.
     pub(super) fn publish_for(&self, cell: u32, bytes: usize) {
         self.cells.publish_of(cell, self.address, bytes);
         if self.occupancy == Occupancy::Dedicated {
@@ -87,7 +87,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// As `publish`, with the length of the data.
+    /// Publishes this rank's cell with the length of the data, in bytes.
     #[inline(always)]
     pub(super) fn publish_of(&self, bytes: usize) {
         self.cells.publish_of(self.me(), self.address, bytes);
@@ -96,7 +96,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// Shows data except for a range of packed bytes, which no rank reads.
+    /// Publishes data except for the range `but` of packed bytes, which no rank reads.
     #[inline]
     pub(super) async fn show_around(
         &self,
@@ -117,7 +117,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Shows several data side by side.
+    /// Publishes several data one after another in this rank's cell.
     pub(super) async fn show_row<G: Given>(
         &self,
         row: impl Iterator<Item = G>,
@@ -135,14 +135,14 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Returns true if a cell shows its data.
+    /// Returns true if the data of a cell have been published.
     #[inline(always)]
     pub(super) fn seen(&self, cell: impl Into<CellOf> + Copy) -> bool {
         self.cells.seen(cell, self.address)
     }
 
-    /// Polls for a rank's data before a wait for these data, with a delay
-    /// where useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
+    /// Polls for a rank's data before the wait for them; the poll is delayed
+    /// if a delay is useful ([`PollDelay`](crate::shm::poll_delay::PollDelay)).
     #[inline(always)]
     pub(super) fn is_shown_soon(&self, rank: u32) -> bool {
         self.cells.poll_delay().poll(|| self.seen(rank))
@@ -156,8 +156,8 @@ impl<W: Wait> OpInCell<'_, '_, W> {
 
     #[inline]
     pub(super) async fn await_cells(&self, ranks: impl Iterator<Item = u32>) -> Result<(), Error> {
-        // The ranks after the first one have had time to arrive during its poll,
-        // so they are polled without a delay.
+        // During the first rank's poll the other ranks have had time to arrive,
+        // so these are polled without a delay.
         for (polled, rank) in ranks.enumerate() {
             let there = match polled {
                 0 => self.is_shown_soon(rank),
@@ -170,7 +170,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Reads the data of a cell, from byte `at` on.
+    /// Copies the data of a cell, from byte `at` on, to a buffer.
     #[inline]
     pub(super) fn take(&self, cell: impl Into<CellOf> + Copy, at: usize, buffer: &impl Target) {
         let bytes = at..at + buffer.bytes();
@@ -186,10 +186,10 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// Waits until every rank has shown its data.
-    /// When oversubscribed, the last rank to arrive does the `work` for all ranks
-    /// and shows the result; returns true if the result is shown.
-    /// Returns the error of the `work`, or of a wait that cannot complete: see [`or_leave`](crate::shm::wait::or_leave).
+    /// Waits until every rank has published its data.
+    /// If ranks are oversubscribed, the last rank to arrive does the `work` for all ranks
+    /// and publishes the result; returns true if there is a published result.
+    /// Returns the error of `work`, or of a wait that cannot complete: see [`or_leave`](crate::shm::wait::or_leave).
     #[inline]
     pub(super) async fn meet(
         &self,
@@ -204,7 +204,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         self.meet_having_arrived(is_last, work).await
     }
 
-    /// As [`Self::meet`] when oversubscribed, for a rank that has already arrived.
+    /// The part of [`Self::meet`] for oversubscribed ranks, after this rank's arrival.
     #[inline]
     pub(super) async fn meet_having_arrived(
         &self,
@@ -222,18 +222,18 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         outcome.map(|()| true)
     }
 
-    /// Publishes the result of an operation to all ranks.
+    /// Publishes the result of an operation for all ranks.
     pub(super) fn conclude(&self, result: &impl Given) {
         self.fill(CellOf::Result, result);
         self.conclude_empty();
     }
 
-    /// Publishes the result's cell with its current contents.
+    /// Publishes the result cell with its present contents.
     pub(super) fn conclude_empty(&self) {
         self.cells.publish(CellOf::Result, self.address);
     }
 
-    /// Notifies the root that this rank has shown its data.
+    /// Notifies the root that this rank has published its data.
     #[inline]
     pub(super) fn report(&self, root: u32) {
         if self.occupancy == Occupancy::Dedicated || self.cells.arrive(self.address) {
@@ -241,7 +241,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         }
     }
 
-    /// At the root: waits until every rank has shown its data.
+    /// On the root: waits until every rank has published its data.
     #[inline]
     pub(super) async fn await_reports(&self) -> Result<(), Error> {
         if self.occupancy == Occupancy::Dedicated {

@@ -12,13 +12,13 @@ use mpi_base::cells::{DEEP_AT_FIRST, GROWTH};
 use mpi_base::occupancy::Occupancy;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Where data go one way, the sender returns from its call before the receiver has begun its own call: no rank waits for a reply.
+/// The sender returns from a call in which data go one way before the receiver has begun the call: no rank waits for a reply.
 #[test]
 fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
-    // Data of one cell, and data of one piece per cell;
-    // also oversubscribed, where the last rank to arrive works for all.
+    // Data of one cell, and data in pieces with one piece per cell;
+    // the last case is for oversubscribed ranks, of which the last one to arrive works for all.
     let lengths = [
         (Occupancy::Dedicated, 8),
         (Occupancy::Dedicated, 128 << 10),
@@ -29,7 +29,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
             let given = AtomicUsize::new(0);
             job_with(2, occupancy, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
-                // Scans go from the first rank to the last, other data to the root, which is the last here.
+                // Data go to the last rank, rank 1: in a scan anyway, in the other calls because it is the root.
                 let (taker, root) = (world.rank() == 1, 1);
                 if taker {
                     let what = format!("the giver's return from {call} of {bytes} bytes");
@@ -73,7 +73,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
     }
 }
 
-/// A call in which rank 0 sends and rank 1 receives `count` words, all equal to `word` on the sender.
+/// Makes a call in which rank 0 sends and rank 1 receives `count` words, which are all equal to `word` on the sender.
 fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     let (me, taker) = (world.rank(), world.rank() == 1);
     let words = |word: u64| word.to_ne_bytes().repeat(2 * count as usize);
@@ -113,8 +113,8 @@ fn give(world: &Comm, call: CallId, count: i64, word: u64) -> Vec<u8> {
     to.send(0..count).to_vec()
 }
 
-/// The sender is ahead by one call per cell, each call with different data;
-/// long calls in between use other cells.
+/// The sender is ahead of the receiver by as many calls as a ring has cells, each call with other data;
+/// the long call between two series uses other cells.
 #[test]
 fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
     let moves = [
@@ -129,14 +129,14 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            // Rings grow; `DEEP_AT_FIRST` is the maximum depth before they have grown.
+            // A ring grows during the first calls; `DEEP_AT_FIRST` is its maximum number of usable cells before that.
             let ahead = depth(cell, 2, occupancy).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
                 job(2, occupancy).run(|engine| {
                     let world = engine.world().expect("a world");
                     let taker = world.rank() == 1;
-                    // Twice, so that cells are reused, with a long call before.
+                    // Two series, so that cells are reused.
                     for round in 0..2 {
                         if taker {
                             let what = format!("the giver's return from {ahead} calls of {call}");
@@ -166,7 +166,7 @@ fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
     job(2, Occupancy::Oversubscribed).run(|engine| {
         let world = engine.world().expect("a world");
         let taker = world.rank() == 1;
-        // In the first round after the ring's growth no sender is further ahead than before.
+        // In the first pass through the grown ring, the sender is not further ahead than before.
         for i in 1..=deep * GROWTH + deep {
             let got = give(&world, CallId::Bcast, 1, i);
             assert!(!taker || got == i.to_ne_bytes(), "{i}");

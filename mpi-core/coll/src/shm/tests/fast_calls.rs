@@ -1,10 +1,10 @@
-//! Tests that fast calls match the same calls in the general form.
+//! Tests that a fast call on some members matches the same general call on others.
 
 use super::job;
 use crate::suite::fast_calls::have_the_results_of_the_general_form;
 use mpi_base::occupancy::Occupancy;
 
-/// Members whose buffers are not runs of bytes make the same call in the general form.
+/// Members whose buffers are not contiguous bytes make the general call.
 #[test]
 fn a_fast_call_matches_the_general_form_and_has_its_result() {
     for (occupancy, ranks) in [

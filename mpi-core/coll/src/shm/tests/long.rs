@@ -1,4 +1,4 @@
-//! Tests of long data that are gathered or reduced, for all layouts of datatypes.
+//! Tests of gathers and reductions of long data, for all layouts of datatypes.
 
 use super::job_with;
 use crate::Call;
@@ -6,7 +6,7 @@ use crate::datatype::{Datatype, Named, Scratch};
 use crate::op::Predefined;
 use mpi_base::occupancy::Occupancy;
 
-/// Datatypes with two words per element: contiguous, contiguous at an offset from the buffer's address, or with holes.
+/// Returns datatypes with two words per element: contiguous, contiguous at an offset from the buffer's address, and with holes.
 fn pairs() -> [Datatype; 3] {
     let word: Datatype = Named::UINT64.into();
     let made = |counts: &[i64], offsets: &[i64], lb: i64, extent: i64| {
@@ -22,7 +22,7 @@ fn pairs() -> [Datatype; 3] {
     ]
 }
 
-/// Long blocks are written by the senders or read by the root, depending on its buffer, for all datatypes on either side.
+/// Depending on the root's buffer, the senders write the blocks or the root reads them; for all datatypes on both sides.
 #[test]
 fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     const COUNT: i64 = 5000;
@@ -67,7 +67,7 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
     }
 }
 
-/// Several ranks compute one rank's result, whose operand may be in place.
+/// Several ranks compute the result of the root, whose operand may be in the result buffer.
 #[test]
 fn long_operands_are_combined_by_all_for_any_root() {
     for (occupancy, ranks, way) in [

@@ -1,4 +1,4 @@
-//! Tests of oversubscribed scans: each rank continues from the previous rank's prefix, whichever rank computes that prefix.
+//! Tests of scans on oversubscribed ranks: each prefix continues from the previous rank's prefix, on whatever rank it is computed.
 
 use super::job;
 use crate::Call;
@@ -7,20 +7,20 @@ use crate::op::Predefined;
 use mpi_base::occupancy::Occupancy;
 use std::time::Duration;
 
-/// A rank's operand; sums of these depend on the order of additions.
+/// Returns a rank's operand; the bits of sums of these operands depend on the order of additions.
 fn operand(rank: u32, call: u32) -> f64 {
     let scale = [1e16, 1.0, -1e16, 3.0, 1e-3];
     f64::from(1 + call) * scale[((rank + call) % 5) as usize]
 }
 
-/// The operands of the first `ranks` ranks, combined from the first on.
+/// Returns the sum of the operands of the first `ranks` ranks, added in the order of ranks.
 fn sum(ranks: u32, call: u32) -> Option<f64> {
     (0..ranks)
         .map(|rank| operand(rank, call))
         .reduce(|sum, own| sum + own)
 }
 
-/// Tries series and single calls, blocking calls and requests, with and without MPI_IN_PLACE, and each rank as the late one.
+/// Single calls and series of calls, blocking and nonblocking, with and without MPI_IN_PLACE, with each rank as the late one.
 #[test]
 fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
     const CALLS: u32 = 4;
@@ -49,7 +49,7 @@ fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
                         true => Call::Scan { send, recv, op },
                         false => Call::Exscan { send, recv, op },
                     };
-                    // The first rank's result of an exclusive scan is unchanged.
+                    // An exclusive scan does not change rank 0's result buffer.
                     let expected = sum(me + u32::from(with_own), what);
                     let expected = expected.unwrap_or(operand(me, what));
                     let check = move |to: &Scratch| {

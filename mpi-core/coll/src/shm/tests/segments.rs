@@ -1,4 +1,4 @@
-//! Tests of shared segments: a communicator allocates one and frees it.
+//! Tests of shared segments: each communicator allocates one and frees it.
 
 use super::super::Shm;
 use super::{OCCUPANCIES, job};
@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A communicator gets the memory of the previous one, whatever the previous one used it for.
+/// A communicator gets the memory of the previous one, and works whatever calls the previous one has made.
 #[test]
 fn what_one_communicator_left_does_not_reach_the_next() {
     const RANKS: u32 = 3;
@@ -43,7 +43,7 @@ fn what_one_communicator_left_does_not_reach_the_next() {
     }
 }
 
-/// The component with a segment that one rank refuses; it records the segment's config blob.
+/// The component `shm` with a segment that one rank refuses; records the segment's config blob.
 struct Homeless {
     shm: Shm,
     places: Rc<RefCell<Vec<Vec<u8>>>>,
@@ -92,11 +92,11 @@ impl Module for HomelessModule {
 }
 
 thread_local! {
-    /// The config blobs that rank 0 of a thread's job has exported.
+    /// The config blobs that rank 0 of a job has exported; one list per thread.
     static PLACES: Rc<RefCell<Vec<Vec<u8>>>> = Rc::default();
 }
 
-/// If a block were not freed, the next one would have another offset.
+/// If the block were not freed, the next block would have another offset.
 #[test]
 fn a_place_that_some_member_does_not_take_is_free_again() {
     for occupancy in OCCUPANCIES {
@@ -135,7 +135,7 @@ fn a_place_that_some_member_does_not_take_is_free_again() {
     }
 }
 
-/// Sums the number of the round over all ranks.
+/// Sums the number of the round over all ranks, and checks the result.
 fn sum_round(comm: &Comm, form: Form, round: u32) {
     let data = Scratch::new(1, &Named::UINT64.into()).expect("room").all();
     let number = u64::from(round) + 1;

@@ -1,4 +1,4 @@
-//! Cases of neighbourhood collectives: a random grid with every process, or a random graph with loops and parallel edges.
+//! Cases of neighbourhood collectives: a random grid of all processes, or a random graph with loops and parallel edges.
 //!
 //! The expected result follows from the topology only, not from the message order of [`Neighbours`].
 
@@ -10,7 +10,7 @@ use crate::{Call, CallId};
 use std::rc::Rc;
 
 impl Case {
-    /// The case's topology on `rank`.
+    /// Returns the case's topology, as `rank` specifies it.
     fn topology(&self, rank: u32) -> Topology {
         let mut random = SplitMix64(self.seed ^ 0x70_7010);
         let size = self.size();
@@ -30,7 +30,7 @@ impl Case {
         self.topology(rank).neighbours(rank).expect("inside")
     }
 
-    /// The block of `from` that is received in block `block` of `to`.
+    /// Returns the index of the block of `from` that arrives in block `block` of `to`.
     fn sent_block(&self, from: u32, to: u32, block: usize) -> usize {
         if matches!(self.topology(to), Topology::Cart(_)) {
             return block ^ 1;
@@ -48,12 +48,12 @@ impl Case {
             .0
     }
 
-    /// The number of elements in a block that `from` sends, in calls whose counts differ.
+    /// Returns the number of elements in a block that `from` sends, in calls whose counts differ.
     fn sent_count(&self, from: u32, block: usize) -> i64 {
         (self.counts[from as usize] * 3 + block as i64 * 7) % 23
     }
 
-    /// The words that `from` sends from its block; in an allgather all edges send the same block.
+    /// Returns the words that `from` sends from its block `block`; in an allgather all blocks are the same.
     fn sent_words(&self, from: u32, block: usize) -> Vec<u64> {
         use CallId as Id;
         match self.call {
@@ -64,12 +64,12 @@ impl Case {
         }
     }
 
-    /// The part of rank `me`, for neighbourhood collectives.
+    /// Returns the part of rank `me`.
     pub(super) fn neighbour_part(&self, me: u32) -> (Call, Expected) {
         use CallId as Id;
         let neighbours = Rc::new(self.neighbours(me));
         let count = self.counts[0];
-        // A block that no rank sends to is unchanged.
+        // A block for which no rank sends data is unchanged.
         let words: Vec<Option<Vec<u64>>> = neighbours
             .sources()
             .iter()

@@ -1,45 +1,45 @@
-//! Early returning agreement (ERA) among processes that may fail meanwhile, with messages along a tree.
+//! Early returning agreement (ERA) by messages along a tree, among processes that may fail during it.
 //!
-//! After T. Herault et al., "Practical scalable consensus for pseudo-synchronous distributed systems", SC'15 (ERA).
-//! This module is only the algorithm:
-//! a state machine without a clock or a transport, with events as input and messages as output.
+//! T. Herault et al., "Practical scalable consensus for pseudo-synchronous distributed systems", SC'15 (ERA).
+//! This module contains only the algorithm,
+//! a state machine without clock or transport: its inputs are events, its outputs are messages.
 //!
-//! Members that no earlier agreement has found dead are numbered, equally at all members.
-//! Such a number is a *place*.
-//! The tree is a binary heap of places. A place that is known to be dead is skipped, and its children belong to its nearest living ancestor.
+//! The members that no earlier agreement has found dead are numbered, in the same way on all members.
+//! This number is a member's *place*; "a place" also means the member at that place.
+//! The tree is a binary heap of places. If a place is known to be dead, its nearest living ancestor adopts its children.
 //!
 //! ```text
 //! UP    child to parent:   the contributions of the child and of its subtree
-//! DOWN  parent to child:   the decision; a place that receives it returns at once
-//! ASK   new root to all:   request of the receiver's state   (the reply is UP or DOWN)
+//! DOWN  parent to child:   the decision; a place that receives it returns immediately
+//! ASK   new root to all:   request for the receiver's state   (the reply is UP or DOWN)
 //! ```
 //!
-//! * As long as place 0 lives it is the root: it decides when it has received the contributions of all living places.
+//! * While place 0 lives, it is the root: it decides when it has received the contributions of all living places.
 //! * When all places before it are dead, a place becomes the root, sends ASK to all other living places, and decides when all have replied:
-//!   the decision of an earlier root if any place knows it, otherwise the merged contributions.
-//! * A place whose parent dies before the decision has arrived sends its contribution to its next parent, or to the root;
+//!   it takes the decision of an earlier root if any place knows one, otherwise the merged contributions.
+//! * A place whose parent dies before the decision has arrived sends its contribution to its next living ancestor, or to the root;
 //!   a place that has the decision replies with it.
 //!
-//! Guarantee: all members that live to the end decide the same value,
-//! if every process considered dead is dead,
-//! and that every death is eventually reported to all members.
-//! Proof sketch: two roots never live at once,
-//! because a root considers all places before it dead, and these are dead.
+//! Guarantee: all members that survive decide the same value,
+//! if every process that is considered dead is dead,
+//! and every death is reported to all members in the end.
+//! Proof sketch: two roots never live at the same time,
+//! because a root considers all places before it dead, and so they are.
 //! A place that has replied to a root no longer accepts a decision
-//! of an earlier root ([`Era::takes`]), even one already in transfer.
+//! of an earlier root ([`Era::takes`]), even if it is already in transfer.
 //! So the replies to a root are final:
-//! if no living place knows a decision then, none will return an earlier root's decision.
+//! if no living place knows a decision then, none will later return one of an earlier root.
 
 mod value;
 
 pub use value::Value;
 
-/// A message between places about one agreement.
+/// A message of an agreement between two places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Say {
     /// The contributions of the sender and its subtree; `answers` is true in a reply to an ASK.
     Up { value: Value, answers: bool },
-    /// The decision of the root at place `root`; `answers` is true in a reply to an ASK.
+    /// The decision, which place `root` has made; `answers` is true in a reply to an ASK.
     Down {
         root: u32,
         value: Value,
@@ -49,29 +49,29 @@ pub enum Say {
     Ask,
 }
 
-/// The next step of a place in an agreement.
+/// How far a place is in an agreement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     /// The place waits for the contributions of its children.
     Gathering,
-    /// The place has sent its contribution to its parent, or to a root that has requested it.
+    /// The place has sent its contribution to this place: its parent, or a root that has requested it.
     Told(u32),
 }
 
-/// One agreement at one place, from its contribution on.
+/// The state of one place in an agreement that it has begun.
 pub struct Era {
     me: u32,
     places: u32,
-    /// The member at each place: values refer to members.
+    /// The rank of the member at each place; the bit sets in values are indexed by this rank.
     members: Vec<u32>,
     /// The merged contributions so far; after the decision, the decided value.
     value: Value,
     phase: Phase,
-    /// For each place, true if the place has sent UP.
+    /// For each place, true if an UP has arrived from it.
     heard: Vec<bool>,
-    /// The last root that has sent this place a request.
+    /// The last root from which an ASK has arrived.
     asked_by: Option<u32>,
-    /// At the root, for each place: true if the place has replied to this root's ASK.
+    /// On a root that has sent ASK: for each place, true if it has replied.
     answered: Option<Vec<bool>>,
     /// The places to which this place has sent the decision.
     told: Vec<u32>,
@@ -79,11 +79,11 @@ pub struct Era {
     decided_by: Option<u32>,
 }
 
-/// The outgoing messages and their destinations.
+/// Outgoing messages with their destination places.
 pub type Out = Vec<(u32, Say)>;
 
 impl Era {
-    /// Begins with the contribution of place `me`. `members[i]` is the member at place `i`; `dead[i]` is true if place `i` is known to be dead.
+    /// Begins with the contribution `value` of place `me`. `members[i]` is the rank of the member at place `i`; `dead[i]` is true if place `i` is known to be dead.
     pub fn begin(me: u32, members: Vec<u32>, value: Value, dead: &[bool], out: &mut Out) -> Era {
         let places = members.len() as u32;
         let mut era = Era {
@@ -112,7 +112,7 @@ impl Era {
         self.advance(dead, out);
     }
 
-    /// Handles a message of a place.
+    /// Handles a message from place `from`.
     pub fn on_say(&mut self, from: u32, say: Say, dead: &[bool], out: &mut Out) {
         if from >= self.places {
             return;
@@ -133,7 +133,7 @@ impl Era {
             },
             Say::Ask => match self.decided_by {
                 Some(root) => out.push((from, self.down(root, true))),
-                // An outdated request of an earlier root that has died.
+                // This is a late request of an earlier root, which has died.
                 None if self.asked_by.is_some_and(|other| other > from) => {}
                 None => {
                     self.asked_by = Some(from);
@@ -156,9 +156,9 @@ impl Era {
         self.advance(dead, out);
     }
 
-    /// Returns true if this place accepts the decision of `root`:
-    /// it has no decision and has not replied to a later root.
-    /// A root always accepts the decision in a reply.
+    /// Returns true if this place must accept the decision of `root`:
+    /// it has no decision yet, and has not replied to a later root.
+    /// A root accepts the decision in a reply in any case.
     fn takes(&self, root: u32, answers: bool) -> bool {
         let replaced = self.asked_by.is_some_and(|asked| root < asked);
         let asked = answers && self.answered.is_some();
@@ -186,7 +186,7 @@ impl Era {
         (0..self.me).all(|place| dead[place as usize])
     }
 
-    /// Takes the steps that have become possible.
+    /// Performs all steps that have become possible.
     fn advance(&mut self, dead: &[bool], out: &mut Out) {
         if self.decided_by.is_some() {
             if self.is_root(dead) {
@@ -216,7 +216,7 @@ impl Era {
         }
     }
 
-    /// Acts as the root after the previous one has died.
+    /// Performs the steps of a root that has replaced a dead one.
     fn lead(&mut self, dead: &[bool], out: &mut Out) {
         let others = self.others(dead);
         let answered = self.answered.get_or_insert_with(|| {
@@ -234,11 +234,11 @@ impl Era {
         self.decide(self.me, value, dead, out);
     }
 
-    /// Records a decision and sends it on.
+    /// Records a decision and sends it to other places.
     fn decide(&mut self, root: u32, value: Value, dead: &[bool], out: &mut Out) {
         self.value = value;
-        // A decision from a reply is labelled with this root's place,
-        // so that all places that replied to this root accept it.
+        // A root that found the decision in a reply sends it with its own place as `root`,
+        // so that all places that have replied to this root accept it.
         let leads = self.answered.is_some();
         let root = if leads { self.me } else { root };
         self.decided_by = Some(root);
@@ -258,8 +258,8 @@ impl Era {
         out.extend(to.into_iter().map(|place| (place, say.clone())));
     }
 
-    /// Sends the decision again with the label of a later root;
-    /// places that replied to that root, or to an earlier one, accept it.
+    /// Sends the decision again with a later root as `root`;
+    /// places that have replied to this root, or to an earlier one, accept it.
     fn tell_again(&mut self, root: u32, out: &mut Out) {
         if self.decided_by.is_some_and(|before| before < root) {
             self.decided_by = Some(root);
@@ -268,15 +268,14 @@ impl Era {
         }
     }
 
-    /// Returns all other living places.
     fn others(&self, dead: &[bool]) -> Vec<u32> {
         let lives = |place: &u32| *place != self.me && !dead[*place as usize];
         (0..self.places).filter(lives).collect()
     }
 
-    /// Returns the place that gets this place's contribution: the nearest living ancestor.
-    /// It is the root if there is no living ancestor
-    /// or an ASK has arrived, because then only a root's decision is certain to be accepted.
+    /// Returns the place to which this place sends its contribution: its nearest living ancestor,
+    /// or the root if there is no living ancestor or an ASK has arrived,
+    /// because after an ASK only a root's decision is certain to be accepted.
     fn parent(&self, dead: &[bool]) -> Option<u32> {
         let above = |place: u32| place.checked_sub(1).map(|before| before / 2);
         let lives = |place: &u32| !dead[*place as usize];
@@ -286,7 +285,6 @@ impl Era {
             .or_else(|| (0..self.me).find(lives))
     }
 
-    /// Returns the nearest living descendants of this place.
     fn children(&self, dead: &[bool]) -> Vec<u32> {
         let mut found = Vec::new();
         let mut open = vec![self.me];

@@ -1,4 +1,4 @@
-//! Agreement in virtual time: message orders generated from seeds, and a death at every step of every place.
+//! Tests of the agreement in simulated time: pseudo-random message orders, and a death at every step of every place.
 
 use super::{Era, Out, Say, Value};
 use mpi_base::random::SplitMix64;
@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 
 struct Place {
     era: Option<Era>,
-    /// Messages that arrived before the place took part.
+    /// Messages that arrived before this place began.
     early: Vec<(u32, Say)>,
-    /// For each place, true if this place considers that place dead.
+    /// For each place, true if this place considers it dead.
     dead: Vec<bool>,
     lives: bool,
-    /// The number of sends and receives until the place dies.
+    /// The number of sends and receives before this place dies; `None` if it survives.
     steps_left: Option<u32>,
 }
 
-/// A death: the place, and the number of its steps before it.
+/// A place that dies, and the number of its steps (sends and receives) before its death.
 #[derive(Clone, Copy, Debug)]
 struct Death {
     place: u32,
@@ -24,11 +24,10 @@ struct Death {
 
 struct Network {
     places: Vec<Place>,
-    /// The channel between each pair of places, in order.
+    /// The messages in transfer between each pair of places, in order.
     channels: Vec<Vec<VecDeque<Say>>>,
     chance: SplitMix64,
     contributed: Vec<u32>,
-    /// The number of steps of each place.
     made: Vec<u32>,
 }
 
@@ -60,7 +59,7 @@ impl Network {
         }
     }
 
-    /// Counts a step. Returns true if the place survives it.
+    /// Counts a step of place `at`. Returns true if the place survives it.
     fn step(&mut self, at: usize) -> bool {
         self.made[at] += 1;
         let place = &mut self.places[at];
@@ -159,7 +158,7 @@ impl Network {
         }
     }
 
-    /// Runs until no event is left. Returns the decision of each place.
+    /// Runs until no message is in transfer and no death is unreported. Returns the decision of each place.
     fn run(&mut self) -> Vec<Option<Value>> {
         loop {
             let events = self.events();
@@ -209,7 +208,7 @@ impl Network {
     }
 }
 
-/// Returns the maximum number of steps of any place if none dies.
+/// Returns the maximum number of steps of a place if none dies.
 fn steps(size: usize, seed: u64) -> u32 {
     let mut network = Network::new(size, &[], seed);
     network.check("no process dies");

@@ -1,13 +1,13 @@
-//! The value of an agreement: flag, number, and two bit sets of members, merged from all contributions.
+//! The value of an agreement: a flag, a number, and two bit sets of members, merged from all contributions.
 
 /// The contribution of a member, or the merged contributions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Value {
-    /// The members' flags, merged by bitwise AND.
+    /// The AND of the members' flags, bit by bit.
     pub flag: u32,
-    /// The members' numbers, merged by maximum.
+    /// The maximum of the members' numbers.
     pub number: u64,
-    /// The address of the shared memory for later agreements of members on one node (see [`super::super::node_agreement`]); merged by maximum.
+    /// The offset of shared memory for later agreements of members on one node (see [`super::super::node_agreement`]); merged by maximum.
     pub memory: u64,
     /// The members that at least one member considers dead.
     pub dead: Vec<bool>,
@@ -16,7 +16,7 @@ pub struct Value {
 }
 
 impl Value {
-    /// Merges another contribution; commutative, associative and idempotent.
+    /// Merges another contribution into this one; the operation is commutative, associative and idempotent.
     pub(super) fn merge(&mut self, other: &Value) {
         self.flag &= other.flag;
         self.number = self.number.max(other.number);
@@ -38,13 +38,13 @@ impl Value {
         }
     }
 
-    /// Returns true if some living member has not acknowledged the death of a dead member.
+    /// Returns true if a member is dead and some living member has not acknowledged its death.
     pub fn has_news(&self) -> bool {
         let mut both = self.dead.iter().zip(&self.acknowledged);
         both.any(|(dead, acknowledged)| *dead && !acknowledged)
     }
 
-    /// Serialises the value.
+    /// Appends the encoded value to `to`.
     pub(in crate::fault) fn write(&self, to: &mut Vec<u8>) {
         to.extend(self.flag.to_le_bytes());
         to.extend(self.number.to_le_bytes());
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// Parses the output of [`Value::write`] for this number of members; returns `None` if it is malformed.
+    /// Decodes what [`Value::write`] has encoded, for `members` members; `None` if it is invalid.
     pub(in crate::fault) fn read(from: &[u8], members: usize) -> Option<Value> {
         let (flag, rest) = from.split_first_chunk()?;
         let (number, rest) = rest.split_first_chunk()?;
