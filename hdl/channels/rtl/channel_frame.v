@@ -1,7 +1,7 @@
-// The frame: 88 bits in, one edge to execute the request, 88 bits back; all state is cleared when the session closes.
+// Frame of the serial protocol: receives 88 bits, executes the request in one edge, sends 88 bits; a closed session clears all state.
 //
-// A bit is taken, and the next one is driven, when the clock rises. The check is CRC-16/IBM-3740 over the 72 bits of the body,
-// so over a correct frame of 88 bits it is 0. In the model: channels::Serial and channels::frame.
+// At each rise of the clock one bit is read and the next bit is driven. The check is CRC-16/IBM-3740 over the 72 bits of the body;
+// over all 88 bits of a correct frame it is 0. In the Rust model: channels::Serial and channels::frame.
 `default_nettype none
 
 module channel_frame (
@@ -47,7 +47,7 @@ module channel_frame (
             phase_q <= REPLY;
             check_q <= START;
         end else if (tick_i && phase_q != OVER) begin
-            // The check of a reply is shifted out; the check of a request is part of the computation.
+            // In a reply the computed check is shifted out; in a request the received check enters the computation.
             check_q <= (replies && !body) ? {check_q[14:0], 1'b0} : check_next;
             count_q <= (count_q == LAST) ? 7'd0 : count_q + 7'd1;
             if (count_q == LAST)
