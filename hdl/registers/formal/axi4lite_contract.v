@@ -97,7 +97,7 @@ module axi4lite_contract (
     end
 
     always @* begin
-        // The master keeps a request stable until it is accepted; a reset withdraws it.
+        // The master keeps a request stable until it is accepted or a reset occurs.
         assume (!awwaits_q || (awvalid_i && awaddr_i == awaddr_q));
         assume (!wwaits_q || (wvalid_i && wdata_i == wdata_q && wstrb_i == wstrb_q));
         assume (!arwaits_q || (arvalid_i && araddr_i == araddr_q));

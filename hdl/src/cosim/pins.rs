@@ -69,7 +69,7 @@ impl Inner {
     }
 }
 
-/// The output pin or the input pin of a node.
+/// A pin of a node: as an output it drives the arrival, as an input it reads the release.
 #[derive(Clone)]
 pub struct RtlPin {
     board: RtlBoard,

@@ -1,6 +1,6 @@
-// The contract of the two-state machine behind its synchronisers, for any history of the input wires and of reset.
+// Contract of the two-state machine with its synchronisers, for any history of the input wires and of reset.
 //
-// Proved by induction from power-on, at every edge. "Seen" is the machine's input before the edge, on which it decides.
+// Proved by induction from power-on, at every edge. "Seen" is the machine's input before the edge, which it evaluates at the edge.
 `default_nettype none
 
 module toggle_contract #(
@@ -38,7 +38,7 @@ module toggle_contract #(
     end
 
     wire level = node_o[0];
-    // What the machine decided on at the last edge: each stage is one edge.
+    // What the machine evaluated at the last edge: each synchroniser stage delays by one edge.
     wire [N-1:0] decided = SYNC == 0 ? pins1_q : SYNC == 2 ? pins3_q : pins4_q;
 
     always @* begin

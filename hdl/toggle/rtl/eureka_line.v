@@ -1,10 +1,10 @@
-// The eureka line of N nodes, beside a barrier: a global flag that any node may raise.
+// Eureka line of N nodes, an addition to a barrier: a global flag that any node may raise.
 //
-// A node announces by raising its wire. One edge after the first announcement is seen, the line to all nodes is high, and so is the wire to
-// the first node alone, the lowest one if several arrived at the same edge. Both stay high until the barrier releases,
-// which it does when all have entered, so no node misses the announcement; one edge later they are low. A node lowers its wire before it
-// enters. FILTER samples in a row must agree on a wire; the barrier's filter must not be shorter.
-// In the model: eureka::EurekaLine.
+// A node raises the flag with its wire. One edge after the first high wire has passed the filter, the line to all nodes is high, and so is the
+// wire to the first node alone (the lowest-numbered one if several rose at the same edge). Both stay high until the barrier releases,
+// which requires that all nodes have entered, so no node misses the flag; one edge later both are low. A node lowers its wire before it
+// enters. FILTER successive samples of a wire must agree; the barrier's filter must not be shorter.
+// In the Rust model: eureka::EurekaLine.
 `default_nettype none
 
 module eureka_line #(
@@ -22,7 +22,7 @@ module eureka_line #(
     output wire         found_o,    // to all nodes
     output wire [N-1:0] first_o     // to each node: it was the first
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
