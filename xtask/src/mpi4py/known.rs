@@ -1,10 +1,10 @@
-//! The list of tests that are known to fail, with the missing chapter; the list may only shrink.
+//! The list of tests that are known to fail, with the missing chapter of the standard; entries may only be removed.
 //!
 //! A line is `TEST PROCESSES CHAPTER`. A test is `module.Class.method`;
 //! a class or module whose setup fails is listed as a whole.
 //! Numbers of processes are separated by commas, and the missing chapter is in words.
 //! `#` begins a comment.
-//! A test whose line ends in `, hangs` takes its time limit, so only a complete run includes it.
+//! If a line ends in `, hangs`, the test runs until its time limit, so only a complete run includes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -49,7 +49,7 @@ pub struct Results(BTreeMap<(String, u32), Verdict>);
 
 impl Results {
     pub fn add(&mut self, test: &str, ranks: u32, verdict: Verdict) {
-        // The verdict of a rerun replaces the earlier verdict only if the rerun fails.
+        // A test may have run before: the verdict of the later run replaces the earlier one only if it is a failure.
         let known = self.0.entry((test.to_owned(), ranks)).or_insert(verdict);
         if verdict.is_bad() {
             *known = verdict;
@@ -74,14 +74,14 @@ pub enum Difference {
         verdict: Verdict,
         ranks: Vec<u32>,
     },
-    /// The test is in the list and does not fail.
+    /// The test is in the list but does not fail.
     Gone {
         number: usize,
         test: String,
-        /// `None` if there is no test, module or class of this name.
+        /// The test's verdict; `None` if there is no test, class or module of this name.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
-        /// Numbers of processes on which the test still fails or was not run.
+        /// Numbers of processes on which the test still fails or was not run; the line must keep these.
         rest: Vec<u32>,
     },
 }
