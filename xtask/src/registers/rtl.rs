@@ -1,4 +1,4 @@
-//! Generator of the addresses as constants of Verilog and VHDL: word indexes in a block,
+//! Generator of the register addresses as constants in Verilog and VHDL: the index of each register's word in its block,
 //! and the base address of each block after the first.
 
 use super::table::{Block, Map};
