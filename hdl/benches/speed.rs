@@ -5,7 +5,7 @@
 //! The model and the Verilated RTL get the same random arrivals of 60 nodes and must count equally many releases.
 //! Each of their figures is the fastest of 40 runs, because other programs can only slow a run.
 //! Icarus runs once: it reads its stimulus from a file and writes all flip-flops to a trace file.
-//! The time for reading and writing these files is part of Icarus' figure.
+//! Icarus' figure includes the time for these files.
 
 use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
 use fpga_model::{MAX_NODES, ToggleMachine};
@@ -22,7 +22,7 @@ const NODES: usize = 60;
 const CHANNELS: usize = 5;
 const EDGES: u64 = 1_000_000;
 const ICARUS_EDGES: u64 = 20_000;
-/// Number of runs per figure: many short ones, so that other programs do not disturb all of them.
+/// Number of runs per figure: short and many, so that some are undisturbed.
 const RUNS: usize = 40;
 const WIRES: u64 = u64::MAX >> (MAX_NODES - NODES);
 
@@ -94,7 +94,7 @@ fn fastest(
     Ok(best)
 }
 
-/// Executes one clock edge with these arrivals in channel 0, whose members are all nodes after power-on; returns the release wires.
+/// Runs one edge with these arrivals in channel 0, which all nodes are members of; returns the release wires.
 fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     let mut pins = Pins::default();
     pins.arrive[0] = inputs;
@@ -106,7 +106,7 @@ fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     }
 }
 
-/// Feeds `machine` the random arrivals that the Verilated programs use; `machine` executes one edge and returns its outputs.
+/// Applies the Verilated programs' random arrivals; `machine` runs one edge and returns its outputs.
 fn arrivals(edges: u64, mut machine: impl FnMut(u64) -> u64) -> Speed {
     let (mut random, mut inputs, mut outputs, mut releases) = (Random::default(), 0, 0, 0);
     let start = Instant::now();

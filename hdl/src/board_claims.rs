@@ -1,13 +1,13 @@
 //! Claims about cascaded boards and about a board's start pulse, and mutants of both; [`formal`](crate::formal) decides them.
 //!
-//! For any number of boards and levels of the cascade the claims are proved with contracts in place of boards;
-//! small cascades are proved with the RTL of all boards.
+//! For any number of boards and levels, the proofs replace other boards by contracts;
+//! for small sizes, all boards are RTL.
 
 use crate::formal::{Claim, Design, Mutant};
 use crate::source::{Source, source};
 use crate::toggle_claims::PROTOCOL;
 
-/// The contract of a board below another one; the boards above are replaced by the root's contract.
+/// A board below another one; the root is replaced by its contract.
 pub const BELOW: Source = source!("toggle/formal/board_below.v");
 /// A root with boards below it, all as RTL.
 pub const WHOLE: Source = source!("toggle/formal/boards_whole.v");
@@ -83,7 +83,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims whose proofs take too long for every test run; tests with `--long` prove them.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[(
     "a board's contract, 60 nodes or boards below it: to the board above it is a node that keeps the protocol",
     Claim::Asserts {

@@ -1,4 +1,4 @@
-//! A cache of tool results (compiled simulations, proofs), keyed by the content of their inputs.
+//! A cache of tool results, keyed by the content of their inputs.
 //!
 //! A cache is a folder, and each entry is a subfolder.
 //! The entry's name describes its content and ends in a hash of all
@@ -41,7 +41,7 @@ impl Cache {
         Some(Cache::at(caches.join("portcullis/rtl")))
     }
 
-    /// Returns the path of an entry. If the entry does not exist, `make` fills a new folder, which becomes the entry.
+    /// Returns the path of an entry. If it does not exist, `make` fills its folder.
     pub fn entry(
         &self,
         name: &str,

@@ -75,7 +75,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims whose proofs take too long for every test run; tests with `--long` prove them.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes, 5 channels: members change only at rest, or are dropped when overdue, by a member, and other channels do not matter",
@@ -128,7 +128,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims that must be refuted, because the hardware's rule about changes of members is omitted.
+/// Claims without the hardware's rule about changes of members; they must be refuted.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "a line left over by a dead job is an arrival, unless members change only at rest",
     protocol(&[("N", 4), ("RULE", 0), ("LEMMAS", 0)]),

@@ -28,7 +28,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 pub struct Seen {
     /// Number of barriers that every core passed.
     pub barriers: u64,
-    /// Number of times that a core left a barrier before another core had entered it.
+    /// Number of times that a core left before another one had entered.
     pub early: u64,
     /// Number of bus errors.
     pub errors: u64,
@@ -85,7 +85,6 @@ pub fn compiled(folder: &Path) -> Result<String, ToolError> {
     Ok(tool::read(&folder.join("cores.hex"))?.replace('\r', ""))
 }
 
-/// Parses the line that the testbench prints.
 fn read(said: &str) -> Option<Seen> {
     let line = said.lines().find(|line| line.starts_with("sleeps "))?;
     let numbers: Vec<u64> = line

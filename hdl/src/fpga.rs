@@ -1,4 +1,4 @@
-//! FPGA build with open tools: from Verilog to a bitstream and to a report of its resources (cells, flip-flops, clock frequency).
+//! FPGA build with open tools: from Verilog to a bitstream, and its resources: cells, flip-flops, clock frequency.
 //!
 //! yosys synthesises, nextpnr places and routes, and a packer writes the bitstream.
 //! For an iCE40, icetime checks the timing independently; the other families have no such tool.
@@ -554,7 +554,7 @@ fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) ->
         })
     };
     // Parses "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)".
-    // The last such line is the frequency after routing, the earlier ones are estimates.
+    // The last such line is the frequency after routing.
     let fmax = placed
         .lines()
         .rev()

@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Simulates the toggle barrier with these values of the parameters `N` and `FILTER`
 /// and returns the trace.
-/// The header of the testbench describes the formats of stimulus and trace.
+/// The testbench's header describes both formats.
 pub fn trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -45,7 +45,7 @@ pub fn channel_trace(
     play(&CHANNEL_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Measures which pulses of a serial line pass its filter; the testbench describes the format of the result.
+/// Measures which pulses pass a serial line's filter; the testbench describes the format.
 pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     let line = CHANNEL_RTL
         .iter()
@@ -81,7 +81,7 @@ pub fn simulate(
 }
 
 /// Like [`simulate`], with PicoRV32 as an additional source.
-/// One warning is off, because this third-party core reads a whole array in an `@*` block.
+/// One warning is off: the third-party core reads a whole array in `@*`.
 pub fn simulate_with_cores(
     bench: &Source,
     design: &Design,
@@ -97,7 +97,7 @@ pub fn simulate_with_cores(
     Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
 }
 
-/// Applies a stimulus to a design and returns its outputs; if `dump` is given, that file receives the design's signals.
+/// Applies a stimulus to a design and returns its outputs; the file `dump` receives its signals.
 pub fn played(
     play: &Play,
     rtl: &[(&str, String)],

@@ -26,7 +26,7 @@ pub enum Way {
 pub struct Seen {
     /// Number of barriers that every master passed.
     pub barriers: u64,
-    /// Number of times that a master left a barrier before another one had entered it.
+    /// Number of times that a master left before another one had entered.
     pub early: u64,
     /// Number of bus errors.
     pub errors: u64,

@@ -16,7 +16,7 @@ use crate::source::Source;
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// Time limit of yosys for all mutants of a sample; one mutant takes about a second on an idle machine.
+/// Time limit for a sample; a mutant takes about a second on an idle machine.
 const LIMIT: Duration = Duration::from_secs(1800);
 
 /// Maximum number of steps of an induction.

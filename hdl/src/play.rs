@@ -73,7 +73,7 @@ impl Play {
         [("W", width(&self.inputs)), ("V", width(&self.outputs))]
     }
 
-    /// Returns the Verilog module `play`, which instantiates the design and has one vector of inputs and one of outputs.
+    /// Returns the Verilog module `play`: the design with one vector of inputs and one of outputs.
     ///
     /// A netlist has no parameters; its top module is called `top` and has the design's ports.
     pub fn verilog(&self, is_netlist: bool) -> String {

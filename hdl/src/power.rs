@@ -48,7 +48,7 @@ pub const TOGGLE: f64 = COUNTERS / 14.0;
 /// Load capacitance of the output, in F: sixty buffer inputs and their traces.
 pub const LOAD: f64 = 500e-12;
 
-/// The activity of a design, from which its power is estimated.
+/// The activity of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Activity {
     /// Clock frequency, in Hz.

@@ -18,10 +18,10 @@ pub fn design() -> Design {
     }
 }
 
-/// A bus protocol: the register block with its front (the module that implements the protocol), and the claims about the front.
+/// A bus: the register block with its front (the bus protocol's module), and the claims about the front.
 #[derive(Debug, Clone, Copy)]
 pub struct Bus {
-    /// The name of the module that contains the front and the register block.
+    /// The module with front and register block.
     pub top: &'static str,
     /// The name of the module that implements the bus protocol.
     pub front: &'static str,
@@ -117,7 +117,7 @@ const AT_2: Claim = Claim::Asserts {
     parameters: &[("N", 2), ("G", 2)],
 };
 
-/// For the mutants of the start pulse: their counter-examples are longer than others, and one node suffices.
+/// For mutants of the start pulse: their counter-examples are long, and one node suffices.
 const AT_1: Claim = Claim::Asserts {
     module: CONTRACT,
     parameters: &[("N", 1), ("G", 1)],
@@ -151,7 +151,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims whose proofs take too long for every test run; tests with `--long` prove them.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "the register block in VHDL is the Verilog, 2 nodes, 1 group",

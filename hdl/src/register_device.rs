@@ -1,5 +1,5 @@
 //! The Verilated register block as a device:
-//! a process that simulates the block and shares its registers through a file that other processes map.
+//! a process that simulates it and shares its registers in a file that other processes map.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -23,7 +23,7 @@ pub struct Playing {
 }
 
 impl Playing {
-    /// Builds the block with these values of the parameters `N`, `G` and `STRIDE` (others keep their defaults), and starts the process.
+    /// Builds the block with these values of the parameters `N`, `G` and `STRIDE` and starts it.
     pub fn start(parameters: &[(&'static str, usize)], cache: &Cache) -> Result<Self, ToolError> {
         let mut all = vec![("N", 4), ("G", 1), ("STRIDE", 6)];
         for (name, value) in &mut all {
@@ -61,7 +61,7 @@ impl Playing {
         }
     }
 
-    /// Returns the path of the file that contains the registers.
+    /// Returns the path of the mapped file.
     pub fn file(&self) -> &Path {
         &self.file
     }

@@ -103,7 +103,7 @@ pub const CHANNEL_VHDL: [Source; 8] = [
 /// The top module of the register block: `N` nodes in `G` groups, with `SYNC` synchroniser stages.
 pub const REGISTER_TOP: &str = "barrier_regs";
 
-/// The Verilog files of the register block without a bus, the top module first. Only its contract needs the last file.
+/// The register block in Verilog without a bus, the top module first. Only its contract needs the last file.
 pub const REGISTER_RTL: [Source; 5] = [
     source!("registers/rtl/barrier_regs.v"),
     source!("shared/rtl/synchroniser.v"),
@@ -121,7 +121,7 @@ pub const REGISTER_VHDL: [Source; 5] = [
     source!("registers/rtl/barrier_regs.vhd"),
 ];
 
-/// Returns the files of the register block with a bus: the top module, its front, and the register block.
+/// Returns the register block with a bus: the top module, the front, and the block.
 macro_rules! bus {
     ($top:literal, $front:literal) => {
         [
@@ -150,29 +150,29 @@ macro_rules! vhdl_bus {
     };
 }
 
-/// The Verilog files of the register block with an AXI4-Lite bus.
+/// The register block in Verilog with an AXI4-Lite bus.
 pub const AXI4LITE_RTL: [Source; 6] = bus!(
     "registers/rtl/barrier_axi4lite.v",
     "registers/rtl/axi4lite_front.v"
 );
-/// The VHDL-93 files of the register block with an AXI4-Lite bus.
+/// The register block in VHDL-93 with an AXI4-Lite bus.
 pub const AXI4LITE_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_axi4lite.vhd",
     "registers/rtl/axi4lite_front.vhd"
 );
-/// The Verilog files of the register block with a Wishbone bus.
+/// The register block in Verilog with a Wishbone bus.
 pub const WISHBONE_RTL: [Source; 6] = bus!(
     "registers/rtl/barrier_wishbone.v",
     "registers/rtl/wishbone_front.v"
 );
-/// The VHDL-93 files of the register block with a Wishbone bus.
+/// The register block in VHDL-93 with a Wishbone bus.
 pub const WISHBONE_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_wishbone.vhd",
     "registers/rtl/wishbone_front.vhd"
 );
-/// The Verilog files of the register block with an APB bus.
+/// The register block in Verilog with an APB bus.
 pub const APB_RTL: [Source; 6] = bus!("registers/rtl/barrier_apb.v", "registers/rtl/apb_front.v");
-/// The VHDL-93 files of the register block with an APB bus.
+/// The register block in VHDL-93 with an APB bus.
 pub const APB_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_apb.vhd",
     "registers/rtl/apb_front.vhd"

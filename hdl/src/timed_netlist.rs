@@ -22,7 +22,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The simulation models of the cells, in Debian's package of yosys.
 const CELLS: &str = "/usr/share/yosys/ice40/cells_sim.v";
 
-/// Delays of input and of output pins in picoseconds, by cell and pin.
+/// Delays of input and output pins in ps, by cell and pin.
 #[derive(Debug, Default)]
 struct Delays {
     to_input: HashMap<(String, String), u64>,
@@ -126,7 +126,7 @@ pub fn played(
 
 /// Like [`played`], with a board's whole top level at its pins: pads, PLL and clock network.
 ///
-/// In the simulation the PLL does not multiply its reference: the clock at the board's pin must have the frequency of the PLL's output.
+/// The simulated PLL does not multiply: the clock at the board's pin has the frequency of the PLL's output.
 pub fn board_played(
     play: &Play,
     target: &Target,
@@ -140,7 +140,7 @@ pub fn board_played(
     simulated(play, &wrapper, stimulus, period, folder)
 }
 
-/// A module without function in place of the PLL; [`with_pll`] connects the reference clock to the clock network instead.
+/// An empty module in place of the PLL; [`with_pll`] connects its reference to the clock network.
 const PLL: &str = "module ICESTORM_PLL #(parameter DELAY_ADJMODE_FB = 0, DELAY_ADJMODE_REL = 0, DIVF = 0, DIVQ = 0, DIVR = 0,\n    \
      FDA_FEEDBACK = 0, FDA_RELATIVE = 0, FEEDBACK_PATH = 0, FILTER_RANGE = 0, PLLOUT_SELECT_A = 0, PLLOUT_SELECT_B = 0,\n    \
      PLLTYPE = 0, SHIFTREG_DIVMODE = 0, TEST_MODE = 0) (input BYPASS, REFERENCECLK, RESETB);\nendmodule\n";
@@ -158,7 +158,7 @@ fn with_pll(netlist: &str) -> String {
     )
 }
 
-/// Returns the ports of the netlist, which has no parameters and whose top module is called `top`.
+/// Returns the netlist as a design: its top module is `top`.
 fn wrapper(play: &Play) -> Play {
     Play {
         top: "top",
@@ -204,7 +204,7 @@ fn lay_out(
     tool::write(&folder.join("timed.v"), &delayed(&netlist, &delays))
 }
 
-/// Applies the stimulus to `timed.v` in this wrapper, and returns the outputs.
+/// Applies the stimulus to `timed.v` and returns the outputs.
 fn simulated(
     play: &Play,
     wrapper: &str,

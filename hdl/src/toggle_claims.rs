@@ -200,13 +200,13 @@ pub const FILTERED_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("FILTER", 4)],
 };
 
-/// The contract of the filter alone, with the most samples that a 5-bit counter can count.
+/// The contract of the filter alone, with the maximum of a 5-bit counter.
 pub const FILTER_OF_32: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 32)],
 };
 
-/// The contract of the filter alone, with the most samples that are legal.
+/// The contract of the filter alone, with the maximum of samples.
 pub const FILTER_OF_256: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 256)],
@@ -223,7 +223,7 @@ pub const PROTOCOL_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4)],
 };
 
-/// The protocol without the lemmas of the induction: for mutants, because a refuted lemma would not show that the claim is false.
+/// The protocol without the lemmas: for mutants, because a refuted lemma is no refuted claim.
 pub const CLAIMED_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4), ("LEMMAS", 0)],
@@ -243,7 +243,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
     },
 )];
 
-/// Claims whose proofs take too long for every test run; tests with `--long` prove them.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes, four samples agree: a level is what they say, and the machine toggles when all levels differ from it",

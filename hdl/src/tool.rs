@@ -62,7 +62,7 @@ impl Tool {
         archive: Archive::Debian,
         purpose: "C for the cores on one chip.",
     };
-    /// The program that converts a compiled program to hexadecimal machine words.
+    /// Converts a program to hexadecimal machine words.
     pub const RISCV_OBJCOPY: Tool = Tool {
         program: "riscv64-unknown-elf-objcopy",
         package: "binutils-riscv64-unknown-elf",
@@ -174,7 +174,7 @@ pub fn read(path: &Path) -> Result<String, ToolError> {
     std::fs::read_to_string(path).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
 
-/// The output of a program, and whether the program succeeded.
+/// A program's output, and whether it succeeded.
 #[derive(Debug)]
 pub struct Outcome {
     /// True if the program's exit status was 0.
@@ -265,7 +265,7 @@ impl Tool {
         if success {
             return Ok(log);
         }
-        // Keeps only the end of the log, which has the reason; the rest can be thousands of lines.
+        // The end of a log, which can be thousands of lines, has the reason.
         let lines: Vec<&str> = log.lines().collect();
         let log = lines[lines.len().saturating_sub(20)..].join("\n");
         Err(ToolError::Failed {

@@ -46,7 +46,7 @@ pub enum Form {
     SharedObject,
 }
 
-/// The inputs of a compilation: RTL, and C++ that includes Verilator's output for it.
+/// What to compile: RTL, and C++ that includes Verilator's output.
 #[derive(Debug, Clone)]
 pub struct Recipe {
     /// The Verilog module to translate; also part of the cache entry's name.
@@ -70,7 +70,7 @@ const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];
 
 /// The linker's version script: a shared object exports only the harness's functions, and nothing of Verilator's run-time library.
 ///
-/// C++'s inline static variables are "unique" symbols: exported ones exist once per process, however the objects are opened.
+/// C++'s inline static variables are "unique" symbols: if exported, they exist once per process.
 /// Two designs would then share contexts, and no object could be unloaded.
 const SHOWN: &str = "{ global: barrier_*; local: *; };\n";
 

@@ -14,7 +14,6 @@ fn boards() -> impl Iterator<Item = &'static Target> {
     fpga::TARGETS.iter().filter(|target| target.pins.is_some())
 }
 
-/// Builds one board of each FPGA family.
 #[test]
 fn a_board_of_each_family_gets_a_bitstream_that_meets_its_clock() {
     let mut families = BTreeSet::new();

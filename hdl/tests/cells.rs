@@ -1,4 +1,4 @@
-//! Test that the number of cells of the barrier, for each filter, agrees with the cost table of the document.
+//! Test of the barrier's numbers of cells, by filter, against the document's table.
 
 mod common;
 

@@ -70,7 +70,6 @@ where
     assert_eq!(coverage.missing(), [""; 0], "never seen under {what}");
 }
 
-/// Compares this number of edges at each size under Icarus.
 fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Icarus",
@@ -82,7 +81,6 @@ fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     );
 }
 
-/// Compares this number of edges at each size under Verilator.
 fn under_verilator(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Verilator",

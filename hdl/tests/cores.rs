@@ -8,7 +8,7 @@ use hdl::formal::{Design, Mutant};
 use hdl::register_claims::BUSES;
 use std::path::{Path, PathBuf};
 
-/// Returns the path of the core's source in the Python environment of the testbenches; `None` if it is missing.
+/// Returns the path of the core's source in the testbenches' Python environment; `None` if missing.
 fn core() -> Option<PathBuf> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../venvs/cocotb");
     or_skip("cores on one chip", cores::core_in(&environment))

@@ -84,7 +84,7 @@ fn compare(subject: &Subject, verilog: &str, vhdl: &str) {
     assert_eq!(verilog.len(), vhdl.len());
 }
 
-/// Returns the numbers of reached and of all points of each file, by the file's name without its ending.
+/// Returns reached and all points of each file, by its name without ending.
 fn by_file(points: &Points) -> BTreeMap<&str, (usize, usize)> {
     let mut files = BTreeMap::<&str, (usize, usize)>::new();
     for (name, times) in points {

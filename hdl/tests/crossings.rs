@@ -46,7 +46,7 @@ fn netlist(design: &Design, parameters: &str, folder: &Path) -> Result<Netlist, 
 
 fn bits(value: &Value) -> Vec<u64> {
     let bits = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    // In yosys' JSON a constant bit is a string and not a net; it becomes 0.
+    // In yosys' JSON a constant bit is a string; it becomes 0.
     bits.iter().map(|bit| bit.as_u64().unwrap_or(0)).collect()
 }
 

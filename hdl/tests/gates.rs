@@ -17,7 +17,7 @@ use fpga_model::{Gates as _, Registers, ToggleMachine};
 use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
 use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// Creates a folder with these source files, in which one expression of `file` is replaced.
+/// Creates a folder with these files; in `file` one expression is replaced.
 fn altered(sources: &[Source], file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for source in sources {
@@ -57,7 +57,7 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             } else {
                 0
             };
-            // Random levels of all wires rarely agree, so every fourth turn sets all of them to one level, and another one all but one.
+            // Random wires rarely agree, so every fourth turn sets all to one level, and another all but one.
             let stage2 = match turn % 4 {
                 0 => !output,
                 1 => !output ^ 1 << (turn / 4 % nodes),

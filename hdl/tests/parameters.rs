@@ -135,7 +135,7 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
             let case = format!("{tool:?}, {} with {name} {value}", design.top);
             assert!(!outcome.success, "{case} is not refused");
             let said = match tool {
-                // In VHDL a rule about two generics is checked by the range of a constant, hence another message.
+                // In VHDL the range of a constant checks a rule about two generics.
                 Elaborator::Ghdl if name == "CLOCK_HZ" => "value out of range".to_owned(),
                 Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
                 // Verilator's first error names the rule; with the value 0 it may be Verilator's own message instead.

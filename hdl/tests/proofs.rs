@@ -37,7 +37,6 @@ fn refuted(design: &Design, mutants: &[(Mutant, Claim)], hazards: &[(&str, Claim
     });
 }
 
-/// Returns the first mutant of each Verilog file.
 fn one_per_verilog_file(mutants: &[(Mutant, Claim)]) -> Vec<(Mutant, Claim)> {
     let mut files = BTreeSet::new();
     let mutants = mutants.iter().copied();

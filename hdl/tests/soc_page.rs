@@ -65,7 +65,7 @@ int main(int count, char **arguments)
 }
 "#;
 
-/// Returns the text of the page's code block whose first line is `head`.
+/// Returns the page's code block whose first line is `head`.
 fn fence(head: &str) -> String {
     let (_, rest) = PAGE.split_once(&format!("```{head}\n")).expect("a fence");
     let (text, _) = rest.split_once("```").expect("its end");

@@ -15,7 +15,7 @@ use hdl::play::{Play, bit, bits, in_bits};
 use hdl::random::Random;
 use hdl::{coverage, formal, icarus, timed_netlist};
 
-/// The outputs must agree at 20 ns, half of the iCEstick's clock period, and differ at 2 ns, which is less than the longest path.
+/// The outputs agree at 20 ns, half of the iCEstick's clock period, and differ at 2 ns, less than the longest path.
 #[test]
 fn the_netlist_with_delays_does_what_the_rtl_does_until_the_clock_is_too_fast() {
     let subject = subjects::toggle(1500);
@@ -52,7 +52,7 @@ fn the_netlist_with_delays_does_what_the_rtl_does_until_the_clock_is_too_fast() 
     assert!(differ(&fast) > 0, "at 500 MHz the delays must be seen");
 }
 
-/// Returns a stimulus of barriers in which the nodes enter in random order, some at the same edge.
+/// Returns barriers in which the nodes enter in random order, some at one edge.
 fn arrivals(nodes: usize) -> String {
     let mut random = Random::default();
     let (mut lines, mut text) = (0_u64, String::new());

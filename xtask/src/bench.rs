@@ -94,7 +94,7 @@ impl std::error::Error for BenchError {}
 struct Rows {
     benchmark: &'static str,
     ranks: u32,
-    /// Each message size in bytes with its target in the unit of the benchmark; size 0 if the benchmark has no sizes.
+    /// Each message size with its target time or rate; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
     /// True if MPICH and Open MPI run with their default settings instead of their best ones.
     defaults: bool,
@@ -112,7 +112,7 @@ const fn tuned(benchmark: &'static str, ranks: u32, targets: &'static [(u64, f64
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// The measured rows. Units of the targets: microseconds; MB/s for `bw` and `bibw`; milliseconds for `init`.
+/// The measured rows. Targets are in microseconds; for `bw` and `bibw` in MB/s; for `init` in ms.
 const ROWS: &[Rows] = &[
     tuned(
         "latency",

@@ -116,7 +116,7 @@ fn deb_src() -> Result<String, SourceError> {
     Ok(lines.into_iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Unpacks an archive into an empty folder, without its top folder; only files that match the tar pattern `part`, if given.
+/// Unpacks an archive into an empty folder, without its top folder; `part` is a tar pattern of files.
 pub fn unpack(archive: &Path, folder: &Path, part: Option<&str>) -> Result<(), SourceError> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(file(folder))?;

@@ -34,7 +34,6 @@ pub fn run() -> Result<(), String> {
     fortran()
 }
 
-/// Regenerates the regions with the frame format, in the model, the RTL and the documents.
 fn frames() -> Result<(), String> {
     let format = frames::format()?;
     let regenerated = |file: &str, text: &str| frames::regenerated(&format, file, text);

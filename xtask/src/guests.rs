@@ -146,7 +146,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     closure.args(["depends", "--recurse"]);
     closure.args(only_depends.map(|kind| format!("--no-{kind}")));
     let closure = said(closure.arg(QEMU))?;
-    // In apt's output, dependencies are indented below their packages, and names in angle brackets are virtual packages.
+    // Dependencies are indented below their packages; names in angle brackets are virtual packages.
     let names = closure.lines().filter(|line| {
         line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains(':')
     });

@@ -29,13 +29,11 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The cargo package of the library.
 const LIBRARY_PACKAGE: &str = "mpi-abi-library";
-/// The cargo packages of the programs other than the launcher; each program has its package's name.
+/// The cargo packages of programs other than the launcher, and the programs' names.
 const TOOL_PACKAGES: &[&str] = &["mpirun", "mpi-bench"];
 const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-ctl", "mpi-bench"];
 
-/// The programs that compile and launch MPI programs.
 const COMPILER_AND_LAUNCHER: &[&str] = &["mpicc", LAUNCHER];
 const LAUNCHER: &str = "mpirun";
 
@@ -89,7 +87,6 @@ const FORTRAN: (&str, &str, &str) = ("mpi-fortran", "libmpi_fortran.so", "libmpi
 
 /// The packages of those components that are also installed as plugin files.
 const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
-/// The plugin's file in cargo's folder.
 const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
 /// The plugin's name in `lib/portcullis`, made of framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
@@ -214,7 +211,6 @@ const HEADERS: &[(&str, &str)] = &[
 
 /// Names of the pkg-config files: those of MPICH, Debian and CMake's FindMPI.
 const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc", FORTRAN_PKG_CONFIG];
-/// The pkg-config file of Fortran programs.
 const FORTRAN_PKG_CONFIG: &str = "mpi-fort.pc";
 
 /// A linker script for build systems that link with `-lmpi`: its path and its text.
@@ -226,7 +222,6 @@ const PLAIN_NAME: (&str, &str) = (
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
 );
 
-/// The licence files of this project.
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 /// The folder of the licences in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
@@ -587,7 +582,6 @@ fn generate(prefix: &Path, name: &str, args: &[&str], file: &str) -> Result<(), 
     write(&prefix.join(file), &made.stdout)
 }
 
-/// Writes the manual pages of the installed programs and of all MPI functions.
 fn make_manuals(prefix: &Path) -> Result<(), InstallError> {
     for (name, args) in MANUALS {
         if prefix.join("bin").join(name).exists() {
@@ -689,7 +683,7 @@ fn replace(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result
 mod tests {
     use super::*;
 
-    /// The fields of `cargo metadata`'s output that this test uses.
+    /// The fields of `cargo metadata` that this test uses.
     #[derive(serde::Deserialize)]
     struct Metadata {
         packages: Vec<Package>,

@@ -21,7 +21,6 @@ pub const OF_OTHERS: &str = "LICENSES-OF-OTHERS";
 /// Time limit for `cargo metadata`, which reads manifests and fetches no package.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The prefixes of licence file names.
 const FILES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
 /// Reasons why the licences could not be collected.
@@ -59,7 +58,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> LicencesError {
     }
 }
 
-/// The fields of `cargo metadata`'s output that this module uses.
+/// The fields of `cargo metadata` that this module uses.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -73,7 +72,7 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
-    /// The registry of the package; `None` if the package belongs to this project.
+    /// The registry; `None` for a package of this project.
     source: Option<String>,
     manifest_path: PathBuf,
 }
@@ -101,7 +100,6 @@ struct Kind {
     kind: Option<String>,
 }
 
-/// Packages of this project that are not installed.
 const NOT_INSTALLED: [&str; 2] = ["tests", "xtask"];
 
 /// Returns the licences of all third-party packages that an installation links;
@@ -190,7 +188,6 @@ fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&
     of_others
 }
 
-/// Returns the licence texts in the folder of a package.
 fn texts(package: &Package) -> Result<Vec<String>, LicencesError> {
     let folder = package.manifest_path.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();

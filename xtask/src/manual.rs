@@ -61,7 +61,7 @@ fn meanings(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     Ok(found)
 }
 
-/// Returns the name of the function with small counts: without the suffix `_c`.
+/// Returns the name of the small-count function, without `_c`.
 fn without_c(name: &str) -> &str {
     name.strip_suffix("_c").unwrap_or(name)
 }

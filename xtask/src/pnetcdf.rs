@@ -35,7 +35,7 @@ const FOLDERS: [(&str, &[u32]); 7] = [
     ("examples/C", &[4]),
 ];
 
-/// The number of folders of which `cargo xtask test` runs the tests; the quickest folders are first in the list.
+/// The number of folders, from the first, that `cargo xtask test` runs; they are the quickest.
 const QUICK: usize = 4;
 
 fn processes(text: &str) -> Result<u32, String> {

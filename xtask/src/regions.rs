@@ -14,7 +14,7 @@ pub fn begin(table: &str) -> String {
     format!("generated from {table}: ")
 }
 
-/// The language of a file with regions, which determines the comment syntax.
+/// The language of a file with regions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Language {
     /// Rust, with `//` comments.

@@ -184,7 +184,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     Ok(copy)
 }
 
-/// The fields of `cargo metadata`'s output that this module uses.
+/// The fields of `cargo metadata` that this module uses.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,

@@ -18,7 +18,6 @@ use crate::workspace;
 pub const TABLE: &str = "the claims and tests of hdl";
 /// The document that contains the tables.
 pub const FILE: &str = "hdl/DV.md";
-/// The folders whose tests are listed in the plan.
 const FOLDERS: [&str; 2] = ["hdl/tests", "hdl/kit/tests"];
 
 /// Returns the text of the plan with its regions regenerated.
@@ -83,7 +82,6 @@ const GROUPS: [Group; 5] = [
     },
 ];
 
-/// Returns the lines of the table of claims.
 fn proofs() -> Vec<String> {
     let mut lines = vec![
         "| design | claim | verdict | by | runs |".to_owned(),
@@ -133,7 +131,6 @@ fn means(claim: &Claim) -> String {
     }
 }
 
-/// Returns the lines of the table of tests, grouped by file.
 fn tests() -> Result<Vec<String>, String> {
     let mut lines = vec![
         "| file | test | runs |".to_owned(),

@@ -54,12 +54,12 @@ pub fn say(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Returns the text with the terminal codes for bold, if standard error is a terminal.
+/// Returns the text in bold if standard error is a terminal.
 pub fn bold(text: &str) -> String {
     styled("1", text)
 }
 
-/// Returns the text with the terminal codes for faint, if standard error is a terminal.
+/// Returns the text faint if standard error is a terminal.
 pub fn faint(text: &str) -> String {
     styled("2", text)
 }

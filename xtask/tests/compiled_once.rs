@@ -1,14 +1,13 @@
-//! Test that `cargo xtask` and the other packages need the same features of shared crates, so that these are compiled once.
+//! Test that `cargo xtask` and the other packages use shared crates with the same features.
 //!
 //! cargo unifies the features of a library over the packages of one build.
-//! `cargo xtask` is built alone, and all other packages are built together. If a library had different features in the two,
+//! `cargo xtask` is built alone, and all other packages together. If a library's features differed,
 //! the library and all crates that depend on it would be compiled twice.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the libraries in the output of `cargo tree`, each with its features.
 fn libraries(selection: &[&str]) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let output = Command::new(env!("CARGO"))
@@ -24,7 +23,7 @@ fn libraries(selection: &[&str]) -> BTreeSet<String> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    // `cargo tree` ends lines that it has printed before with a star in parentheses.
+    // `cargo tree` marks lines that it has printed before with a star.
     let bare = |line: &str| line.trim_end_matches(" (*)").to_owned();
     said.lines().map(bare).collect()
 }

@@ -8,7 +8,6 @@ use std::process::Command;
 
 const PACKAGES: [&str; 2] = ["fpga-model", "barrier-driver"];
 
-/// Returns the output of a cargo command on these packages.
 fn cargo(arguments: &[&str], packages: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let mut command = Command::new(env!("CARGO"));

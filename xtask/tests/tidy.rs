@@ -37,7 +37,6 @@ fn root() -> &'static Path {
     own.parent().expect("xtask lies in the workspace")
 }
 
-/// Returns the paths of all files of the repository with this extension.
 fn files(extension: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder").map(Result::unwrap) {
@@ -154,7 +153,7 @@ const RENAMED: &[&str] = &[
 fn old_names_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
-        // The identifier `pace` is permitted in the benchmark, where it is a measured rate.
+        // In the benchmark `pace` is a measured rate.
         let name = name(&path);
         if name == "xtask/tests/tidy.rs" || name.starts_with("mpirun/bench/") {
             continue;
@@ -189,8 +188,8 @@ fn every_module_has_a_head_that_says_what_it_is() {
     );
 }
 
-/// Documentation has no code examples of its own: rustdoc needs more time to search all packages
-/// for examples than most tests take, so `cargo xtask test` does not run doc tests.
+/// Documentation has no examples of its own: rustdoc needs more time to search packages
+/// for examples than most tests take, so doc tests are not run.
 #[test]
 fn examples_in_documentation_are_programs_that_tests_run() {
     let mut found = Vec::new();
@@ -253,7 +252,7 @@ fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
         .filter(|path| path.file_name() != own)
     {
         let text = read(&path);
-        // Elsewhere in a line the text is part of a string or a pattern, not an attribute.
+        // Elsewhere the text is in a string or a pattern, not an attribute.
         let starts_a_line = |at: usize| {
             let before = text[..at].rsplit('\n').next();
             before.is_some_and(|before| before.trim().is_empty())
@@ -344,7 +343,7 @@ fn test_programs_that_are_named_are_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// Only one function prints messages, because names in them may contain terminal control characters.
+/// Only one function prints messages: names in them may contain control characters.
 #[test]
 fn sentences_reach_a_terminal_through_the_one_printer() {
     const TOOLS: &[&str] = &[

@@ -11,7 +11,7 @@ module ice40_inputs #(
     input  wire [LINES-1:0] wire_i,
     output wire [LINES-1:0] pad_o
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (LINES < 1) begin : lines_guard
             LINES_must_be_1_or_more refused ();

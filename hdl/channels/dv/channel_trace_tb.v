@@ -50,7 +50,7 @@ module channel_trace_tb;
         end
     endgenerate
 
-    // State of one line of the serial receiver: its two synchroniser stages, its level, its count of differing samples.
+    // One line of the serial receiver: its two synchroniser stages, its level, its count of differing samples.
     wire [4:0] select_line = {dut.select_line.stage1_q, dut.select_line.stage2_q, dut.select_line.level_q, dut.select_line.run_q};
     wire [4:0] clock_line  = {dut.clock_line.stage1_q, dut.clock_line.stage2_q, dut.clock_line.level_q, dut.clock_line.run_q};
     wire [4:0] data_line   = {dut.data_line.stage1_q, dut.data_line.stage2_q, dut.data_line.level_q, dut.data_line.run_q};

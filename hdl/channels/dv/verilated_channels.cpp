@@ -8,7 +8,7 @@
 #include <cinttypes>
 #include <cstdlib>
 
-// Prints one flip-flop vector of all channels as one number, channel 0 in the lowest bits.
+// Prints a flip-flop of all channels as one number, channel 0 lowest.
 #define CHANNEL(c, path) all.set((c) * width, width, (uint64_t)DESIGN(channel__BRA__##c##__KET____DOT__##path));
 #if PARAM_C > 1
 #define CHANNEL_1(path) CHANNEL(1, path)
@@ -47,7 +47,7 @@
 static int trace(const char *stimulus, const char *trace) {
     Vchannel_barrier top;
     const auto &root = *top.rootp;
-    // Evaluates with a low clock first, so that the initial blocks run and the first clk_i = 1 is a rising edge.
+    // Runs the initial blocks with a low clock, so that the first high clock is a rising edge.
     top.clk_i = 0;
     top.eval();
     FILE *in = fopen(stimulus, "r");
@@ -104,7 +104,7 @@ static int trace(const char *stimulus, const char *trace) {
     return fclose(out) == 0 ? 0 : 1;
 }
 
-// Applies the random arrivals that the benchmark of version 1 applies, here to channel 0.
+// Applies the random arrivals of version 1's benchmark to channel 0.
 static int bench(uint64_t edges) {
     Vchannel_barrier top;
     uint64_t random = 0x2545f4914f6cdd1d, inputs = 0, outputs = 0, releases = 0;

@@ -22,7 +22,7 @@ module channel_line_contract (
     );
 
     // Samples of the line, modelled independently of the design, the newest in bit 0; a flush clears them.
-    // The design has two synchroniser stages before its decision, so the last four samples it has evaluated are bits 2 to 5.
+    // Two synchroniser stages precede the decision, so the last four evaluated samples are bits 2 to 5.
     reg [5:0] samples_q = 6'd0;
     reg       level_q   = 1'b0;
     reg       kept_q    = 1'b0;  // the last edge was one without flush and reset

@@ -79,7 +79,7 @@ module channel_rules #(
             assign taken_or_returned[c] = (|mask) != (|asked);
             assign by_member[c]         = |((mask | asked) & node_i);
             assign limited_by_member[c] = |(mask & node_i);
-            // These counts replace a subtraction: the dropped members must be fewer than the half of the members.
+            // Counts instead of a subtraction: fewer than half of the members may be dropped.
             wire [N-1:0] arrived = arrived_i[c*N +: N];
             reg  [7:0]   members, lost;
             integer      n;

@@ -20,7 +20,7 @@ module channel_barrier #(
     output wire [C-1:0]   release_o,
     output wire [N-1:0]   last_o
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1 || N > 64) begin : n_guard
             N_must_be_1_to_64 refused ();
@@ -50,7 +50,7 @@ module channel_barrier #(
                 .level_o (line)
             );
 
-            // After power-on all nodes are members of channel 0, so a driver of version 1 works without programming.
+            // All nodes are members of channel 0 after power-on, so a version 1 driver needs no programming.
             channel_machine #(.N(N), .POWER_ON({N{c == 0}})) machine (
                 .clk_i       (clk_i),
                 .rst_i       (rst_i),
@@ -130,7 +130,7 @@ module channel_barrier #(
         .clk_i     (clk_i),
         .rst_i     (rst_i),
         .open_i    (listening),
-        // The rising clock is a bit only if the select was high one edge before: a clock that is high when the session opens is none.
+        // A rising clock is a bit only if select was high before: a clock that is high when the session opens is none.
         .tick_i    (select_was_q && clock && !clock_was_q),
         .data_i    (data),
         .execute_o (execute),

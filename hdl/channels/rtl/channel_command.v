@@ -22,7 +22,7 @@ module channel_command #(
     output wire [C-1:0]   set_limit_o,
     output wire [C-1:0]   drop_o
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1 || N > 64) begin : n_guard
             N_must_be_1_to_64 refused ();
@@ -72,7 +72,7 @@ module channel_command #(
     // end of the generated text
     wire        exists    = {4'd0, channel} < CHANNELS;
 
-    // State of the addressed channel, extended to 64 bits, the width of the argument, for every N.
+    // State of the addressed channel, zero-extended to 64 bits like the argument.
     reg  [63:0] mask, arrived, late, not_idle;
     reg  [15:0] counts;
     reg         overdue;
@@ -193,7 +193,7 @@ module channel_command #(
                     value    = argument;
                     set_mask = 1'b1;
                 end
-            // Execution never gets here (handled above), but without a default the case would infer a latch.
+            // Never reached (handled above), but a case without a default would infer a latch.
             // verilator coverage_off
             default:
                 status = NO_SUCH_OPERATION;

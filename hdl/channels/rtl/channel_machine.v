@@ -33,7 +33,7 @@ module channel_machine #(
     output wire [7:0]   expired_o,    // number of expired limits, up to 255, since the members were set
     output wire [7:0]   early_o       // number of lines that left the level again before their node can have seen the release
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
@@ -60,7 +60,7 @@ module channel_machine #(
     wire         at_limit = count_q == limit_q;
     wire         overdue = waiting && at_limit && (|limit_q);
     // An arrival in answer to a release returns at the earliest three edges after the release leaves the board
-    // (two edges without synchronisers); an earlier arrival means that its node did not wait for the release.
+    // (two edges without synchronisers); an earlier one did not wait for the release.
     wire         early   = (|arrived) && (toggled1_q || (EARLY_EDGES == 2 && toggled2_q));
 
     always @(posedge clk_i) begin

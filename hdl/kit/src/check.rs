@@ -1,5 +1,5 @@
 //! The design rule check of a board: clearances, shorts, unconnected pads, holes.
-//! It shares no code with the router and the zones, so it also detects their errors.
+//! It shares no code with the router and the zones.
 
 use crate::board::{
     CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,
@@ -7,7 +7,7 @@ use crate::board::{
 use crate::copper::Board;
 use crate::geometry::{Point, Shape};
 
-/// A piece of copper (a pad, a track, a via or a part of a zone) with its net.
+/// A piece of copper (pad, track or via) with its net.
 struct Copper<'a> {
     name: String,
     net: Option<&'a str>,
@@ -176,7 +176,7 @@ fn bad_holes(copper: &[Copper<'_>], holes: &[Hole]) -> Vec<String> {
     found
 }
 
-/// Disjoint sets of copper pieces that are connected (union-find).
+/// Sets of connected copper pieces (union-find).
 struct Sets(Vec<usize>);
 
 impl Sets {

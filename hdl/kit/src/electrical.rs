@@ -1,6 +1,6 @@
 //! The electrical rule check of the schematic: which pins may drive a net together, and which pins a net needs.
 //!
-//! The rules are those of KiCad's electrical rules check with its default table; only its errors, not its warnings.
+//! The rules are the errors (not the warnings) of KiCad's check with its default table.
 
 use std::collections::BTreeMap;
 

@@ -16,7 +16,7 @@ const MASK_MARGIN: i64 = 50;
 /// The width of the silk screen's lines, um.
 const SILK: i64 = 150;
 
-/// Returns the fabrication files as pairs of file name and content.
+/// Returns names and contents of the files.
 pub fn files(design: &Design, board: &Board) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut add = |name: &str, text: String| files.push((format!("kit-{name}"), text));
@@ -41,7 +41,6 @@ pub fn files(design: &Design, board: &Board) -> Vec<(String, String)> {
     files
 }
 
-/// A Gerber file under construction.
 struct Gerber {
     function: String,
     is_negative: bool,
@@ -219,7 +218,7 @@ fn edge() -> String {
     gerber.text()
 }
 
-/// Returns the drill file of the plated or of the unplated holes, sorted by diameter.
+/// Returns the drill file of the plated or unplated holes, by diameter.
 fn drill(board: &Board, is_plated: bool) -> String {
     let mut holes = BTreeMap::<i64, Vec<Point>>::new();
     for pad in &board.pads {

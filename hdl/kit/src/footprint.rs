@@ -4,7 +4,7 @@
 
 use crate::geometry::Point;
 
-/// The package of a part, which determines its pads and its outline.
+/// The package of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Footprint {
     /// A right-angled socket of 25 contacts whose face is 10.54 mm from the row of pin 1.
@@ -57,7 +57,6 @@ pub struct PadOf {
     pub drill: Option<i64>,
 }
 
-/// All footprints with their names.
 const NAMES: [(Footprint, &str); 12] = [
     (Footprint::Dsub25, "DSUB25_Female"),
     (Footprint::Soic14, "SOIC14"),

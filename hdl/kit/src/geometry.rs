@@ -119,7 +119,6 @@ impl Shape {
 
 type Segment = (Point, Point);
 
-/// Returns the distance of a point from a segment.
 fn point_to_segment(point: Point, (a, b): Segment) -> f64 {
     let (dx, dy) = ((b.x - a.x) as f64, (b.y - a.y) as f64);
     let (px, py) = ((point.x - a.x) as f64, (point.y - a.y) as f64);

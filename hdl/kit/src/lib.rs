@@ -1,9 +1,9 @@
-//! The desk kit: a printed circuit board that connects four nodes to an iCEstick; all its files are generated from tables.
+//! The desk kit: a circuit board that connects four nodes to an iCEstick, generated from tables.
 //!
 //! `boards/kit` has the tables: `parts.csv`, `connections.csv`, `symbols.csv` (the electrical type of each pin), `items.csv` (what is
 //! ordered), and `tracks.csv`, which the router wrote. `cargo xtask kit` generates everything else: the schematic, the board and
 //! the libraries for KiCad, the bill of materials, the picture, and the files for the manufacturer.
-//! `boards/kit-long` has the tables of two boards for long cables; only their schematics and bills of materials are generated.
+//! `boards/kit-long` has the tables of two boards for long cables, for which only schematics and bills are generated.
 //!
 //! * [`tables`], [`footprint`], [`geometry`]: the description of the design.
 //! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the results.

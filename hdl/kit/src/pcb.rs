@@ -160,7 +160,7 @@ pub fn libraries(kind: &str) -> String {
     )
 }
 
-/// A generator of deterministic identifiers, so that the generated file is reproducible.
+/// Deterministic identifiers, so that the file is reproducible.
 struct Identifiers(usize);
 
 impl Identifiers {
@@ -170,7 +170,7 @@ impl Identifiers {
     }
 }
 
-/// Returns a length, given in um, as a number of millimetres.
+/// Converts a length from um to mm.
 pub(crate) fn length(um: i64) -> String {
     let sign = if um < 0 { "-" } else { "" };
     let (whole, rest) = (um.abs() / 1000, um.abs() % 1000);

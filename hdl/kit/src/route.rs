@@ -340,7 +340,7 @@ impl Prices {
     }
 }
 
-/// Returns the copper of a net's routes, each piece with the index of its side.
+/// Returns the copper of routes, each piece with its side's index.
 fn copper(routes: &Routes) -> Vec<(usize, Shape)> {
     let tracks = routes.tracks.iter();
     let tracks = tracks.map(|track| (track.side as usize, track.shape()));

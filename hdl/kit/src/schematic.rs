@@ -168,7 +168,7 @@ fn property(name: &str, id: usize, value: &str, x: f64, y: f64) -> String {
     format!("      (property \"{name}\" \"{value}\" (id {id}) (at {x:.2} {y:.2} 0) {hidden})\n")
 }
 
-/// Returns the identifier for this number; identifiers are deterministic, so the file is reproducible.
+/// Returns a deterministic identifier, so that the file is reproducible.
 fn uuid(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012x}")
 }
@@ -185,7 +185,7 @@ impl Sheet {
         uuid(self.things)
     }
 
-    /// Writes a part at this position; returns the identifier of its symbol.
+    /// Writes a part; returns its symbol's identifier.
     fn part(&mut self, part: &Part, pins: &[(usize, &Pin)], x: f64, y: f64) -> String {
         let own = self.uuid();
         let (_, top) = place(pins.len(), 1);

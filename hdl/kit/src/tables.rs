@@ -146,7 +146,7 @@ pub struct Design {
     pub items_table: &'static str,
     /// The parts, in the order of their table.
     pub parts: Vec<Part>,
-    /// The net of each connected pin, by the part's reference and the pin's number.
+    /// The net of each connected pin, by part reference and pin number.
     pub nets: BTreeMap<(String, usize), String>,
     /// The pins of each symbol, by symbol name and pin number.
     pub symbols: BTreeMap<String, BTreeMap<usize, Pin>>,

@@ -62,7 +62,7 @@ fn the_files_for_long_cables_are_those_of_their_tables_and_keep_the_electrical_r
     }
     for mut design in long_cables() {
         assert_eq!(electrical::violations(&design), Vec::<String>::new());
-        // Exchange faults: the two wires of a pair are joined into one net.
+        // Joins the two wires of each pair into one net.
         for (_, net) in design.nets.iter_mut() {
             *net = net.replace("OUT0N", "OUT0P").replace("OUTN", "OUTP");
             *net = net.replace("BACK0N", "BACK0P");
@@ -219,7 +219,7 @@ fn the_board_keeps_its_design_rules() {
     assert!(areas.iter().any(|area| *area > 0.95 * whole), "{areas:?}");
 }
 
-/// Plants faults in the routes or the tables; for each, the check must report the expected violation.
+/// Plants faults in routes or tables; the check must report each.
 #[test]
 fn each_fault_planted_on_the_board_is_found() {
     let found = |board: &Board, sentence: &str| {
@@ -330,7 +330,7 @@ fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     for row in currents::table(&cases).lines() {
         assert!(document.contains(row), "WIRING.md lacks {row}");
     }
-    // Resistor values of an earlier design, with which a limit is exceeded.
+    // A resistor of an earlier design, which exceeds a limit.
     let mut former = design();
     for part in &mut former.parts {
         if part.reference == "R6" {
@@ -366,7 +366,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
         said(&format!("J{}", 8 + node), 1, &format!("OUT{node}"));
         said(&format!("J{}", 8 + node), 2, &format!("BACK{node}"));
     }
-    // The connector pins of nodes 4 to 7, which a second board serves.
+    // The pins of nodes 4 to 7, on a second board.
     (4..8).for_each(|node| assert!(pins.contains(&format!("set_io node_i[{node}] "))));
     said("J2", 10, "RELEASE");
     // The table in WIRING.md: receivers and the return path.

@@ -1,4 +1,4 @@
-// Wrapper of barrier_axi4lite with the signal names that the Python library cocotbext-axi expects.
+// Wrapper of barrier_axi4lite with the signal names of cocotbext-axi.
 `default_nettype none
 
 module axi4lite_names #(

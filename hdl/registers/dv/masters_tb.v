@@ -1,4 +1,4 @@
-// Testbench of several bus masters of one chip that pass barriers through the register block. WAY selects how they enter and wait:
+// Testbench of several bus masters that pass barriers through the register block. WAY selects how they enter and wait:
 //
 //   0  a store to ARRIVE, then loads of DONE                       (any bus, nothing else connected)
 //   1  a store to ARRIVE, then sleep until wake_o, then one store that clears the event
@@ -67,7 +67,7 @@ module masters_tb;
         .start_time_o (start_time)
     );
 
-    // Configuration before the first barrier: members, start pulse, enable, then the event enables of the nodes.
+    // Configuration: members, start pulse, enable, then the nodes' event enables.
     localparam [15:0] PULSE_WIDTH = WIDTH;
     integer step = 0;
     always @(posedge clk) if (!rst && !set_up && ack) begin
@@ -98,7 +98,7 @@ module masters_tb;
             errors = errors + 1;
     end
 
-    // The start pulses: minimum and maximum of their widths and of the cycles from the last arrival to their beginnings.
+    // The start pulses: their widths, and the cycles from the last arrival to their beginnings.
     integer pulses = 0, width = 0, narrowest = 1000000, widest = 0, soonest = 1000000, latest = 0, began;
     reg     active = 1'b0;
     always @(posedge clk) begin

@@ -134,7 +134,7 @@ int main(int count, char **arguments) {
             if (poll(&input, 1, 0) > 0 && read(0, &byte, 1) == 0)
                 break;
         }
-        // Lets the processes of the nodes run if there are fewer processors than processes.
+        // The nodes' processes need a processor too.
         sched_yield();
     }
     printf("%u\n", read_register(0x134));

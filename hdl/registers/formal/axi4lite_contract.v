@@ -63,7 +63,7 @@ module axi4lite_contract (
     reg [31:0] rdata_q = 32'd0, answer_q = 32'd0, wdata_q = 32'd0;
     reg [18:0] awaddr_q = 19'd0, araddr_q = 19'd0;
     reg [3:0]  wstrb_q = 4'd0;
-    // Numbers of accepted transfers that have no response yet.
+    // Numbers of transfers without a response yet.
     reg [1:0]  aw_q = 2'd0, w_q = 2'd0, ar_q = 2'd0;
 
     wire aw = awvalid_i && awready;

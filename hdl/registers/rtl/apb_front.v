@@ -25,7 +25,7 @@ module apb_front #(
     output wire [3:0]         wstrb_o,
     input  wire               werror_i
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (ADDRESS < 13 || ADDRESS > 19) begin : address_guard
             ADDRESS_must_be_13_to_19 refused ();

@@ -28,7 +28,7 @@ module barrier_regs #(
     input  wire [3:0]     wstrb_i,
     output wire           werror_o,    // this write has no effect
 `ifdef FORMAL
-    // Internal state, for the contract in formal/regs_contract.v.
+    // Internal state, for regs_contract.v.
     output wire [G*N-1:0]  arrive_f_o,
     output wire [G*N-1:0]  line_f_o,
     output wire [G*N-1:0]  mask_f_o,
@@ -59,7 +59,7 @@ module barrier_regs #(
     output wire           start_o,     // the start pulse, by the register PULSE
     output wire [31:0]    start_time_o // the register START
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1 || N > 64) begin : n_guard
             N_must_be_1_to_64 refused ();
@@ -141,7 +141,7 @@ module barrier_regs #(
 
     // ------------------------------------------------------------------------------------------------ decoding
 
-    // A write with no byte enabled has no effect and returns no error; a write of only some bytes of a word returns an error.
+    // A write without an enabled byte has no effect and no error; a write of some bytes of a word is an error.
     wire whole = &wstrb_i;
     wire none  = ~|wstrb_i;
 
@@ -377,7 +377,7 @@ module barrier_regs #(
                 reg [31:0] last_q  = 32'd0;
                 reg        busy_q  = 1'b0;
                 wire       busy    = |arrived[g*N +: N];
-                // The first arrival may also be the last one; then the present cycle is the time of both.
+                // The last arrival may also be the first one.
                 wire [31:0] began  = busy_q ? began_q : time_now[31:0];
                 always @(posedge clk_i) begin
                     busy_q  <= busy && !releases[g] && !rst_i;

@@ -18,7 +18,7 @@ int main(int, char **arguments) {
     }
     char line[4096];
     while (fscanf(stimulus, "%4095s", line) == 1) {
-        // Verilator stores a vector as an array of 32-bit words, lowest first, or as one integer; both have the same bytes.
+        // A Verilated vector is an array of little-endian words or one integer; the bytes are the same.
         const size_t bits = strlen(line);
         uint32_t words[128] = {};
         for (size_t at = 0; at < bits; at++)

@@ -1,4 +1,4 @@
-//! The RTL of version 2 as a next-state function: computes one clock edge from the given state of the flip-flops.
+//! The RTL of version 2 as a next-state function: one clock edge from given flip-flops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -32,7 +32,7 @@ impl Design {
         verilog_of(folder).map(Design)
     }
 
-    /// Builds the shared object for `nodes` nodes (or takes it from the cache) and returns its path.
+    /// Builds the shared object for `nodes` nodes unless it is in the cache; returns its path.
     pub(super) fn translate(self, nodes: usize, cache: &Cache) -> Result<PathBuf, CosimError> {
         let recipe = Recipe {
             top: TOP,

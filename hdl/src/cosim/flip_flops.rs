@@ -152,7 +152,7 @@ impl ChannelFlipFlops {
         }
     }
 
-    /// Returns the model with these flip-flops, the state after an edge; `before` is the model before the edge.
+    /// Returns the model with these flip-flops; `before` is the model one edge earlier.
     /// A channel whose level has changed has one release more than in `before`.
     pub fn after(&self, before: &ChannelMachine) -> ChannelMachine {
         let channel = std::array::from_fn(|number| {

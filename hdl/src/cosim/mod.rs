@@ -1,4 +1,4 @@
-//! Co-simulation: simulators and drivers use the Verilated RTL instead of the model.
+//! Co-simulation: the Verilated RTL replaces the Rust model.
 //!
 //! The module has two interfaces:
 //!
@@ -72,7 +72,7 @@ pub enum CosimError {
         /// The edge of the first difference, counted from 1 at the start of the trial.
         edge: usize,
     },
-    /// Outputs of the version 2 design differ from those that the model computes from the same flip-flops.
+    /// Outputs of version 2 differ from those of the model with the same flip-flops.
     OtherOutputs {
         /// The first edge at which the outputs differ, counted from 1 at the start of the trial.
         edge: usize,

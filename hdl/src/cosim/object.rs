@@ -36,10 +36,10 @@ impl<T: Copy + Default> Object<T> {
     /// # Safety
     /// The file must be a shared object that this crate built, whose struct of registers has the layout of `T`.
     unsafe fn open(file: &Path) -> Result<Object<T>, CosimError> {
-        // SAFETY: by the caller's contract, this crate built the file;
+        // SAFETY: by the caller, this crate built the file;
         // loading it only runs the initialisers of the C++ library.
         let library = unsafe { Library::new(file) }.map_err(CosimError::Load)?;
-        // SAFETY: the symbols have these types in both C interfaces; by the caller's contract, the registers have the layout of `T`.
+        // SAFETY: the symbols have these types in both C interfaces; by the caller, the registers have the layout of `T`.
         let (new, free, load, store) = unsafe {
             (
                 symbol::<New>(&library, b"barrier_new\0")?,
@@ -185,7 +185,7 @@ impl Channels {
 /// # Safety
 /// The symbol must have type `T`.
 unsafe fn symbol<T: Copy>(library: &Library, name: &[u8]) -> Result<T, CosimError> {
-    // SAFETY: by the caller's contract, the symbol has type `T`.
+    // SAFETY: by the caller, the symbol has type `T`.
     let found = unsafe { library.get::<T>(name) };
     found.map(|symbol| *symbol).map_err(CosimError::Load)
 }

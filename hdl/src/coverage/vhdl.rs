@@ -120,7 +120,7 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
         }
         let line = lines.entry(usize::try_from(number).ok()?).or_default();
         line.times += times;
-        // The last jump of a line is that of the condition; the jumps before it belong to range checks.
+        // The last jump is that of the condition; the others belong to range checks.
         if let [.., into, past] = jumps.as_slice() {
             line.jump = Some((into["count"].as_u64()?, past["count"].as_u64()?));
         }
@@ -140,7 +140,7 @@ struct Open {
 /// Returns the counts of the lines, and of the arms of `if`, `elsif` and `else`.
 ///
 /// gcov counts the jump past an arm at the arm's last line, so a line counts as reached only if all arms around it were entered.
-/// For an `if` without `else`, an arm named `otherwise` counts how often no arm was taken.
+/// The arm `otherwise` of an `if` without `else` counts how often no arm was taken.
 fn points(text: &str, executed: &BTreeMap<usize, Line>) -> (Points, Points) {
     let (mut lines, mut arms) = (Points::new(), Points::new());
     let mut open = Vec::<Open>::new();

@@ -1,4 +1,4 @@
-//! Stimulus of the register block with three nodes and two groups: a script of accesses, and the inputs of each bus for it.
+//! Stimulus of a register block of three nodes and two groups: a script, and the bus inputs for it.
 //!
 //! The script exercises each rule and each refusal; each round also has random accesses and resets.
 
@@ -223,7 +223,7 @@ impl Script {
         }
     }
 
-    /// Both counters of group 0 (expired limits, early arrivals) count to their maximum.
+    /// Expired limits and early arrivals of group 0 count to their maximum.
     fn counters(&mut self) {
         self.write(group(0, LIMIT), 1);
         for _ in 0..260 {
@@ -274,7 +274,7 @@ impl Script {
     }
 }
 
-/// A bus protocol; it generates the bus's inputs before each edge, without reset, wires and pulses.
+/// A bus; it generates the bus inputs of each edge, without reset, wires and pulses.
 trait Bus {
     fn idle(&mut self) -> String;
     /// Appends the bus's inputs for all edges of an access.
@@ -327,7 +327,7 @@ impl Bus for Wishbone {
         let strobes = if write { strobes } else { 15 };
         let asks = format!("11{}{}", u8::from(write), payload(address, value, strobes));
         edges.extend([asks.clone(), asks]);
-        // Some requests are withdrawn after one cycle; CYC stays high for a cycle, as if another block were addressed.
+        // Some requests are withdrawn after one cycle, while CYC stays high.
         if value % 16 == 1 {
             edges.push(format!("110{}", payload(address, value, strobes)));
             edges.push(format!("100{}", payload(address, value, strobes)));
@@ -345,7 +345,7 @@ struct Axi {
 impl Axi {
     fn edge(&mut self, write: Option<(u32, u32, u8)>, read: Option<u32>) -> (String, bool) {
         let [takes_b, takes_r] = [(); 2].map(|()| !self.random.one_in(4));
-        // Sometimes only the address or only the data of a write is valid in this cycle.
+        // Sometimes only address or only data of a write is valid.
         let halves = (write.is_some() && self.random.one_in(8)).then(|| self.random.one_in(2));
         let (address, value, strobes) = write.unwrap_or((0, 0, 0));
         let (aw, w) = (

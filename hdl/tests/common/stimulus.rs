@@ -90,7 +90,7 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
     hold(0, settled(8));
     hold(all & !1, settled(8));
     hold(0, settled(4));
-    // The last node reboots while the level is high: its wire falls, which counts as an arrival.
+    // The last node reboots: its wire falls, which counts as an arrival.
     hold(all, settled(6));
     hold(all & !last, settled(1));
     hold(0, settled(6));

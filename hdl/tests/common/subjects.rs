@@ -30,7 +30,7 @@ const FOUND: &[Machine] = &[Machine {
     states: 2,
     steps: 2,
 }];
-/// The state machine of a frame's phases: receive, execute, reply; the end of a session leads from every phase to receive.
+/// The state machine of a frame's phases; a session's end leads from each to receive.
 const PHASES: &[Machine] = &[
     Machine {
         register: "frame.phase_q",

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// Evaluates with a low clock first, so that the initial blocks run and the first clk_i = 1 is a rising edge.
+// Runs the initial blocks with a low clock, so that the first high clock is a rising edge.
 static void power_on(Vtoggle_barrier &top) {
     top.clk_i = 0;
     top.rst_i = 0;

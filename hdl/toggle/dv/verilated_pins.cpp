@@ -19,7 +19,7 @@ void *barrier_new() { return Barrier::make(); }
 
 void barrier_free(void *barrier) { Barrier::free(barrier); }
 
-// Runs this number of clock edges with these inputs; returns the outputs after them and adds the number of their changes to *releases.
+// Runs this number of clock edges with these inputs; returns the outputs and adds the number of their changes to *releases.
 uint64_t barrier_step(void *barrier, uint64_t inputs, uint64_t edges, uint64_t *releases) {
     Vtoggle_barrier *top = &Barrier::of(barrier);
     top->node_i = inputs;

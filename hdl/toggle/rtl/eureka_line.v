@@ -22,7 +22,7 @@ module eureka_line #(
     output wire         found_o,    // to all nodes
     output wire [N-1:0] first_o     // to each node: it was the first
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

@@ -1,4 +1,4 @@
-// State of the eureka line: goes high when any input is high, and stores which node was first, until the barrier releases.
+// State of the eureka line: high after any input was high; stores which node was first; cleared when the barrier releases.
 `default_nettype none
 
 module eureka_machine #(
@@ -11,7 +11,7 @@ module eureka_machine #(
     output wire         found_o,
     output wire [N-1:0] first_o
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

@@ -19,7 +19,7 @@ module toggle_barrier #(
     input  wire [N-1:0] node_i,  // asynchronous wires from the nodes
     output wire [N-1:0] node_o   // wires to the nodes
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

@@ -12,7 +12,7 @@ module toggle_machine #(
     input  wire [N-1:0] level_i,
     output wire         level_o
 );
-    // An illegal parameter instantiates a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

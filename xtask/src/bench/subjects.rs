@@ -55,12 +55,12 @@ pub const PEERS: [Peer; 2] = [
 ];
 
 impl Subjects {
-    /// Returns true if Portcullis is built from this repository, false if the user named an installation.
+    /// Returns true if the user named no installation, so Portcullis is built here.
     pub fn is_built_here(&self) -> bool {
         self.installed.is_none()
     }
 
-    /// Returns the folder of the Portcullis installation; if the user named none, Portcullis is built with full optimisation.
+    /// Returns Portcullis's installation folder; if the user named none, it is built fully optimised.
     pub fn ours(&self) -> Result<PathBuf, InstallError> {
         if let Some(folder) = &self.installed {
             return Ok(absolute(folder));

@@ -108,7 +108,6 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> BugSuitesError {
     |reason| BugSuitesError::File { path, reason }
 }
 
-/// Returns the folder for sources, programs and results.
 fn folder() -> PathBuf {
     workspace::target().join("bug-suites")
 }
@@ -171,7 +170,6 @@ pub fn run(options: &Options) -> Result<(), BugSuitesError> {
     }
 }
 
-/// Runs all programs of a suite.
 fn measure(options: &Options, corpus: &Corpus) -> Result<Tally, BugSuitesError> {
     let is_chosen = |case: &&Case| {
         let part = options.part.as_deref().unwrap_or("");

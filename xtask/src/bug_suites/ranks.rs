@@ -17,7 +17,7 @@ struct Block {
 
 /// Returns, for each marked line that not all ranks execute, the ranks that execute it.
 ///
-/// Evaluates conditions of the forms `rank == NUMBER` (also combined by or) and `rank % 2`; for any other condition, both branches count as taken.
+/// Evaluates `rank == NUMBER`, alternatives of such, and `rank % 2`; for other conditions, both branches count as taken.
 pub(super) fn marked(source: &str, size: u32) -> Vec<Ranks> {
     let all: Ranks = (0..size).collect();
     let whole = Block {

@@ -1,4 +1,4 @@
-//! Counts of the results of a suite, and the result table.
+//! The result counts of a suite, and their table.
 
 use std::collections::BTreeMap;
 use std::fmt;

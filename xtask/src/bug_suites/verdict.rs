@@ -1,4 +1,4 @@
-//! Derives the verdict of a run from the program's output and exit status.
+//! The verdict of a run, from its output and exit status.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;

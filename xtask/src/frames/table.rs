@@ -102,7 +102,7 @@ impl Format {
         Some(())
     }
 
-    /// Returns the description if it has the properties that the generators require.
+    /// Returns the description if the generators support it.
     fn checked(self) -> Result<Self, String> {
         let follow =
             |codes: &mut dyn Iterator<Item = u32>| codes.zip(1..).all(|(code, k)| code == k);
@@ -129,7 +129,7 @@ impl Format {
         self.frame_bits() - self.check_bits()
     }
 
-    /// Returns the number of bits of a frame, with its checksum.
+    /// Returns the number of bits of a frame.
     pub(super) fn frame_bits(&self) -> u32 {
         self.fields.iter().map(|field| field.bits).sum()
     }
@@ -160,7 +160,7 @@ impl Format {
         placed
     }
 
-    /// Returns the layouts of a request and of a reply as text, each with names and widths of the fields.
+    /// Returns the layouts of a request and a reply as text: names and widths of the fields.
     pub(super) fn layouts(&self) -> [String; 2] {
         let cell = |name: &str, bits| format!("{name}:{bits}");
         let widths: Vec<usize> = self

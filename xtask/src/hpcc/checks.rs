@@ -70,7 +70,7 @@ const fn rate(name: &'static str, key: &'static str, unit: &'static str) -> Row 
     }
 }
 
-/// The rows of the table: hpcc's latency (8 bytes) and bandwidth (2,000,000 bytes), then the tests dominated by communication.
+/// The table: hpcc's latency (8 bytes) and bandwidth (2,000,000 bytes), then its communication-bound tests.
 const ROWS: &[Row] = &[
     latency("ping-pong latency, best pair", "MinPingPongLatency_usec"),
     latency("ping-pong latency, mean", "AvgPingPongLatency_usec"),
@@ -172,7 +172,7 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
     Ok(Report { passed, summary })
 }
 
-/// A function that returns the number of passed self-checks that a line reports.
+/// Returns the number of passed self-checks that a line reports.
 type Count = fn(&str) -> usize;
 
 /// Returns the number at the start of a line `NUMBER words`; zero for any other line.
@@ -183,7 +183,6 @@ fn number_before(line: &str, words: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns true if a line reports a failed self-check.
 fn has_failed(line: &str) -> bool {
     line.contains("FAILED")
         || line.contains("(failed)")

@@ -49,7 +49,7 @@ pub struct Results(BTreeMap<(String, u32), Verdict>);
 
 impl Results {
     pub fn add(&mut self, test: &str, ranks: u32, verdict: Verdict) {
-        // A test may have run before: the verdict of the later run replaces the earlier one only if it is a failure.
+        // The verdict of another run of a test replaces the earlier one only if it is a failure.
         let known = self.0.entry((test.to_owned(), ranks)).or_insert(verdict);
         if verdict.is_bad() {
             *known = verdict;
@@ -81,7 +81,7 @@ pub enum Difference {
         /// The test's verdict; `None` if there is no test, class or module of this name.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
-        /// Numbers of processes on which the test still fails or was not run; the line must keep these.
+        /// Numbers of processes on which the test still fails or was not run.
         rest: Vec<u32>,
     },
 }

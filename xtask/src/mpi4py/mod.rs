@@ -169,7 +169,7 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps.step("running mpi4py's tests", || check(options))
 }
 
-/// Returns the Python environment with mpi4py. If mpi4py is built for Portcullis, functions beyond the standard are declared too.
+/// Returns the Python environment with mpi4py. For Portcullis, functions beyond the standard are declared too.
 fn environment(options: &Options) -> Venv {
     match options.on {
         Some(_) => venv::MPI4PY_OF_THE_STANDARD,

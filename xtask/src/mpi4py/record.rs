@@ -1,4 +1,4 @@
-//! Parser of the records that a job's ranks write about mpi4py's tests; determines the verdict of each test.
+//! Parser of the ranks' records of mpi4py's tests; returns the verdict of each test.
 //!
 //! `tests/mpi4py/record.py` writes one file per rank. It writes each line before the action that the line records.
 //! A test has passed if it passed on every rank, and has failed if it failed on any rank.
@@ -48,7 +48,7 @@ impl fmt::Display for Verdict {
 /// The record of one rank.
 #[derive(Debug, Default)]
 struct Record {
-    /// The tests in the order in which they started; the verdict is `None` until a test ends.
+    /// Tests in starting order; the verdict is `None` until a test ends.
     tests: Vec<(String, Option<Verdict>)>,
     complete: bool,
 }

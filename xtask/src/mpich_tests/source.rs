@@ -117,7 +117,7 @@ pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTe
             bin.parent().unwrap_or(bin).display()
         ));
     // Without optimisation the build takes half of the time.
-    // `-fallow-argument-mismatch`: tests of mpif.h pass buffers of several types to one procedure.
+    // Tests of mpif.h pass several types to one procedure (`-fallow-argument-mismatch`).
     let fortran = "-O0 -w -fallow-argument-mismatch";
     for (flags, value) in [
         ("CFLAGS", "-O0 -w"),

@@ -224,7 +224,6 @@ fn build(
     Ok(file)
 }
 
-/// Returns Debian's name of the processor architecture.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -266,7 +265,6 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), PackageError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(about(path))
 }
 
-/// Returns the total size of all files below a folder, in bytes.
 fn size(folder: &Path) -> Result<u64, PackageError> {
     let mut sum = 0;
     for entry in fs::read_dir(folder).map_err(about(folder))? {

@@ -12,7 +12,6 @@ const SCRIPT: &str = concat!(
     include_str!("hwbarr_wheel.py")
 );
 
-/// The name of the library's file.
 const LIBRARY: &str = "libhwbarr.so";
 
 /// The files of the wheel: path in the repository, and name in the Python module.

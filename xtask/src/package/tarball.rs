@@ -1,4 +1,4 @@
-//! Builds a tar archive of an installation, which can be unpacked anywhere.
+//! Builds a relocatable tar archive of an installation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -217,7 +217,7 @@ impl Parser {
         }
     }
 
-    /// Parses the next declaration; returns `None` at the end of the header. Declarations that need no Rust code are skipped.
+    /// Parses the next declaration; `None` at the end. Declarations that need no Rust code are skipped.
     fn item(&mut self) -> Result<Option<Item>, String> {
         loop {
             let Some(token) = self.next() else {

@@ -1,4 +1,4 @@
-//! Generator of the plugins' tables (structures of function pointers) in Rust, from the C headers that define them.
+//! Generator of the plugins' function tables in Rust, from the C headers that define them.
 //!
 //! The C headers are the source, because plugin authors read them and a C compiler checks them.
 //! `header` parses the subset of C that the headers use.

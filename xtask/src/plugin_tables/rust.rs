@@ -2,7 +2,6 @@
 
 use super::header::{Constant, Field, Item, Kind};
 
-/// The prefix of all names in the headers.
 const PREFIX: &str = "portcullis_";
 
 /// Structures whose Rust name differs from the header's name.
@@ -17,7 +16,7 @@ const RENAMED: &[(&str, &str)] = &[
 /// A plugin implements all other functions, which may throw exceptions.
 const SERVICES: &[&str] = &["portcullis_host", "portcullis_transport_host"];
 
-/// The structure for whose function types the Rust code has named type aliases.
+/// The structure whose function types get type aliases in Rust.
 const NAMED_SLOTS: &str = "portcullis_operation";
 
 /// The structure that Rust code constructs at compile time.
@@ -257,7 +256,7 @@ fn comment_lines(indent: &str, comment: &str, name: &str) -> Vec<String> {
     text.lines().map(line).collect()
 }
 
-/// Returns the lines of the list of the structures' sizes and of their fields' offsets.
+/// Returns the list of the structures' sizes and field offsets.
 fn layout(items: &[Item]) -> Vec<String> {
     let mut out = vec![
         "/// A structure by its name in the header: its size, and its members with their offsets."
@@ -287,7 +286,7 @@ fn layout(items: &[Item]) -> Vec<String> {
     out
 }
 
-/// Returns the lines of the list of the constants with their values.
+/// Returns the list of the constants with their values.
 fn values(names: &[&str]) -> Vec<String> {
     let mut out = vec![
         "/// Each constant by its name in the header.".to_owned(),

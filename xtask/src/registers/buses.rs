@@ -9,7 +9,6 @@ use crate::regions::{self, Language};
 use crate::workspace;
 use std::fs;
 
-/// The folder of the register block's RTL.
 const FOLDER: &str = "hdl/registers/rtl";
 /// The name of the register block, which each unit contains.
 const BLOCK: &str = "barrier_regs";
@@ -18,7 +17,7 @@ const REQUESTS: [&str; 8] = [
     "raddr", "rdata", "rerror", "write", "waddr", "wdata", "wstrb", "werror",
 ];
 
-/// The names of the buses, from which the names of the units derive.
+/// The buses, as in the names of the units.
 const BUSES: [&str; 3] = ["axi4lite", "wishbone", "apb"];
 
 /// A generated unit: its file, the front from which it is generated, and the generated lines.
@@ -93,7 +92,6 @@ fn request(port: &Port) -> Option<&'static str> {
     REQUESTS.into_iter().find(|request| *request == name)
 }
 
-/// Returns the length of the longest name, for alignment.
 fn widest<'a>(names: impl IntoIterator<Item = &'a str>) -> usize {
     names.into_iter().map(str::len).max().unwrap_or(0)
 }
@@ -110,7 +108,6 @@ impl Unit<'_> {
         ports.filter(|port| request(port).is_none() && !is_clocking(port))
     }
 
-    /// Returns all ports of the unit, in declaration order.
     fn ports(&self) -> Vec<&Port> {
         let clocking = self.block.ports.iter().filter(|port| is_clocking(port));
         let bus = self.bus_ports().filter(|port| !is_clocking(port));

@@ -22,7 +22,7 @@ pub(super) struct Head {
     pub outer: usize,
 }
 
-/// The first of a front's ports to the register block; all ports after it belong to them too.
+/// The first of a front's ports to the register block; the following ports also belong to it.
 const FIRST_INNER: &str = "raddr_o";
 
 impl Head {

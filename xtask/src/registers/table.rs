@@ -161,7 +161,7 @@ impl Map {
         Some(())
     }
 
-    /// Returns the description if it has the properties that the generators require.
+    /// Returns the description if the generators support it.
     fn checked(self) -> Result<Self, String> {
         for block in &self.blocks {
             let mut end = 0;

@@ -21,7 +21,6 @@ use crate::process::{self, ProcessError};
 use crate::ui;
 use crate::workspace;
 
-/// The oldest supported compiler: the workspace's `rust-version`.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
 /// libtest filters for those tests of mpi-base that only call functions supported by Miri.
@@ -171,7 +170,6 @@ fn answers(words: &[&str]) -> bool {
     packages::on_path("rustup") && output.is_ok_and(|output| output.status.success())
 }
 
-/// Returns true if the current toolchain has a component.
 fn is_component(name: &str) -> bool {
     let task = if name == "rustfmt" { "fmt" } else { name };
     let output = super::cargo_command(&[task, "--version"]).output();

@@ -61,7 +61,7 @@ fn sections(printed: &str) -> Vec<(&str, Vec<&str>)> {
                 sections.push((name, Vec::new()));
                 is_open = true;
             }
-            // After the last section, libtest prints a list of the failed tests' names.
+            // After the last section, libtest lists the failed tests.
             (None, "failures:") => is_open = false,
             (None, line) if is_open => {
                 if let Some((_, lines)) = sections.last_mut() {

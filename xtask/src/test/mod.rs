@@ -202,7 +202,7 @@ fn run_suites(
     })
 }
 
-/// Waits for a thread and returns its result; if the thread panicked, resumes its panic.
+/// Returns the result of a thread, or resumes its panic.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread
         .join()

@@ -67,7 +67,6 @@ const BESIDE: &[(&str, &str)] = &[
 /// which is less likely on a loaded machine.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
-/// The nice(1) value of the programs in [`BACKGROUND`].
 const NICENESS: &str = "10";
 /// The nice(1) value of the checks of the sources, so that they use only CPU time that the tests leave.
 const NICENESS_OF_CHECKS: &str = "19";
@@ -126,7 +125,6 @@ pub const NEED_MORE: &[&str] = &[
 ];
 
 impl Running<'_> {
-    /// Returns the command-line arguments for a test program.
     fn arguments(self) -> Vec<&'static str> {
         match self.long {
             true => {
@@ -179,7 +177,6 @@ impl Suites {
         }
     }
 
-    /// Returns the test programs that cargo's messages list.
     fn of(messages: &str) -> Self {
         let suites: Vec<_> = messages.lines().filter_map(suite).collect();
         let (mut background, rest): (Vec<_>, Vec<_>) = suites
@@ -239,7 +236,7 @@ pub fn checks(suites: &[Suite], how: Running<'_>) -> Vec<String> {
     suites.iter().filter_map(failed).collect()
 }
 
-/// Returns the test program that a line of cargo's messages describes, if it describes one.
+/// Returns the test program of a line of cargo's messages, if any.
 fn suite(line: &str) -> Option<Suite> {
     let message = serde_json::from_str::<Message>(line).ok()?;
     let program = message.executable.filter(|_| message.profile.test)?;
@@ -254,7 +251,7 @@ fn suite(line: &str) -> Option<Suite> {
 }
 
 impl Suite {
-    /// Returns a command as a test program that is not built by cargo; it passes if the command succeeds.
+    /// Returns a command as a test program, which passes if the command succeeds.
     pub fn of(name: &str, command: &Command) -> Suite {
         let given =
             |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
@@ -268,7 +265,6 @@ impl Suite {
         }
     }
 
-    /// Returns the package's folder relative to the workspace.
     fn package(&self) -> &Path {
         let root = workspace::root();
         self.folder.strip_prefix(root).unwrap_or(&self.folder)
@@ -280,7 +276,7 @@ impl Suite {
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
-    /// Runs the program and prints its output; if `below` is not empty, as an argument of that command (such as nice).
+    /// Runs the program, with the command `below` (such as nice) before it, and prints its output.
     /// If the program fails, returns a sentence with the reason,
     /// followed by the failed tests with their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Detects import cycles among the files of a crate.
 //!
-//! An import is a path in the code, outside of tests, that starts at the crate root, at a parent module,
-//! or at a module that a `use` names.
+//! An import is a path in the code, outside of tests, from the crate root, from a parent module
+//! or from a module that a `use` names.
 //! It refers to the file that defines the name: re-exports are followed,
 //! so a `pub use` alone is not an import. A module's imports from its parents are not counted:
 //! a module and its parent are one unit, as in the compiler's privacy rules.
@@ -274,7 +274,7 @@ impl Crate {
             if by_glob.is_some() {
                 return by_glob;
             }
-            // A name that is not found in a known module is defined by a macro call in that module.
+            // Other names in a known module are defined by a macro call.
             let made = rooted && depth == 0 && module.globs.is_empty();
             return made.then(|| module.file.clone());
         }

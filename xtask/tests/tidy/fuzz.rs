@@ -1,4 +1,4 @@
-//! Test that each decoder listed in a package's `fuzz.rs` has a cargo-fuzz program, and each program a decoder.
+//! Test that each decoder listed in a `fuzz.rs` has a cargo-fuzz program, and vice versa.
 //!
 //! It must also be possible to build the fuzz programs with the locked dependencies.
 

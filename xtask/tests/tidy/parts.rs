@@ -9,7 +9,7 @@ use super::{circles, crate_roots, name, read, root};
 const MOST_METHODS: usize = 40;
 
 /// The structs that contain the state of the engine, a communicator, a window and the process:
-/// their fields must be private, so other types access the state by methods.
+/// their fields must be private.
 const STATES: &[(&str, &[&str])] = &[
     ("mpi-core/engine/src/engine/mod.rs", &["Engine", "Inner"]),
     ("mpi-core/engine/src/engine/place.rs", &["Place"]),

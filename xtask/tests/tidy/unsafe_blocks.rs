@@ -1,4 +1,4 @@
-//! Test that `unsafe` does not become more frequent in the functions of the C interface, which take typed arguments.
+//! Test that `unsafe` does not increase in the functions of the C interface, which take typed arguments.
 //!
 //! `unsafe_left.txt` has the number of `unsafe` blocks and functions in each file of `mpi-abi/src/api`.
 //! `api/args`, which creates the argument types, is not counted.
@@ -11,7 +11,7 @@ use super::{files, name, read, root};
 
 /// The folder that contains the functions of the C interface.
 const FUNCTIONS: &str = "mpi-abi/src/api/";
-/// The folder that defines the argument types; it is not counted.
+/// The folder of the argument types, which is not counted.
 const ARGUMENTS: &str = "mpi-abi/src/api/args/";
 const LEFT: &str = "xtask/tests/tidy/unsafe_left.txt";
 

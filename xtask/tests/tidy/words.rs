@@ -22,7 +22,7 @@ type Counts = BTreeMap<(String, String), usize>;
 /// Where the prose is in a file of a language.
 #[derive(Clone, Copy)]
 enum Prose {
-    /// In comments that start with `//` or `/*`, and in strings in double quotes.
+    /// In comments with `//` or `/*`, and in strings in double quotes.
     Slashes,
     /// In comments that start with this text and end at the end of the line.
     Marks(&'static str),

@@ -5,7 +5,7 @@
 
 #include "barrier_regs.h"
 
-/* The testbench's mailbox: parameters that the core reads, and results that it writes. */
+/* The testbench's mailbox: the core's parameters and results. */
 #define BENCH ((volatile uint32_t *)0x20000000)
 enum { CORE, CORES, SLEEPS, ROUNDS, ENTERS, LEFT, FINISHED };
 

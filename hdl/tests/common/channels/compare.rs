@@ -1,4 +1,4 @@
-//! Formats of the testbenches' files, and the comparison of a trace with the model, field by field.
+//! The testbenches' file formats, and the comparison of a trace with the model.
 
 use super::{Coverage, Edge, LEASE_BITS, apply};
 use fpga_model::channels::{Channel, ChannelMachine, Line, Pins};

@@ -11,11 +11,11 @@ pub struct Coverage {
     pub edges: u64,
     /// Number of replies by operation code (0 for a nonexistent operation) and status.
     pub answers: BTreeMap<(u8, u8), u64>,
-    /// Number of transitions between two phases of a frame, by phase code; 9 is a reset.
+    /// Numbers of transitions between frame phases; 9 is a reset.
     pub frame: BTreeMap<(u8, u8), u64>,
-    /// Number of events of a channel, by event and level; the events are [`CHANNEL`].
+    /// Numbers of a channel's events ([`CHANNEL`]), by event and level.
     pub channel: BTreeMap<(&'static str, bool), u64>,
-    /// Number of events of the arbiter; the events are [`ARBITER`].
+    /// Numbers of the arbiter's events ([`ARBITER`]).
     pub arbiter: BTreeMap<&'static str, u64>,
 }
 
@@ -81,7 +81,7 @@ fn possible() -> BTreeSet<(u8, u8)> {
     all
 }
 
-/// All possible transitions: receive, execute, reply, over (0 to 3) in order; a falling select (to 0) or a reset (9) interrupts a phase.
+/// The transitions receive, execute, reply, over (0 to 3); a falling select (to 0) or a reset (9) interrupts a phase.
 const FRAME: [(u8, u8); 10] = [
     (0, 1),
     (1, 2),

@@ -161,7 +161,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         body(Operation::Identify as u8, 0, 0).frame(),
         FRAME_BITS * 2 + 3,
     );
-    // Nodes 0 and `last` request the receiver together: node 0, the lower one, is granted it, then `last`.
+    // Nodes 0 and `last` request the receiver: node 0, the lower one, is granted it first.
     script.serial(0, true, false, false);
     script.serial(last, true, false, false);
     script.hold(HOLD);
@@ -242,7 +242,7 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Returns a stimulus in which all nodes are members of each channel: limits use every bit, and each node is late once and silent once.
+/// Returns a stimulus with all nodes in each channel: limits use every bit; each node is late and silent once.
 pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
     let mut script = Script {
         machine: blank,
@@ -343,7 +343,7 @@ impl Script {
         self.end(node);
     }
 
-    /// Sends a request; node 0 arrives in the request's channel `offset` edges after the start of the last bit.
+    /// Sends a request; node 0 arrives `offset` edges after the start of the last bit.
     fn ask_and(&mut self, node: usize, code: u8, channel: u64, value: u64, offset: usize) {
         let frame = body(code, channel, value).frame();
         self.begin(node);

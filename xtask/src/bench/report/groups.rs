@@ -133,7 +133,7 @@ impl Run {
         !self.sizes.long.is_empty()
     }
 
-    /// Returns the command-line arguments of `mpi-bench` for this run.
+    /// Returns the run's arguments of `mpi-bench`.
     /// `peers` are the folders of the compared libraries, or placeholders for them.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![

@@ -68,7 +68,7 @@ impl std::error::Error for ReportError {}
 
 /// Time limit of one library in one run; a library that exceeds the limit has no result.
 const LIMIT: Duration = Duration::from_secs(60);
-/// Upper bound of the number of settings of all libraries together; it determines the time limit of a run.
+/// Maximum total number of settings of all libraries.
 const MOST_SETTINGS: u32 = 10;
 
 /// Runs the measurements and writes the report to `folder`.
@@ -117,7 +117,6 @@ pub fn run(
     write(folder, &report)
 }
 
-/// Writes the page and its plots to `folder`.
 fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     let failed = |path: &Path, reason| ReportError::Write {
         path: path.to_owned(),

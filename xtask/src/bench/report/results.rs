@@ -25,7 +25,7 @@ pub struct Row {
     pub ranks: u32,
     /// The message size in bytes, if the benchmark has sizes.
     pub size: Option<u64>,
-    /// The medians of Portcullis and of the compared libraries.
+    /// The medians of all libraries.
     pub figures: Compared,
 }
 

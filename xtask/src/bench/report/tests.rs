@@ -19,7 +19,6 @@ fn line(benchmark: &str, size: u64, ours: f64) -> String {
     )
 }
 
-/// Returns a report with some groups, one of which has failures.
 fn report() -> Report {
     let effort = Effort::new(true, None);
     let words = ["OPENMPI".to_owned(), "MPICH".to_owned()];
@@ -156,7 +155,7 @@ fn a_picture_needs_a_line_but_not_every_point() {
     let mut measured = Measured::new(group);
     measured.add(&group.runs[0], &line("latency", 8, 0.3), "");
     assert!(plots(&measured, &["Open MPI"]).is_empty());
-    // A value of zero has no place on a logarithmic axis and is not drawn; other values are.
+    // A zero is not drawn on a logarithmic axis; other values are.
     let rest = [line("latency", 64, 0.0), line("latency", 4096, 1.0)].join("\n");
     measured.add(&group.runs[0], &rest, "");
     let pictures = plots(&measured, &["Open MPI", "unmeasured"]);
