@@ -94,7 +94,7 @@ fn fastest(
     Ok(best)
 }
 
-/// Runs one edge with these arrivals in channel 0, which all nodes are members of; returns the release wires.
+/// Runs one edge with arrivals in channel 0, of which all nodes are members; returns the release wires.
 fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     let mut pins = Pins::default();
     pins.arrive[0] = inputs;

@@ -137,7 +137,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
 const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3), ("MAJORITY", 1)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
 
-/// Equality of VHDL and Verilog at a small size, which is enough to refute the VHDL mutants.
+/// VHDL equals Verilog: a small size is enough to refute the mutants.
 const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("C", 2)],
 };

@@ -32,7 +32,7 @@ impl Elaborator {
     /// All elaborators.
     pub const ALL: [Elaborator; 4] = [Self::Verilator, Self::Icarus, Self::Yosys, Self::Ghdl];
 
-    /// Writes the design into an empty folder, in which `elaborate` can then run any number of times.
+    /// Writes the design into an empty folder, for any number of elaborations.
     ///
     /// For GHDL it also analyses the design, because the analysis takes thirty times as long as the refusal of a parameter.
     pub fn prepare(self, design: &Design, folder: &Path) -> Result<(), ToolError> {
@@ -45,7 +45,7 @@ impl Elaborator {
         Ok(())
     }
 
-    /// Elaborates the design in a folder filled by [`prepare`](Self::prepare); the refusal of a parameter is a result, not an error.
+    /// Elaborates the design in a folder of [`prepare`](Self::prepare); a refused parameter is a result, not an error.
     pub fn elaborate(
         self,
         design: &Design,

@@ -34,7 +34,7 @@ pub struct Subject {
     pub contract: Source,
     /// Names and values of the contract's parameters.
     pub parameters: &'static [(&'static str, usize)],
-    /// Number of mutants that yosys generates, including those of flip-flops, which are then omitted.
+    /// Number of mutants that yosys generates, before those of flip-flops are omitted.
     pub sample: usize,
 }
 

@@ -4,7 +4,7 @@
 //!
 //! P = V (I_halted + I_pll + f (Q_clock + F Q_cell) + r T Q_toggle) + V_pll I_pll' + C V_io^2 r / 2
 //!
-//! where f is the clock frequency, F the number of flip-flops, r the number of barriers per second, T the number of toggles of all signals per barrier, and C the load of
+//! with f the clock frequency, F the number of flip-flops, r barriers per second, T toggles of all signals per barrier, and C the load of
 //! the output, which rises once in two barriers. The constants are from the table at
 //! <https://github.com/tinyvision-ai-inc/ice40_power> (commit 1af931e9): the currents of one UP5K on Lattice's breakout board.
 //!
@@ -12,10 +12,10 @@
 //! * With a PLL, the core takes 1419 uA at 16 MHz and 2573 uA at 48 MHz: 36.1 uA per MHz, and 750 uA for the PLL, whose own supply
 //!   takes at most 138.9 uA more.
 //! * Seven more counters of 28 bits (196 cells) take 27.8 uA more at 12 MHz, so 2.32 pC per cycle, for 196 clocked cells and 14 toggles. How
-//!   cells and toggles share this charge was not measured, so the estimate charges all of it to each: an upper bound, 11.8 fC per clocked cell and 0.165 pC per toggle,
+//!   they share it was not measured, so each is charged all of it, an upper bound: 11.8 fC per clocked cell and 0.165 pC per toggle,
 //!   which is C V^2 with C = 0.136 pF.
 //!
-//! One device was measured, at room temperature, so leakage of a hot or fast device is not covered. No measurement of an iCE40 HX or an ECP5 was found, and
+//! One device was measured, at room temperature, so leakage of a hot or fast device is not covered. No measurement of an HX or an ECP5 was found, and
 //! no estimate is made for them.
 
 use std::path::Path;

@@ -178,7 +178,7 @@ pub const APB_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/apb_front.vhd"
 );
 
-/// The testbench of version 1, which reads a stimulus file and writes a trace file; its header describes the formats.
+/// The testbench of version 1: stimulus file to trace file; its header describes the formats.
 pub const TRACE_BENCH: Source = source!("toggle/dv/trace_tb.v");
 
 /// The testbench of the eureka line.
@@ -190,7 +190,7 @@ pub const CHANNEL_TRACE_BENCH: Source = source!("channels/dv/channel_trace_tb.v"
 /// The testbench that applies pulses of every width and phase to a serial line; its header describes the format.
 pub const CHANNEL_LINE_BENCH: Source = source!("channels/dv/channel_line_tb.v");
 
-/// The testbench of version 2 on standard input and output: reads lines of input levels and writes lines of output levels; its header describes the format.
+/// The testbench of version 2 on standard input and output; its header describes the format.
 pub const CHANNEL_PIPE_BENCH: Source = source!("channels/dv/channel_pipe_tb.v");
 
 #[cfg(test)]

@@ -190,7 +190,7 @@ impl Tool {
         std::env::split_paths(&path).any(|folder| folder.join(self.program).is_file())
     }
 
-    /// Returns the executable's path, size and modification time: cache keys contain them, because results depend on the program.
+    /// Returns the executable's path, size and modification time, for cache keys.
     pub fn identity(self) -> String {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&path).find_map(|folder| {
@@ -235,7 +235,7 @@ impl Tool {
                 break status;
             }
             if started.elapsed() > limit {
-                // Fails harmlessly if the process has exited in the meantime.
+                // May fail: the process may have exited.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ToolError::TimedOut {

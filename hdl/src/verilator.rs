@@ -68,7 +68,7 @@ const COMPILER: &[&str] = &["-O2", "-fPIC", "-w", "-faligned-new"];
 /// Compiler flags that disable unused features of Verilator.
 const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];
 
-/// The linker's version script: a shared object exports only the harness's functions, and nothing of Verilator's run-time library.
+/// The linker's version script: exports the harness's functions, and nothing of Verilator's run-time library.
 ///
 /// C++'s inline static variables are "unique" symbols: if exported, they exist once per process.
 /// Two designs would then share contexts, and no object could be unloaded.
@@ -325,7 +325,7 @@ impl Verilated {
         tool::read(&folder.join("trace"))
     }
 
-    /// Simulates random arrivals for `edges` clock edges and measures the speed.
+    /// Measures the speed with random arrivals for `edges` clock edges.
     pub fn bench(&self, edges: u64) -> Result<Speed, ToolError> {
         let said = self.run(&["bench", &edges.to_string()], Path::new("."))?;
         let words: Vec<_> = said.split_whitespace().collect();

@@ -120,7 +120,7 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
     under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
 }
 
-/// Mutants whose counters wrap instead of saturating; proofs from power-on do not reach such high counts.
+/// Mutants whose counters wrap instead of saturating; proofs do not reach such counts.
 const WRAPPING: [Mutant; 2] = [
     Mutant {
         fault: "the counter of limits that ran out wraps",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// A flip-flop of one bit: the nets of its input and its output.
+/// A one-bit flip-flop: nets of its input and output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stage {
     d: u64,

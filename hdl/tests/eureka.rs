@@ -9,7 +9,7 @@ use hdl::icarus;
 use hdl::random::Random;
 use std::fmt::Write as _;
 
-/// The inputs of the design before one clock edge.
+/// The design's inputs before one edge.
 struct Applied {
     edge: Edge,
     /// The level of the barrier's release output.

@@ -1,4 +1,4 @@
-//! Tests of parameter values: legal ones elaborate without a warning, illegal ones are refused, in Verilog and in VHDL.
+//! Tests of parameters, in Verilog and VHDL: legal values elaborate without a warning, illegal ones are refused.
 
 mod common;
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 const PAGE: &str = include_str!("../../docs/soc.md");
 const HEADER: &str = include_str!("../registers/barrier_regs.h");
 
-/// A C program in which four threads act as the cores. Each counts its entries, and compares all counts when it leaves.
+/// A C program: four threads act as cores. Each counts its entries, and compares all counts when it leaves.
 /// The threads yield between two loads, because the process of the device also needs a processor.
 const CORES: &str = r#"
 #include <fcntl.h>

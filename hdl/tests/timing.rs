@@ -54,7 +54,7 @@ fn compare(name: &str, drawn: &Value) {
         .collect();
     let number = |signal: &str| -> usize {
         let digits: String = signal.chars().filter(char::is_ascii_digit).collect();
-        // In a name such as stage1_q[0], the last digit is the number of the node.
+        // In stage1_q[0], the last digit is the node's number.
         digits[digits.len().saturating_sub(1)..]
             .parse()
             .unwrap_or(0)

@@ -1,7 +1,7 @@
 //! Downloads the source archive of a Debian package from the mirror that this machine uses.
 //!
 //! Most machines have no `deb-src` lines. This module derives such lines from the sources of binary
-//! packages and passes them to apt for one command, with private folders for all of apt's state.
+//! packages and passes them to one apt command, with private folders for apt's state.
 //! Only the upstream archive is fetched; apt verifies its hash against the signed index.
 
 use std::collections::BTreeSet;
@@ -81,7 +81,7 @@ pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
             .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
             .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
             .args(["-o", "Acquire::Languages=none"])
-            // apt runs as root, because its sandbox user cannot write into the folder of the building user.
+            // apt's sandbox user cannot write into the user's folder.
             .args(["-o", "APT::Sandbox::User=root"])
             .current_dir(&folder);
         command

@@ -27,7 +27,7 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// Returns the text of the file `name` in the document, if there is one.
+/// Returns the document's file `name`, if any.
 pub fn file(text: &str, name: &str) -> Option<String> {
     let blocks = blocks(text);
     let block = blocks

@@ -23,7 +23,7 @@ pub enum FpgaError {
     Folder(std::io::Error),
     /// The Python packages with the tools could not be fetched.
     Venv(VenvError),
-    /// This program could not start itself with the tools in its search path.
+    /// This program could not start itself again.
     Again(std::io::Error),
     /// The program started by this program failed and has printed the reason.
     Told,
@@ -81,7 +81,7 @@ fn power() -> Result<(), FpgaError> {
 /// Builds every target and prints a table of the results.
 ///
 /// The tools for ECP5 and Gowin are in a Python environment. If they are not in the search path, this function creates the environment
-/// and starts this program again with the environment in the search path.
+/// and starts this program again with it in the search path.
 pub fn run(options: &Options) -> Result<(), FpgaError> {
     if options.power {
         return power();

@@ -132,7 +132,7 @@ fn fetch(folder: &Path) -> Result<String, GuestsError> {
     Ok(image)
 }
 
-/// Returns the packages, including firmware, that the emulator depends on and that are not installed on this machine.
+/// Returns the packages, including firmware, that the emulator depends on and this machine lacks.
 fn libraries() -> Result<Vec<String>, GuestsError> {
     let only_depends = [
         "recommends",

@@ -329,7 +329,7 @@ pub enum InstallError {
     Tables(String),
     /// A compiler, or a program that prints a manual page or completions, failed or timed out.
     Generate(ProcessError),
-    /// A file could not be copied, or its folder could not be created; files installed before that are complete.
+    /// A file could not be copied or its folder created; files installed before are complete.
     File {
         /// The verb of the failed action after "cannot", such as "remove".
         action: &'static str,

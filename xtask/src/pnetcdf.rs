@@ -72,7 +72,7 @@ pub enum PnetcdfError {
     Install(InstallError),
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// The modification time of a file of the build could not be read.
+    /// A file's modification time could not be read.
     File(PathBuf, std::io::Error),
     /// The build or a test failed; its output is quoted.
     Process(ProcessError),

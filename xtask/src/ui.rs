@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
-/// The progress of a task: the number of its steps, and the time since its start.
+/// The progress of a task: its steps, and the time since its start.
 #[derive(Debug)]
 pub struct Steps {
     total: usize,

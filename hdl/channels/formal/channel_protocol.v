@@ -7,7 +7,7 @@
 //   channel_rules, is that the synchronised lines of all old and new members are at the channel's level.
 //   The software's rule is its fence: no node is inside, and the levels that the members last wrote have passed their cables.
 // * Members may be dropped in the middle of a barrier while all others wait; dropped nodes may then behave arbitrarily.
-// The count of releases of a new member starts at the channel's count, because earlier releases were not meant for that member.
+// The ghost counters of a new member start at the channel's count: earlier releases were not meant for it.
 `default_nettype none
 
 module channel_protocol #(

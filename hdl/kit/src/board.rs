@@ -50,7 +50,7 @@ impl Side {
 pub struct Pad {
     /// The reference of the pad's part.
     pub part: String,
-    /// The pin's number, 0 for a connector's shell; `None` for a mounting hole.
+    /// The pin's number, 0 for a shell; `None` for a mounting hole.
     pub pin: Option<usize>,
     /// The pad's net; `None` for a pin that is not connected.
     pub net: Option<String>,
@@ -60,7 +60,7 @@ pub struct Pad {
     pub size: (i64, i64),
     /// The outline of the pad's copper.
     pub outline: Outline,
-    /// The diameter of the pad's hole, um; `None` for a surface-mount pad, which has copper on the front only.
+    /// The diameter of the pad's hole, um; `None` for a surface-mount pad (on the front only).
     pub drill: Option<i64>,
 }
 

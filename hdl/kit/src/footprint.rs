@@ -45,9 +45,9 @@ pub enum Outline {
 /// A pad of a footprint, relative to the footprint's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PadOf {
-    /// The pin's number, 0 for a connector's shell; `None` for a mounting hole.
+    /// The pin's number, 0 for a shell; `None` for a mounting hole.
     pub pin: Option<usize>,
-    /// The centre of the pad, relative to the footprint's origin.
+    /// The centre of the pad from the footprint's origin.
     pub at: Point,
     /// Width and height of the pad's copper, um; zero for a hole without copper.
     pub size: (i64, i64),

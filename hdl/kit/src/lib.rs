@@ -39,7 +39,7 @@ use tables::Design;
 /// Name of the file in `boards/kit` that contains the routes.
 pub const TRACKS: &str = "tracks.csv";
 
-/// Returns names and contents of the generated files of `boards/kit-long`: schematics, symbols and bills of materials of the two boards.
+/// Returns names and contents of the files generated in `boards/kit-long`: schematics, symbols and bills of both boards.
 ///
 /// # Errors
 ///

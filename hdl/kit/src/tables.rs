@@ -186,7 +186,7 @@ impl Design {
         })
     }
 
-    /// Returns the names of the nets in alphabetical order, each once.
+    /// Returns the names of the nets, sorted.
     pub fn net_names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.nets.values().map(String::as_str).collect();
         names.sort_unstable();

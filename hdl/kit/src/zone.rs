@@ -210,7 +210,7 @@ fn free_cells(pads: &[Pad], routes: &Routes, side: Side) -> Cells {
     free
 }
 
-/// Removes the cells around a ground pad except four bridges to the zone, so that the pad can be soldered.
+/// Leaves only four bridges between a ground pad and the zone, so that the pad can be soldered.
 fn relieve(free: &mut Cells, at: Point, shape: &Shape) {
     let mut ring = Vec::new();
     Cells::near(shape, ZONE_CLEARANCE, |column, row| {

@@ -1,4 +1,4 @@
-// Testbench of the LiteX SoC of litex/try_soc.py: prints the barriers passed by the core and by the other master, early leaves, and releases.
+// Testbench of the SoC of litex/try_soc.py: prints the barriers of the core and of the other master, early leaves, and releases.
 `default_nettype none
 `timescale 1ns / 1ps
 

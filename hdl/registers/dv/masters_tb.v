@@ -118,7 +118,7 @@ module masters_tb;
         end
     end
 
-    // The arbiter selects the next master if the current one has no request or its request has been answered.
+    // The arbiter selects the next master if the current one has no request or was answered.
     always @(posedge clk)
         if (set_up && (!asks[turn] || ack || err))
             turn <= turn == N - 1 ? 0 : turn + 1;

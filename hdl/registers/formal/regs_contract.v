@@ -160,7 +160,7 @@ module regs_contract #(
             );
             assign as_toggle_machine[g] = level[g] == machine;
 
-            // The release event, the release pulses and the change of the level have the same edge.
+            // The release event, its pulses and the level change at the same edge.
             wire toggled = !rst_q && level[g] != level_q[g];
             assign releases_once[g]  = (events_q[g] && !rst_q) == toggled && (!toggled || intr[g]);
             assign pulses_members[g] = released[g*N +: N] == (toggled ? mask_q[g*N +: N] : {N{1'b0}});

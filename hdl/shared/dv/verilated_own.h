@@ -1,7 +1,7 @@
 // A Verilated model with its own context, so that several models can run concurrently in any threads of a process.
 //
 // Verilator's default context is one per process: its first user creates it while other threads may already use it,
-// and it starts a thread for each further core. The context of this class has one thread, the caller's.
+// and it starts a thread for each further core. This class's context has only the caller's thread.
 #pragma once
 #include "verilated.h"
 #include <memory>
@@ -16,7 +16,7 @@ template <class Model> struct Own {
         top.reset(new Model(&context));
         top->clk_i = 0;
         top->rst_i = 0;
-        // Evaluates with a low clock first, so that the initial blocks run and the next high clock is a rising edge.
+        // Runs the initial blocks with a low clock, so that the first high clock is a rising edge.
         top->eval();
     }
 

@@ -57,7 +57,7 @@ impl ChannelDesign {
         verilog_of(folder).map(ChannelDesign)
     }
 
-    /// Builds the shared object for these numbers of nodes and channels and a lease of `2^lease_bits` edges, and returns its path.
+    /// Builds the shared object for these numbers of nodes and channels and a lease of `2^lease_bits` edges.
     pub(super) fn translate(
         self,
         nodes: usize,

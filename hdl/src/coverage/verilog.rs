@@ -70,7 +70,7 @@ fn points(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     tool::read(&folder.join("coverage.dat"))
 }
 
-/// Returns the coverage points of one kind (`v_line` or `v_branch`) and their counts, by file and line.
+/// Returns the points of one kind (`v_line` or `v_branch`) and their counts, by file and line.
 ///
 /// A point is `C '\x01f\x02FILE\x01l\x02LINE\x01n\x02COLUMN\x01page\x02KIND/MODULE\x01o\x02COMMENT...' COUNT`; instances of a module have points of their own.
 fn kind(text: &str, kind: &str) -> Points {

@@ -2,7 +2,7 @@
 //!
 //! yosys combines both to a miter, whose one output is high if their outputs differ; ABC decides whether it can ever be high.
 //! By simulation ABC finds pairs of signals that agree from power-on, possibly inverted, and proves by induction over
-//! one edge that they are equal (`scorr`). This removes all of a miter of equal designs; otherwise ABC searches for a difference (`pdr`).
+//! one edge that they are equal (`scorr`). That removes a miter of equal designs; else ABC searches for a difference (`pdr`).
 //! An undriven net is a free input in each design, so a proof holds for all its values.
 
 use std::path::Path;
@@ -33,7 +33,7 @@ pub(super) fn netlist(
     folder: &Path,
 ) -> Result<Verdict, ToolError> {
     synthesise(design, family, parameters, folder)?;
-    // Reads the Verilog models of the device's cells with `-defer`, because elaborating the block RAMs takes a minute.
+    // The Verilog models of the device's cells; `-defer`, because elaborating block RAMs takes a minute.
     let cells = match family {
         Family::Ice40 => "read_verilog -icells -defer +/ice40/cells_sim.v",
         Family::Ecp5 => "read_verilog -icells -defer +/ecp5/cells_sim.v",

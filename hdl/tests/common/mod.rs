@@ -21,7 +21,7 @@ pub fn cache() -> Cache {
 
 /// Calls `work` for every item, on at most one thread per core.
 ///
-/// Threads take items in order, so the item with the longest work should be first.
+/// Items are taken in order, so the longest should be first.
 pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     let workers = thread::available_parallelism().map_or(1, NonZero::get);
     let next = AtomicUsize::new(0);

@@ -44,7 +44,7 @@ const fn node(n: usize, offset: u32) -> u32 {
 struct Script {
     steps: Vec<Step>,
     random: Random,
-    /// The present ARRIVE registers of the nodes, with node n of group g at bit `g * NODES + n`.
+    /// The nodes' ARRIVE registers: node n of group g is bit `g * NODES + n`.
     arrive: u64,
     wires: u64,
     /// The members of group 1; all nodes are members of group 0.
@@ -277,7 +277,7 @@ impl Script {
 /// A bus; it generates the bus inputs of each edge, without reset, wires and pulses.
 trait Bus {
     fn idle(&mut self) -> String;
-    /// Appends the bus's inputs for all edges of an access.
+    /// Appends the inputs of an access.
     fn access(
         &mut self,
         write: bool,

@@ -5,7 +5,7 @@ use fpga_model::filter::FilteredMachine;
 use hdl::random::Random;
 use std::fmt::Write as _;
 
-/// The inputs of the design before one clock edge.
+/// The design's inputs before one edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     pub reset: bool,
@@ -24,7 +24,7 @@ pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
 /// Returns random arrivals with rare resets and withdrawals.
 /// Drivers do not withdraw an arrival during a barrier, but a cable fault may.
 ///
-/// The more samples the filter needs, the rarer are withdrawals and resets; otherwise no level would pass the filter.
+/// Withdrawals and resets are rarer the more samples the filter needs; else no level would pass.
 pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
     let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");

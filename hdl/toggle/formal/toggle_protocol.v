@@ -1,4 +1,4 @@
-// Protocol proof of the whole barrier: N nodes that obey the driver's protocol, cables, synchronisers and the machine, in any interleaving.
+// Proof of the whole barrier: N nodes that obey the driver's protocol, cables, synchronisers, the machine; any interleaving.
 //
 // One step of the proof is one clock edge. Between two edges each node may do nothing, poll, enter, or leave and
 // immediately enter; a free input chooses, so every order and every speed of the nodes is covered. More cannot

@@ -1,4 +1,4 @@
-// State of the eureka line: high after any input was high; stores which node was first; cleared when the barrier releases.
+// State of the eureka line: goes high when any input is high, and stores the first node, until the barrier releases.
 `default_nettype none
 
 module eureka_machine #(

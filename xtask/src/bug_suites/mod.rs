@@ -1,4 +1,4 @@
-//! `cargo xtask bug-suites`: runs test suites of incorrect MPI programs and counts the mistakes that Portcullis reports.
+//! `cargo xtask bug-suites`: runs suites of incorrect MPI programs and counts the reported mistakes.
 //!
 //! * The MPI Bugs Initiative (M. Laurent, E. Saillard, M. Quinson, "The MPI Bugs Initiative:
 //!   a Framework for MPI Verification Tools Evaluation", Correctness 2021):

@@ -1,6 +1,6 @@
 //! Generator of source text for the format of the barrier's serial frames.
 //!
-//! The description `hdl/channels/frame.txt` is translated into marked regions of Rust, Verilog, VHDL and Markdown files.
+//! `hdl/channels/frame.txt` is translated into marked regions of Rust, Verilog, VHDL and Markdown.
 //! [`regions`] describes how regions are marked.
 //!
 //! * `table`: the description and its parser.

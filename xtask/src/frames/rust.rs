@@ -75,7 +75,7 @@ fn constants(format: &Format) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence `Condition; the value is VALUE.`, without the second half if `value` is empty.
+/// Returns `Condition; the value is VALUE.`; only `Condition.` if `value` is empty.
 fn sentence(condition: &str, value: &str) -> String {
     let mut letters = condition.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());

@@ -203,7 +203,7 @@ pub fn heading(ranks: u32, libraries: &[&str]) -> String {
 }
 
 /// Returns a line of text for each result.
-/// A result of MPICH or Open MPI is followed by its ratio to that of Portcullis; above 1, Portcullis is better.
+/// Results of MPICH and Open MPI are followed by a ratio; above 1, Portcullis is better.
 pub fn table(reports: &[Report]) -> Vec<String> {
     let line = |row: &Row| {
         let mut line = format!("{:<34}{:>8}", row.name, row.unit);

@@ -19,7 +19,7 @@ const RENAMED: [(&str, &str); 2] = [
 
 const MAKE: &str = include_str!("Make.portcullis");
 
-/// Returns the path of the upstream archive; fetches the archive if it is missing.
+/// Returns the upstream archive; fetches it if it is missing.
 pub fn archive() -> Result<PathBuf, HpccError> {
     debian_source::archive("hpcc").map_err(HpccError::Source)
 }

@@ -1,4 +1,4 @@
-//! The list of tests that are known to fail, with the missing chapter of the standard; entries may only be removed.
+//! The list of tests known to fail, with the missing chapter of MPI; lines may only be removed.
 //!
 //! A line is `TEST PROCESSES CHAPTER`. A test is `module.Class.method`;
 //! a class or module whose setup fails is listed as a whole.

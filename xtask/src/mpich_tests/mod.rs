@@ -348,7 +348,7 @@ fn check(
             let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
             let told = sentences.len();
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
-            // Unexpected results are also printed immediately, because the tests of a chapter take minutes.
+            // Unexpected results are also printed immediately: a chapter takes minutes.
             for sentence in &sentences[told..] {
                 ui::say(&format!("      {sentence}"));
             }

@@ -21,7 +21,7 @@ use crate::process;
 const HOME: &str = "usr/lib/portcullis";
 
 /// The priority of the alternatives:
-/// lower than Open MPI's and MPICH's, so that installing the packages changes no default.
+/// below Open MPI's and MPICH's, so that the packages change no default.
 const PRIORITY: u32 = 30;
 
 /// A package: name, description, and alternatives as (link, group, program);

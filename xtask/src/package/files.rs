@@ -1,4 +1,4 @@
-//! Prepares the files of a package: copies, removes debug information, determines the required glibc.
+//! Prepares a package's files: copies, strips, determines the required glibc.
 
 use std::fs::{self, File};
 use std::io::Read as _;

@@ -234,7 +234,7 @@ fn camel(name: &str) -> String {
     words.collect()
 }
 
-/// Returns the Rust name of a field or parameter; it differs from the C name if that is a Rust keyword.
+/// Returns the Rust name of a field whose C name is a Rust keyword, or the C name.
 fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     match (structure, name) {
         ("portcullis_buffer", "type") => "datatype",

@@ -1,4 +1,4 @@
-//! Generator of the modules that connect a bus front with `barrier_regs`, in Verilog and VHDL.
+//! Generator of modules that connect a bus front with `barrier_regs`, in Verilog and VHDL.
 //!
 //! Such a unit has the outer ports and parameters of the front and those of `barrier_regs`.
 //! Its body only connects front and block. As it is generated, each port of `barrier_regs` is declared once per
@@ -184,7 +184,7 @@ impl Unit<'_> {
             .chain(&self.block.parameters)
             .collect();
         let width = widest(generics.iter().map(|generic| &*generic.name));
-        // Ranges of the block's generics are omitted: the register block checks them.
+        // The register block checks the ranges of its generics.
         let fronts = self.front.parameters.len();
         let generic = |(number, generic): (usize, &&heads::Parameter)| {
             let kind = match number < fronts {

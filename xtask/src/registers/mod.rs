@@ -1,6 +1,6 @@
 //! Generator of source text for the barrier's registers.
 //!
-//! The description `hdl/registers/registers.txt` is translated into marked regions of Verilog, VHDL, Rust and
+//! `hdl/registers/registers.txt` is translated into marked regions of Verilog, VHDL, Rust and
 //! Markdown, and into whole files in C, SystemRDL and IP-XACT.
 //!
 //! * `table`: the description and its parser.
@@ -67,7 +67,7 @@ pub fn whole_files(map: &Map) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns the first line of a file that is generated as a whole: the notice that it is generated.
+/// Returns the first line of a wholly generated file, which says so.
 fn notice() -> String {
     format!("generated from {TABLE} by `cargo xtask gen`")
 }

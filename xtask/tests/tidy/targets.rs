@@ -38,7 +38,7 @@ fn has_test(source: &Path) -> bool {
     text.contains("#[test]") || text.contains("proptest! {")
 }
 
-/// Returns true if the library or program with this root file has a test in any of its files.
+/// Returns true if any file of this crate has a test.
 fn is_tested(at: &Path) -> bool {
     let folder = at.parent().expect("a folder");
     let is_alone = folder.ends_with("bin");

@@ -233,7 +233,7 @@ fn write_left(lexicon: &[Entry], counts: &Counts) {
 }
 
 /// Returns the counts that exceed the permitted ones, each with the permitted count.
-/// A phrase without any line in `words_left.txt` is new in the lexicon and not limited yet.
+/// A phrase without a line in `words_left.txt` is new and not limited yet.
 fn excess<'a>(counts: &'a Counts, left: &Counts) -> Vec<(&'a (String, String), usize, usize)> {
     let is_known = |phrase: &String| left.keys().any(|(_, known)| known == phrase);
     let found = counts.iter().map(|(key, count)| {

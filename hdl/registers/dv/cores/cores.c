@@ -1,4 +1,4 @@
-/* Program of every core of cores_tb.v: passes barriers over the register block; the core polls or sleeps while it waits.
+/* Program of every core of cores_tb.v: barriers over the register block; a waiting core polls or sleeps.
  *
  * Core 0 configures the group; the others wait for that. Before each barrier each core executes a delay loop of varying length. */
 #include <stdint.h>

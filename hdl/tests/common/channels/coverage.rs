@@ -166,7 +166,7 @@ impl Coverage {
         all(&mut self.arbiter, &other.arbiter);
     }
 
-    /// Returns a description of each state, transition and reply that was not reached.
+    /// Returns descriptions of what was not reached.
     pub fn missing(&self) -> Vec<String> {
         let answers = possible();
         let answers = answers

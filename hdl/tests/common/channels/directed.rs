@@ -26,7 +26,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
     let pair = 1 | 1 << last;
 
-    // Every request about every channel, while the lines are at rest, by a member and by another node.
+    // Every request about every channel, at rest, by a member and by another node.
     // Each request is also sent with a wrong checksum.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
@@ -204,7 +204,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Returns a stimulus with more expiries and more early releases of channel 0 than its counters can count,
+/// Returns more expiries and early releases of channel 0 than its counters can count,
 /// followed by a change of members, which clears the counters.
 ///
 /// The board `blank` must have at least two nodes.
@@ -360,7 +360,7 @@ impl Script {
         self.end(node);
     }
 
-    /// Opens a session and leaves it in this phase; for `Phase::Over`, after all clocks of the frame.
+    /// Runs a session up to this phase; `Phase::Over` is after all clocks.
     fn until(&mut self, node: usize, phase: Phase) {
         let frame = body(Operation::Identify as u8, 0, 0).frame();
         self.begin(node);

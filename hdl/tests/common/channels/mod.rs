@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 /// The lease has 2^8 edges, short enough to expire during the stimulus.
 pub const LEASE_BITS: u32 = 8;
 
-/// The inputs of the design before one clock edge.
+/// The design's inputs before one edge.
 #[derive(Clone, Copy)]
 pub struct Edge {
     pub reset: bool,

@@ -245,7 +245,7 @@ impl Bench {
                 match self.run(&complete(&folders), limit) {
                     Ok(outcome) => measured.add(run, &outcome.stdout, &outcome.stderr),
                     // `mpi-bench` has worked in `check`,
-                    // so a run that exceeds its time limit is reported and the other runs continue.
+                    // so a timeout is reported and the other runs continue.
                     Err(error) => {
                         let said = format!("mpi-bench: {}", first_line(&error.to_string()));
                         measured.add(run, "", &said);

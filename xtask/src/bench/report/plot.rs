@@ -35,7 +35,7 @@ const COLOURS: [RGBColor; 3] = [
 
 const SIZE: (u32, u32) = (720, 420);
 
-/// Returns the plots of a group: one plot over the sizes, or for each size one plot over the ranks;
+/// Returns the plots of a group: one over sizes, or one per size over ranks;
 /// a group with a single point has no plot.
 pub fn plots(measured: &Measured, peers: &[&str]) -> Vec<Plot> {
     let group = measured.group;
@@ -187,7 +187,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            // Curves usually rise, so the lower right corner is free for the legend.
+            // Curves rise, so the lower right corner is free for the legend.
             .position(SeriesLabelPosition::LowerRight)
             .label_font(("sans-serif", 14))
             .background_style(WHITE.mix(0.85))
