@@ -36,7 +36,7 @@ pub struct Target {
     pub sources: &'static [Source],
     /// The pin constraints of a board; `None` lets nextpnr choose the pins.
     pub pins: Option<Source>,
-    /// Number of input wires with a synchroniser, which has two flip-flops each.
+    /// Number of synchronised input wires, two flip-flops each.
     pub wires: u32,
     /// The device family, which selects the tools.
     pub family: Family,
@@ -542,7 +542,6 @@ fn count(stat: &str, begins: &str) -> u32 {
         .sum::<u32>()
 }
 
-/// Parses the tools' reports.
 fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) -> Option<Report> {
     // Parses "Info: ICESTORM_LC:   164/ 7680     2%"; other lines about the same cells differ.
     let used = |what: &str| -> Option<(u32, u32)> {

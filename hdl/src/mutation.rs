@@ -32,7 +32,7 @@ pub struct Subject {
     pub design: Design,
     /// The module with the assertions.
     pub contract: Source,
-    /// Names and values of the contract's parameters.
+    /// The contract's parameters.
     pub parameters: &'static [(&'static str, usize)],
     /// Number of mutants that yosys generates, before those of flip-flops are omitted.
     pub sample: usize,

@@ -52,7 +52,6 @@ pub struct Play {
     pub outputs: Vec<Port>,
 }
 
-/// Returns the total number of bits of these ports.
 fn width(ports: &[Port]) -> usize {
     ports.iter().map(|port| port.bits).sum()
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A source file of this crate: its path and its text.
+/// A source file of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
     /// The file's path relative to the crate's folder.

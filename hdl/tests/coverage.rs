@@ -107,7 +107,7 @@ fn reason(hole: &str) -> Option<&'static str> {
     kept.map(|(_, reason)| *reason)
 }
 
-/// Returns the names of unreached points without "rises" and "falls", and with adjacent bits joined to ranges.
+/// Returns the names of unreached points without "rises" and "falls"; adjacent bits are ranges.
 fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     let mut bits = BTreeMap::<&str, BTreeSet<u32>>::new();
     for name in names {
@@ -249,7 +249,7 @@ fn every_line_branch_and_bit_of_version_1_in_vhdl_is_reached() {
     assert!(counts.toggles.all > 50, "{:?}", counts.toggles);
 }
 
-/// The equivalence proofs use the VHDL as GHDL synthesises it, so this test compares it in a VHDL simulator.
+/// The proofs use the VHDL as GHDL synthesises it; this test simulates it.
 #[test]
 fn the_vhdl_in_a_simulator_does_what_the_verilog_does() {
     common::each(&subjects::short(), |subject| {

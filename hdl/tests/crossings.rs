@@ -18,7 +18,7 @@ struct Stage {
     q: u64,
 }
 
-/// A flattened netlist: the bits of the port `node_i`, the flip-flops, and for each bit the number of cell inputs and ports that read it.
+/// A flattened netlist: the bits of `node_i`, the flip-flops, and how many cell inputs and ports read each bit.
 struct Netlist {
     wires: Vec<u64>,
     stages: Vec<Stage>,
@@ -86,7 +86,7 @@ fn read(module: &Value) -> Netlist {
     }
 }
 
-/// Returns the length of the chain of flip-flops that starts at net `wire`; it ends at the first net that has more than one reader.
+/// Returns the length of the chain of flip-flops from net `wire` to the first net with several readers.
 fn stages(netlist: &Netlist, wire: u64) -> usize {
     let mut net = wire;
     let mut count = 0;

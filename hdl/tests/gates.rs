@@ -140,7 +140,7 @@ fn a_folder_without_verilog_is_named() {
     );
 }
 
-/// Compares one stimulus in the model and in the next-state function, which gets the model's flip-flops at each edge.
+/// Compares the model with the next-state function, which gets the model's flip-flops at each edge.
 #[test]
 fn an_edge_of_the_channels_is_an_edge_of_the_model() {
     for nodes in [3, 60, 64] {
@@ -201,7 +201,7 @@ fn channels_whose_releases_are_not_their_levels_are_refused() {
     }
 }
 
-/// Opens, runs and closes designs of several sizes in many threads concurrently: their states must be independent.
+/// Opens, runs and closes designs of several sizes in concurrent threads: their states must be independent.
 #[test]
 fn designs_that_are_open_side_by_side_do_not_meet() {
     let built = Rtl::build(Design::toggle_barrier(), 2, &cache());

@@ -17,7 +17,7 @@ fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Optio
     or_skip(&format!("elaboration by {tool:?}"), outcome)
 }
 
-/// Tests the bounds of every parameter's range, and values at which the width of a register changes.
+/// Tests the bounds of every range, and values at which a width changes.
 #[test]
 fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     let mut cases: Vec<(Design, Vec<(&str, i64)>)> = Vec::new();

@@ -74,7 +74,7 @@ fn arrivals(nodes: usize) -> String {
     text
 }
 
-/// Compares each board's top level, at its pins, with the RTL of the barrier: equal at the board's clock, different at a clock too fast for the pads.
+/// Compares each board's top level, at its pins, with the barrier's RTL: equal at the board's clock, different at a too fast one.
 fn boards_keep_up(boards: &[Target]) {
     each(boards, |board| {
         let nodes = board.wires as usize;

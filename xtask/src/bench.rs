@@ -45,7 +45,6 @@ pub struct Options {
     subjects: Subjects,
 }
 
-/// The default folder for a report, relative to the repository.
 const REPORT: &str = "docs/measured";
 
 /// The default number of rounds; each round runs every library once.

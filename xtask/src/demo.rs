@@ -126,7 +126,6 @@ struct Traces {
     report: PathBuf,
 }
 
-/// The result of one run.
 struct Shown {
     title: &'static str,
     median: f64,

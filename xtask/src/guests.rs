@@ -26,7 +26,6 @@ const PORTS: [&str; 2] = [
 
 /// The Debian package of the emulator; [`libraries`] returns its dependencies.
 const QEMU: &str = "qemu-system-x86";
-/// A package that depends on the newest kernel package.
 const KERNEL: &str = "linux-image-amd64";
 const BUSYBOX: &str = "busybox-static";
 /// Kernel modules of the guests, in loading order.

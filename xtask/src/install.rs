@@ -607,7 +607,6 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     matches!((time(file), time(than)), (Some(a), Some(b)) if a > b)
 }
 
-/// Compiles the audit library.
 fn make_searcher(to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());

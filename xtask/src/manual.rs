@@ -44,7 +44,6 @@ pub fn pages() -> Result<Vec<Page>, String> {
     functions.functions.iter().map(page).collect()
 }
 
-/// Parses `meanings.txt`.
 fn meanings(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     let mut found = BTreeMap::new();
     for line in text.lines() {

@@ -151,7 +151,6 @@ fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     Ok(folder)
 }
 
-/// Runs the tests of the selected folders.
 fn check(options: &Options, prefix: &Path, folder: &Path) -> Result<(), PnetcdfError> {
     let mut mpirun = format!("{} -n NP", prefix.join("bin/mpirun").display());
     for parameter in options.mca.chunks(2) {

@@ -85,7 +85,7 @@ pub fn regenerated(
     }
 }
 
-/// Pads the first text of each pair with blanks, so that all second texts start in the same column.
+/// Pads the first text of each pair, so that all second texts start in one column.
 pub fn aligned(lines: Vec<(String, String)>) -> Vec<String> {
     let width = lines.iter().map(|(first, _)| first.len()).max();
     let width = width.unwrap_or(0);

@@ -234,7 +234,6 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Runs every example on every number of processes.
 fn check(options: &Options, prefix: &Path, examples: &[PathBuf]) -> Result<(), RsmpiError> {
     let mut sentences = Vec::new();
     let (mut good, mut missing) = (0, 0);

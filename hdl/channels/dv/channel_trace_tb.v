@@ -1,4 +1,4 @@
-// Testbench of channel_barrier. Reads one line "rst arrive select clock data" (hexadecimal) per clock edge from +stimulus=FILE,
+// Testbench of channel_barrier: reads one line "rst arrive select clock data" (hexadecimal) per clock edge from +stimulus=FILE,
 // and writes to +trace=FILE one line with the outputs and every flip-flop after that edge.
 // A test of crate hdl writes the stimulus and compares each field of the trace with the model.
 `timescale 1ns / 1ps

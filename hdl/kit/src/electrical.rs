@@ -16,7 +16,7 @@ const FIGHTS: [(PinType, PinType); 6] = [
     (PinType::OpenCollector, PinType::PowerOut),
 ];
 
-/// Returns the violations of the electrical rules, one sentence each.
+/// Returns the violations, one sentence each.
 pub fn violations(design: &Design) -> Vec<String> {
     let mut found = Vec::new();
     let mut nets = BTreeMap::<&str, Vec<(String, PinType)>>::new();

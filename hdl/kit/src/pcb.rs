@@ -98,7 +98,6 @@ fn net_of(design: &Design, part: &Part, number: usize) -> Option<String> {
     Some(format!("unconnected-({part}-{name}-Pad{number})"))
 }
 
-/// Returns KiCad's names of the nets of pins that are not connected.
 fn unconnected(design: &Design) -> Vec<String> {
     let mut names = Vec::new();
     for part in design.parts.iter().filter(|part| part.footprint.is_some()) {

@@ -21,9 +21,7 @@ const KEPT: i64 = 250;
 const PASSES: u32 = 60;
 /// The cost of a step along an axis.
 const STEP: u32 = 10;
-/// The cost of a diagonal step.
 const DIAGONAL: u32 = 14;
-/// The cost of a via.
 const VIA_PRICE: u32 = 100;
 /// The cost of a step on the back, in tenths of the cost on the front; higher, so that the back remains a ground plane.
 const BACK_TENTHS: u32 = 16;

@@ -43,7 +43,7 @@ pub struct Design {
 /// A replacement of one expression of a design by a wrong one.
 #[derive(Debug, Clone, Copy)]
 pub struct Mutant {
-    /// The fault that the mutant has, as a sentence.
+    /// The mutant's fault, as a sentence.
     pub fault: &'static str,
     /// The name of the changed file, Verilog or VHDL, as in [`Design`].
     pub file: &'static str,
@@ -56,7 +56,7 @@ pub struct Mutant {
 /// Error: the expression that a mutant replaces does not occur exactly once.
 #[derive(Debug)]
 pub struct NotOnce {
-    /// The mutant whose expression was not found exactly once.
+    /// The mutant that could not be built.
     pub mutant: Mutant,
     /// Number of occurrences; 0 if the design has been reworded.
     pub times: usize,

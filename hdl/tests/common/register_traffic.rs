@@ -100,7 +100,7 @@ impl Script {
         (self.arrive, self.wires) = (0, 0);
     }
 
-    /// Reads and writes every register and addresses between registers, with all and with some bytes enabled.
+    /// Reads and writes every register and unused addresses, with all and with some bytes enabled.
     fn every_address(&mut self) {
         let blocks = [(0, 0x60), (0x100, 0x280), (0x1000, 0x10e0)];
         for address in blocks
@@ -201,7 +201,7 @@ impl Script {
         self.write(CTRL, 1);
     }
 
-    /// Start pulses of both polarities and several widths, from each group, with releases during a pulse and a reset during a long one.
+    /// Start pulses of both polarities and several widths, from each group, with releases and a reset during a pulse.
     fn pulses(&mut self) {
         for (turn, width) in [1, 2, 7, 0x5555, 0xffff].into_iter().enumerate() {
             let inverted = u32::from(turn % 2 == 1) << 16;

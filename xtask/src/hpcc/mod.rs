@@ -220,7 +220,6 @@ fn compare(
     Ok(())
 }
 
-/// Runs hpcc once in a new folder.
 fn once(
     options: &Options,
     ranks: u32,

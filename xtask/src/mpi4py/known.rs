@@ -11,7 +11,6 @@ use std::fmt;
 
 use super::record::Verdict;
 
-/// A parsed line of the list.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     number: usize,

@@ -84,7 +84,6 @@ impl Options {
 /// The slowest modules, which `--quick` omits.
 const LONG: &[&str] = &["test_datatype", "test_msgspec"];
 
-/// The path of the list in the repository.
 const LIST: &str = "tests/mpi4py/failing.txt";
 
 /// The reason why the tests were not run or did not pass.
@@ -177,7 +176,7 @@ fn environment(options: &Options) -> Venv {
     }
 }
 
-/// Returns the list of known failures with which the results are compared.
+/// Returns the list of known failures to compare with.
 fn list(options: &Options) -> Result<Known, Mpi4pyError> {
     let path = match (&options.list, &options.on) {
         (Some(path), _) => path.clone(),

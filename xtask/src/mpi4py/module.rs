@@ -33,7 +33,6 @@ pub struct Setting {
     pub limit: Duration,
 }
 
-/// Number of hangs or deaths after which a module fails as a whole.
 const PATIENCE: usize = 3;
 
 /// The results of one module, or of all modules in one job.

@@ -45,7 +45,6 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The record of one rank.
 #[derive(Debug, Default)]
 struct Record {
     /// Tests in starting order; the verdict is `None` until a test ends.

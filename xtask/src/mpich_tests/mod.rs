@@ -73,7 +73,6 @@ pub const FORTRAN: Suite = Suite {
     known: &[(None, include_str!("fortran.txt"))],
 };
 
-/// The test folders in Fortran.
 const FORTRAN_FOLDERS: &[&str] = &[
     "f77/attr",
     "f77/coll",
@@ -284,7 +283,7 @@ pub fn run(options: &Options, suite: &Suite) -> Result<(), MpichTestsError> {
     })
 }
 
-/// Returns the text of the list of known failures with which the results are compared.
+/// Returns the text of the list of known failures to compare with.
 fn list_of(options: &Options, suite: &Suite) -> Result<Cow<'static, str>, MpichTestsError> {
     if let Some(path) = &options.list {
         let text = std::fs::read_to_string(path).map_err(file(path))?;
@@ -296,7 +295,6 @@ fn list_of(options: &Options, suite: &Suite) -> Result<Cow<'static, str>, MpichT
     Ok(Cow::Borrowed(list.map_or("", |(_, text)| text)))
 }
 
-/// The verdict of one run.
 enum Verdict {
     Good,
     Unbuilt,
@@ -367,7 +365,6 @@ fn check(
     }
 }
 
-/// Runs a program once.
 fn once(
     options: &Options,
     place: &Place<'_>,

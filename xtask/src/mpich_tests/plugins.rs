@@ -11,7 +11,6 @@ use crate::fences;
 use crate::process;
 use crate::workspace;
 
-/// The page with the sources of the plugins.
 const PAGE: &str = "docs/plugins.md";
 /// The files of the page from which the plugins are built.
 const FILES: [&str; 3] = ["tree.c", "udp/Cargo.toml", "udp/src/lib.rs"];

@@ -116,7 +116,7 @@ pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTe
             "--with-mpi={}",
             bin.parent().unwrap_or(bin).display()
         ));
-    // Without optimisation the build takes half of the time.
+    // Without optimisation the build takes half the time.
     // Tests of mpif.h pass several types to one procedure (`-fallow-argument-mismatch`).
     let fortran = "-O0 -w -fallow-argument-mismatch";
     for (flags, value) in [

@@ -81,7 +81,6 @@ fn is_development(inside: &Path) -> bool {
             .any(|name| inside == Path::new("bin").join(name) || inside == manual_of(name))
 }
 
-/// Returns the path of a program's manual page in an installation.
 fn manual_of(program: &str) -> PathBuf {
     format!("share/man/man1/{program}.1").into()
 }

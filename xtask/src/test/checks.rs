@@ -26,7 +26,6 @@ const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 /// libtest filters for those tests of mpi-base that only call functions supported by Miri.
 const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy::"];
 
-/// The components of the current toolchain that the checks require.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 
 /// The toolchain with Miri, which only nightly toolchains include; `OF_NIGHTLY` lists the needed components.

@@ -126,7 +126,6 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
     Ok(suites::checks(&checks, how))
 }
 
-/// Builds all test programs and runs them; returns a sentence for each failure.
 fn build_and_run(
     options: &Options,
     own: &Path,

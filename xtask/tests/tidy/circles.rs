@@ -306,7 +306,6 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Adds the names of the methods of an inherent `impl`.
 fn methods_of(item: &syn::ItemImpl, found: &mut Vec<(Names, String)>) {
     let (None, syn::Type::Path(of)) = (&item.trait_, &*item.self_ty) else {
         return;

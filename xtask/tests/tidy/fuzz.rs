@@ -7,7 +7,6 @@ use std::path::Path;
 
 use super::{files, name, read};
 
-/// Returns the names in the constant `ENTRIES` of a package's `fuzz.rs`.
 fn entries(path: &Path) -> Vec<String> {
     let text = read(path);
     let list = text

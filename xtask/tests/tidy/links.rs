@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use super::{files, name, read, root};
 
-/// Returns the lines of a document that are outside of code fences.
 fn outside_fences(text: &str) -> impl Iterator<Item = &str> {
     let mut is_inside = false;
     text.lines().filter(move |line| {

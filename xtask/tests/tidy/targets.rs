@@ -32,7 +32,6 @@ fn test_programs() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns true if a source file contains a test.
 fn has_test(source: &Path) -> bool {
     let text = read(source);
     text.contains("#[test]") || text.contains("proptest! {")

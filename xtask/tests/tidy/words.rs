@@ -10,13 +10,11 @@ use std::path::{Path, PathBuf};
 
 use super::{files, name, read, root};
 
-/// A phrase to avoid, and its replacement.
 struct Entry {
     phrase: String,
     instead: String,
 }
 
-/// Numbers of occurrences, by package and phrase.
 type Counts = BTreeMap<(String, String), usize>;
 
 /// Where the prose is in a file of a language.
@@ -177,7 +175,7 @@ fn package(path: &Path) -> String {
     }
 }
 
-/// Returns the numbers of occurrences of all phrases, and the files in which each phrase occurs.
+/// Returns the counts of all phrases, and the files in which each occurs.
 fn counted(lexicon: &[Entry]) -> (Counts, BTreeMap<(String, String), Vec<String>>) {
     let (mut counts, mut places) = (Counts::new(), BTreeMap::new());
     for (extension, language) in LANGUAGES {

@@ -4,7 +4,7 @@ use super::{Edge, LEASE_BITS, apply};
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Phase, Pins};
 
-/// Number of edges for which a serial line keeps a level: those that the filter needs and a margin.
+/// Number of edges for which a serial line keeps a level: the filter's need and a margin.
 const HOLD: usize = 5;
 
 struct Script {

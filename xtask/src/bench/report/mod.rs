@@ -274,14 +274,12 @@ impl Bench {
     }
 }
 
-/// Returns the version that a library's launcher prints.
 fn version(launcher: &Path) -> String {
     let outcome = process::output(Command::new(launcher).arg("--version"), LIMIT);
     let said = outcome.ok().and_then(|outcome| version_in(&outcome.stdout));
     said.unwrap_or_else(|| "unknown version".into())
 }
 
-/// Returns the first word of a text that looks like a version.
 fn version_in(text: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();
