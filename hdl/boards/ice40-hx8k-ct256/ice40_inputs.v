@@ -22,7 +22,7 @@ module ice40_inputs #(
     generate
         for (n = 0; n < LINES; n = n + 1) begin : line
             SB_IO #(
-                .PIN_TYPE (6'b0000_01),  // plain input
+                .PIN_TYPE (6'b0000_01),  // input without a register
                 .PULLUP   (1'b1)
             ) pin (
                 .PACKAGE_PIN (wire_i[n]),

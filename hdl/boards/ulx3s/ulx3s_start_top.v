@@ -11,7 +11,7 @@ module ulx3s_start_top #(
     input  wire         clk25_i,
     input  wire [N-1:0] node_i,
     output wire         release_o,
-    output wire         start_o,      // GP21; the pad makes the inverse on GN21
+    output wire         start_o,      // GP21; the differential pad drives GN21 with the inverse
     output wire         lamp_high_o,
     output wire         lamp_low_o,
     output wire         wifi_en_o

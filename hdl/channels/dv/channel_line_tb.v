@@ -7,7 +7,7 @@
 `default_nettype none
 
 module channel_line_tb;
-    localparam PERIOD = 100;  // units; the design has no time but its clock
+    localparam PERIOD = 100;  // time units per clock period, arbitrary
     localparam STEP   = 10;
 
     reg  clk  = 1'b0;

@@ -25,7 +25,7 @@ module channel_line_contract (
     // Two synchroniser stages precede the decision, so the last four evaluated samples are bits 2 to 5.
     reg [5:0] samples_q = 6'd0;
     reg       level_q   = 1'b0;
-    reg       kept_q    = 1'b0;  // the last edge was one without flush and reset
+    reg       kept_q    = 1'b0;  // no flush and no reset at the last edge
 
     wire forget = rst_i || flush_i;
 

@@ -19,9 +19,9 @@ module channel_protocol #(
 ) (
     input wire         clk_i,
     input wire [N-1:0] poll_i,       // the member polls
-    input wire [N-1:0] enter_i,      // the member, if it is out, enters
-    input wire [N-1:0] forward_i,    // the cable to the channel settles to its level
-    input wire [N-1:0] back_i,       // the cable from the channel settles to its level
+    input wire [N-1:0] enter_i,      // the member enters, if it is outside
+    input wire [N-1:0] forward_i,    // the cable to the channel takes its driver's level
+    input wire [N-1:0] back_i,       // the cable from the channel takes its driver's level
     input wire [N-1:0] noise_i,      // drives the lines of the nodes that are not members
     input wire         set_mask_i,
     input wire [N-1:0] mask_i,

@@ -12,8 +12,8 @@ module channel_arbiter #(
     input  wire         rst_i,
     input  wire [N-1:0] select_i,  // asynchronous
     input  wire         held_i,    // select of the node that has the receiver, filtered
-    input  wire         moves_i,   // its clock has moved
-    output wire [N-1:0] grant_o    // no bit or one
+    input  wire         moves_i,   // that node's clock has changed, filtered
+    output wire [N-1:0] grant_o    // one-hot, or 0
 );
     // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate

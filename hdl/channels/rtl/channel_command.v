@@ -8,7 +8,7 @@ module channel_command #(
     parameter C = 5
 ) (
     input  wire           execute_i,
-    input  wire           right_i,      // the request's check is right
+    input  wire           right_i,      // the checksum of the request is right
     input  wire [71:0]    request_i,    // operation, channel, argument
     input  wire [N-1:0]   node_i,       // the requesting node
     input  wire [C*N-1:0] mask_i,       // of all channels, channel 0 lowest

@@ -8,12 +8,12 @@ module channel_frame (
     input  wire        clk_i,
     input  wire        rst_i,
     input  wire        open_i,      // a node has the receiver and its select is high
-    input  wire        tick_i,      // its clock has risen
+    input  wire        tick_i,      // that node's clock has risen
     input  wire        data_i,
     output wire        execute_o,   // the request is executed at this edge
-    output wire        right_o,     // and its check is right
+    output wire        right_o,     // the request's check is right
     output wire [71:0] request_o,   // operation, channel, argument
-    input  wire [71:0] reply_i,     // status, channel, value: taken at that edge
+    input  wire [71:0] reply_i,     // status, channel, value: read at the edge of execute_o
     output wire        bit_o
 );
     localparam [1:0] RECEIVE = 2'd0;

@@ -13,20 +13,20 @@ module channel_machine #(
     input  wire         clk_i,
     input  wire         rst_i,
     input  wire [N-1:0] line_i,       // synchronised arrival lines
-    input  wire         set_mask_i,   // at this edge the members change; requested only while all are at the level
+    input  wire         set_mask_i,   // at this edge the members change; allowed only while all lines are at the level
     input  wire [N-1:0] mask_i,
     input  wire         set_limit_i,  // at this edge the time limit changes
-    input  wire [31:0]  limit_i,      // edges; 0 for no limit
+    input  wire [31:0]  limit_i,      // in clock edges; 0 for no limit
     input  wire         drop_i,       // at this edge only the nodes in mask_i stay members, in the middle of a barrier
 `ifdef FORMAL
-    output wire [1:0]   toggled_o,    // the level has toggled at the last edge but one, and at the last, for the proof
+    output wire [1:0]   toggled_o,    // for the proof: the level toggled at the last edge but one, and at the last
 `endif
     output wire         toggle_o,     // at this edge the level toggles
     output wire         expires_o,    // at this edge an expired limit is counted
     output wire         early_now_o,  // at this edge an early release is counted
     output wire         level_o,
     output wire [N-1:0] mask_o,
-    output wire [N-1:0] arrived_o,    // members in the barrier in progress
+    output wire [N-1:0] arrived_o,    // members that have arrived in the barrier in progress
     output wire [N-1:0] late_o,       // the missing members when the limit first expired
     output wire [31:0]  limit_o,
     output wire         overdue_o,    // the barrier in progress has reached its limit

@@ -56,7 +56,7 @@ pub fn files_of_long_cables(designs: &[Design; 2]) -> Result<Vec<(String, String
     Ok(files)
 }
 
-/// Returns names and contents of the files of `boards/kit` that are generated from the tables and the routes.
+/// Returns names and contents of the files generated in `boards/kit` from tables and routes.
 ///
 /// # Errors
 ///

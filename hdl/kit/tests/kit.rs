@@ -355,7 +355,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     let said = |reference: &str, pin, net: &str| {
         assert_eq!(design().net(reference, pin), Some(net), "{reference} {pin}");
     };
-    // "Nodes 0 to 7 are positions 3 to 10 of header J1", "position 10, is the way out".
+    // icestick_top.pcf: "Nodes 0 to 7 are positions 3 to 10 of header J1", "position 10, is the way out".
     for node in 0..4 {
         assert!(pins.contains(&format!("set_io node_i[{node}] ")));
         said("J1", 3 + node, &format!("NODE{node}"));

@@ -49,14 +49,14 @@ module barrier_regs #(
     output wire [15:0]     left_f_o,
 `endif
     // The nodes: node n of group g is bit g * N + n.
-    input  wire [G*N-1:0] node_i,      // wires; 0 for a node without one
-    input  wire [G*N-1:0] enter_i,     // pulses of one cycle: the node enters, or withdraws
+    input  wire [G*N-1:0] node_i,      // the nodes' wires; tie to 0 for a node without a wire
+    input  wire [G*N-1:0] enter_i,     // pulses of one cycle: the node enters, or withdraws its arrival
     output wire [G-1:0]   level_o,     // the level of each group, for nodes with a wire
     output wire [G*N-1:0] release_o,   // pulses of one cycle: a member is released
     output wire [N-1:0]   wake_o,      // an enabled event of the node is pending
     output wire           irq_o,       // an enabled event of the block is pending
     // Outputs for instruments.
-    output wire           start_o,     // the start pulse, by the register PULSE
+    output wire           start_o,     // the start pulse; the register PULSE configures it
     output wire [31:0]    start_time_o // the register START
 );
     // An illegal parameter instantiates a missing module, so no tool elaborates the design.

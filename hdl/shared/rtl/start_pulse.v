@@ -7,7 +7,7 @@
 
 module start_pulse (
     input  wire        clk_i,
-    input  wire        rst_i,      // synchronous; start_o is low
+    input  wire        rst_i,      // synchronous; makes start_o low
     input  wire        release_i,
     input  wire [15:0] width_i,    // cycles, 0 for no pulse
     input  wire        invert_i,

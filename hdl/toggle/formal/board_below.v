@@ -22,12 +22,12 @@ module board_below #(
     parameter LEMMAS = 1
 ) (
     input wire         clk_i,
-    input wire         root_i,     // the root releases, if it may
+    input wire         root_i,     // the root releases, if its contract permits
     input wire [N-1:0] poll_i,     // the node polls
-    input wire [N-1:0] enter_i,    // the node, if it is out, enters
-    input wire [N-1:0] fresh_i,    // it enters by reading the wire first, not by the level it remembers
-    input wire [N-1:0] forward_i,  // the cable to the board settles to its level
-    input wire [N-1:0] back_i      // the cable from the root settles to its level
+    input wire [N-1:0] enter_i,    // the node enters, if it is outside
+    input wire [N-1:0] fresh_i,    // it reads the level before it enters, instead of using the remembered one
+    input wire [N-1:0] forward_i,  // the cable to the board takes its driver's level
+    input wire [N-1:0] back_i      // the cable from the root takes its driver's level
 );
     wire [N-1:0] node_o;
     reg  [N-1:0] wire_q   = {N{1'b0}};

@@ -15,7 +15,7 @@ module boards_whole #(
     input wire [B*N-1:0] enter_i,
     input wire [B*N-1:0] forward_i,
     input wire [B*N-1:0] back_i,
-    input wire [B-1:0]   link_i     // the cable from the board to the root settles
+    input wire [B-1:0]   link_i     // the cable from the board to the root takes its driver's level
 );
     reg  [B*N-1:0] wire_q = 0, inside_q = 0, pin_q = 0, seen_q = 0;
     reg  [B-1:0]   link_q = 0;

@@ -33,9 +33,9 @@ module eureka_contract #(
     reg  [N-1:0] told_q = {N{1'b0}};
     reg          found_q = 1'b0;
     reg  [N-1:0] first_q = {N{1'b0}};
-    reg          kept_q = 1'b0;   // the last edge was one without reset
+    reg          kept_q = 1'b0;   // no reset at the last edge
     reg          level_q = 1'b0;  // the barrier's level before the last edge,
-    reg          over_q = 1'b0;   // and whether it had just changed then
+    reg          over_q = 1'b0;   // and whether it had changed just before that edge
     always @(posedge clk_i) begin
         level_q <= !rst_i && release_i;
         over_q  <= release_i != level_q;

@@ -25,14 +25,14 @@ module filter_contract #(
 
     wire level = node_o[0];
     reg  level_q = 1'b0;
-    reg  kept_q  = 1'b0;  // the last edge was one without reset
+    reg  kept_q  = 1'b0;  // no reset at the last edge
     always @(posedge clk_i) begin
         level_q <= level;
         kept_q  <= !rst_i;
     end
 
-    wire [N-1:0] told;    // the levels of the wires by their histories,
-    reg  [N-1:0] told_q = {N{1'b0}};  // and at the last edge
+    wire [N-1:0] told;    // the levels of the wires, derived from their histories,
+    reg  [N-1:0] told_q = {N{1'b0}};  // and the same at the last edge
     always @(posedge clk_i)
         told_q <= told;
 

@@ -26,7 +26,7 @@ module toggle_contract #(
     reg [N-1:0] pins3_q = {N{1'b0}};
     reg [N-1:0] pins4_q = {N{1'b0}};
     reg         level_q = 1'b0;
-    reg         kept_q  = 1'b0;  // the last edge was one without reset
+    reg         kept_q  = 1'b0;  // no reset at the last edge
 
     always @(posedge clk_i) begin
         pins1_q <= rst_i ? {N{1'b0}} : node_i;

@@ -26,17 +26,17 @@ module toggle_protocol #(
 ) (
     input wire         clk_i,
     input wire [N-1:0] poll_i,     // the node polls
-    input wire [N-1:0] enter_i,    // the node, if it is out, enters
-    input wire [N-1:0] fresh_i,    // it enters by reading the wire first, not by the level it remembers
-    input wire [N-1:0] forward_i,  // the cable to the barrier settles to its level
-    input wire [N-1:0] back_i,     // the cable from the barrier settles to its level
+    input wire [N-1:0] enter_i,    // the node enters, if it is outside
+    input wire [N-1:0] fresh_i,    // it reads the level before it enters, instead of using the remembered one
+    input wire [N-1:0] forward_i,  // the cable to the barrier takes its driver's level
+    input wire [N-1:0] back_i,     // the cable from the barrier takes its driver's level
     input wire         reboot_i
 );
     wire [N-1:0] node_o;
     wire [N-1:0] seen_by_dut;
-    reg  [N-1:0] wire_q   = {N{1'b0}};  // what the nodes drive
-    reg  [N-1:0] inside_q = {N{1'b0}};  // has entered and not seen the release
-    reg  [N-1:0] level_q  = {N{1'b0}};  // the level it remembers
+    reg  [N-1:0] wire_q   = {N{1'b0}};  // the levels that the nodes drive
+    reg  [N-1:0] inside_q = {N{1'b0}};  // the node has entered and not read the release yet
+    reg  [N-1:0] level_q  = {N{1'b0}};  // the level that the node remembers
     reg  [N-1:0] pin_q    = {N{1'b0}};  // the far end of the cable to the barrier
     reg  [N-1:0] seen_q   = {N{1'b0}};  // the far end of the cable from the barrier
     reg  [1:0]   released_q = 2'd0;

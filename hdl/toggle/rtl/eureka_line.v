@@ -14,12 +14,12 @@ module eureka_line #(
 ) (
     input  wire         clk_i,
     input  wire         rst_i,      // synchronous; tie to 0 where power-on is enough
-    input  wire         release_i,  // the level of the barrier, of the same clock
+    input  wire         release_i,  // the level of the barrier, in this clock domain
 `ifdef FORMAL
     output wire [N-1:0] seen_o,     // the machine's inputs, for the contract
 `endif
     input  wire [N-1:0] node_i,     // asynchronous wires from the nodes
-    output wire         found_o,    // to all nodes
+    output wire         found_o,    // to all nodes: a node has raised the flag
     output wire [N-1:0] first_o     // to each node: it was the first
 );
     // An illegal parameter instantiates a missing module, so no tool elaborates the design.

@@ -32,7 +32,7 @@ use super::usage;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Test programs (as package folder and name) that compute with tools or build installations,
+/// Test programs (package folder, name) that compute with tools or build installations,
 /// the slowest first; their time limits are far above their usual durations.
 const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "proofs"),
@@ -47,7 +47,7 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// Test programs (as package folder and name) of a second lane at normal priority:
+/// Test programs of a second lane (package folder, name) at normal priority:
 /// they wait for daemons and for processes to die, or compute without time limits.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
