@@ -58,7 +58,6 @@ const KEPT: &[(&[&str], &str)] = &[
     (&["synchroniser.vhd:41"], PARAMETER),
 ];
 
-/// The coverage of a design in Verilog and in VHDL.
 type Both = [Counts; 2];
 const LANGUAGES: [&str; 2] = ["Verilog", "VHDL"];
 

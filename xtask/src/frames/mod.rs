@@ -30,7 +30,6 @@ pub const FILES: &[&str] = &[
     "hdl/channels/README.md",
 ];
 
-/// A region of a file that is generated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Region {
     /// Constants: the widths of the fields, and the checksum.

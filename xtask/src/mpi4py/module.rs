@@ -69,7 +69,6 @@ impl Setting {
         }))
     }
 
-    /// Creates the file for a job's output.
     fn log(&self, name: &str, ranks: u32) -> Result<(PathBuf, File), Mpi4pyError> {
         let path = self.scratch.join(format!("{name}-{ranks}.log"));
         let file = File::create(&path).map_err(Mpi4pyError::file(&path))?;

@@ -67,7 +67,7 @@ pub fn whole_files(map: &Map) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns the first line of a wholly generated file, which says so.
+/// Returns the notice in the first line of a wholly generated file.
 fn notice() -> String {
     format!("generated from {TABLE} by `cargo xtask gen`")
 }

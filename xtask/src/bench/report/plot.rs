@@ -18,7 +18,6 @@ pub struct Plot {
     lines: Vec<Line>,
 }
 
-/// The results of one library.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     library: String,
