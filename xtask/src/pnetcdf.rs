@@ -72,7 +72,7 @@ pub enum PnetcdfError {
     Install(InstallError),
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// A file's modification time could not be read.
+    /// The file that marks a complete build could not be written.
     File(PathBuf, std::io::Error),
     /// The build or a test failed; its output is quoted.
     Process(ProcessError),

@@ -24,7 +24,7 @@ const FOLDERS: [&str; 2] = ["hdl/tests", "hdl/kit/tests"];
 ///
 /// # Errors
 ///
-/// Names a file that cannot be read, an unknown region, or a named file that does not exist.
+/// The error names a file that cannot be read, an unknown region, or a named file that does not exist.
 pub fn regenerated(text: &str) -> Result<String, String> {
     every_named_file_is_there(text)?;
     let tests = tests()?;

@@ -169,7 +169,7 @@ impl Routes {
     ///
     /// # Errors
     ///
-    /// Names the line that cannot be read.
+    /// The error names the line that cannot be read.
     pub fn read(table: &str) -> Result<Self, String> {
         let mut routes = Self::default();
         for (number, line) in (2..).zip(table.lines().skip(1)) {

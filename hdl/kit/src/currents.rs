@@ -39,7 +39,7 @@ impl Case {
 ///
 /// # Errors
 ///
-/// Names the resistor whose value is not a number.
+/// The error names the resistor whose value is not a number.
 pub fn cases(design: &Design) -> Result<Vec<Case>, String> {
     let [back, fan, pico, pull_up] =
         ["R6", "R10", "R15", "R1"].map(|reference| ohms(design, reference));

@@ -43,7 +43,7 @@ pub const TRACKS: &str = "tracks.csv";
 ///
 /// # Errors
 ///
-/// Names the table and the row that cannot be used.
+/// The error names the table and the row that cannot be used.
 pub fn files_of_long_cables(designs: &[Design; 2]) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     for (design, name) in designs.iter().zip(["hub", "node"]) {
@@ -60,7 +60,7 @@ pub fn files_of_long_cables(designs: &[Design; 2]) -> Result<Vec<(String, String
 ///
 /// # Errors
 ///
-/// Names the table and the row that cannot be used.
+/// The error names the table and the row that cannot be used.
 pub fn files(design: &Design, routes: Routes) -> Result<Vec<(String, String)>, String> {
     let board = Board::new(design, routes);
     let mut files = vec![

@@ -42,7 +42,7 @@ pub fn width(net: &str) -> i64 {
 ///
 /// # Errors
 ///
-/// Names the nets that could not be routed.
+/// The error names the nets that could not be routed.
 pub fn route(design: &Design) -> Result<Routes, String> {
     let pads = board::pads(design);
     let mut router = Router {

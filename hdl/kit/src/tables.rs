@@ -159,7 +159,7 @@ impl Design {
     ///
     /// # Errors
     ///
-    /// Names the table and the row that cannot be read.
+    /// The error names the table and the row that cannot be read.
     pub fn kit() -> Result<Self, String> {
         Self::read(&KIT)
     }
@@ -168,7 +168,7 @@ impl Design {
     ///
     /// # Errors
     ///
-    /// Names the table and the row that cannot be read.
+    /// The error names the table and the row that cannot be read.
     pub fn long_cables() -> Result<[Self; 2], String> {
         Ok([Self::read(&HUB)?, Self::read(&NODE)?])
     }

@@ -366,7 +366,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
         said(&format!("J{}", 8 + node), 1, &format!("OUT{node}"));
         said(&format!("J{}", 8 + node), 2, &format!("BACK{node}"));
     }
-    // The pins of nodes 4 to 7, on a second board.
+    // Nodes 4 to 7 are on a second board.
     (4..8).for_each(|node| assert!(pins.contains(&format!("set_io node_i[{node}] "))));
     said("J2", 10, "RELEASE");
     // The table in WIRING.md: receivers and the return path.

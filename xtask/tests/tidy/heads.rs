@@ -19,7 +19,7 @@ const PARTIAL: [&str; 4] = [
     "mpi-core/types/src/datatype/mod.rs",
 ];
 
-/// Returns the cells of the first column of each table in a Markdown text, including the title.
+/// Returns the first column of each table in a Markdown text, including the title.
 fn first_cells(text: &str) -> Vec<Vec<&str>> {
     let mut tables = Vec::new();
     let mut table = Vec::new();
@@ -33,7 +33,7 @@ fn first_cells(text: &str) -> Vec<Vec<&str>> {
     tables
 }
 
-/// Returns the modules that the table in a file's head lists; `None` if the head has no such table.
+/// Returns the modules in the table of a head; `None` if there is no such table.
 fn listed(source: &str) -> Option<BTreeSet<String>> {
     let head = source.lines().filter_map(|line| line.strip_prefix("//!"));
     let head: Vec<&str> = head
@@ -62,7 +62,7 @@ fn declared(source: &str, path: &Path) -> BTreeSet<String> {
         .collect()
 }
 
-/// Returns a sentence for each difference between the table in a file's head and the file's modules.
+/// Returns a sentence for each difference between a head's table and the file's modules.
 fn differences(source: &str, path: &Path) -> Vec<String> {
     let Some(listed) = listed(source) else {
         return Vec::new();

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::root;
 
-/// Returns the names of the direct and indirect dependencies of a package.
+/// Returns the names of all dependencies of a package.
 fn parts(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())

@@ -26,7 +26,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
     let pair = 1 | 1 << last;
 
-    // Every request about every channel, at rest, by a member and by another node.
+    // Every request about every channel, at rest, by a member and a non-member.
     // Each request is also sent with a wrong checksum.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
