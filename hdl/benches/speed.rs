@@ -1,11 +1,11 @@
-//! Simulation speed in clock edges per second: the model, the Verilated RTL and the RTL under Icarus, one core each.
+//! Benchmark of simulation speed: clock edges per second of the model, Verilator and Icarus, one core each.
 //!
 //! `cargo bench -p hdl --bench speed`
 //!
-//! The model and the Verilated RTL get the same random arrivals of 60 nodes and must release equally often.
-//! Their figures are the fastest of several runs each, because other programs only slow a run.
-//! Icarus reads its stimulus from a file and writes all flip-flops to another.
-//! The figure of Icarus includes both files.
+//! The model and the Verilated RTL get the same random arrivals of 60 nodes and must count equally many releases.
+//! Each of their figures is the fastest of 40 runs, because other programs can only slow a run.
+//! Icarus runs once: it reads its stimulus from a file and writes all flip-flops to a trace file.
+//! Icarus' figure includes the time for these files.
 
 use fpga_model::channels::{ChannelMachine, LEASE_BITS, Pins};
 use fpga_model::{MAX_NODES, ToggleMachine};
@@ -22,7 +22,7 @@ const NODES: usize = 60;
 const CHANNELS: usize = 5;
 const EDGES: u64 = 1_000_000;
 const ICARUS_EDGES: u64 = 20_000;
-/// Number of runs: short and many, so that some runs are undisturbed.
+/// Number of runs per figure: short and many, so that some are undisturbed.
 const RUNS: usize = 40;
 const WIRES: u64 = u64::MAX >> (MAX_NODES - NODES);
 
@@ -80,7 +80,7 @@ fn channels(folder: &Path) -> Result<(), Box<dyn Error>> {
     table(&what, model, verilated, start.elapsed().as_secs_f64())
 }
 
-/// Returns the fastest of several runs.
+/// Calls `run` [`RUNS`] times and returns the fastest result.
 fn fastest(
     mut run: impl FnMut() -> Result<Speed, Box<dyn Error>>,
 ) -> Result<Speed, Box<dyn Error>> {
@@ -94,7 +94,7 @@ fn fastest(
     Ok(best)
 }
 
-/// Sets arrivals in channel 0, of which all nodes are members after power-on.
+/// Runs one edge with arrivals in channel 0, of which all nodes are members; returns the release wires.
 fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     let mut pins = Pins::default();
     pins.arrive[0] = inputs;
@@ -106,7 +106,7 @@ fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     }
 }
 
-/// Applies the random arrivals of the Verilated programs; `machine` returns its output.
+/// Applies the Verilated programs' random arrivals; `machine` runs one edge and returns its outputs.
 fn arrivals(edges: u64, mut machine: impl FnMut(u64) -> u64) -> Speed {
     let (mut random, mut inputs, mut outputs, mut releases) = (Random::default(), 0, 0, 0);
     let start = Instant::now();

@@ -1,4 +1,4 @@
-// A start pulse at each change of the barrier's level, with both polarities from flip-flops; the boards with a start output use it.
+// Start pulse at each change of the barrier's level, in both polarities, each driven by a flip-flop; for boards with a start output.
 `default_nettype none
 
 module level_pulse #(
@@ -9,7 +9,7 @@ module level_pulse #(
     output wire start_o,
     output wire start_n_o    // the inverse, which changes at the same edge; low until the first edge after power-on
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (WIDTH < 1 || WIDTH > 65535) begin : width_guard
             WIDTH_must_be_1_to_65535 refused ();

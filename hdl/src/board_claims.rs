@@ -1,24 +1,24 @@
-//! Claims about cascaded boards and about a board's start pulse, and mutants that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about cascaded boards and about a board's start pulse, and mutants of both; [`formal`](crate::formal) decides them.
 //!
-//! The claims hold by contract for any number of boards and levels;
-//! small sizes are proved with all boards as RTL.
+//! For any number of boards and levels, the proofs replace other boards by contracts;
+//! for small sizes, all boards are RTL.
 
 use crate::formal::{Claim, Design, Mutant};
 use crate::source::{Source, source};
 use crate::toggle_claims::PROTOCOL;
 
-/// A board below another one, under the root's contract.
+/// A board below another one; the root is replaced by its contract.
 pub const BELOW: Source = source!("toggle/formal/board_below.v");
-/// Boards below a root, all as RTL.
+/// A root with boards below it, all as RTL.
 pub const WHOLE: Source = source!("toggle/formal/boards_whole.v");
 
-/// The start pulse of a board for any level: its width, and the inverse on the other pin.
+/// The start pulse has its width for any input, and the second pin has the inverse.
 pub const START: Claim = Claim::Asserts {
     module: source!("boards/formal/level_pulse_contract.v"),
     parameters: &[],
 };
 
-/// The modules of a board's start pulse.
+/// The modules that make a board's start pulse.
 pub fn start_design() -> Design {
     let sources = [
         source!("boards/level_pulse.v"),
@@ -58,7 +58,7 @@ const BELOW_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// The claims to be proved.
+/// Claims that must be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the root's contract, 60 boards below it: it releases when all have announced, and not before",
@@ -83,7 +83,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims whose proofs take too long for every test run.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[(
     "a board's contract, 60 nodes or boards below it: to the board above it is a node that keeps the protocol",
     Claim::Asserts {
@@ -92,7 +92,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[(
     },
 )];
 
-/// Mutants, each of which must violate a board's contract.
+/// Mutants of a board, each with the claim that it must violate.
 pub const MUTANTS: &[(Mutant, Claim)] = &[
     (
         Mutant {
@@ -135,7 +135,7 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
 ];
 
-/// Wrong ways to connect boards; each claim must be refuted.
+/// Wrong ways to connect boards, each with a claim that must then be refuted.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "nodes that read their own board's output instead of the root's leave before all have entered",
     Claim::Asserts {

@@ -1,14 +1,14 @@
-//! A cache of the tools' results, keyed by the content of their inputs.
+//! A cache of tool results, keyed by the content of their inputs.
 //!
-//! A cache is a folder, and an entry is a folder in it.
-//! The entry's name describes its content and contains a hash of all
-//! inputs: texts, arguments, the tools' executables. A changed input changes the name, so no entry is stale.
+//! A cache is a folder, and each entry is a subfolder.
+//! The entry's name describes its content and ends in a hash of all
+//! inputs: texts, arguments, the tools' executables. A changed input changes the name, so no entry is out of date.
 //!
-//! A process builds an entry in a folder beside it, holds the lock of that folder,
-//! and renames the folder when it is complete.
-//! So an entry is complete or absent,
-//! processes that need the same entry wait for the one that builds it.
-//! If a builder is killed, the kernel releases its lock, and the next builder clears the folder.
+//! A process builds an entry in a temporary folder beside the entry, holds a lock on that folder,
+//! and renames the folder to the entry when it is complete.
+//! So an entry is either complete or absent, and
+//! other processes that need the same entry wait for its builder.
+//! If the builder is killed, the kernel releases its lock, and the next builder clears the folder.
 
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -17,14 +17,14 @@ use std::path::{Path, PathBuf};
 
 use crate::tool::ToolError;
 
-/// A folder of results.
+/// A cache: the folder that contains the entries.
 #[derive(Debug, Clone)]
 pub struct Cache {
     root: PathBuf,
 }
 
 impl Cache {
-    /// Opens the cache in this folder, which is created with the first entry.
+    /// Opens the cache in this folder; storing the first entry creates the folder.
     pub fn at(root: impl Into<PathBuf>) -> Cache {
         Cache { root: root.into() }
     }
@@ -41,7 +41,7 @@ impl Cache {
         Some(Cache::at(caches.join("portcullis/rtl")))
     }
 
-    /// Returns the folder of an entry; if the entry does not exist, `make` fills it.
+    /// Returns the path of an entry. If it does not exist, `make` fills its folder.
     pub fn entry(
         &self,
         name: &str,
@@ -58,8 +58,8 @@ impl Cache {
         let unfinished = self.root.join(name + ".unfinished");
         let named = |path: &Path, e| ToolError::Folder(path.display().to_string(), e);
         fs::create_dir_all(&unfinished).map_err(|e| named(&unfinished, e))?;
-        // Another process may just have renamed the folder.
-        // This call then opens the entry's folder, waits for the lock, and finds the entry.
+        // Another process may have renamed the folder to the entry just before.
+        // This call then opens the entry itself, waits for its lock, and then finds it complete.
         let lock = match File::open(&unfinished) {
             Err(e) if e.kind() == io::ErrorKind::NotFound && entry.is_dir() => return Ok(entry),
             opened => opened.map_err(|e| named(&unfinished, e))?,

@@ -1,29 +1,29 @@
-//! Claims about version 2, and mutants that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about barrier version 2, and mutants that must be refuted; [`formal`](crate::formal) decides them.
 //!
-//! Three statements together are the safety of the design:
+//! Three statements together make the design safe:
 //!
 //! 1. for any request, members change only
 //!    while their lines are at the channel's level, by a member,
 //!    in one channel at a time, and independently of the other channels (`channel_rules`);
 //! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
 //!    for any activity on the lines of other nodes (`channel_protocol`);
-//! 3. the channels share only these strobes:
+//! 3. the channels share only the strobes of 1:
 //!    `channel_barrier` gives each channel its own synchroniser and machine.
 //!
-//! A separate claim states which pulses of a serial line count (`channel_line_contract`).
+//! A separate claim states which pulses on a serial line pass its filter (`channel_line_contract`).
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::fpga::Family;
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
-/// The modules with assertions about [`CHANNEL_RTL`].
+/// The module with assertions about the rules of programming.
 pub const RULES: Source = source!("channels/formal/channel_rules.v");
-/// The assumptions about the nodes around a channel, and the assertions that follow.
+/// The module with assumptions about the nodes of a channel and with the assertions that follow from them.
 pub const PROTOCOL: Source = source!("channels/formal/channel_protocol.v");
-/// The contract of a serial line: which pulses count.
+/// The contract of a serial line's filter: which pulses pass.
 pub const LINE: Source = source!("channels/formal/channel_line_contract.v");
 
-/// Version 2 without mutations.
+/// The RTL of version 2 without mutations.
 pub fn design() -> Design {
     Design {
         top: CHANNEL_TOP,
@@ -51,7 +51,7 @@ const LINE_CONTRACT: Claim = Claim::Asserts {
     parameters: &[],
 };
 
-/// The claims to be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "a pulse that covers three clock edges or fewer is nothing, one that covers four or more always counts",
@@ -75,7 +75,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims whose proofs take too long for every test run.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes, 5 channels: members change only at rest, or are dropped when overdue, by a member, and other channels do not matter",
@@ -128,7 +128,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims that are false without the hardware's rule.
+/// Claims without the hardware's rule about changes of members; they must be refuted.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "a line left over by a dead job is an arrival, unless members change only at rest",
     protocol(&[("N", 4), ("RULE", 0), ("LEMMAS", 0)]),
@@ -137,7 +137,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
 const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3), ("MAJORITY", 1)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
 
-/// Small, because a mutant is refuted at any size that shows its fault.
+/// VHDL equals Verilog: a small size is enough to refute the mutants.
 const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("C", 2)],
 };

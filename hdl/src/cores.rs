@@ -1,7 +1,7 @@
-//! Several PicoRV32 cores of one chip pass barriers through the register block by a program in C, in a bench under Icarus.
+//! Simulation, under Icarus, of several PicoRV32 cores of one chip that run a C program with barriers over the register block.
 //!
 //! The cores' source is a file of the Python package `pythondata-cpu-picorv32` (ISC licence) and not a part of this crate.
-//! The program is kept as machine words, so only the test that compares them with `cores.c` needs a compiler.
+//! The compiled program is checked in as machine words; only the test that compares them with `cores.c` needs a compiler.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,36 +12,36 @@ use crate::icarus;
 use crate::source::{Source, source};
 use crate::tool::{self, Tool, ToolError};
 
-/// The bench; its header describes what it measures.
+/// The testbench; its header describes what it measures.
 const BENCH: Source = source!("registers/dv/cores/cores_tb.v");
-/// The program of each core.
+/// The C program that every core runs.
 const PROGRAM: Source = source!("registers/dv/cores/cores.c");
-/// The machine words of the program.
+/// The program as machine words, in hexadecimal.
 pub const WORDS: Source = source!("registers/dv/cores/cores.hex");
-/// The addresses of the block's registers, for the program.
+/// The C header with the addresses of the registers, which the program includes.
 const HEADER: Source = source!("registers/barrier_regs.h");
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The results that the bench reports; pairs are the minimum and the maximum number of cycles from the last arrival at the block.
+/// The results that the testbench prints; pairs are the minimum and the maximum number of cycles from the last arrival at the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Number of barriers that every core has passed.
+    /// Number of barriers that every core passed.
     pub barriers: u64,
-    /// Number of times that a core left although another core had not entered.
+    /// Number of times that a core left before another one had entered.
     pub early: u64,
-    /// Number of errors on the bus.
+    /// Number of bus errors.
     pub errors: u64,
-    /// Cycles from the last arrival to a core's wake line; 0 without sleeping cores.
+    /// Cycles from the last arrival to the rise of a core's wake line; 0 if the cores do not sleep.
     pub to_wake: (u64, u64),
-    /// Cycles from the last arrival to the first fetch of a core after its sleep;
-    /// 0 without sleeping cores.
+    /// Cycles from the last arrival to a core's first fetch after its sleep;
+    /// 0 if the cores do not sleep.
     pub to_run: (u64, u64),
-    /// Cycles from the last arrival to the first store of a core after the barrier.
+    /// Cycles from the last arrival to a core's first store after the barrier.
     pub to_leave: (u64, u64),
 }
 
-/// Returns the path of the core's Verilog in a Python environment.
+/// Returns the path of PicoRV32's Verilog file in a Python environment.
 pub fn core_in(environment: &Path) -> Result<PathBuf, ToolError> {
     let pythons = fs::read_dir(environment.join("lib")).into_iter().flatten();
     let files = pythons.flatten().map(|python| {
@@ -52,7 +52,7 @@ pub fn core_in(environment: &Path) -> Result<PathBuf, ToolError> {
     files.next().ok_or(ToolError::Missing(Tool::PICORV32))
 }
 
-/// Plays the bench with a design of `barrier_wishbone`, original or mutated, and the core in this file.
+/// Runs the testbench with a design of `barrier_wishbone`, original or mutated; `core` is PicoRV32's Verilog.
 pub fn play(
     core: &Path,
     design: &Design,
@@ -71,7 +71,7 @@ pub fn play(
     })
 }
 
-/// Compiles the program and returns its words, as [`WORDS`] has them.
+/// Compiles the program and returns its machine words in the format of [`WORDS`].
 pub fn compiled(folder: &Path) -> Result<String, ToolError> {
     for source in [PROGRAM, HEADER] {
         tool::write(&folder.join(source.name()), source.text)?;
@@ -85,7 +85,6 @@ pub fn compiled(folder: &Path) -> Result<String, ToolError> {
     Ok(tool::read(&folder.join("cores.hex"))?.replace('\r', ""))
 }
 
-/// Parses the bench's line.
 fn read(said: &str) -> Option<Seen> {
     let line = said.lines().find(|line| line.starts_with("sleeps "))?;
     let numbers: Vec<u64> = line

@@ -1,4 +1,4 @@
-//! Elaboration of a design with given parameter values: whether a tool accepts them, and its output.
+//! Elaborates a design with given parameter values, and reports whether a tool accepts them.
 //!
 //! A value outside a parameter's range must be refused: in Verilog by instantiating a nonexistent module whose name is the rule,
 //! in VHDL by the range of the generic.
@@ -12,10 +12,10 @@ use crate::yosys::chparam;
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Names and values of parameters; other parameters keep their defaults.
+/// Names and values of parameters; parameters not listed keep their defaults.
 pub type Parameters<'a> = &'a [(&'a str, i64)];
 
-/// A tool that elaborates; the first three read the Verilog, the last one the VHDL.
+/// A tool that elaborates designs; the first three read the Verilog, the last one the VHDL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Elaborator {
     /// Verilator with its default warnings, each of which is an error.
@@ -29,12 +29,12 @@ pub enum Elaborator {
 }
 
 impl Elaborator {
-    /// All tools.
+    /// All elaborators.
     pub const ALL: [Elaborator; 4] = [Self::Verilator, Self::Icarus, Self::Yosys, Self::Ghdl];
 
     /// Writes the design into an empty folder, for any number of elaborations.
     ///
-    /// GHDL also analyses the design there, which takes thirty times as long as the refusal of a parameter.
+    /// For GHDL it also analyses the design, because the analysis takes thirty times as long as the refusal of a parameter.
     pub fn prepare(self, design: &Design, folder: &Path) -> Result<(), ToolError> {
         design.write_into(folder)?;
         if self == Self::Ghdl {
@@ -45,7 +45,7 @@ impl Elaborator {
         Ok(())
     }
 
-    /// Elaborates the design in a folder of [`prepare`](Self::prepare); a refusal is an outcome, not an error.
+    /// Elaborates the design in a folder of [`prepare`](Self::prepare); a refused parameter is a result, not an error.
     pub fn elaborate(
         self,
         design: &Design,

@@ -1,13 +1,13 @@
-//! Claims about the eureka line, and mutants that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about the eureka line, and mutants that must be refuted; [`formal`](crate::formal) decides them.
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::fpga::Family;
 use crate::source::{EUREKA_RTL, EUREKA_TOP, EUREKA_VHDL, Source, source};
 
-/// The assertions about [`EUREKA_RTL`].
+/// The module with the assertions about [`EUREKA_RTL`].
 pub const CONTRACT: Source = source!("toggle/formal/eureka_contract.v");
 
-/// The eureka line without mutations.
+/// The RTL of the eureka line without mutations.
 pub fn design() -> Design {
     Design {
         top: EUREKA_TOP,
@@ -25,7 +25,7 @@ const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };
 
-/// The claims to be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes: the line rises when a node has said so and falls when the barrier has released, and exactly one is told that it was first",

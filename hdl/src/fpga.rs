@@ -1,4 +1,4 @@
-//! FPGA build with open tools, from Verilog to a bitstream, and its resources: cells, flip-flops, clock.
+//! FPGA build with open tools: from Verilog to a bitstream, and its resources: cells, flip-flops, clock frequency.
 //!
 //! yosys synthesises, nextpnr places and routes, and a packer writes the bitstream.
 //! For an iCE40, icetime checks the timing independently; the other families have no such tool.
@@ -15,30 +15,30 @@ const LIMIT: Duration = Duration::from_secs(600);
 /// The device families of this project's boards; the open tools support all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Lattice's iCE40, by project IceStorm.
+    /// Lattice's iCE40, supported by Project IceStorm.
     Ice40,
-    /// Lattice's ECP5, by project Trellis.
+    /// Lattice's ECP5, supported by Project Trellis.
     Ecp5,
-    /// Gowin's LittleBee, by project Apicula.
+    /// Gowin's LittleBee, supported by Project Apicula.
     Gowin,
 }
 
-/// A board, or a part of a design on a device, that the open tools build.
+/// A build target: the design of a board, or a part of a design on a device.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// The name in reports, and of the folder with the target's files.
+    /// The name of the target in reports, and of the folder that contains its files.
     pub name: &'static str,
-    /// The top-level Verilog module; for a board, its ports are the pins.
+    /// The top-level Verilog module; if the target is a board, its ports are the pins.
     pub top: &'static str,
     /// Names and values of the parameters that differ from their defaults.
     pub parameters: &'static [(&'static str, usize)],
-    /// All sources except the pin constraints.
+    /// All source files except the pin constraints.
     pub sources: &'static [Source],
-    /// The pin constraints of a board; without them the pins are placed freely.
+    /// The pin constraints of a board; `None` lets nextpnr choose the pins.
     pub pins: Option<Source>,
-    /// Number of synchronised wires, two flip-flops each.
+    /// Number of synchronised input wires, two flip-flops each.
     pub wires: u32,
-    /// The family, which selects the tools.
+    /// The device family, which selects the tools.
     pub family: Family,
     /// The device, as nextpnr and icetime name it.
     pub device: &'static str,
@@ -46,7 +46,7 @@ pub struct Target {
     pub package: &'static str,
     /// The required clock frequency, MHz.
     pub clock_mhz: f64,
-    /// The command that writes the bitstream to the board; the file name follows.
+    /// The command that loads the bitstream into the board; the file name follows it.
     pub loader: &'static str,
 }
 
@@ -84,7 +84,7 @@ pub const ICESTICK: Target = Target {
     ..ICE40_HX8K
 };
 
-/// Version 1 on the iCEstick for the desk kit of four nodes.
+/// Version 1 on the iCEstick, as the desk kit of four nodes.
 pub const KIT: Target = Target {
     name: "kit-icestick-4",
     parameters: &[("N", 4)],
@@ -94,7 +94,7 @@ pub const KIT: Target = Target {
 };
 
 /// The desk kit for two PCs.
-/// A barrier waits for each of its nodes, so a smaller kit has a separate bitstream.
+/// A barrier waits for all its nodes, so each number of PCs needs its own bitstream.
 pub const KIT_2: Target = Target {
     name: "kit-icestick-2",
     parameters: &[("N", 2)],
@@ -110,7 +110,7 @@ pub const KIT_3: Target = Target {
     ..KIT
 };
 
-/// Two boards of the desk kit, with eight nodes.
+/// The desk kit of eight nodes, with two boards of the kit.
 pub const KIT_8: Target = Target {
     name: "kit-icestick-8",
     parameters: &[("N", 8)],
@@ -198,7 +198,7 @@ pub const ICE40_HX8K_START: Target = Target {
     ..ICE40_HX8K
 };
 
-/// The same on the ULX3S, 53 nodes.
+/// Version 1 with a start pulse for instruments on the ULX3S, 53 nodes.
 pub const ULX3S_START: Target = Target {
     name: "ulx3s-85f-start-53",
     top: "ulx3s_start_top",
@@ -257,7 +257,7 @@ pub const ICE40_HX8K_CHANNELS: Target = Target {
     ..ICE40_HX8K
 };
 
-/// Version 2 with the largest number of nodes for which the package has pins; there is no board.
+/// Version 2 with 22 nodes, for which the package has just enough pins; there is no such board.
 pub const CHANNELS_22: Target = Target {
     name: "channels-22-no-board",
     top: CHANNEL_TOP,
@@ -268,7 +268,7 @@ pub const CHANNELS_22: Target = Target {
     ..ICE40_HX8K
 };
 
-/// The lines of version 2 from one node: five arrivals, select, clock and data.
+/// Number of lines of version 2 from one node: five arrivals, select, clock and data.
 const LINES: u32 = 8;
 
 const LEVEL_PULSE: Source = source!("boards/level_pulse.v");
@@ -279,7 +279,7 @@ const INPUTS: Source = source!("boards/ice40-hx8k-ct256/ice40_inputs.v");
 
 const CLOCK: Source = source!("boards/ice40-hx8k-ct256/ice40_clock.v");
 
-/// Every target.
+/// All targets.
 pub const TARGETS: &[Target] = &[
     ULX3S,
     TANG_NANO_9K,
@@ -304,21 +304,21 @@ pub struct Report {
     pub luts: u32,
     /// Number of flip-flops of all kinds after synthesis, by yosys.
     pub flip_flops: u32,
-    /// Number of used logic cells, and of the device's logic cells.
+    /// Number of used logic cells, and number of logic cells of the device.
     pub cells: (u32, u32),
-    /// Number of used pins, and of the device's pins.
+    /// Number of used pins, and number of pins of the device.
     pub pins: (u32, u32),
-    /// Maximum clock frequency by nextpnr, MHz.
+    /// Maximum clock frequency reported by nextpnr, MHz.
     pub fmax_mhz: f64,
-    /// Maximum clock frequency by icetime, MHz, which analyses the finished iCE40 layout with its own timing tables.
+    /// Maximum clock frequency reported by icetime, MHz; icetime analyses the finished iCE40 layout with its own timing tables.
     pub icetime_mhz: Option<f64>,
-    /// The file for the device's flash memory, in the build folder.
+    /// The bitstream, a file in the build folder for the device's flash memory.
     pub bitstream: PathBuf,
     /// Size of the bitstream in bytes.
     pub bytes: u64,
 }
 
-/// A family's tools, and the tools' names of the counted resources.
+/// The tools of a device family, and their names of the counted resources.
 struct Words {
     nextpnr: Tool,
     lut: &'static str,
@@ -371,7 +371,7 @@ impl Family {
 /// Builds a target in a folder.
 pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
     let words = target.family.words();
-    // A missing tool is reported before the synthesis, which would be useless without it.
+    // Checked before the synthesis, which would be wasted if nextpnr is missing.
     if !words.nextpnr.is_there() {
         return Err(ToolError::Missing(words.nextpnr));
     }
@@ -506,7 +506,7 @@ pub struct Cells {
     pub flip_flops: u32,
 }
 
-/// Synthesises a design in a folder and counts its cells.
+/// Synthesises a design in a folder and returns the numbers of its cells.
 pub fn cells(
     top: &str,
     sources: &[Source],
@@ -531,7 +531,7 @@ pub fn cells(
     })
 }
 
-/// Returns the number of cells in yosys' report whose kind has this prefix.
+/// Returns the number of cells in yosys' report whose type begins with this prefix.
 fn count(stat: &str, begins: &str) -> u32 {
     stat.lines()
         .map(str::split_whitespace)
@@ -542,9 +542,8 @@ fn count(stat: &str, begins: &str) -> u32 {
         .sum::<u32>()
 }
 
-/// Parses the tools' reports.
 fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) -> Option<Report> {
-    // "Info: ICESTORM_LC:   164/ 7680     2%", among other lines about the same cells.
+    // Parses "Info: ICESTORM_LC:   164/ 7680     2%"; other lines about the same cells differ.
     let used = |what: &str| -> Option<(u32, u32)> {
         placed.lines().find_map(|line| {
             let (_, numbers) = line.split_once(what)?;
@@ -553,14 +552,14 @@ fn read_reports(words: &Words, stat: &str, placed: &str, timed: Option<&str>) ->
             Some((used.trim().parse().ok()?, all.parse().ok()?))
         })
     };
-    // "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)"
+    // Parses "Info: Max frequency for clock 'clk': 138.50 MHz (PASS at 25.18 MHz)".
     // The last such line is the frequency after routing.
     let fmax = placed
         .lines()
         .rev()
         .find(|line| line.contains("Max frequency for clock"))?;
     let fmax = fmax.rsplit_once(": ")?.1.split_whitespace().next()?;
-    // "Total path delay: 6.99 ns (143.06 MHz)"
+    // Parses "Total path delay: 6.99 ns (143.06 MHz)".
     let icetime = |timed: &str| -> Option<f64> {
         let line = timed
             .lines()

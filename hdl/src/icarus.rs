@@ -1,4 +1,4 @@
-//! Icarus Verilog: simulates the RTL in a bench that reads a stimulus file and writes a trace file.
+//! Icarus Verilog: simulates the RTL in a testbench that reads a stimulus file and writes a trace file.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,7 +15,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Simulates the toggle barrier with these values of the parameters `N` and `FILTER`
 /// and returns the trace.
-/// The bench describes both formats.
+/// The testbench's header describes both formats.
 pub fn trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -25,7 +25,7 @@ pub fn trace(
     play(&TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Simulates the eureka line with these parameters, as [`trace`].
+/// Like [`trace`], for the eureka line with these parameters.
 pub fn eureka_trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -35,7 +35,7 @@ pub fn eureka_trace(
     play(&EUREKA_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Simulates version 2, as [`trace`], with these values of the parameters `N`, `C` and `LEASE_BITS`.
+/// Like [`trace`], for version 2 with these values of the parameters `N`, `C` and `LEASE_BITS`.
 pub fn channel_trace(
     parameters: &[(&str, usize)],
     stimulus: &str,
@@ -45,7 +45,7 @@ pub fn channel_trace(
     play(&CHANNEL_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Measures which pulses of a serial line count; the bench describes the format.
+/// Measures which pulses pass a serial line's filter; the testbench describes the format.
 pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     let line = CHANNEL_RTL
         .iter()
@@ -54,7 +54,7 @@ pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     run(&CHANNEL_LINE_BENCH, &line, &[], "", folder)
 }
 
-/// Simulates this design, original or mutated, in its bench with these parameters and returns the trace.
+/// Simulates this design, original or mutated, in this testbench with these parameters and returns the trace.
 pub fn play(
     bench: &Source,
     design: &Design,
@@ -67,7 +67,7 @@ pub fn play(
     run(bench, &rtl, parameters, stimulus, folder)
 }
 
-/// Simulates this design in a bench without a stimulus and returns what the bench prints.
+/// Simulates this design in a testbench without a stimulus and returns what the testbench prints.
 pub fn simulate(
     bench: &Source,
     design: &Design,
@@ -80,8 +80,8 @@ pub fn simulate(
     Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
 }
 
-/// As [`simulate`], with a PicoRV32 core.
-/// This third-party core reads all words of an array in an `@*`.
+/// Like [`simulate`], with PicoRV32 as an additional source.
+/// One warning is off: the third-party core reads a whole array in `@*`.
 pub fn simulate_with_cores(
     bench: &Source,
     design: &Design,
@@ -97,7 +97,7 @@ pub fn simulate_with_cores(
     Tool::VVP.run("simulation", ["-n", "tb.vvp"], folder, LIMIT)
 }
 
-/// Plays a stimulus to a design and returns its outputs; `dump` gets the design's signals.
+/// Applies a stimulus to a design and returns its outputs; the file `dump` receives its signals.
 pub fn played(
     play: &Play,
     rtl: &[(&str, String)],
@@ -130,7 +130,7 @@ fn run(
     tool::read(&folder.join("trace"))
 }
 
-/// All warnings; a compiler's warning is an error: the sources must suit old tools, which are stricter.
+/// Enables all warnings, each of which is an error here: the sources must also suit old tools, which are stricter.
 const STRICT: &str = "-g2001 -Wall -Wno-timescale";
 
 fn compile(

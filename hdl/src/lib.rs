@@ -1,17 +1,17 @@
-//! The barrier as hardware: sources, test benches, proofs, and the FPGA build.
+//! The barrier as hardware: sources, testbenches, proofs, and the FPGA build.
 //!
 //! `toggle/` is version 1 of the barrier with its eureka line, `channels/` is version 2,
 //! `registers/` has the barrier as registers
-//! behind a bus, and `shared/` has the modules that several of them use. Each has the same folders:
+//! on a bus, and `shared/` has the modules that several of them use. Each has the same folders:
 //!
 //! * `rtl/` is the design, one module per file, in the subset that old synthesisers accept:
 //!   Verilog-2001, and an equivalent description in VHDL-93.
-//! * `dv/` has the test benches. The cycle-accurate model in crate `fpga-model` is the reference:
+//! * `dv/` has the testbenches. The cycle-accurate model in crate `fpga-model` is the reference:
 //!   the test `model_and_rtl` compares both edge by edge, flip-flop by flip-flop.
-//! * `formal/` has the assertions; [`toggle_claims`], [`board_claims`], [`eureka_claims`], [`channel_claims`] and [`register_claims`] list the claims, [`formal`] decides them with yosys and ABC.
-//! * `boards/` has the pin constraints; [`fpga`] builds a bitstream and a timing report.
+//! * `formal/` has the assertions; [`toggle_claims`], [`board_claims`], [`eureka_claims`], [`channel_claims`] and [`register_claims`] list the claims, and [`formal`] decides them with yosys and ABC.
+//! * `boards/` has the pin constraints of the boards; [`fpga`] builds a bitstream and a timing report.
 //!
-//! Building this crate needs none of the tools; [`tool`] lists the Debian package of each.
+//! This crate can be built without any of the tools; [`tool`] lists the Debian package of each tool.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

@@ -1,4 +1,4 @@
-//! Several masters of one chip pass barriers through the register block, in a bench under Icarus.
+//! Simulation, under Icarus, of several bus masters of one chip that pass barriers through the register block.
 
 use std::path::Path;
 
@@ -7,45 +7,45 @@ use crate::icarus;
 use crate::source::{Source, source};
 use crate::tool::{Tool, ToolError};
 
-/// The bench; its header describes the [`Way`]s.
+/// The testbench; its header describes the three [`Way`]s.
 const BENCH: Source = source!("registers/dv/masters_tb.v");
 
-/// The way in which a bus master enters and detects the release.
+/// How a bus master enters a barrier and detects the release.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
     /// The master enters by a store and polls with loads.
     Poll = 0,
-    /// The master enters by a store and sleeps until the wake line rises.
+    /// The master enters by a store and sleeps until its wake line rises.
     Wake = 1,
     /// The master enters by a pulse and gets a pulse at the release, without the bus.
     Pulse = 2,
 }
 
-/// The results that the bench reports.
+/// The results that the testbench prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
-    /// Barriers that every master has passed.
+    /// Number of barriers that every master passed.
     pub barriers: u64,
-    /// Masters that left although another had not entered.
+    /// Number of times that a master left before another one had entered.
     pub early: u64,
-    /// Errors on the bus.
+    /// Number of bus errors.
     pub errors: u64,
     /// Minimum number of cycles from the last arrival at the block until a master detects the release.
     pub least: u64,
-    /// Maximum number of cycles from the last arrival at the block until a master sees the release.
+    /// Maximum number of cycles from the last arrival at the block until a master detects the release.
     pub most: u64,
-    /// Pulses of the line `start_o`.
+    /// Number of pulses of the line `start_o`.
     pub pulses: u64,
     /// Minimum and maximum number of cycles from the last arrival at the block to the first cycle of a pulse.
     pub pulse_begins: (u64, u64),
-    /// Minimum and maximum width of a pulse in cycles; [`PULSE_WIDTH`] is programmed.
+    /// Minimum and maximum width of a pulse in cycles; the testbench programs [`PULSE_WIDTH`].
     pub pulse_width: (u64, u64),
 }
 
-/// The width of the pulses, in cycles.
+/// The programmed width of the pulses, in cycles.
 pub const PULSE_WIDTH: u64 = 2;
 
-/// Plays the bench with a design of `barrier_wishbone`, original or mutated.
+/// Runs the testbench with a design of `barrier_wishbone`, original or mutated.
 pub fn play(design: &Design, masters: usize, way: Way, folder: &Path) -> Result<Seen, ToolError> {
     let parameters = [
         ("N", masters),

@@ -1,32 +1,32 @@
-//! The mean time between failures of the synchronisers, from assumed constants of the flip-flops.
+//! Estimates the mean time between failures (MTBF) of the synchronisers, from assumed constants of the flip-flops.
 //!
 //! MTBF = exp(S / tau) / (T0 f r w):
 //! S is the settling time of a level, from the first stage to the first use; f is the clock
 //! frequency, r the number of transitions of a wire per second, and w the number of wires.
-//! No vendor of the boards' devices publishes tau and T0 for their fabric, so the table is over a range of tau, and T0 is assumed.
+//! No vendor of the boards' devices publishes tau and T0 of their flip-flops, so the table has a range of tau, and T0 is assumed.
 
-/// Assumed value in seconds.
+/// The constant T0, assumed, in seconds.
 /// The MTBF is proportional to 1 / T0, so a factor of 10 changes an entry by one power of 10.
 pub const T0: f64 = 1e-9;
-/// Number of wires of the largest board.
+/// Number of input wires of the largest board.
 pub const WIRES: f64 = 60.0;
-/// Transitions of each wire per second: one barrier per 10 us.
+/// Number of transitions of each wire per second: one barrier per 10 us.
 pub const TRANSITIONS: f64 = 1e5;
 /// Assumed values of tau, in seconds.
 pub const TAUS: [f64; 4] = [50e-12, 100e-12, 200e-12, 500e-12];
 
-/// A clock, and the part of its period lost to clock-to-output, routing and set-up (assumed).
+/// A clock, and the (assumed) part of its period that is lost to clock-to-output delay, routing and set-up time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clocked {
-    /// The name of the clock, with its device.
+    /// The name of the board or device with this clock.
     pub name: &'static str,
-    /// The frequency in megahertz.
+    /// The clock frequency in MHz.
     pub mhz: f64,
-    /// The lost time in seconds.
+    /// The lost part of the period, in seconds.
     pub lost: f64,
 }
 
-/// The clocks of the boards, and two faster ones of chips.
+/// The clocks of two boards and two faster ones of chips.
 pub const CLOCKS: [Clocked; 4] = [
     Clocked {
         name: "the boards, 25.175 MHz",
@@ -57,7 +57,7 @@ pub fn log10_seconds(clock: Clocked, stages: u32, tau: f64) -> f64 {
     (settles / tau - (T0 * hertz * TRANSITIONS * WIRES).ln()) / std::f64::consts::LN_10
 }
 
-/// Returns the table of the document, as lines of Markdown.
+/// Returns the MTBF table of README.md, as lines of Markdown.
 pub fn table() -> Vec<String> {
     let taus = TAUS.map(|tau| format!(" tau {:.0} ps |", tau * 1e12));
     let mut lines = vec![

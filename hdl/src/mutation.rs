@@ -1,11 +1,11 @@
-//! The mutation score of a contract: how many mutants of a design violate it.
+//! The mutation score of a contract: how many mutants of a design the contract detects.
 //!
-//! yosys' `mutate` changes one bit of one cell of the flattened design: inverted, constant, or inverted when another bit is 0 or 1.
-//! A mutant is killed if a run from power-on violates the contract.
-//! Otherwise it is compared with the design by temporal induction:
-//! if no output can ever differ, it is equivalent;
-//! else it has survived, and the contract is weaker than possible.
-//! Mutants of flip-flops' outputs are left out: yosys 0.23 refuses their power-on levels as conflicting.
+//! yosys' `mutate` changes one bit at one cell of the flattened design: it is inverted, constant, or inverted while another bit is 0 or 1.
+//! A mutant is killed if it violates the contract in a run from power-on.
+//! Otherwise a temporal induction compares it with the design:
+//! if its outputs can never differ, it is equivalent;
+//! else it has survived: the contract does not detect it.
+//! Mutants of flip-flop outputs are omitted: yosys 0.23 rejects their power-on levels as conflicting.
 
 use std::path::Path;
 use std::time::Duration;
@@ -16,25 +16,25 @@ use crate::source::Source;
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// One sample takes about a second for each mutant on an idle machine.
+/// Time limit for a sample; a mutant takes about a second on an idle machine.
 const LIMIT: Duration = Duration::from_secs(1800);
 
-/// The longest induction, in edges.
+/// Maximum number of steps of an induction.
 const STEPS: usize = 8;
 
-/// Separates the mutants in yosys' log.
+/// Begins the line before each mutant's part of yosys' log.
 const MARK: &str = "NEXT MUTANT ";
 
-/// A design, and the contract whose score is determined.
+/// A design, and the contract whose mutation score is determined.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The mutated design.
+    /// The design of which mutants are made.
     pub design: Design,
     /// The module with the assertions.
     pub contract: Source,
     /// The contract's parameters.
     pub parameters: &'static [(&'static str, usize)],
-    /// Number of mutants that are drawn, before those of flip-flops are left out.
+    /// Number of mutants that yosys generates, before those of flip-flops are omitted.
     pub sample: usize,
 }
 
@@ -43,7 +43,7 @@ pub struct Subject {
 pub struct Score {
     /// Number of mutants that violate the contract.
     pub killed: usize,
-    /// Number of mutants that are proved equal to the design.
+    /// Number of mutants that are proved equivalent to the design.
     pub equivalent: usize,
     /// The mutants that are neither killed nor equivalent, as yosys describes them.
     pub survivors: Vec<String>,
@@ -67,7 +67,7 @@ impl Score {
     }
 }
 
-/// Determines the score, unless it is in the cache.
+/// Determines the mutation score, or returns it from the cache.
 pub fn score(subject: &Subject, cache: &Cache) -> Result<Score, ToolError> {
     let parameters = format!("{:?} {}", subject.parameters, subject.sample);
     let identity = Tool::YOSYS.identity();
@@ -115,7 +115,8 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
     })
 }
 
-/// Elaborates contract and design once, since the names of cells differ at each elaboration, and lists mutants of the design.
+/// Returns a yosys script that elaborates contract and design and lists mutants of the design.
+/// It must run only once, because cell names differ at each elaboration.
 fn listing(subject: &Subject) -> String {
     let (top, design) = (subject.contract.name(), subject.design.top);
     let top = top.trim_end_matches(".v");
@@ -130,7 +131,7 @@ fn listing(subject: &Subject) -> String {
     )
 }
 
-/// Returns the numbers of the mutants that do not violate the contract within [`STEPS`] edges from power-on.
+/// Returns the indices of the mutants that do not violate the contract within [`STEPS`] edges from power-on.
 fn undecided(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
     let script = mutants.iter().enumerate().map(|(number, mutate)| {
         format!(
@@ -143,7 +144,7 @@ fn undecided(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
     without(&log, mutants.len(), "model found for base case: FAIL!")
 }
 
-/// Returns the numbers of the mutants that are not proved equal to the design.
+/// Returns the indices of the mutants that are not proved equivalent to the design.
 fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
     let script = mutants.iter().enumerate().map(|(number, mutate)| {
         let module = mutate.split("-module ").nth(1).unwrap_or_default();
@@ -169,7 +170,7 @@ fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
     without(&log, mutants.len(), "Induction step proven: SUCCESS!")
 }
 
-/// Returns the numbers of the mutants whose part of the log lacks a sentence.
+/// Returns the indices of the mutants whose part of the log does not contain `sentence`.
 fn without(log: &str, mutants: usize, sentence: &str) -> Result<Vec<usize>, ToolError> {
     let parts: Vec<&str> = log.split(&format!("\n{MARK}")).skip(1).collect();
     if parts.len() != mutants {

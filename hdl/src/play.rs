@@ -1,19 +1,19 @@
-//! A bench of any design, in Verilog and in VHDL, that plays a text of inputs: one line of bits for each clock edge.
+//! Generator of testbenches, in Verilog and in VHDL, that apply a text of inputs to any design: one line of bits per clock edge.
 //!
-//! Both benches set the inputs half a period before the edge,
-//! and write the outputs just before the next inputs.
-//! So the traces of a design,
-//! of its twin in the other language and of its netlist can be compared as texts.
+//! Both testbenches set the inputs half a period before the edge,
+//! and write the outputs just before they set the next inputs.
+//! So the traces of a design in Verilog,
+//! in VHDL and as a netlist can be compared as texts.
 //! The first port of the list has the leftmost bits of a line.
 
 use std::fmt::Write as _;
 
 use crate::source::{Source, source};
 
-/// The bench under Icarus; it reads `+stimulus=FILE`, writes `+trace=FILE` and dumps the design's signals to `+vcd=FILE`.
+/// The testbench for Icarus; it reads `+stimulus=FILE`, writes `+trace=FILE` and dumps the design's signals to `+vcd=FILE`.
 pub const BENCH: Source = source!("shared/dv/play_tb.v");
 
-/// A port of the design, without its clock `clk_i`.
+/// A port of the design, other than its clock `clk_i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Port {
     name: &'static str,
@@ -21,7 +21,7 @@ pub struct Port {
     is_vector: bool,
 }
 
-/// A port of one bit.
+/// Returns a port of one bit.
 pub const fn bit(name: &'static str) -> Port {
     Port {
         name,
@@ -30,7 +30,7 @@ pub const fn bit(name: &'static str) -> Port {
     }
 }
 
-/// A port that is a vector.
+/// Returns a port that is a vector of this number of bits.
 pub const fn bits(name: &'static str, bits: usize) -> Port {
     Port {
         name,
@@ -39,25 +39,24 @@ pub const fn bits(name: &'static str, bits: usize) -> Port {
     }
 }
 
-/// A design with its ports.
+/// A design with its parameters and ports.
 #[derive(Debug, Clone)]
 pub struct Play {
-    /// The design.
+    /// The name of the design's top module.
     pub top: &'static str,
-    /// The values of its parameters.
+    /// Names and values of the design's parameters.
     pub parameters: Vec<(&'static str, usize)>,
-    /// The design's inputs.
+    /// The design's inputs, without the clock.
     pub inputs: Vec<Port>,
     /// The design's outputs.
     pub outputs: Vec<Port>,
 }
 
-/// Returns the bits of all these ports.
 fn width(ports: &[Port]) -> usize {
     ports.iter().map(|port| port.bits).sum()
 }
 
-/// Returns each port with its highest and lowest bit in a line.
+/// Returns each port with its highest and lowest bit index in a line.
 fn placed(ports: &[Port]) -> impl Iterator<Item = (&Port, usize, usize)> {
     let mut above = width(ports);
     ports.iter().map(move |port| {
@@ -73,9 +72,9 @@ impl Play {
         [("W", width(&self.inputs)), ("V", width(&self.outputs))]
     }
 
-    /// Returns the module `play`: the design with one vector of inputs and one of outputs.
+    /// Returns the Verilog module `play`: the design with one vector of inputs and one of outputs.
     ///
-    /// A netlist has no parameters; its top is called `top` with the design's ports.
+    /// A netlist has no parameters; its top module is called `top` and has the design's ports.
     pub fn verilog(&self, is_netlist: bool) -> String {
         let ends = |ports, vector: &str| {
             placed(ports)
@@ -102,7 +101,7 @@ impl Play {
         )
     }
 
-    /// Returns the entity `play_tb`, which reads the file `stimulus` and writes the file `trace`.
+    /// Returns the VHDL testbench `play_tb`, which reads the file `stimulus` and writes the file `trace`.
     pub fn vhdl(&self) -> String {
         let ends = |ports, vector: &str| {
             placed(ports).fold(String::new(), |mut text, (port, high, low)| {
@@ -142,7 +141,7 @@ impl Play {
     }
 }
 
-/// Returns the lowest `count` bits of a number, as a part of a line.
+/// Returns the lowest `count` bits of a number as binary digits, a part of a line.
 pub fn in_bits(value: u64, count: usize) -> String {
     (0..count)
         .rev()

@@ -1,21 +1,21 @@
-//! An estimate of the power of an iCE40 UP5K, from measurements that others have published and from toggles counted in a simulation.
+//! Estimates the power of an iCE40 UP5K, from published measurements of others and from toggles counted in a simulation.
 //!
-//! IceStorm has no power analysis, and Lattice's is a closed program. The estimate is
+//! IceStorm has no power analysis, and Lattice's is proprietary. The estimate is
 //!
 //! P = V (I_halted + I_pll + f (Q_clock + F Q_cell) + r T Q_toggle) + V_pll I_pll' + C V_io^2 r / 2
 //!
-//! with f the clock's frequency, F the flip-flops, r the barriers in a second, T the toggles of all signals in a barrier, and C the load of
-//! the output, which rises once in two barriers. The constants are those of the table at
+//! with f the clock frequency, F the number of flip-flops, r barriers per second, T toggles of all signals per barrier, and C the load of
+//! the output, which rises once in two barriers. The constants are from the table at
 //! <https://github.com/tinyvision-ai-inc/ice40_power> (commit 1af931e9): the currents of one UP5K on Lattice's breakout board.
 //!
-//! * I_halted is the core with its clock halted, 92.1 uA at 1.219 V.
-//! * The core takes 1419 uA with a PLL at 16 MHz and 2573 uA at 48 MHz: 36.1 uA for each MHz, and 750 uA for the PLL, whose own supply
-//!   takes at most 138.9 uA.
-//! * Seven more counters of 28 bits (196 cells) at 12 MHz take 27.8 uA, so 2.32 pC in a cycle, for 196 clocked cells and 14 toggles. How
-//!   the two share it was not measured, so each gets all of it: the sum is an upper bound, 11.8 fC for a clocked cell and 0.165 pC for a toggle,
-//!   which is C V^2 with 0.136 pF.
+//! * I_halted is the current of the core with its clock halted, 92.1 uA at 1.219 V.
+//! * With a PLL, the core takes 1419 uA at 16 MHz and 2573 uA at 48 MHz: 36.1 uA per MHz, and 750 uA for the PLL, whose own supply
+//!   takes at most 138.9 uA more.
+//! * Seven more counters of 28 bits (196 cells) take 27.8 uA more at 12 MHz, so 2.32 pC per cycle, for 196 clocked cells and 14 toggles. How
+//!   they share it was not measured, so each is charged all of it, an upper bound: 11.8 fC per clocked cell and 0.165 pC per toggle,
+//!   which is C V^2 with C = 0.136 pF.
 //!
-//! One device at room temperature, so leakage of a hot or fast device is not covered. No measurement of an HX or an ECP5 was found, and
+//! One device was measured, at room temperature, so leakage of a hot or fast device is not covered. No measurement of an HX or an ECP5 was found, and
 //! no estimate is made for them.
 
 use std::path::Path;
@@ -45,10 +45,10 @@ const COUNTERS: f64 = (641.3e-6 - 613.5e-6) / 12e6;
 pub const CELL: f64 = COUNTERS / 196.0;
 /// Maximum charge of a toggle of a signal, in C.
 pub const TOGGLE: f64 = COUNTERS / 14.0;
-/// Load capacitance of the output, in F: sixty inputs and their traces.
+/// Load capacitance of the output, in F: sixty buffer inputs and their traces.
 pub const LOAD: f64 = 500e-12;
 
-/// The activity of a running design.
+/// The activity of a design.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Activity {
     /// Clock frequency, in Hz.
@@ -61,18 +61,18 @@ pub struct Activity {
     pub barriers: f64,
 }
 
-/// The parts of a power estimate, in W.
+/// The contributions to a power estimate, each in W.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Power of the core with a halted clock.
+    /// Power of the core while its clock is halted.
     pub halted: f64,
-    /// Power of the PLL from both supplies.
+    /// Power of the PLL, from both supplies.
     pub pll: f64,
     /// Power of the clock network and of the clock inputs of the flip-flops.
     pub clock: f64,
     /// Power of the toggles of signals.
     pub signals: f64,
-    /// Power of the output.
+    /// Power of charging the load of the output.
     pub output: f64,
 }
 
@@ -103,7 +103,7 @@ pub fn estimate(activity: &Activity) -> Estimate {
 /// Counts the toggles per barrier of all signals of version 1 except the clock,
 /// in a simulation of the RTL with this number of nodes.
 ///
-/// The nodes enter one after the other, an edge apart, which is the most that an arrival toggles.
+/// The nodes enter one edge after the other, because an arrival toggles the most signals then.
 pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {
     const BARRIERS: usize = 20;
     let play = Play {
@@ -126,7 +126,7 @@ pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {
     let dump = folder.join("power.vcd");
     icarus::played(&play, &formal::texts(&RTL), &stimulus, Some(&dump), folder)?;
     let signals = vcd::read(&dump)?;
-    // The clock is a part of its own, and what silences a tool's warning is no circuit.
+    // The clock is counted separately; signals named `unused` only silence warnings and are no circuit.
     let counted = |path: &str| !["clk_i", "unused"].iter().any(|end| path.ends_with(end));
     let signals = signals.iter().filter(|signal| counted(&signal.path));
     let toggles = signals.flat_map(|signal| &signal.bits);
@@ -134,7 +134,7 @@ pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {
     Ok(toggles as f64 / BARRIERS as f64)
 }
 
-/// Returns the rows of a Markdown table, one for each rate of barriers.
+/// Returns the rows of a Markdown table, one for each number of barriers per second.
 pub fn table(clock: f64, flip_flops: u32, toggles: f64) -> String {
     let rates = [0.0, 1e3, 1e5, 1e6];
     let rows = rates.map(|barriers| {
@@ -162,7 +162,7 @@ pub fn table(clock: f64, flip_flops: u32, toggles: f64) -> String {
 mod tests {
     use super::*;
 
-    /// Within a tenth of what was measured with a PLL, and above what was measured with counters.
+    /// The estimate must be within a tenth of the measurement with a PLL, and above that with counters.
     #[test]
     fn the_estimate_is_near_the_measurements_that_it_is_made_from() {
         let at = |clock: f64, cells: f64, toggles: f64| {

@@ -1,8 +1,8 @@
-//! Random stimulus, the same in every run: the xorshift generator of G. Marsaglia, "Xorshift RNGs", 2003.
+//! Generator of random stimulus, the same in every run: the xorshift generator of G. Marsaglia, "Xorshift RNGs", 2003.
 //!
 //! The Verilated C++ programs in the `dv` folders contain the same generator, so a stimulus is the same in both languages.
 
-/// The generator; the value is its state, at first the seed, and never 0.
+/// The generator. The value is its state, which starts as the seed and is never 0.
 #[derive(Debug, Clone)]
 pub struct Random(pub u64);
 
@@ -13,7 +13,7 @@ impl Default for Random {
 }
 
 impl Random {
-    /// Returns the next number.
+    /// Returns the next random number.
     pub fn next_u64(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,12 +21,12 @@ impl Random {
         self.0
     }
 
-    /// Returns a number below `end`, which is not 0.
+    /// Returns a random number below `end`, which must not be 0.
     pub fn below(&mut self, end: u64) -> u64 {
         self.next_u64() % end
     }
 
-    /// Returns true once in `n` calls on average.
+    /// Returns true in one of `n` calls on average.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }

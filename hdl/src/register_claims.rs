@@ -1,4 +1,4 @@
-//! Claims about the register block and its buses, and mutants that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about the register block and its buses, and mutants that must be refuted; [`formal`](crate::formal) decides them.
 
 use crate::formal::{Claim, Design, Mutant, texts};
 use crate::source::{
@@ -6,10 +6,10 @@ use crate::source::{
     Source, WISHBONE_RTL, WISHBONE_VHDL, source,
 };
 
-/// The assertions about [`REGISTER_RTL`].
+/// The module with the assertions about [`REGISTER_RTL`].
 pub const CONTRACT: Source = source!("registers/formal/regs_contract.v");
 
-/// The register block without a bus.
+/// The register block alone, without a bus protocol.
 pub fn design() -> Design {
     Design {
         top: REGISTER_TOP,
@@ -18,12 +18,12 @@ pub fn design() -> Design {
     }
 }
 
-/// A bus: the whole design, its front without the register block, and the claims about the front.
+/// A bus: the register block with its front (the bus protocol's module), and the claims about the front.
 #[derive(Debug, Clone, Copy)]
 pub struct Bus {
-    /// The module with the register block.
+    /// The module with front and register block.
     pub top: &'static str,
-    /// The module that implements the bus protocol.
+    /// The name of the module that implements the bus protocol.
     pub front: &'static str,
     /// The files of `top`; the second one is the front.
     pub rtl: &'static [Source],
@@ -33,7 +33,7 @@ pub struct Bus {
     mutants: &'static [Mutant],
 }
 
-/// All buses.
+/// All bus protocols.
 pub const BUSES: [Bus; 3] = [
     Bus {
         top: "barrier_axi4lite",
@@ -62,7 +62,7 @@ pub const BUSES: [Bus; 3] = [
 ];
 
 impl Bus {
-    /// The bus with the register block.
+    /// Returns the front together with the register block.
     pub fn design(&self) -> Design {
         Design {
             top: self.top,
@@ -71,7 +71,7 @@ impl Bus {
         }
     }
 
-    /// The front without the register block, which is replaced by arbitrary answers.
+    /// Returns the front without the register block, whose answers are free inputs.
     pub fn front_alone(&self) -> Design {
         Design {
             top: self.front,
@@ -80,7 +80,7 @@ impl Bus {
         }
     }
 
-    /// The claims about the front, each with a sentence.
+    /// Returns the claims about the front, each with a sentence.
     pub fn claims(&self) -> [(&'static str, Claim); 2] {
         [
             ("the front keeps the contract of its bus", self.kept()),
@@ -93,13 +93,13 @@ impl Bus {
         ]
     }
 
-    /// Mutants of the front, each with the claim that must refute it.
+    /// Returns mutants of the front, each with the claim that must refute it.
     pub fn mutants(&self) -> Vec<(Mutant, Claim)> {
         let all = self.mutants.iter();
         all.map(|mutant| (*mutant, self.kept())).collect()
     }
 
-    /// The module with the assertions about the front.
+    /// Returns the module with the assertions about the front.
     pub fn contract(&self) -> Source {
         self.contract
     }
@@ -117,7 +117,7 @@ const AT_2: Claim = Claim::Asserts {
     parameters: &[("N", 2), ("G", 2)],
 };
 
-/// A pulse needs more steps than another event, and one node shows it.
+/// For mutants of the start pulse: their counter-examples are long, and one node suffices.
 const AT_1: Claim = Claim::Asserts {
     module: CONTRACT,
     parameters: &[("N", 1), ("G", 1)],
@@ -127,7 +127,7 @@ const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("G", 1)],
 };
 
-/// The claims about the register block, each with a sentence.
+/// Claims about the register block that must be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the register block in VHDL is the Verilog, 1 node, 1 group",
@@ -151,7 +151,7 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims whose proofs take longer.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "the register block in VHDL is the Verilog, 2 nodes, 1 group",

@@ -1,5 +1,5 @@
 //! The Verilated register block as a device:
-//! a process that simulates it behind a file that other processes map.
+//! a process that simulates it and shares its registers in a file that other processes map.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
@@ -10,7 +10,7 @@ use crate::cache::Cache;
 use crate::tool::{Tool, ToolError};
 use crate::verilator::Verilated;
 
-/// Addresses of STATUS and RELEASES of group 0.
+/// Addresses of the registers STATUS and RELEASES of group 0.
 const STATUS: u64 = 0x130;
 const RELEASES: u64 = 0x134;
 
@@ -23,7 +23,7 @@ pub struct Playing {
 }
 
 impl Playing {
-    /// Compiles the block with these values of the parameters `N`, `G` and `STRIDE`, and starts it.
+    /// Builds the block with these values of the parameters `N`, `G` and `STRIDE` and starts it.
     pub fn start(parameters: &[(&'static str, usize)], cache: &Cache) -> Result<Self, ToolError> {
         let mut all = vec![("N", 4), ("G", 1), ("STRIDE", 6)];
         for (name, value) in &mut all {
@@ -43,7 +43,7 @@ impl Playing {
         let mut line = String::new();
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::new(output);
-            // Without a line, the next condition fails.
+            // An error leaves the line empty, which the match below reports.
             let _ = output.read_line(&mut line);
             child.stdout = Some(output.into_inner());
         }
@@ -61,14 +61,14 @@ impl Playing {
         }
     }
 
-    /// The file with the registers.
+    /// Returns the path of the mapped file.
     pub fn file(&self) -> &Path {
         &self.file
     }
 
-    /// Returns the number of releases of group 0.
+    /// Returns the number of releases of group 0 so far.
     ///
-    /// The mapped file is written one register after the other, so LEVEL shows a release before RELEASES does; the comparison waits until both agree.
+    /// The device stores registers one after the other, so LEVEL may already show a release that RELEASES does not; the loop waits until both agree.
     pub fn releases(&self) -> u64 {
         loop {
             let releases = self.word(RELEASES);
@@ -96,14 +96,14 @@ impl Playing {
 
 impl Drop for Playing {
     fn drop(&mut self) {
-        // The device ends when its input ends.
+        // The device ends when its standard input ends.
         drop(self.child.stdin.take());
         let _ = self.child.wait();
         let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
-/// Makes a folder of an unused name in the system's folder for temporary files.
+/// Creates a folder with an unused name in the system's folder for temporary files.
 fn new_folder() -> Result<PathBuf, ToolError> {
     let parent = std::env::temp_dir();
     let process = std::process::id();

@@ -1,18 +1,18 @@
-//! The source files of this crate, each listed once with its path and its text.
+//! List of the source files of this crate, each with its path and its text.
 
 use std::path::{Path, PathBuf};
 
 /// A source file of this crate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Source {
-    /// The file's path inside the crate.
+    /// The file's path relative to the crate's folder.
     pub file: &'static str,
-    /// The file's text, for programs that run without the sources.
+    /// The file's text, compiled in so that programs also run without the sources.
     pub text: &'static str,
 }
 
 impl Source {
-    /// Returns the file's path at the time when this crate was built.
+    /// Returns the file's absolute path, as it was when this crate was built.
     pub fn path(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join(self.file)
     }
@@ -23,7 +23,7 @@ impl Source {
     }
 }
 
-/// Includes a file with its path and its text.
+/// Returns a [`Source`] with a file's path and its text.
 macro_rules! source {
     ($file:literal) => {
         $crate::source::Source {
@@ -34,10 +34,10 @@ macro_rules! source {
 }
 pub(crate) use source;
 
-/// The module to synthesise; its parameters are `N`, the number of nodes, default 60, and `FILTER`, the number of samples that must agree, default 1.
+/// The top module of version 1; its parameters are `N`, the number of nodes (default 60), and `FILTER`, the number of equal samples that make a level (default 1).
 pub const TOP: &str = "toggle_barrier";
 
-/// The design, the top module first.
+/// The Verilog files of version 1, the top module first.
 pub const RTL: [Source; 4] = [
     source!("toggle/rtl/toggle_barrier.v"),
     source!("shared/rtl/synchroniser.v"),
@@ -45,10 +45,10 @@ pub const RTL: [Source; 4] = [
     source!("toggle/rtl/toggle_machine.v"),
 ];
 
-/// The module of the eureka line, with the same parameters.
+/// The top module of the eureka line, with the parameters of [`TOP`].
 pub const EUREKA_TOP: &str = "eureka_line";
 
-/// The eureka line, the top module first.
+/// The Verilog files of the eureka line, the top module first.
 pub const EUREKA_RTL: [Source; 4] = [
     source!("toggle/rtl/eureka_line.v"),
     source!("shared/rtl/synchroniser.v"),
@@ -56,10 +56,10 @@ pub const EUREKA_RTL: [Source; 4] = [
     source!("toggle/rtl/eureka_machine.v"),
 ];
 
-/// The module of version 2: `N` nodes, `C` channels, and a lease of `2^LEASE_BITS` clock edges.
+/// The top module of version 2: `N` nodes, `C` channels, and a lease of `2^LEASE_BITS` clock edges.
 pub const CHANNEL_TOP: &str = "channel_barrier";
 
-/// Version 2, the top module first.
+/// The Verilog files of version 2, the top module first.
 pub const CHANNEL_RTL: [Source; 7] = [
     source!("channels/rtl/channel_barrier.v"),
     source!("shared/rtl/synchroniser.v"),
@@ -70,7 +70,7 @@ pub const CHANNEL_RTL: [Source; 7] = [
     source!("channels/rtl/channel_command.v"),
 ];
 
-/// The version 1 design in VHDL-93, in analysis order.
+/// The VHDL-93 files of version 1, in analysis order.
 pub const VHDL: [Source; 5] = [
     source!("shared/rtl/barrier_logic.vhd"),
     source!("shared/rtl/synchroniser.vhd"),
@@ -79,7 +79,7 @@ pub const VHDL: [Source; 5] = [
     source!("toggle/rtl/toggle_barrier.vhd"),
 ];
 
-/// The eureka line in VHDL-93, in analysis order.
+/// The VHDL-93 files of the eureka line, in analysis order.
 pub const EUREKA_VHDL: [Source; 5] = [
     VHDL[0],
     VHDL[1],
@@ -88,7 +88,7 @@ pub const EUREKA_VHDL: [Source; 5] = [
     source!("toggle/rtl/eureka_line.vhd"),
 ];
 
-/// Version 2 in VHDL-93, in analysis order.
+/// The VHDL-93 files of version 2, in analysis order.
 pub const CHANNEL_VHDL: [Source; 8] = [
     VHDL[0],
     VHDL[1],
@@ -100,10 +100,10 @@ pub const CHANNEL_VHDL: [Source; 8] = [
     source!("channels/rtl/channel_barrier.vhd"),
 ];
 
-/// The register block: `N` nodes in `G` groups, with `SYNC` synchroniser stages.
+/// The top module of the register block: `N` nodes in `G` groups, with `SYNC` synchroniser stages.
 pub const REGISTER_TOP: &str = "barrier_regs";
 
-/// The register block without a bus, the top module first. The last file is only for its contract.
+/// The register block in Verilog without a bus, the top module first. Only its contract needs the last file.
 pub const REGISTER_RTL: [Source; 5] = [
     source!("registers/rtl/barrier_regs.v"),
     source!("shared/rtl/synchroniser.v"),
@@ -112,7 +112,7 @@ pub const REGISTER_RTL: [Source; 5] = [
     source!("toggle/rtl/toggle_machine.v"),
 ];
 
-/// The register block in VHDL-93, in analysis order.
+/// The VHDL-93 files of the register block, in analysis order.
 pub const REGISTER_VHDL: [Source; 5] = [
     VHDL[0],
     VHDL[1],
@@ -121,7 +121,7 @@ pub const REGISTER_VHDL: [Source; 5] = [
     source!("registers/rtl/barrier_regs.vhd"),
 ];
 
-/// Returns the files of a bus: the top module, its front, and the register block.
+/// Returns the register block with a bus: the top module, the front, and the block.
 macro_rules! bus {
     ($top:literal, $front:literal) => {
         [
@@ -135,7 +135,7 @@ macro_rules! bus {
     };
 }
 
-/// As `bus`, in VHDL-93 and in analysis order.
+/// Like `bus`, for the VHDL-93 files, in analysis order.
 macro_rules! vhdl_bus {
     ($top:literal, $front:literal) => {
         [
@@ -150,47 +150,47 @@ macro_rules! vhdl_bus {
     };
 }
 
-/// The register block behind AXI4-Lite.
+/// The register block in Verilog with an AXI4-Lite bus.
 pub const AXI4LITE_RTL: [Source; 6] = bus!(
     "registers/rtl/barrier_axi4lite.v",
     "registers/rtl/axi4lite_front.v"
 );
-/// The same in VHDL-93.
+/// The register block in VHDL-93 with an AXI4-Lite bus.
 pub const AXI4LITE_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_axi4lite.vhd",
     "registers/rtl/axi4lite_front.vhd"
 );
-/// The register block behind Wishbone.
+/// The register block in Verilog with a Wishbone bus.
 pub const WISHBONE_RTL: [Source; 6] = bus!(
     "registers/rtl/barrier_wishbone.v",
     "registers/rtl/wishbone_front.v"
 );
-/// The same in VHDL-93.
+/// The register block in VHDL-93 with a Wishbone bus.
 pub const WISHBONE_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_wishbone.vhd",
     "registers/rtl/wishbone_front.vhd"
 );
-/// The register block behind APB.
+/// The register block in Verilog with an APB bus.
 pub const APB_RTL: [Source; 6] = bus!("registers/rtl/barrier_apb.v", "registers/rtl/apb_front.v");
-/// The same in VHDL-93.
+/// The register block in VHDL-93 with an APB bus.
 pub const APB_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/barrier_apb.vhd",
     "registers/rtl/apb_front.vhd"
 );
 
-/// The bench that reads a stimulus file and writes a trace file; its header describes the format.
+/// The testbench of version 1: stimulus file to trace file; its header describes the formats.
 pub const TRACE_BENCH: Source = source!("toggle/dv/trace_tb.v");
 
-/// The bench of the eureka line.
+/// The testbench of the eureka line.
 pub const EUREKA_TRACE_BENCH: Source = source!("toggle/dv/eureka_trace_tb.v");
 
-/// The bench of version 2.
+/// The testbench of version 2.
 pub const CHANNEL_TRACE_BENCH: Source = source!("channels/dv/channel_trace_tb.v");
 
-/// The bench of pulses of every width and phase on a serial line; its header describes the format.
+/// The testbench that applies pulses of every width and phase to a serial line; its header describes the format.
 pub const CHANNEL_LINE_BENCH: Source = source!("channels/dv/channel_line_tb.v");
 
-/// Version 2 at the end of a pipe: reads lines with input levels and writes lines with output levels; its header describes the format.
+/// The testbench of version 2 on standard input and output; its header describes the format.
 pub const CHANNEL_PIPE_BENCH: Source = source!("channels/dv/channel_pipe_tb.v");
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! A placed and routed netlist with the delays of its SDF file, as Verilog that any simulator plays.
+//! Converts a placed and routed netlist with the delays of its SDF file to Verilog that any simulator can run.
 //!
-//! Icarus 11 reads neither the empty instance name nor the INTERCONNECT entries of nextpnr's SDF, so the delays are written into the netlist:
-//! Each input pin of a cell is a wire behind `assign #delay`.
-//! Each output pin is such a wire, too, with its largest delay from any input.
-//! The checks of set-up and hold are left out;
+//! Icarus 11 reads neither the empty instance name nor the INTERCONNECT entries of nextpnr's SDF, so this module writes the delays into the netlist:
+//! each input pin of a cell is connected through a new wire with `assign #delay`,
+//! and so is each output pin, with its largest delay from any input.
+//! The checks of set-up and hold times are omitted;
 //! the timing analyses of nextpnr and icetime cover them.
 
 use std::collections::HashMap;
@@ -22,24 +22,24 @@ const LIMIT: Duration = Duration::from_secs(300);
 /// The simulation models of the cells, in Debian's package of yosys.
 const CELLS: &str = "/usr/share/yosys/ice40/cells_sim.v";
 
-/// Delays in picoseconds, by cell and pin.
+/// Delays of input and output pins in ps, by cell and pin.
 #[derive(Debug, Default)]
 struct Delays {
     to_input: HashMap<(String, String), u64>,
     to_output: HashMap<(String, String), u64>,
 }
 
-/// Returns a name of the SDF file without its escapes.
+/// Returns a name of the SDF file without its escape characters.
 fn unescaped(name: &str) -> String {
     name.replace('\\', "")
 }
 
-/// Returns the first number of `(308:308:308)`.
+/// Parses the first number of a triple such as `(308:308:308)`.
 fn picoseconds(word: &str) -> Option<u64> {
     word.trim_start_matches('(').split(':').next()?.parse().ok()
 }
 
-/// Reads the INTERCONNECT and IOPATH entries; nextpnr writes one entry on each line, in picoseconds.
+/// Parses the INTERCONNECT and IOPATH entries; nextpnr writes one entry per line, in picoseconds.
 fn delays(sdf: &str) -> Delays {
     let mut delays = Delays::default();
     let mut cell = String::new();
@@ -69,7 +69,7 @@ fn delays(sdf: &str) -> Delays {
     delays
 }
 
-/// Writes the delays into the netlist: yosys writes the head of an instance, then a connection on each line.
+/// Returns the netlist with delays. yosys writes the head of an instance, and then one connection per line.
 fn delayed(netlist: &str, delays: &Delays) -> String {
     let mut text = "`timescale 1ps / 1ps\n".to_owned();
     let (mut cell, mut wires, mut number) = (String::new(), String::new(), 0);
@@ -110,7 +110,7 @@ fn delayed(netlist: &str, delays: &Delays) -> String {
     text
 }
 
-/// Places and routes the design for an iCE40, plays the stimulus at this period in picoseconds, and returns the outputs before each falling edge.
+/// Places and routes the design for an iCE40, applies the stimulus with this clock period in picoseconds, and returns the outputs before each falling edge.
 pub fn played(
     play: &Play,
     sources: &[Source],
@@ -124,9 +124,9 @@ pub fn played(
     simulated(play, &wrapper, stimulus, period, folder)
 }
 
-/// The same with a board's whole top level on its pins: pads, PLL and clock network.
+/// Like [`played`], with a board's whole top level at its pins: pads, PLL and clock network.
 ///
-/// The PLL is a wire, so the clock of the simulation, at the board's pin, is that of the PLL's output.
+/// The simulated PLL does not multiply: the clock at the board's pin has the frequency of the PLL's output.
 pub fn board_played(
     play: &Play,
     target: &Target,
@@ -140,14 +140,14 @@ pub fn board_played(
     simulated(play, &wrapper, stimulus, period, folder)
 }
 
-/// The PLL of the netlist, whose output is the net of the reference clock by [`with_pll`].
+/// An empty module in place of the PLL; [`with_pll`] connects its reference to the clock network.
 const PLL: &str = "module ICESTORM_PLL #(parameter DELAY_ADJMODE_FB = 0, DELAY_ADJMODE_REL = 0, DIVF = 0, DIVQ = 0, DIVR = 0,\n    \
      FDA_FEEDBACK = 0, FDA_RELATIVE = 0, FEEDBACK_PATH = 0, FILTER_RANGE = 0, PLLOUT_SELECT_A = 0, PLLOUT_SELECT_B = 0,\n    \
      PLLTYPE = 0, SHIFTREG_DIVMODE = 0, TEST_MODE = 0) (input BYPASS, REFERENCECLK, RESETB);\nendmodule\n";
 
-/// Joins the PLL's reference clock and the clock network: nextpnr's netlist has no connection between the PLL and its global buffer.
+/// Connects the PLL's reference clock to the clock network, because nextpnr's netlist has no connection between the PLL and its global buffer.
 ///
-/// A PLL of the kind `PAD` has its reference at the pin itself.
+/// A PLL of the type `PAD` has no such input: its reference is the pin itself.
 fn with_pll(netlist: &str) -> String {
     let reference = netlist.split_once(".REFERENCECLK(").map(|(_, rest)| rest);
     let reference = reference.and_then(|rest| rest.split_once(')'));
@@ -158,7 +158,7 @@ fn with_pll(netlist: &str) -> String {
     )
 }
 
-/// The netlist has no parameters, and its top is called `top`.
+/// Returns the netlist as a design: its top module is `top`.
 fn wrapper(play: &Play) -> Play {
     Play {
         top: "top",
@@ -166,7 +166,7 @@ fn wrapper(play: &Play) -> Play {
     }
 }
 
-/// Synthesises, places and routes, and writes the netlist with its delays as `timed.v`.
+/// Synthesises, places and routes the design, and writes the netlist with its delays as `timed.v`.
 fn lay_out(
     play: &Play,
     sources: &[Source],
@@ -204,7 +204,7 @@ fn lay_out(
     tool::write(&folder.join("timed.v"), &delayed(&netlist, &delays))
 }
 
-/// Plays the stimulus to `timed.v` in this wrapper.
+/// Applies the stimulus to `timed.v` and returns the outputs.
 fn simulated(
     play: &Play,
     wrapper: &str,

@@ -1,16 +1,16 @@
-//! Claims about version 1, and mutants that must be refuted; decided by [`formal`](crate::formal).
+//! Claims about barrier version 1, and mutants that must be refuted; [`formal`](crate::formal) decides them.
 
 use crate::formal::{Claim, Mutant};
 use crate::fpga::Family;
 use crate::source::{Source, source};
 
-/// The modules with assertions about [`RTL`](crate::RTL).
+/// The module with the contract of the barrier without a filter.
 pub const CONTRACT: Source = source!("toggle/formal/toggle_contract.v");
-/// The contract of the barrier with its filter.
+/// The module with the contract of the barrier with its filter.
 pub const FILTERED: Source = source!("toggle/formal/filter_contract.v");
-/// The filter without a barrier.
+/// The module with the contract of the filter alone.
 pub const FILTER_ALONE: Source = source!("shared/formal/filter_alone.v");
-/// The assumptions about the nodes around the barrier, and the assertions that follow.
+/// The module with assumptions about the nodes of a barrier and with the assertions that follow from them.
 pub const PROTOCOL: Source = source!("toggle/formal/toggle_protocol.v");
 
 /// Mutants of [`Design::toggle_barrier`](crate::formal::Design::toggle_barrier), each with a claim that must refute it.
@@ -188,53 +188,53 @@ pub const MUTANTS: &[(Mutant, Claim)] = &[
     ),
 ];
 
-/// The contract of the machine at the size of the prototype.
+/// The contract of the barrier at the size of the prototype, 60 nodes.
 pub const CONTRACT_AT_60: Claim = Claim::Asserts {
     module: CONTRACT,
     parameters: &[("N", 60)],
 };
 
-/// The filtered barrier with four samples.
+/// The contract of the barrier with a filter of four samples.
 pub const FILTERED_AT_4: Claim = Claim::Asserts {
     module: FILTERED,
     parameters: &[("N", 4), ("FILTER", 4)],
 };
 
-/// The filter alone, at the largest value of its 5-bit counter.
+/// The contract of the filter alone, with the maximum of a 5-bit counter.
 pub const FILTER_OF_32: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 32)],
 };
 
-/// The longest filter, alone.
+/// The contract of the filter alone, with the maximum of samples.
 pub const FILTER_OF_256: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 256)],
 };
 
-/// The equality of the filtered barrier in VHDL and in Verilog.
+/// The VHDL of the filtered barrier is equivalent to the Verilog.
 pub const FILTERED_VHDL: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60), ("FILTER", 4)],
 };
 
-/// The whole protocol at the smallest size at which other nodes can hide a node.
+/// The protocol with its lemmas, at the smallest size at which other nodes can hide a node.
 pub const PROTOCOL_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4)],
 };
 
-/// The protocol without the induction's lemmas: a mutant that only violates a lemma would prove nothing.
+/// The protocol without the lemmas: for mutants, because a refuted lemma is no refuted claim.
 pub const CLAIMED_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// The equality of VHDL and Verilog at the size of the prototype.
+/// The VHDL is equivalent to the Verilog at the size of the prototype.
 pub const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };
 
-/// Hazards of the protocol that no hardware can prevent; the driver's fence and self-test exist for them.
+/// Hazards that no hardware can prevent, as claims that must be refuted; the driver's fence and self-test exist for them.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "a node whose wire falls when it reboots is taken for arrived",
     Claim::Asserts {
@@ -243,7 +243,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
     },
 )];
 
-/// Claims whose proofs take too long for every test run.
+/// Claims whose proofs take long; only tests with `--long` prove them.
 pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes, four samples agree: a level is what they say, and the machine toggles when all levels differ from it",
@@ -279,7 +279,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// The claims about version 1, each with a sentence.
+/// Claims about version 1 that must be proved, each with a sentence.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the machine toggles exactly when all 60 synchronised wires differ from it",

@@ -1,8 +1,8 @@
-//! The external tools that simulate, prove and synthesise: the package of each, and how it is run.
+//! The external tools that simulate, prove and synthesise: the package of each tool, and functions that run a tool.
 //!
-//! None of them is needed to build this crate.
-//! If a program is not installed, the error is [`ToolError::Missing`], which names the package; the caller reports what it skips.
-//! Every run has a time limit, after which only the started process is killed.
+//! This crate can be built without any of them.
+//! If a program is not installed, the error is [`ToolError::Missing`], which names the package; callers report which check they skip.
+//! Every run has a time limit; when it expires, only the started process is killed.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -13,10 +13,10 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The source of a package.
+/// Where a package comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Archive {
-    /// Debian's packages, installed system-wide.
+    /// Debian's packages, installed system-wide by `apt`.
     Debian,
     /// Python's package index, installed by pip.
     Python,
@@ -31,14 +31,14 @@ impl fmt::Display for Archive {
     }
 }
 
-/// A program of the tool chain.
+/// An external program, with its package.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tool {
-    /// The executable.
+    /// The name of the executable.
     pub program: &'static str,
-    /// The package that contains it.
+    /// The package that contains the program.
     pub package: &'static str,
-    /// The source of the package.
+    /// Where the package comes from.
     pub archive: Archive,
     /// The purpose of the program.
     pub purpose: &'static str,
@@ -48,28 +48,28 @@ macro_rules! tools {
     ($($name:ident = $program:literal in $archive:ident $package:literal, $what:literal;)*) => {
         impl Tool {
             $(#[doc = $what] pub const $name: Tool = Tool { program: $program, package: $package, archive: Archive::$archive, purpose: $what };)*
-            /// All tools.
+            /// All external tools.
             pub const ALL: &[Tool] = &[$(Self::$name),*];
         }
     };
 }
 
 impl Tool {
-    /// The compiler of the cores' program, which is kept as machine words; only the test that compares them needs it.
+    /// The compiler of the cores' C program. The compiled program is checked in; only the test that compares it needs the compiler.
     pub const RISCV_GCC: Tool = Tool {
         program: "riscv64-unknown-elf-gcc",
         package: "gcc-riscv64-unknown-elf",
         archive: Archive::Debian,
         purpose: "C for the cores on one chip.",
     };
-    /// Writes a program as machine words.
+    /// Converts a program to hexadecimal machine words.
     pub const RISCV_OBJCOPY: Tool = Tool {
         program: "riscv64-unknown-elf-objcopy",
         package: "binutils-riscv64-unknown-elf",
         archive: Archive::Debian,
         purpose: "The words of a program for the cores on one chip.",
     };
-    /// The source of a core: a file and no program.
+    /// The Verilog source of a RISC-V core; a file, not an executable.
     pub const PICORV32: Tool = Tool {
         program: "picorv32.v",
         package: "pythondata-cpu-picorv32",
@@ -97,14 +97,14 @@ tools! {
     ICETIME = "icetime" in Debian "fpga-icestorm", "A second opinion on the timing of an iCE40.";
 }
 
-/// The reason why a program gave no result.
+/// The reason why a program returned no result.
 #[derive(Debug)]
 pub enum ToolError {
     /// The program is not on the `PATH`; the message names its package.
     Missing(Tool),
-    /// The system could not start the program, or lost it while it ran.
+    /// The system could not start the program, or could not wait for its end.
     Start(Tool, io::Error),
-    /// A file or folder, given by its path, could not be written or read.
+    /// A file or folder could not be written or read; the text is its path.
     Folder(String, io::Error),
     /// The program exited with an error.
     Failed {
@@ -115,7 +115,7 @@ pub enum ToolError {
         /// The program's output, or the last lines of a long output, which contain the reason.
         log: String,
     },
-    /// The program was killed at its time limit; on a loaded machine the design may still be right.
+    /// The program was killed at its time limit; on a loaded machine the cause may be the load and not the design.
     TimedOut {
         /// The program that was killed.
         tool: Tool,
@@ -124,11 +124,11 @@ pub enum ToolError {
         /// The program's time limit.
         limit: Duration,
     },
-    /// The program succeeded, but its output has an unknown format, probably of another version.
+    /// The program succeeded, but its output has an unknown format, probably that of another version.
     Unreadable {
-        /// The program with the unknown output.
+        /// The program whose output has an unknown format.
         tool: Tool,
-        /// The text that the output lacks.
+        /// What the output lacks, as text.
         what: String,
     },
 }
@@ -164,17 +164,17 @@ impl fmt::Display for ToolError {
 
 impl std::error::Error for ToolError {}
 
-/// Writes a file; an error names the file.
+/// Writes a file; the error contains the file's path.
 pub fn write(path: &Path, text: &str) -> Result<(), ToolError> {
     std::fs::write(path, text).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
 
-/// Reads a file; an error names the file.
+/// Reads a file; the error contains the file's path.
 pub fn read(path: &Path) -> Result<String, ToolError> {
     std::fs::read_to_string(path).map_err(|e| ToolError::Folder(path.display().to_string(), e))
 }
 
-/// A program's output and success.
+/// A program's output, and whether it succeeded.
 #[derive(Debug)]
 pub struct Outcome {
     /// True if the program's exit status was 0.
@@ -190,7 +190,7 @@ impl Tool {
         std::env::split_paths(&path).any(|folder| folder.join(self.program).is_file())
     }
 
-    /// Returns the executable's path, size and modification time, on which results depend besides the inputs.
+    /// Returns the executable's path, size and modification time, for cache keys.
     pub fn identity(self) -> String {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let found = std::env::split_paths(&path).find_map(|folder| {
@@ -202,7 +202,7 @@ impl Tool {
         found.unwrap_or_else(|| format!("no {}", self.program))
     }
 
-    /// Runs the program in a folder until it exits; a failing program is an outcome, not an error.
+    /// Runs the program in a folder until it exits; an exit status other than 0 is a result, not an error.
     pub fn outcome<A: AsRef<OsStr>>(
         self,
         what: &str,
@@ -210,7 +210,7 @@ impl Tool {
         folder: &Path,
         limit: Duration,
     ) -> Result<Outcome, ToolError> {
-        // The output goes to a file, so a program never blocks on a full pipe.
+        // The output goes to a file, so the program cannot block on a full pipe.
         let path = folder.join(format!("{}.log", self.program));
         let named = |e| ToolError::Folder(path.display().to_string(), e);
         let log = File::create(&path).map_err(named)?;
@@ -218,7 +218,7 @@ impl Tool {
         let start = Command::new(self.program)
             .args(arguments)
             .current_dir(folder)
-            // Temporary files of a killed compiler then stay in this folder.
+            // If a compiler is killed, its temporary files then stay in this folder.
             .env("TMPDIR", folder)
             .stdin(Stdio::null())
             .stdout(log)
@@ -235,7 +235,7 @@ impl Tool {
                 break status;
             }
             if started.elapsed() > limit {
-                // The process may have exited meanwhile.
+                // May fail: the process may have exited.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(ToolError::TimedOut {
@@ -253,7 +253,7 @@ impl Tool {
         })
     }
 
-    /// Runs the program and returns its output; a failure of the program is an error.
+    /// Runs the program and returns its output; an exit status other than 0 is an error.
     pub fn run<A: AsRef<OsStr>>(
         self,
         what: &str,
@@ -265,7 +265,7 @@ impl Tool {
         if success {
             return Ok(log);
         }
-        // The reason is at the end; the rest can be thousands of lines.
+        // The end of a log, which can be thousands of lines, has the reason.
         let lines: Vec<&str> = log.lines().collect();
         let log = lines[lines.len().saturating_sub(20)..].join("\n");
         Err(ToolError::Failed {

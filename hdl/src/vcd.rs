@@ -1,4 +1,4 @@
-//! Value change dumps: the number of rises and falls of each bit, and the values of narrow signals.
+//! Parser of value change dumps: counts the rises and falls of each bit, and collects the values of narrow signals.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
@@ -7,10 +7,10 @@ use std::path::Path;
 
 use crate::tool::ToolError;
 
-/// The widest signal whose values are kept, in bits.
+/// Maximum width, in bits, of signals whose values are recorded.
 const NARROW: usize = 4;
 
-/// The changes of one bit of a signal.
+/// Numbers of changes of one bit of a signal.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Bit {
     /// The number of changes from 0 to 1.
@@ -19,7 +19,7 @@ pub struct Bit {
     pub falls: u64,
 }
 
-/// A signal of the design, named by its first name or by the flip-flop that drives it.
+/// A signal of the design. Of its several names it has the first, or that of the flip-flop that drives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
     /// The signal's path below the top of the dump, joined by dots.
@@ -28,20 +28,20 @@ pub struct Signal {
     pub kind: String,
     /// The signal's bits, the lowest first.
     pub bits: Vec<Bit>,
-    /// The changes of a narrow signal: the value before and the value after, as bits.
+    /// The distinct changes of a narrow signal: the values before and after, as binary digits.
     pub steps: BTreeSet<(String, String)>,
     value: Vec<u8>,
 }
 
 impl Signal {
-    /// Returns the values that a narrow signal has had while it was changing.
+    /// Returns the defined values that a narrow signal had before or after a change.
     pub fn values(&self) -> BTreeSet<&str> {
         let both = self.steps.iter().flat_map(|(from, to)| [from.as_str(), to]);
         both.filter(|value| value.bytes().all(|bit| matches!(bit, b'0' | b'1')))
             .collect()
     }
 
-    /// Records a new value, the lowest bit first.
+    /// Records a new value, given as bits with the lowest first.
     fn set(&mut self, value: Vec<u8>) {
         for ((bit, before), after) in self.bits.iter_mut().zip(&self.value).zip(&value) {
             match (before, after) {
@@ -58,7 +58,7 @@ impl Signal {
     }
 }
 
-/// Reads a dump of Icarus or GHDL.
+/// Parses a dump written by Icarus or GHDL.
 pub fn read(path: &Path) -> Result<Vec<Signal>, ToolError> {
     let named = |e| ToolError::Folder(path.display().to_string(), e);
     let file = File::open(path).map_err(named)?;
@@ -88,7 +88,7 @@ impl Dump {
         }
     }
 
-    /// Parses `$var reg 4 ! name [3:0] $end`; all names of a signal have the same identifier.
+    /// Parses a declaration such as `$var reg 4 ! name [3:0] $end`; all names of a signal have the same identifier.
     fn declare<'a>(&mut self, mut words: impl Iterator<Item = &'a str>) {
         let (Some(kind), Some(bits), Some(id), Some(name)) =
             (words.next(), words.next(), words.next(), words.next())
@@ -114,7 +114,7 @@ impl Dump {
         });
     }
 
-    /// Parses `b0101 !` for a vector, `0!` for a bit. A vector's leading zeros may be absent.
+    /// Parses a change: `b0101 !` for a vector, `0!` for a bit. A vector's leading zeros may be omitted.
     fn change(&mut self, word: &str, id: Option<&str>) {
         let (digits, id) = match (word.strip_prefix('b'), id) {
             (Some(digits), Some(id)) => (digits, id),

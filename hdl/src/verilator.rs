@@ -1,8 +1,8 @@
-//! Verilator: compiles the RTL to a program, for comparisons over many edges, or to a shared object, for pins.
+//! Verilator: compiles the RTL to a program, for comparisons over many edges, or to a shared object, for co-simulation.
 //!
-//! Verilator writes C++, which this crate compiles as one unit with the harness.
-//! Verilator's run-time library takes longer than any design here, so it is compiled once for all designs.
-//! All results are kept in a [`Cache`].
+//! Verilator writes C++, which this crate compiles as one unit with a harness (C++ around the design).
+//! Compiling Verilator's run-time library takes longer than any design here, so it is compiled once for all designs.
+//! All results are stored in a [`Cache`].
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -16,50 +16,50 @@ use crate::tool::{self, Tool, ToolError};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The harnesses around the Verilated designs; see their headers.
+/// The harness of the toggle barrier; its header describes the formats.
 pub const HARNESS: Source = source!("toggle/dv/verilated_main.cpp");
 /// The harness of the channels.
 pub const CHANNEL_HARNESS: Source = source!("channels/dv/verilated_channels.cpp");
 /// The header that the harnesses of the channels share.
 pub const CHANNEL_HEADER: Source = source!("channels/dv/verilated_channels.h");
 
-/// The register block as a device behind a mapped file.
+/// The harness that simulates the register block as a device in a mapped file.
 pub const REGISTER_HARNESS: Source = source!("registers/dv/verilated_registers.cpp");
 /// The header of the harnesses that give each Verilated model its own context.
 const OWN_HEADER: Source = source!("shared/dv/verilated_own.h");
 
-/// Names and texts of source files.
+/// Source files as pairs of name and text.
 pub type Texts = Vec<(String, String)>;
 
-/// Returns the crate's files as texts.
+/// Returns the names and texts of files of this crate.
 pub fn texts<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Texts {
     let of = |source: &Source| (source.name().to_owned(), source.text.to_owned());
     sources.into_iter().map(of).collect()
 }
 
-/// The form of the compiled result.
+/// What the compiler produces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A program with a `main` in the harness; it reads a stimulus and writes a trace.
+    /// A program with the harness's `main`; it reads a stimulus and writes a trace.
     Program,
     /// A shared object that exports the harness's functions named `barrier_…`.
     SharedObject,
 }
 
-/// RTL, and C++ that includes Verilator's output for it.
+/// What to compile: RTL, and C++ that includes Verilator's output.
 #[derive(Debug, Clone)]
 pub struct Recipe {
     /// The Verilog module to translate; also part of the cache entry's name.
     pub top: &'static str,
-    /// Names and values of the module's parameters; macros `PARAM_…` in the C++.
+    /// Names and values of the module's parameters; in the C++ they are macros `PARAM_…`.
     pub parameters: Vec<(&'static str, usize)>,
     /// The design's files, in the order in which Verilator reads them.
     pub rtl: Texts,
-    /// The C++ around the design, compiled as one unit with Verilator's output.
+    /// The C++ around the design; it is compiled as one unit with Verilator's output.
     pub harness: Source,
     /// The headers that the harness includes.
     pub headers: Vec<Source>,
-    /// Part of the cache key: one design can be kept in both forms.
+    /// What to produce; part of the cache key, because one design can be compiled to both.
     pub form: Form,
 }
 
@@ -68,17 +68,17 @@ const COMPILER: &[&str] = &["-O2", "-fPIC", "-w", "-faligned-new"];
 /// Compiler flags that disable unused features of Verilator.
 const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];
 
-/// The symbols that a shared object exports: the harness's functions, and none of Verilator's run-time library.
+/// The linker's version script: exports the harness's functions, and nothing of Verilator's run-time library.
 ///
-/// Inline statics of C++ are "unique" symbols, one per process however the objects are opened,
-/// so two designs would otherwise share contexts, and no object could be unloaded.
+/// C++'s inline static variables are "unique" symbols: if exported, they exist once per process.
+/// Two designs would then share contexts, and no object could be unloaded.
 const SHOWN: &str = "{ global: barrier_*; local: *; };\n";
 
-/// The compiled files of Verilator's run-time library.
+/// Source files of Verilator's run-time library, without their ending.
 const RUNTIME: &[&str] = &["verilated", "verilated_threads"];
 
 impl Recipe {
-    /// Returns the compiled file.
+    /// Returns the path of the compiled file.
     pub fn make(&self, cache: &Cache) -> Result<PathBuf, ToolError> {
         let parameters = self.flags("-G");
         let form = format!("{:?}", self.form);
@@ -94,7 +94,7 @@ impl Recipe {
         Ok(made.join(self.file()))
     }
 
-    /// Returns the parameters as flags, for Verilator and for the compiler.
+    /// Returns the parameters as flags with this prefix, for Verilator or for the compiler.
     fn flags(&self, prefix: &str) -> Vec<String> {
         let of = |(name, value): &(&str, usize)| format!("{prefix}{name}={value}");
         self.parameters.iter().map(of).collect()
@@ -119,8 +119,8 @@ impl Recipe {
         for source in self.headers.iter().chain([&self.harness]) {
             tool::write(&folder.join(source.name()), source.text)?;
         }
-        // The harnesses access flip-flops by flat names.
-        // A user's own design may compare a parameter, which is 32 bits wide, with a narrower value.
+        // `--public-flat-rw`: the harnesses access flip-flops by flat names.
+        // `-Wno-WIDTH`: a user's design may compare a parameter, which is 32 bits wide, with a narrower value.
         let arguments = "--cc -O3 -Wno-WIDTH --x-assign fast --x-initial fast --noassert --public-flat-rw -Mdir obj --top-module";
         let arguments = arguments
             .split(' ')
@@ -163,7 +163,7 @@ impl Recipe {
     }
 }
 
-/// Returns the objects of Verilator's run-time library.
+/// Returns the object files of Verilator's run-time library.
 fn runtime(cache: &Cache) -> Result<Vec<PathBuf>, ToolError> {
     let tools = [Tool::VERILATOR.identity(), Tool::CXX.identity()];
     let ingredients: Vec<&str> = COMPILER
@@ -200,7 +200,7 @@ fn runtime(cache: &Cache) -> Result<Vec<PathBuf>, ToolError> {
     Ok(RUNTIME.iter().map(|name| made.join(object(name))).collect())
 }
 
-/// Returns the include flags for Verilator's headers, whose folder Verilator reports.
+/// Returns the compiler flags for the folders of Verilator's headers, which Verilator reports.
 fn include_flags(folder: &Path) -> Result<[String; 2], ToolError> {
     let said = Tool::VERILATOR.run(
         "the question for its folder",
@@ -215,7 +215,7 @@ fn include_flags(folder: &Path) -> Result<[String; 2], ToolError> {
     ])
 }
 
-/// Returns the names of Verilator's C++ files.
+/// Returns the names of the C++ files that Verilator wrote.
 fn cpp_files(folder: &Path) -> Result<Vec<String>, ToolError> {
     let named = |e| ToolError::Folder(folder.display().to_string(), e);
     let mut files = Vec::new();
@@ -236,15 +236,15 @@ fn cpp_files(folder: &Path) -> Result<Vec<String>, ToolError> {
 /// A measured speed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Speed {
-    /// Number of evaluated clock edges.
+    /// Number of clock edges that were evaluated.
     pub edges: u64,
-    /// Duration by the harness's own clock, without the program's start, in seconds.
+    /// Duration in seconds by the harness's own clock, without the start of the program.
     pub seconds: f64,
-    /// Number of released barriers, as evidence that the design ran.
+    /// Number of releases, as evidence that the design worked.
     pub releases: u64,
 }
 
-/// A design as a program.
+/// A design compiled to a program.
 #[derive(Debug, Clone)]
 pub struct Verilated {
     program: PathBuf,
@@ -274,7 +274,7 @@ impl Verilated {
         )
     }
 
-    /// Compiles the register block as a program that plays a device: `serve FILE`, see the harness.
+    /// Compiles the register block to a program that simulates a device: `serve FILE`, see the harness.
     ///
     /// `parameters` are values of `N`, `G` and `STRIDE`.
     pub fn registers(
@@ -283,7 +283,7 @@ impl Verilated {
     ) -> Result<Verilated, ToolError> {
         Self::of(
             REGISTER_TOP,
-            // Without the file that only the contract needs.
+            // All files except the last, which only the contract needs.
             &REGISTER_RTL[..4],
             parameters,
             REGISTER_HARNESS,
@@ -292,7 +292,7 @@ impl Verilated {
         )
     }
 
-    /// The executable.
+    /// Returns the path of the executable.
     pub fn program(&self) -> &Path {
         &self.program
     }
@@ -317,15 +317,15 @@ impl Verilated {
         Ok(Verilated { program })
     }
 
-    /// Simulates a stimulus and returns the trace; `folder` is for both files.
-    /// The harness describes the formats.
+    /// Simulates a stimulus and returns the trace; both files are written to `folder`.
+    /// The header of the harness describes the formats.
     pub fn trace(&self, stimulus: &str, folder: &Path) -> Result<String, ToolError> {
         tool::write(&folder.join("stimulus"), stimulus)?;
         self.run(&["trace", "stimulus", "trace"], folder)?;
         tool::read(&folder.join("trace"))
     }
 
-    /// Simulates random arrivals for `edges` edges.
+    /// Measures the speed with random arrivals for `edges` clock edges.
     pub fn bench(&self, edges: u64) -> Result<Speed, ToolError> {
         let said = self.run(&["bench", &edges.to_string()], Path::new("."))?;
         let words: Vec<_> = said.split_whitespace().collect();

@@ -2,7 +2,7 @@
 
 use std::fmt::{Display, Write as _};
 
-/// Formats parameters as a `chparam` command.
+/// Returns a `chparam` command that sets these parameters.
 pub(crate) fn chparam(parameters: &[(&str, impl Display)]) -> String {
     parameters
         .iter()

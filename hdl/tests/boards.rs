@@ -1,6 +1,6 @@
-//! The boards' bitstreams are built, and their clock constraints are met with a margin.
+//! Tests that build the boards' bitstreams and check that each meets its clock constraint with a margin.
 //!
-//! `cargo xtask fpga` builds the targets without a board too.
+//! `cargo xtask fpga` also builds the targets that are no boards.
 
 mod common;
 
@@ -14,7 +14,6 @@ fn boards() -> impl Iterator<Item = &'static Target> {
     fpga::TARGETS.iter().filter(|target| target.pins.is_some())
 }
 
-/// One board per FPGA family.
 #[test]
 fn a_board_of_each_family_gets_a_bitstream_that_meets_its_clock() {
     let mut families = BTreeSet::new();

@@ -1,8 +1,8 @@
-//! Version 2: model and RTL are equal, edge by edge, flip-flop by flip-flop, under two simulators.
+//! Tests of version 2: model and RTL are equal, at each clock edge and in each flip-flop, under two simulators.
 //!
-//! The random stimulus does what ports and cables do: members that arrive and withdraw, good, bad, torn, noisy and too fast frames,
-//! two nodes that send at once, one that falls silent, and resets. The directed stimulus exercises each rule.
-//! The model counts the coverage; a state, a transition or an answer that was never reached fails the test.
+//! The random stimulus imitates ports and cables: members that arrive and withdraw; correct, wrong, incomplete, noisy and too fast frames;
+//! two nodes that send at the same time, one that stops sending, and resets. The directed stimulus exercises each rule.
+//! The model counts the coverage; a state, transition or reply that was never reached fails the test.
 
 #[path = "common/channels/mod.rs"]
 #[allow(
@@ -37,7 +37,7 @@ fn parameters(nodes: usize, channels: usize) -> [(&'static str, usize); 3] {
     ]
 }
 
-/// Runs random edges at each size, and at the first size also the directed and the saturating stimulus.
+/// Simulates random edges at each size, and at the first size also the directed and the saturating stimulus.
 fn check<R>(what: &str, sizes: &[(usize, usize)], edges: usize, rtl: R)
 where
     R: Fn(usize, usize, &str, &Path) -> Result<String, ToolError> + Sync,
@@ -70,7 +70,6 @@ where
     assert_eq!(coverage.missing(), [""; 0], "never seen under {what}");
 }
 
-/// Runs this many edges at each size under Icarus.
 fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Icarus",
@@ -82,7 +81,6 @@ fn under_icarus(sizes: &[(usize, usize)], edges: usize) {
     );
 }
 
-/// Runs this many edges at each size under Verilator.
 fn under_verilator(sizes: &[(usize, usize)], edges: usize) {
     check(
         "Verilator",
@@ -118,11 +116,11 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
         (2, 5),
     ];
     under_icarus(&sizes, 40_000);
-    // The random stimulus of the other two sizes does not reach every answer of the machine.
+    // At the sizes (64, 2) and (3, 5) the random stimulus does not reach every reply.
     under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
 }
 
-/// Counters that wrap instead of saturating: proofs from power-on do not get that far.
+/// Mutants whose counters wrap instead of saturating; proofs do not reach such counts.
 const WRAPPING: [Mutant; 2] = [
     Mutant {
         fault: "the counter of limits that ran out wraps",
@@ -164,8 +162,8 @@ fn a_counter_that_wraps_is_detected_by_the_stimulus_that_fills_it() {
     });
 }
 
-/// The contract of channels/README.md: a pulse under three periods never counts,
-/// one of four or more always counts; between them the phase decides.
+/// Tests the contract of channels/README.md: a pulse of less than three periods never passes the filter,
+/// a pulse of four or more always does; between them its phase decides.
 #[test]
 fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_does() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -185,7 +183,7 @@ fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_do
         }
     }
     assert_eq!(trace.lines().count(), 500);
-    // A pulse of 3 + x periods covers four edges in a fraction x of all phases.
-    // For 301 to 399 that is half of the phases on average.
+    // A pulse of 3 + x periods covers four clock edges in a fraction x of all phases;
+    // for widths of 301 to 399 hundredths that is half of the phases on average.
     assert!((400..600).contains(&between), "{between} of 990");
 }

@@ -1,4 +1,4 @@
-//! Several RISC-V cores of one chip pass barriers through the register block, by a program in C.
+//! Tests with several RISC-V cores of one chip that run a C program with barriers over the register block.
 
 mod common;
 
@@ -8,7 +8,7 @@ use hdl::formal::{Design, Mutant};
 use hdl::register_claims::BUSES;
 use std::path::{Path, PathBuf};
 
-/// The core, in the environment of the test benches in Python.
+/// Returns the path of the core's source in the testbenches' Python environment; `None` if missing.
 fn core() -> Option<PathBuf> {
     let environment = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../venvs/cocotb");
     or_skip("cores on one chip", cores::core_in(&environment))
@@ -38,7 +38,7 @@ fn pass_barriers(cases: &[(usize, bool)]) {
             // waitirq samples the interrupt, then the core fetches the next instruction.
             assert_eq!(seen.to_run.0, 4, "{seen:?}");
         }
-        // A load of LEVEL, a branch, and the store.
+        // At least: a load of LEVEL, a branch, and the store.
         assert!(seen.to_leave.0 >= 10, "{seen:?}");
     });
 }

@@ -1,4 +1,4 @@
-//! Lines, branches, toggles and states of the RTL that the stimuli reach, in Verilog and in VHDL.
+//! Tests of the stimuli's coverage of the RTL (lines, branches, toggles, states), in Verilog and in VHDL.
 
 mod common;
 #[allow(
@@ -58,7 +58,6 @@ const KEPT: &[(&[&str], &str)] = &[
     (&["synchroniser.vhd:41"], PARAMETER),
 ];
 
-/// The counts of a design in both languages.
 type Both = [Counts; 2];
 const LANGUAGES: [&str; 2] = ["Verilog", "VHDL"];
 
@@ -84,7 +83,7 @@ fn compare(subject: &Subject, verilog: &str, vhdl: &str) {
     assert_eq!(verilog.len(), vhdl.len());
 }
 
-/// Returns the points of each file, by the file's name without its ending.
+/// Returns reached and all points of each file, by its name without ending.
 fn by_file(points: &Points) -> BTreeMap<&str, (usize, usize)> {
     let mut files = BTreeMap::<&str, (usize, usize)>::new();
     for (name, times) in points {
@@ -107,7 +106,7 @@ fn reason(hole: &str) -> Option<&'static str> {
     kept.map(|(_, reason)| *reason)
 }
 
-/// Returns the names of unreached points without their verbs; the bits of a signal are ranges.
+/// Returns the names of unreached points without "rises" and "falls"; adjacent bits are ranges.
 fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     let mut bits = BTreeMap::<&str, BTreeSet<u32>>::new();
     for name in names {
@@ -131,7 +130,7 @@ fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     bits.into_iter().map(range).collect()
 }
 
-/// Returns the tables in Markdown, and the unreached points without a reason.
+/// Returns the tables as Markdown, and the unreached points for which [`KEPT`] has no reason.
 fn tables(designs: &[(&'static str, Both)]) -> (String, Vec<String>) {
     let files = |of: fn(&Counts) -> &Points| {
         [0, 1].map(|language| added(designs.iter().map(|(_, both)| of(&both[language]).clone())))
@@ -191,14 +190,14 @@ fn tables(designs: &[(&'static str, Both)]) -> (String, Vec<String>) {
     (text, unexplained)
 }
 
-/// The beginning and the end of the tables in COVERAGE.md.
+/// The lines before and after the tables in COVERAGE.md.
 const MARKS: [&str; 2] = [
     "<!-- measured by tests/coverage.rs -->\n",
     "<!-- end of what is measured -->",
 ];
 
-/// Plays the stimuli that compare the RTL with the model; run alone: `cargo test -p hdl --test coverage -- --ignored --nocapture`.
-/// The new tables are left in the target folder.
+/// Applies the stimuli of all designs. To run only this test: `cargo test -p hdl --test coverage -- --ignored --nocapture`.
+/// The new tables are written to the target folder.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn every_point_is_reached_or_has_a_reason_and_the_tables_are_those_of_the_document() {
@@ -234,7 +233,7 @@ fn every_line_branch_and_bit_of_version_1_in_vhdl_is_reached() {
     };
     let own = |points: &Points| {
         let names = missed(points);
-        // Functions and stages that only the other designs use are left out.
+        // Functions and synchroniser stages that only other designs use are omitted.
         let own = names
             .filter(|name| !name.starts_with("barrier_logic") && !name.starts_with("synchroniser"));
         own.filter(|name| reason(name).is_none())
@@ -249,7 +248,7 @@ fn every_line_branch_and_bit_of_version_1_in_vhdl_is_reached() {
     assert!(counts.toggles.all > 50, "{:?}", counts.toggles);
 }
 
-/// The proofs of equality use GHDL's synthesis of the VHDL, which may differ from a VHDL simulator.
+/// The proofs use the VHDL as GHDL synthesises it; this test simulates it.
 #[test]
 fn the_vhdl_in_a_simulator_does_what_the_verilog_does() {
     common::each(&subjects::short(), |subject| {

@@ -1,4 +1,4 @@
-//! Every asynchronous wire ends in one flip-flop, whose only reader is the next stage of the synchroniser.
+//! Test that every asynchronous wire ends in one flip-flop, which only the next stage of the synchroniser reads.
 
 mod common;
 
@@ -11,14 +11,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// A flip-flop of one bit.
+/// A one-bit flip-flop: nets of its input and output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stage {
     d: u64,
     q: u64,
 }
 
-/// A flattened design as its nets: the bits of the port `node_i`, the flip-flops, and how many inputs of cells and ports read each bit.
+/// A flattened netlist: the bits of `node_i`, the flip-flops, and how many cell inputs and ports read each bit.
 struct Netlist {
     wires: Vec<u64>,
     stages: Vec<Stage>,
@@ -46,7 +46,7 @@ fn netlist(design: &Design, parameters: &str, folder: &Path) -> Result<Netlist, 
 
 fn bits(value: &Value) -> Vec<u64> {
     let bits = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    // A constant is a text and not a net.
+    // In yosys' JSON a constant bit is a string; it becomes 0.
     bits.iter().map(|bit| bit.as_u64().unwrap_or(0)).collect()
 }
 
@@ -86,7 +86,7 @@ fn read(module: &Value) -> Netlist {
     }
 }
 
-/// Returns the number of flip-flops in a row behind a net that have one reader each, up to the first net with other readers.
+/// Returns the length of the chain of flip-flops from net `wire` to the first net with several readers.
 fn stages(netlist: &Netlist, wire: u64) -> usize {
     let mut net = wire;
     let mut count = 0;

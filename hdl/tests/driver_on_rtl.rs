@@ -1,4 +1,4 @@
-//! The driver's test suite against the RTL: the same claims as for every port.
+//! The driver's test suite on the simulated RTL, with the same claims as for every other port.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! The eureka line: model and RTL are equal, edge by edge and flip-flop by flip-flop.
+//! Test of the eureka line: model and RTL are equal, at each clock edge and in each flip-flop.
 
 mod common;
 
@@ -9,16 +9,16 @@ use hdl::icarus;
 use hdl::random::Random;
 use std::fmt::Write as _;
 
-/// The inputs before one edge.
+/// The design's inputs before one edge.
 struct Applied {
     edge: Edge,
     /// The level of the barrier's release output.
     release: bool,
 }
 
-/// Nodes that raise and lower their wires:
-/// often none, sometimes several at one edge, glitches, and a rare reset;
-/// the barrier releases sometimes. All events are rarer the more samples must agree.
+/// Returns random inputs: nodes raise and lower their wires,
+/// often none, sometimes several at one edge, with glitches and rare resets;
+/// the barrier sometimes releases. The more samples the filter needs, the rarer is each event.
 fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Applied> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ nodes as u64);
     let wires = u64::MAX >> (64 - nodes);
@@ -106,7 +106,7 @@ fn the_rtl_does_what_the_model_does_at_every_edge() {
                 number + 1
             );
         }
-        // Every transition was taken at this size.
+        // At this size the stimulus must have caused every transition.
         assert!(
             found > 3 && kept > 3 && resets > 1,
             "{nodes} nodes, {samples} samples: {found} {kept} {resets}"

@@ -1,6 +1,6 @@
-//! The RTL as a next-state function: from any state of the flip-flops,
+//! Tests of the RTL as a next-state function: from any state of the flip-flops,
 //! one clock edge of the RTL gives the same next state as one edge of the model.
-//! Designs with state outside these flip-flops are refused.
+//! Designs with state outside these flip-flops must be refused.
 
 #[path = "common/channels/mod.rs"]
 #[allow(
@@ -17,7 +17,7 @@ use fpga_model::{Gates as _, Registers, ToggleMachine};
 use hdl::cosim::{ChannelDesign, ChannelRtl, CosimError, Design, Rtl};
 use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// Creates a folder with these sources, one expression replaced.
+/// Creates a folder with these files; in `file` one expression is replaced.
 fn altered(sources: &[Source], file: &str, from: &str, to: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for source in sources {
@@ -32,7 +32,7 @@ fn altered(sources: &[Source], file: &str, from: &str, to: &str) -> tempfile::Te
     folder
 }
 
-/// Returns the reason why a design was refused; `None` after a message if Verilator is missing.
+/// Returns the error with which a design was refused; prints a message and returns `None` if Verilator is missing.
 fn refusal<T>(built: Result<T, CosimError>) -> Option<CosimError> {
     match built {
         Ok(_) => panic!("it should have been refused"),
@@ -57,7 +57,7 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             } else {
                 0
             };
-            // Random wires rarely all agree, so in some turns all wires are set to one level.
+            // Random wires rarely agree, so every fourth turn sets all to one level, and another all but one.
             let stage2 = match turn % 4 {
                 0 => !output,
                 1 => !output ^ 1 << (turn / 4 % nodes),
@@ -140,7 +140,7 @@ fn a_folder_without_verilog_is_named() {
     );
 }
 
-/// One run of the model and of the next-state function, which gets the model's flip-flops at each edge.
+/// Compares the model with the next-state function, which gets the model's flip-flops at each edge.
 #[test]
 fn an_edge_of_the_channels_is_an_edge_of_the_model() {
     for nodes in [3, 60, 64] {
@@ -149,7 +149,7 @@ fn an_edge_of_the_channels_is_an_edge_of_the_model() {
             return;
         };
         let blank = ChannelMachine::new(nodes, MAX_CHANNELS).expect("a legal size");
-        // The stimulus is made for a short lease; with the board's long lease no session would expire.
+        // The stimulus is made for a short lease; the board's long lease would not expire within it.
         let short = blank.with_lease_bits(channels::LEASE_BITS);
         let life = channels::directed(short).into_iter();
         let life = life.chain(channels::random(short, 20_000));
@@ -201,7 +201,7 @@ fn channels_whose_releases_are_not_their_levels_are_refused() {
     }
 }
 
-/// Designs of several sizes, opened, run and closed in many threads at once: the objects are independent.
+/// Opens, runs and closes designs of several sizes in concurrent threads: their states must be independent.
 #[test]
 fn designs_that_are_open_side_by_side_do_not_meet() {
     let built = Rtl::build(Design::toggle_barrier(), 2, &cache());

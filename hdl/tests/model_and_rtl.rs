@@ -1,4 +1,4 @@
-//! Model and RTL are equal, edge by edge and flip-flop by flip-flop, under two simulators.
+//! Tests of version 1: model and RTL are equal, at each clock edge and in each flip-flop, under two simulators.
 
 mod common;
 
@@ -27,12 +27,12 @@ fn check(
     true
 }
 
-/// Returns the RTL's parameters for this number of nodes and samples.
+/// Returns the RTL's parameters for this number of nodes and of filter samples.
 fn parameters((nodes, samples): (usize, u16)) -> [(&'static str, usize); 2] {
     [("N", nodes), ("FILTER", samples.into())]
 }
 
-/// Checks and prints that every state and transition was reached at this size.
+/// Prints the coverage at this size, and asserts that every state and transition was reached.
 fn said(what: &str, (nodes, samples): (usize, u16), coverage: &Coverage) {
     let said = format!("{what}: {nodes} nodes, {samples} samples, {coverage:?}");
     println!("{said}");

@@ -1,4 +1,4 @@
-//! The contracts kill every mutant of a sample that is not proved equal to its design.
+//! Tests of the contracts: they detect every mutant of a sample that is not equivalent to its design.
 
 mod common;
 
@@ -7,7 +7,7 @@ use hdl::formal::Design;
 use hdl::mutation::{self, Subject};
 use hdl::{register_claims, toggle_claims};
 
-/// Mutants that survive: parts of yosys' description, and the reason why that is right.
+/// Mutants that may survive: parts of yosys' description, and the reason.
 const KEPT: &[(&[&str], &str)] = &[(
     &["-mode const1", "-module apb_front", "-wire psel_i"],
     "PSEL tied to 1 differs only while PENABLE is 1 without PSEL, which the bus forbids",
@@ -40,7 +40,7 @@ fn fronts(sample: usize) -> impl Iterator<Item = Subject> {
     })
 }
 
-/// Determines the score, and returns the number of mutants that survive without a reason.
+/// Determines the score, and returns the number of surviving mutants without a reason in [`KEPT`].
 fn survivors(subject: &Subject) -> usize {
     let top = subject.design.top;
     let score = or_skip(top, mutation::score(subject, &cache()));
@@ -85,6 +85,6 @@ fn the_mutation_score_of_a_larger_sample() {
     for subject in &all {
         assert_eq!(survivors(subject), 0);
     }
-    // The machine's limit and counters have separate proofs, which this contract does not repeat.
+    // This contract omits the machine's limit and counters, which have separate proofs.
     survivors(&registers(60));
 }

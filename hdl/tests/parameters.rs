@@ -1,4 +1,4 @@
-//! A legal parameter elaborates without a warning, and an illegal one is refused, in both languages.
+//! Tests of parameters, in Verilog and VHDL: legal values elaborate without a warning, illegal ones are refused.
 
 mod common;
 
@@ -8,7 +8,7 @@ use hdl::formal::Design;
 use hdl::tool::Outcome;
 use hdl::{channel_claims, eureka_claims, register_claims};
 
-/// Elaborates the design; `None` after a message if the tool is missing.
+/// Elaborates the design; prints a message and returns `None` if the tool is missing.
 fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Option<Outcome> {
     let folder = tempfile::tempdir().expect("a folder");
     let outcome = tool
@@ -17,7 +17,7 @@ fn elaborate(tool: Elaborator, design: &Design, parameters: Parameters) -> Optio
     or_skip(&format!("elaboration by {tool:?}"), outcome)
 }
 
-/// The tested values are the bounds of every range, and values at which a width changes.
+/// Tests the bounds of every range, and values at which a width changes.
 #[test]
 fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     let mut cases: Vec<(Design, Vec<(&str, i64)>)> = Vec::new();
@@ -62,7 +62,7 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     });
 }
 
-/// A parameter, an illegal value, and the rule that refuses it.
+/// A parameter, an illegal value, and the name of the rule that refuses it.
 type Refused = (&'static str, i64, &'static str);
 
 #[test]
@@ -118,7 +118,7 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
         ),
     ];
     let by_tool = |tool| refused.map(|(design, values)| (tool, design, values));
-    // GHDL takes the longest.
+    // GHDL's cases come first, because they take the longest.
     let mut cases = Elaborator::ALL.map(by_tool).concat();
     cases.reverse();
     each(&cases, |&(tool, design, values)| {
@@ -135,10 +135,10 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
             let case = format!("{tool:?}, {} with {name} {value}", design.top);
             assert!(!outcome.success, "{case} is not refused");
             let said = match tool {
-                // A rule about two generics is checked by the range of a constant.
+                // In VHDL the range of a constant checks a rule about two generics.
                 Elaborator::Ghdl if name == "CLOCK_HZ" => "value out of range".to_owned(),
                 Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
-                // The first error of Verilator is the rule's name, or, without a wire, its own message.
+                // Verilator's first error names the rule; with the value 0 it may be Verilator's own message instead.
                 Elaborator::Verilator if value == 0 => "%Error".to_owned(),
                 Elaborator::Verilator => "_must_be_".to_owned(),
                 Elaborator::Icarus | Elaborator::Yosys => rule.to_owned(),

@@ -1,4 +1,4 @@
-//! The proofs of both versions, and their mutants: every claim is proved, every mutant is refuted.
+//! Tests of the proofs of both versions: every claim is proved, every mutant is refuted.
 
 mod common;
 
@@ -37,7 +37,6 @@ fn refuted(design: &Design, mutants: &[(Mutant, Claim)], hazards: &[(&str, Claim
     });
 }
 
-/// Returns the first mutant of each Verilog file.
 fn one_per_verilog_file(mutants: &[(Mutant, Claim)]) -> Vec<(Mutant, Claim)> {
     let mut files = BTreeSet::new();
     let mutants = mutants.iter().copied();
@@ -57,7 +56,7 @@ fn a_filtered_toggle_barrier_keeps_its_contract_at_full_width() {
     proved(&Design::toggle_barrier(), toggle_claims::LONG_CLAIMS);
 }
 
-/// One mutant per file of the design; the long form below has all mutants.
+/// Refutes one mutant per file of the design; with `--long` another test refutes all mutants.
 #[test]
 fn a_broken_file_of_the_toggle_barrier_is_refuted() {
     let one_of_each = one_per_verilog_file(toggle_claims::MUTANTS);
@@ -106,15 +105,15 @@ fn every_claim_about_the_channels_is_proved() {
     proved(&channel_claims::design(), channel_claims::CLAIMS);
 }
 
-/// The longest proofs: the claims of the other proofs at larger sizes.
+/// Runs the longest proofs: the claims of the other proofs at larger sizes.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_channels_and_their_other_descriptions_keep_the_claims_at_full_width() {
     proved(&channel_claims::design(), channel_claims::LONG_CLAIMS);
 }
 
-/// One mutant per Verilog file; a VHDL mutant takes ten times as long.
-/// The long form below has all mutants.
+/// Refutes one mutant per Verilog file; a VHDL mutant takes ten times as long.
+/// With `--long` another test refutes all mutants.
 #[test]
 fn a_broken_file_of_the_channels_is_refuted() {
     let one_of_each = one_per_verilog_file(channel_claims::MUTANTS);

@@ -1,4 +1,4 @@
-//! The register block in use: masters of one chip on its bus, and the driver on the Verilated RTL.
+//! Tests of the register block in use: bus masters of one chip, and the driver on the Verilated RTL.
 
 mod common;
 
@@ -12,7 +12,7 @@ use hdl::masters::{self, Way};
 use hdl::register_claims::BUSES;
 use hdl::register_device::Playing;
 
-/// The masters pass barriers in every way, no bus access returns an error, and each release starts an instrument.
+/// The masters pass barriers in every [`Way`], no bus access returns an error, and each release causes a start pulse.
 #[test]
 fn masters_on_one_bus_pass_barriers_and_a_sleeper_wakes_two_cycles_after_the_last_arrival() {
     let wishbone = BUSES[1].design();
@@ -58,7 +58,7 @@ fn the_masters_notice_a_barrier_that_releases_them_early() {
 
 const NODES: usize = 8;
 
-/// A device of [`NODES`] nodes, of which the first ones are members.
+/// A simulated device of [`NODES`] nodes, of which the first ones are members.
 struct Device {
     playing: Playing,
     nodes: usize,
@@ -127,7 +127,7 @@ fn the_driver_programs_the_start_pulse_and_reads_the_time_of_its_release() {
     };
     block.set_start_pulse(wanted);
     assert_eq!(block.start_time(), 0, "no release yet");
-    // A barrier of one node releases as soon as that node enters.
+    // A barrier with one member releases as soon as that node enters.
     let _claimed = open(&device, "node=3,members=3").expect("an idle node");
     block.write(block.node(3, node::ARRIVE), 1);
     while block.start_time() == 0 {

@@ -1,5 +1,5 @@
-//! The page docs/soc.md works as written:
-//! its Verilog elaborates, and its C passes barriers on the Verilated block.
+//! Tests that the examples of the page docs/soc.md work:
+//! the Verilog elaborates, and the C passes barriers on the Verilated block.
 
 mod common;
 
@@ -15,8 +15,8 @@ use std::time::Duration;
 const PAGE: &str = include_str!("../../docs/soc.md");
 const HEADER: &str = include_str!("../registers/barrier_regs.h");
 
-/// Four threads act as the cores. Each counts its entries, and compares all counts when it leaves.
-/// The threads yield between two loads, because the device process needs a processor, too.
+/// A C program: four threads act as cores. Each counts its entries, and compares all counts when it leaves.
+/// The threads yield between two loads, because the process of the device also needs a processor.
 const CORES: &str = r#"
 #include <fcntl.h>
 #include <pthread.h>
@@ -65,7 +65,7 @@ int main(int count, char **arguments)
 }
 "#;
 
-/// Returns the text of the fence with this head.
+/// Returns the page's code block whose first line is `head`.
 fn fence(head: &str) -> String {
     let (_, rest) = PAGE.split_once(&format!("```{head}\n")).expect("a fence");
     let (text, _) = rest.split_once("```").expect("its end");

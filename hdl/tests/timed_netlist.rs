@@ -1,4 +1,4 @@
-//! The netlist of a board's device with place-and-route delays has the same outputs as the RTL.
+//! Tests that a board's netlist with place-and-route delays has the same outputs as the RTL.
 
 mod common;
 #[allow(
@@ -15,7 +15,7 @@ use hdl::play::{Play, bit, bits, in_bits};
 use hdl::random::Random;
 use hdl::{coverage, formal, icarus, timed_netlist};
 
-/// Played at half the iCEstick's clock period of 40 ns, and at a period below the longest path.
+/// The outputs agree at 20 ns, half of the iCEstick's clock period, and differ at 2 ns, less than the longest path.
 #[test]
 fn the_netlist_with_delays_does_what_the_rtl_does_until_the_clock_is_too_fast() {
     let subject = subjects::toggle(1500);
@@ -52,7 +52,7 @@ fn the_netlist_with_delays_does_what_the_rtl_does_until_the_clock_is_too_fast() 
     assert!(differ(&fast) > 0, "at 500 MHz the delays must be seen");
 }
 
-/// Barriers in which the nodes enter in random order, some in one edge.
+/// Returns barriers in which the nodes enter in random order, some at one edge.
 fn arrivals(nodes: usize) -> String {
     let mut random = Random::default();
     let (mut lines, mut text) = (0_u64, String::new());
@@ -74,7 +74,7 @@ fn arrivals(nodes: usize) -> String {
     text
 }
 
-/// The board's top level on its pins at the board's clock and at a clock that its pads cannot follow, against the RTL of the barrier.
+/// Compares each board's top level, at its pins, with the barrier's RTL: equal at the board's clock, different at a too fast one.
 fn boards_keep_up(boards: &[Target]) {
     each(boards, |board| {
         let nodes = board.wires as usize;

@@ -1,13 +1,13 @@
-//! The timing diagrams in `timing/` agree with the model, edge by edge.
+//! Tests that the timing diagrams in `timing/` agree with the model at each clock edge.
 //!
-//! They are WaveDrom's JSON. A column is a clock period that starts with the rising edge: the column of a
+//! The diagrams are WaveDrom's JSON. A column is a clock period that starts with the rising edge: the column of a
 //! flip-flop shows its value after that edge, and the column of a pin shows what the next edge samples.
 
 use fpga_model::filter::FilteredMachine;
 use serde_json::Value;
 use std::path::Path;
 
-/// Returns the levels of a wave, column by column; a dot repeats the previous one.
+/// Returns the level of a wave in each column; a dot repeats the previous level.
 fn levels(wave: &str) -> Vec<bool> {
     let mut last = false;
     wave.chars()
@@ -54,7 +54,7 @@ fn compare(name: &str, drawn: &Value) {
         .collect();
     let number = |signal: &str| -> usize {
         let digits: String = signal.chars().filter(char::is_ascii_digit).collect();
-        // For stage1_q[0], the last digit is used.
+        // In stage1_q[0], the last digit is the node's number.
         digits[digits.len().saturating_sub(1)..]
             .parse()
             .unwrap_or(0)

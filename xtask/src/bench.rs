@@ -1,7 +1,7 @@
-//! `cargo xtask bench`: measures Portcullis, and with `--peers` also MPICH and Open MPI in turn.
+//! `cargo xtask bench`: measures Portcullis, and with `--peers` also MPICH and Open MPI in alternation.
 //!
-//! The rows and targets are the performance goals of the project.
-//! Ratios of medians are compared, since absolute times differ between machines.
+//! The rows and their targets are the performance goals of the project.
+//! The ratios of medians are compared, because absolute times differ between machines.
 //! With `--report` the command writes a page with tables and plots instead ([`report`]).
 
 mod compared;
@@ -45,7 +45,6 @@ pub struct Options {
     subjects: Subjects,
 }
 
-/// The default folder of a report, in the repository.
 const REPORT: &str = "docs/measured";
 
 /// The default number of rounds; each round runs every library once.
@@ -60,9 +59,9 @@ pub enum BenchError {
     Venv(VenvError),
     /// `mpi-bench` could not be started, or failed.
     Run(ProcessError),
-    /// The report failed.
+    /// The report could not be measured or written.
     Report(ReportError),
-    /// `--only` filtered out all rows.
+    /// No row has the benchmark that `--only` names.
     Nothing {
         /// The argument of `--only`.
         only: String,
@@ -94,7 +93,7 @@ impl std::error::Error for BenchError {}
 struct Rows {
     benchmark: &'static str,
     ranks: u32,
-    /// Each size with its target time or rate; size 0 if the benchmark has no sizes.
+    /// Each message size with its target time or rate; size 0 if the benchmark has no sizes.
     targets: &'static [(u64, f64)],
     /// True if MPICH and Open MPI run with their default settings instead of their best ones.
     defaults: bool,
@@ -112,7 +111,7 @@ const fn tuned(benchmark: &'static str, ranks: u32, targets: &'static [(u64, f64
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// Units: microseconds, MB/s, and milliseconds for `init`.
+/// The measured rows. Targets are in microseconds; for `bw` and `bibw` in MB/s; for `init` in ms.
 const ROWS: &[Rows] = &[
     tuned(
         "latency",
@@ -217,7 +216,7 @@ fn fetch_peers(subjects: &Subjects) -> Result<Vec<PathBuf>, VenvError> {
     PEERS.iter().map(|peer| subjects.peer(peer)).collect()
 }
 
-/// Runs `mpi-bench` once; its messages about failing settings go to the terminal.
+/// Runs `mpi-bench` for one benchmark; its messages about failing settings go to the terminal.
 fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result<(), BenchError> {
     let mut command = Command::new(prefix.join("bin/mpi-bench"));
     command.arg(rows.benchmark).args([
@@ -239,7 +238,7 @@ fn measure(prefix: &Path, peers: &[PathBuf], rounds: u32, rows: &Rows) -> Result
     if rows.defaults {
         command.args(["--settings", "default"]);
     }
-    // Without other libraries, Portcullis is measured alone in the same way.
+    // If no other library is given, Portcullis is measured alone by the same command.
     for peer in peers {
         command.arg("--vs").arg(peer);
     }
@@ -295,7 +294,7 @@ fn spell(rows: &Rows, compared: &Compared) -> String {
         None if rows.defaults => format!("{}, {} ranks, defaults", compared.benchmark, rows.ranks),
         None => format!("{}, {} ranks", compared.benchmark, rows.ranks),
     };
-    // The target of `start` applies to the whole command, whose duration a user observes.
+    // A target of `init` applies only to the row `launch`, the whole command, whose duration a user observes.
     let target = match (size, rows.targets) {
         (Some((_, target)), _) => Some(*target),
         (None, [(0, target)]) if !matches!(compared.benchmark.as_str(), "init" | "start") => {

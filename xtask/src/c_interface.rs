@@ -1,4 +1,4 @@
-//! Generator of the header of `libhwbarr`, from the comments and signatures of its functions.
+//! Generator of `hwbarr.h`, the header of `libhwbarr`, from the comments and signatures of its Rust functions.
 
 use crate::workspace;
 use std::fs;
@@ -37,7 +37,7 @@ fn header_of(source: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Returns `NAME(ARGUMENTS) -> RESULT` of an exported function.
+/// Returns `NAME(ARGUMENTS) -> RESULT` if the line declares an exported function.
 fn exported(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ")?;
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
@@ -62,7 +62,7 @@ fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
     };
     let arguments = arguments.ok_or_else(unknown)?.join(", ");
     let declaration = declared(result, &format!("{name}({arguments})")).ok_or_else(unknown)?;
-    // Sentences about Rust follow the first empty line and are omitted.
+    // Sentences after the first empty line are about Rust and are omitted.
     let sentences: Vec<&str> = comment
         .iter()
         .copied()

@@ -1,4 +1,4 @@
-//! Cargo builds, and the files that they produce.
+//! Runs cargo builds and returns the paths of the files that they produce.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -15,14 +15,14 @@ pub enum Profile {
     /// cargo's `dev` with all features that the tests need, in cargo's own target folder.
     /// The compilation equals that of `cargo test --workspace`, so no package is compiled twice.
     Tests,
-    /// cargo's `dev`, which builds quickly.
+    /// cargo's `dev`, which compiles quickly.
     Dev,
-    /// Builds quickly and runs nearly as fast as a release; for the demo.
+    /// Compiles quickly and runs nearly as fast as a release; for the demo.
     Demo,
     /// cargo's `release`, with link-time optimisation:
     /// libraries that users install or that are measured.
     Release,
-    /// A release without link-time optimisation: programs and plugins that carry no messages.
+    /// A release without link-time optimisation, for programs and plugins that transfer no messages.
     Tools,
 }
 
@@ -37,7 +37,7 @@ impl Profile {
         }
     }
 
-    /// Returns the target folder of an installation; only tests use cargo's usual folder.
+    /// Returns the target folder of a build with this profile; only tests use cargo's usual folder.
     ///
     /// An installation and `cargo build` have different flags (`path_flags`);
     /// in one folder each would invalidate the other's files.
@@ -68,7 +68,7 @@ fn path_flags() -> Vec<OsString> {
         flag.push(name);
         Some(flag)
     });
-    // The flags in the caller's `RUSTFLAGS` are preserved.
+    // The flags of the caller's `RUSTFLAGS` are kept.
     let asked = std::env::var_os("RUSTFLAGS").unwrap_or_default();
     let asked = asked.into_string().unwrap_or_default();
     asked
@@ -94,7 +94,7 @@ impl Linking {
     pub fn static_if_possible() -> Linking {
         let mut compiler = Command::new("cc");
         compiler.arg("-print-file-name=libc.a");
-        // A compiler that finds the archive prints its path, otherwise the bare name.
+        // A compiler that finds the archive prints its path; otherwise it prints the bare name.
         let found = compiler
             .output()
             .is_ok_and(|said| said.stdout.contains(&b'/'));
@@ -105,8 +105,8 @@ impl Linking {
     }
 }
 
-/// cargo arguments of [`Profile::Tests`]. cargo unifies the features of all selected packages,
-/// so all packages are selected, and features that only their tests need are named.
+/// cargo arguments of [`Profile::Tests`]. cargo unifies the features of all selected packages.
+/// So all packages are selected, and features that only their tests need are named.
 const AS_TESTED: &[&str] = &[
     "--workspace",
     "--features",
@@ -125,7 +125,7 @@ pub struct Build<'a> {
     pub libraries: bool,
     /// Names of programs of these packages.
     pub programs: &'a [&'a str],
-    /// The linkage; [`Linking::Static`] requires one package with one program.
+    /// How the programs are linked; [`Linking::Static`] requires one package with one program.
     pub linking: Linking,
     /// The target folder.
     pub folder: PathBuf,
@@ -141,7 +141,7 @@ pub enum BuildError {
         /// The packages, separated by commas.
         packages: String,
     },
-    /// A product is missing in cargo's messages: the package's targets and the caller disagree.
+    /// cargo reported no product of this name: the package has no such target.
     Missing {
         /// The name of the product.
         file: String,
@@ -189,7 +189,7 @@ impl Artifacts {
     }
 }
 
-/// The used fields of cargo's messages.
+/// The fields of cargo's JSON messages that this module uses.
 #[derive(Deserialize)]
 struct Message {
     reason: String,
@@ -216,7 +216,7 @@ impl Build<'_> {
                 for package in self.packages {
                     command.args(["-p", package]);
                 }
-                // This variable allows spaces in folder names.
+                // Unlike `RUSTFLAGS`, this variable allows spaces in folder names.
                 let flags = path_flags().join(OsStr::new("\x1f"));
                 command.env("CARGO_ENCODED_RUSTFLAGS", flags);
             }

@@ -1,8 +1,8 @@
-//! Download of a Debian package's source archive, from the mirror of this machine.
+//! Downloads the source archive of a Debian package from the mirror that this machine uses.
 //!
-//! Most machines have no `deb-src` lines. apt gets such lines for one command, derived from the
-//! sources of binary packages, with private folders for all of apt's state.
-//! Only the upstream archive is fetched; apt verifies it against the signed index.
+//! Most machines have no `deb-src` lines. This module derives such lines from the sources of binary
+//! packages and passes them to one apt command, with private folders for apt's state.
+//! Only the upstream archive is fetched; apt verifies its hash against the signed index.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Reasons why the source could not be fetched or unpacked.
+/// The reason why the source could not be fetched or unpacked.
 #[derive(Debug)]
 pub enum SourceError {
     /// apt or tar could not be started, failed or timed out.
@@ -58,7 +58,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> SourceError {
     }
 }
 
-/// Returns a package's upstream archive in the package's folder; fetches a missing archive.
+/// Returns the path of a package's upstream archive; fetches the archive if it is missing.
 pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
     let folder = workspace::target().join(package);
     if let Some(archive) = fetched(package, &folder)? {
@@ -81,7 +81,7 @@ pub fn archive(package: &'static str) -> Result<PathBuf, SourceError> {
             .args(["-o", &option("Dir::State::Lists", &apt.join("lists"))])
             .args(["-o", &option("Dir::Cache", &apt.join("cache"))])
             .args(["-o", "Acquire::Languages=none"])
-            // apt's sandbox user could not write into the folder of the building user.
+            // apt's sandbox user cannot write into the user's folder.
             .args(["-o", "APT::Sandbox::User=root"])
             .current_dir(&folder);
         command
@@ -116,7 +116,7 @@ fn deb_src() -> Result<String, SourceError> {
     Ok(lines.into_iter().map(|line| format!("{line}\n")).collect())
 }
 
-/// Unpacks an archive into an empty folder without the top folder; `part` is a tar pattern.
+/// Unpacks an archive into an empty folder, without its top folder; `part` is a tar pattern of files.
 pub fn unpack(archive: &Path, folder: &Path, part: Option<&str>) -> Result<(), SourceError> {
     let _ = fs::remove_dir_all(folder);
     fs::create_dir_all(folder).map_err(file(folder))?;

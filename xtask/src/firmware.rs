@@ -1,4 +1,4 @@
-//! `cargo xtask firmware`: builds the node programs of the barrier for microcontrollers.
+//! `cargo xtask firmware`: builds the barrier's node programs for microcontrollers.
 
 use std::fmt;
 use std::fs;
@@ -8,20 +8,20 @@ use crate::process::{self, ProcessError};
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// The compilation target: a Cortex-M0 without floating point and operating system.
+/// The compilation target: a Cortex-M0, without floating-point unit and without operating system.
 pub const TARGET: &str = "thumbv6m-none-eabi";
 
 /// The packages in `barrier-driver/firmware` that are programs.
 const PROGRAMS: &[&str] = &["rp2040", "microbit"];
 
-/// Reasons why the firmware is not built.
+/// The reason why the firmware was not built.
 #[derive(Debug)]
 pub enum FirmwareError {
-    /// The Rust library for the target could not be fetched.
+    /// rustup could not fetch the target's standard library.
     Target(ProcessError),
     /// cargo failed; its messages are printed above.
     Build(ProcessError),
-    /// The program that cargo built is missing.
+    /// The program that cargo should have built is missing.
     Image(std::io::Error),
 }
 
@@ -39,7 +39,7 @@ impl fmt::Display for FirmwareError {
 
 impl std::error::Error for FirmwareError {}
 
-/// Adds the target if rustup manages the compiler; otherwise the tests check for the target.
+/// Adds the target if rustup manages the compiler; without rustup it must be installed already.
 pub fn add_target() -> Result<(), ProcessError> {
     if !crate::packages::on_path("rustup") {
         ui::say("      there is no rustup; the compiler is used as it is");
@@ -62,7 +62,7 @@ pub fn run() -> Result<(), FirmwareError> {
                     .args(["--package", program])
                     .arg("--target-dir")
                     .arg(&made)
-                    // Flags for the host must not apply to the target.
+                    // Compiler flags for the host must not apply to the microcontroller.
                     .env_remove("RUSTFLAGS")
                     .env_remove("CARGO_ENCODED_RUSTFLAGS")
                     .current_dir(&folder),

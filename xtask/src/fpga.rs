@@ -1,5 +1,5 @@
-//! `cargo xtask fpga`: builds bitstreams with open-source tools;
-//! prints device usage and maximum clock.
+//! `cargo xtask fpga`: builds bitstreams with open-source tools and
+//! prints the device usage and the maximum clock frequency.
 
 use std::fmt;
 use std::fs;
@@ -12,8 +12,8 @@ use crate::ui::{Steps, bold};
 use crate::venv::{self, VenvError};
 use crate::workspace;
 
-/// The variable that marks the second start of this program, with the tools in its search path;
-/// the mark prevents a third start.
+/// Environment variable that is set when this program starts itself with the tools in its search path;
+/// it prevents another such start.
 const AGAIN: &str = "PORTCULLIS_FPGA_AGAIN";
 
 /// Reasons why no bitstream is built.
@@ -23,9 +23,9 @@ pub enum FpgaError {
     Folder(std::io::Error),
     /// The Python packages with the tools could not be fetched.
     Venv(VenvError),
-    /// This program could not be started a second time.
+    /// This program could not start itself again.
     Again(std::io::Error),
-    /// The second start of this program failed and has printed the reason.
+    /// The program started by this program failed and has printed the reason.
     Told,
     /// yosys, nextpnr or icestorm is missing or failed; the error names tool and step.
     Tool(ToolError),
@@ -58,7 +58,7 @@ pub struct Options {
     power: bool,
 }
 
-/// Prints the estimate of [`hdl::power`] for version 1 on the iCEBreaker, by barriers in a second.
+/// Prints [`hdl::power`]'s estimate for version 1 on the iCEBreaker, for several numbers of barriers per second.
 fn power() -> Result<(), FpgaError> {
     let target = &fpga::ICEBREAKER;
     let folder = workspace::target().join("fpga/power");
@@ -78,10 +78,10 @@ fn power() -> Result<(), FpgaError> {
     Ok(())
 }
 
-/// Builds every target and prints one table.
+/// Builds every target and prints a table of the results.
 ///
-/// The tools for ECP5 and Gowin are in a Python environment. If they are not on the search path, this function makes the environment
-/// and runs this program again with it.
+/// The tools for ECP5 and Gowin are in a Python environment. If they are not in the search path, this function creates the environment
+/// and starts this program again with it in the search path.
 pub fn run(options: &Options) -> Result<(), FpgaError> {
     if options.power {
         return power();
@@ -96,7 +96,7 @@ pub fn run(options: &Options) -> Result<(), FpgaError> {
             .env("PATH", venv::NEXTPNR.search_path())
             .status()
             .map_err(FpgaError::Again)?;
-        // The second start of this program has printed its error.
+        // The started program has printed its error.
         return if status.success() {
             Ok(())
         } else {

@@ -1,9 +1,9 @@
-//! `cargo xtask gen`: writes the files that are generated from tables.
+//! `cargo xtask gen`: regenerates the files that are generated from tables.
 //!
 //! `frames` generates the serial frames' format, `registers` the registers, `plugin_tables` the
 //! plugin tables, and `testplan` the tables of the hardware's test plan, from claims and tests.
-//! This module only determines the output files.
-//! For each generator, a test compares the checked-in files with generated ones.
+//! This module only determines which files are written.
+//! A test of each generator compares the checked-in files with its output.
 
 use crate::{c_interface, frames, plugin_tables, registers, testplan, workspace};
 use mpi_api_tables::header;
@@ -34,7 +34,6 @@ pub fn run() -> Result<(), String> {
     fortran()
 }
 
-/// Regenerates the frame regions of the model, the RTL and the documents.
 fn frames() -> Result<(), String> {
     let format = frames::format()?;
     let regenerated = |file: &str, text: &str| frames::regenerated(&format, file, text);
@@ -43,8 +42,8 @@ fn frames() -> Result<(), String> {
         .try_for_each(|file| rewrite(file, regenerated))
 }
 
-/// Regenerates the register regions of the RTL, the driver and the document,
-/// the register files for other tools, and the header of `libhwbarr`.
+/// Regenerates the regions with the registers, in the RTL, the driver and the document,
+/// the register files for other tools (such as IP-XACT), and the header of `libhwbarr`.
 fn registers() -> Result<(), String> {
     let map = registers::map()?;
     let regenerated = |file: &str, text: &str| registers::regenerated(&map, file, text);
@@ -64,7 +63,7 @@ fn registers() -> Result<(), String> {
     Ok(())
 }
 
-/// Writes a file of the repository with its regions regenerated.
+/// Regenerates the regions of a file of the repository.
 fn rewrite(
     file: &str,
     regenerated: impl Fn(&str, &str) -> Result<String, String>,
@@ -78,7 +77,7 @@ fn rewrite(
     Ok(())
 }
 
-/// Regenerates `mpif.h` and the source of the Fortran modules.
+/// Regenerates `mpif.h` and the sources of the Fortran modules.
 fn fortran() -> Result<(), String> {
     let fortran = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fortran");
     let tables = mpi_fortran_generate::table::read(&fortran.join("api"))?;

@@ -1,9 +1,9 @@
-//! `cargo xtask nightly-qemu`: synchronises two virtual machines through the simulator.
+//! `cargo xtask nightly-qemu`: two virtual machines pass barriers through the simulator.
 //!
-//! The guests use Linux's parport driver.
+//! The nodes in the guests use Linux's parport driver.
 //!
 //! QEMU, a kernel and busybox are Debian packages. They are unpacked into the target folder and
-//! not installed, so the machine is unchanged and no privileges are needed.
+//! not installed, so the machine is not changed and no privileges are needed.
 //! The command runs the ignored test `guests` of `barrier-emulation`, which mounts /dev/fuse.
 
 use std::fmt;
@@ -17,19 +17,18 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The number of barriers per guest and port; the test expects the same number.
+/// The number of barriers per guest and port; the ignored test expects this number.
 const BARRIERS: u32 = 300;
 const PORTS: [&str; 2] = [
     "ppdev:/dev/parport0,out=D0,in=nACK",
     "parport:0x378,out=D0,in=nACK",
 ];
 
-/// The package of the emulator; [`libraries`] returns its dependencies.
+/// The Debian package of the emulator; [`libraries`] returns its dependencies.
 const QEMU: &str = "qemu-system-x86";
-/// A package that depends on the newest kernel package.
 const KERNEL: &str = "linux-image-amd64";
 const BUSYBOX: &str = "busybox-static";
-/// Kernel modules in loading order.
+/// Kernel modules of the guests, in loading order.
 const MODULES: [(&str, &str); 3] = [
     ("parport", "drivers/parport"),
     ("parport_pc", "drivers/parport"),
@@ -38,7 +37,7 @@ const MODULES: [(&str, &str); 3] = [
 const TRIPLE: &str = "x86_64-unknown-linux-gnu";
 const MINUTES: Duration = Duration::from_secs(600);
 
-/// Reasons why the guests do not synchronise.
+/// The reason why the guests did not pass their barriers.
 #[derive(Debug)]
 pub enum GuestsError {
     /// A program that prepares or boots the guests failed.
@@ -106,7 +105,7 @@ fn at<T>(path: &Path, result: io::Result<T>) -> Result<T, GuestsError> {
     result.map_err(|error| GuestsError::File(path.to_owned(), error))
 }
 
-/// Downloads and unpacks missing packages, and returns the kernel release.
+/// Downloads and unpacks the packages that are missing; returns the release of the kernel.
 fn fetch(folder: &Path) -> Result<String, GuestsError> {
     let (debs, root) = (folder.join("debs"), folder.join("root"));
     at(&debs, fs::create_dir_all(&debs))?;
@@ -132,7 +131,7 @@ fn fetch(folder: &Path) -> Result<String, GuestsError> {
     Ok(image)
 }
 
-/// Returns the packages, including firmware, on which the emulator depends and this machine lacks.
+/// Returns the packages, including firmware, that the emulator depends on and this machine lacks.
 fn libraries() -> Result<Vec<String>, GuestsError> {
     let only_depends = [
         "recommends",
@@ -146,7 +145,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     closure.args(["depends", "--recurse"]);
     closure.args(only_depends.map(|kind| format!("--no-{kind}")));
     let closure = said(closure.arg(QEMU))?;
-    // Dependencies are indented below their packages; names in brackets are virtual packages.
+    // Dependencies are indented below their packages; names in angle brackets are virtual packages.
     let names = closure.lines().filter(|line| {
         line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains(':')
     });
@@ -166,7 +165,7 @@ fn libraries() -> Result<Vec<String>, GuestsError> {
     Ok(missing)
 }
 
-/// Builds the node program with static linkage, since a guest has no libraries.
+/// Builds the node program with static linkage, because the guests have no libraries.
 fn build(folder: &Path) -> Result<PathBuf, GuestsError> {
     let target = folder.join("cargo");
     let mut build = Command::new(cargo());
@@ -205,7 +204,7 @@ fn pack(folder: &Path, kernel: &str, guest: &Path) -> Result<(), GuestsError> {
     at(&path, archive.end())
 }
 
-/// Returns the init script of a guest; `node` is set on the kernel's command line.
+/// Returns the init script of the guests; the kernel's command line sets `node`.
 fn script() -> String {
     let modules = MODULES.map(|(name, _)| name).join(" ");
     format!(

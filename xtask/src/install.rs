@@ -29,17 +29,15 @@ use crate::process::{self, ProcessError};
 use crate::ui::Steps;
 use crate::workspace;
 
-/// The cargo package of the library.
 const LIBRARY_PACKAGE: &str = "mpi-abi-library";
-/// The cargo packages and names of the programs other than the launcher.
+/// The cargo packages of programs other than the launcher, and the programs' names.
 const TOOL_PACKAGES: &[&str] = &["mpirun", "mpi-bench"];
 const TOOLS: &[&str] = &["mpicc", "mpi-info", "mpi-ctl", "mpi-bench"];
 
-/// The programs that compile and launch MPI programs.
 const COMPILER_AND_LAUNCHER: &[&str] = &["mpicc", LAUNCHER];
 const LAUNCHER: &str = "mpirun";
 
-/// Programs that are built by a separate cargo call.
+/// The programs that are built by separate cargo calls.
 const APART: &[Apart] = &[
     // The launcher is copied to unknown machines, so it is linked statically;
     // a static program also starts faster.
@@ -48,8 +46,8 @@ const APART: &[Apart] = &[
         package: "mpirun",
         linking: Linking::static_if_possible,
     },
-    // In a separate build, the features
-    // that only this command needs are not enabled in the library.
+    // Built separately, so that the features
+    // that only this program needs are not enabled in the library.
     Apart {
         program: "hwbarr",
         package: "hwbarr",
@@ -57,7 +55,7 @@ const APART: &[Apart] = &[
     },
 ];
 
-/// A program that is built by a separate cargo call.
+/// A program that a separate cargo call builds.
 struct Apart {
     program: &'static str,
     package: &'static str,
@@ -65,7 +63,7 @@ struct Apart {
 }
 
 impl Apart {
-    /// Returns the build of this program alone, with the settings of the build `usual`.
+    /// Returns the cargo call that builds only this program, otherwise with the settings of `usual`.
     fn of(&'static self, usual: &Build) -> Build<'static> {
         Build {
             profile: usual.profile,
@@ -78,27 +76,26 @@ impl Apart {
     }
 }
 
-/// The package of the library without optional components, and its file in cargo's folder.
+/// The library without optional components: its package, and its file in cargo's folder.
 const BARE: (&str, &str) = ("mpi-abi-bare", "libmpi_abi_bare.so");
 
-/// The library's file in cargo's folder, and its name in `lib`, the standard ABI's soname.
+/// The library: its file in cargo's folder, and its name in `lib`, which is the standard ABI's soname.
 const LIBRARY: (&str, &str) = ("libmpi_abi_library.so", "libmpi_abi.so.1");
 
 /// The Fortran interface: its package, its file in cargo's folder, and its name in `lib`.
 const FORTRAN: (&str, &str, &str) = ("mpi-fortran", "libmpi_fortran.so", "libmpifort_abi.so.1");
 
-/// The packages of components that are also plugin files.
+/// The packages of those components that are also installed as plugin files.
 const PLUGIN_PACKAGES: &[&str] = &["coll-hwbarr-plugin"];
-/// The plugin's file in cargo's folder.
 const PLUGIN_MADE: &str = "libcoll_hwbarr_plugin.so";
-/// The plugin's name in `lib/portcullis`: framework and component.
+/// The plugin's name in `lib/portcullis`, made of framework and component.
 pub const PLUGIN: &str = "coll_hwbarr.so";
 
-/// The packages of two kinds of libraries: for programs of other MPI ABIs,
+/// The packages of the compatibility libraries: for programs of other MPI ABIs,
 /// and for programs of the standard ABI on other libraries.
 const COMPAT_PACKAGES: &[&str] = &["compat-mpich", "compat-openmpi", "on-mpich", "on-openmpi"];
-/// Each library's file in cargo's folder, and its path in the installation;
-/// each has a separate folder, which is searched only on request.
+/// The compatibility libraries: file in cargo's folder, path in the installation.
+/// Each has its own folder, which the loader searches only on request.
 const COMPAT: &[(&str, &str)] = &[
     (
         "libcompat_mpich.so",
@@ -116,7 +113,7 @@ const COMPAT: &[(&str, &str)] = &[
 ];
 
 /// The audit library that redirects the loader's searches:
-/// its source, its path in the installation.
+/// its source file, and its path in the installation.
 const SEARCHER: (&str, &str) = (
     "compat/search.rs",
     "lib/portcullis/compat/libportcullis-search.so",
@@ -133,14 +130,14 @@ const SEARCHER_FLAGS: &[&str] = &[
     "-Clink-arg=-nostdlib",
 ];
 
-/// The packages of the hardware barrier for other MPI libraries under their own launchers.
+/// The packages that use the hardware barrier from other MPI libraries, under their own launchers.
 const FOREIGN_PACKAGES: &[&str] = &[
     "coll-hwbarr-openmpi",
     "portcullis-preload",
     "portcullis-queues",
 ];
-/// Each file in cargo's folder, and its path in the installation.
-/// Open MPI loads all files of the component's folder, so the folder has no other file.
+/// Their files: file in cargo's folder, path in the installation.
+/// Open MPI loads all files of the component's folder, so that folder contains no other file.
 const FOREIGN: &[(&str, &str)] = &[
     (
         "libmca_coll_hwbarr.so",
@@ -160,7 +157,7 @@ const FOREIGN: &[(&str, &str)] = &[
 /// Links in an installation: (link, target).
 const LINKS: &[(&str, &str)] = &[
     ("lib/libmpi_abi.so", "libmpi_abi.so.1"),
-    // This folder for search paths contains only this link.
+    // This folder is for library search paths, so it contains only this link.
     (
         "lib/portcullis/abi/libmpi_abi.so.1",
         "../../libmpi_abi.so.1",
@@ -178,14 +175,14 @@ const LINKS: &[(&str, &str)] = &[
     ("share/man/man1/mpif77.1", "mpifort.1"),
 ];
 
-/// Links beside the compatibility libraries: Debian's name of MPICH, and names without a version.
+/// Links beside the compatibility libraries, for MPICH's name in Debian and for names without a version.
 const COMPAT_LINKS: &[(&str, &str)] = &[
     ("lib/portcullis/compat/mpich/libmpich.so.12", "libmpi.so.12"),
     ("lib/portcullis/compat/mpich/libmpi.so", "libmpi.so.12"),
     ("lib/portcullis/compat/openmpi/libmpi.so", "libmpi.so.40"),
 ];
 
-/// Headers, Python modules and Fortran sources: path in the repository, path in the installation.
+/// Headers, Python modules and Fortran sources, as (path in the repository, path in the installation).
 const HEADERS: &[(&str, &str)] = &[
     ("mpi-abi/include/mpi.h", "include/mpi.h"),
     ("mpi-abi/include/mpi-ext.h", "include/mpi-ext.h"),
@@ -212,9 +209,8 @@ const HEADERS: &[(&str, &str)] = &[
     ),
 ];
 
-/// pkg-config files under the names that programs request: MPICH's, Debian's, CMake FindMPI's.
+/// Names of the pkg-config files: those of MPICH, Debian and CMake's FindMPI.
 const PKG_CONFIG: &[&str] = &["mpi.pc", "mpi-c.pc", "mpi-cxx.pc", FORTRAN_PKG_CONFIG];
-/// The pkg-config file of Fortran programs.
 const FORTRAN_PKG_CONFIG: &str = "mpi-fort.pc";
 
 /// A linker script for build systems that link with `-lmpi`: its path and its text.
@@ -226,12 +222,11 @@ const PLAIN_NAME: (&str, &str) = (
     "/* GNU ld script */\nINPUT ( -lmpi_abi )\n",
 );
 
-/// The licence files of this project.
 const LICENCES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 /// The folder of the licences in an installation.
 pub const DOCUMENTS: &str = "share/doc/portcullis";
 
-/// The manual pages that programs print: program, arguments; the page has the program's name.
+/// The manual pages that programs print, as (program, arguments); the page has the program's name.
 const MANUALS: &[(&str, &[&str])] = &[
     ("mpirun", &["--generate", "man"]),
     ("mpicc", &["--showme:manual"]),
@@ -243,7 +238,7 @@ const MANUALS: &[(&str, &[&str])] = &[
     ("hwbarr", &["manual"]),
 ];
 
-/// The shell completions that `mpirun --generate` prints: program, shell, path.
+/// The shell completions that `mpirun --generate` prints, as (program, shell, path in the installation).
 const COMPLETIONS: &[(&str, &str, &str)] = &[
     ("mpirun", "bash", "share/bash-completion/completions/mpirun"),
     ("mpirun", "zsh", "share/zsh/site-functions/_mpirun"),
@@ -265,7 +260,7 @@ const COMPLETIONS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Time limit of a program that prints a page or completions.
+/// Time limit of a program that prints a manual page or shell completions.
 const GENERATION: Duration = Duration::from_secs(20);
 
 /// The optional parts of an installation.
@@ -289,7 +284,7 @@ pub struct Contents {
 pub enum Programs {
     /// All programs, with a launcher that runs on any machine.
     All,
-    /// `mpicc` and `mpirun` only, built with the library by one cargo call, which is quick.
+    /// Only `mpicc` and `mpirun`, built together with the library by one cargo call, which is quick.
     CompileAndRun,
 }
 
@@ -311,7 +306,7 @@ impl Programs {
     }
 }
 
-/// The products of the cargo builds.
+/// The files that the cargo builds produced.
 struct Made {
     /// The libraries, and the programs built with them.
     usual: Artifacts,
@@ -323,7 +318,7 @@ struct Made {
     bare: Option<Artifacts>,
 }
 
-/// Reasons why an installation is incomplete.
+/// The reason why an installation is incomplete.
 #[derive(Debug)]
 pub enum InstallError {
     /// cargo failed.
@@ -406,7 +401,7 @@ pub fn run(prefix: &Path, profile: Profile, fortran: &[String]) -> Result<(), In
     Ok(())
 }
 
-/// Lets `mpifort` compile the Fortran modules, which it otherwise does at its first use.
+/// Runs `mpifort` so that it compiles the Fortran modules now instead of at its first use.
 fn compile_modules(prefix: &Path, compiler: &str) -> Result<(), InstallError> {
     let mut command = Command::new(prefix.join("bin/mpifort"));
     command.arg(format!("-fc={compiler}")).arg("-show");
@@ -434,7 +429,7 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
     let mut programs = contents.programs.beside_the_library().to_vec();
     let mut apart = contents.programs.apart();
     if contents.profile == Profile::Tests {
-        // Separate cargo calls would enable other features than the tests' build.
+        // The tests build everything in one call: separate cargo calls would enable other features.
         programs.extend(apart.iter().map(|apart| apart.program));
         apart = &[];
     }
@@ -455,8 +450,8 @@ fn build(contents: &Contents) -> Result<Made, InstallError> {
         programs: &programs,
         ..libraries.clone()
     };
-    // This library is built by a separate call: in one call with the others,
-    // feature unification would add the usual library's components.
+    // The bare library is built by a separate cargo call: in a common call,
+    // feature unification would add the components of the full library.
     let bare = Build {
         packages: &[BARE.0],
         ..libraries.clone()
@@ -483,7 +478,7 @@ fn each(programs: &'static [Apart], usual: &Build) -> Result<Separate, BuildErro
         .collect()
 }
 
-/// Builds libraries and tools in one call, so that common dependencies are compiled once.
+/// Builds libraries and tools by one cargo call, so that common dependencies are compiled once.
 fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     let all = Build {
         packages: &[libraries.packages, tools.packages].concat(),
@@ -492,7 +487,7 @@ fn together(libraries: &Build, tools: &Build) -> Result<Artifacts, BuildError> {
     all.run()
 }
 
-/// Builds libraries and programs concurrently: link-time optimisation uses one thread for a minute.
+/// Builds libraries and programs concurrently, because link-time optimisation uses one thread for about a minute.
 fn beside_each_other(
     libraries: &Build,
     tools: &Build,
@@ -571,7 +566,7 @@ fn place(made: &Made, contents: &Contents, prefix: &Path) -> Result<(), InstallE
         copy(&text, &prefix.join(DOCUMENTS).join(name))?;
     }
     let others = prefix.join(DOCUMENTS).join(licences::OF_OTHERS);
-    // The licence text depends on the packages in the lock file only.
+    // The licence text depends only on the packages in the lock file.
     if is_newer(&others, &workspace::root().join("Cargo.lock")) {
         return Ok(());
     }
@@ -587,7 +582,6 @@ fn generate(prefix: &Path, name: &str, args: &[&str], file: &str) -> Result<(), 
     write(&prefix.join(file), &made.stdout)
 }
 
-/// Writes the manual pages of the installed programs and of all MPI functions.
 fn make_manuals(prefix: &Path) -> Result<(), InstallError> {
     for (name, args) in MANUALS {
         if prefix.join("bin").join(name).exists() {
@@ -613,7 +607,6 @@ fn is_newer(file: &Path, than: &Path) -> bool {
     matches!((time(file), time(than)), (Some(a), Some(b)) if a > b)
 }
 
-/// Compiles the audit library.
 fn make_searcher(to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let compiler = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
@@ -629,7 +622,7 @@ fn make_searcher(to: &Path) -> Result<(), InstallError> {
     copy(&made, to)
 }
 
-/// Removes a file of an earlier installation that had more parts.
+/// Removes a file that an earlier installation with more parts may have left.
 fn remove(file: &Path) -> Result<(), InstallError> {
     match fs::remove_file(file) {
         Err(reason) if reason.kind() != std::io::ErrorKind::NotFound => {
@@ -665,7 +658,7 @@ fn make_folder_of(path: &Path) -> Result<(), InstallError> {
     fs::create_dir_all(folder).map_err(failed("make", folder))
 }
 
-/// Copies a file with its permissions, unless an identical file exists.
+/// Copies a file with its permissions, unless the target is already identical.
 fn copy(from: &Path, to: &Path) -> Result<(), InstallError> {
     make_folder_of(to)?;
     let same = matches!((fs::read(from), fs::read(to)), (Ok(a), Ok(b)) if a == b);
@@ -689,7 +682,7 @@ fn replace(to: &Path, make: impl FnOnce(&Path) -> std::io::Result<()>) -> Result
 mod tests {
     use super::*;
 
-    /// The used fields of cargo's metadata.
+    /// The fields of `cargo metadata` that this test uses.
     #[derive(serde::Deserialize)]
     struct Metadata {
         packages: Vec<Package>,
@@ -714,7 +707,7 @@ mod tests {
         serde_json::from_str(&output.expect("metadata").stdout).expect("JSON")
     }
 
-    /// The tests' installation builds all packages by one call; only a release makes these calls.
+    /// Only releases make the separate cargo calls; the tests' installation builds all packages by one call.
     #[test]
     fn calls_for_one_program_name_only_what_its_package_has() {
         let metadata = metadata();

@@ -1,4 +1,4 @@
-//! `cargo xtask kit`: writes the files of the desk kit, for KiCad and for a board house.
+//! `cargo xtask kit`: writes the files of the desk kit, for KiCad and for the manufacturer.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub struct Options {
     route: bool,
 }
 
-/// Writes the files of `hdl/boards/kit`, and the board house's files into `target/kit`.
+/// Writes the files of `hdl/boards/kit`, and those for the manufacturer into `target/kit`.
 pub fn run(options: &Options) -> Result<(), String> {
     let folder = workspace::root().join("hdl/boards/kit");
     let design = Design::kit()?;

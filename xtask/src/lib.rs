@@ -3,11 +3,11 @@
 //! firmware | nightly-qemu | bench`.
 //!
 //! On a fresh Debian machine with Rust, gcc and git,
-//! each task is one command that prints its result.
+//! each task is one command, and prints its result.
 //! Missing packages are installed if the user is root;
 //! otherwise the command prints how to install them.
 //!
-//! This library exists so that the tests create their installation by the same code as users.
+//! This is a library so that the tests create their installation with the same code as users.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]

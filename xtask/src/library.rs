@@ -1,20 +1,20 @@
-//! The argument of `--on`, which names an MPI library.
+//! Parser of the argument `--on`, which names an MPI library.
 //!
-//! Relative paths become absolute, since `mpirun` is started in another folder.
+//! It makes relative paths absolute, because `mpirun` is started in another folder.
 
 use std::convert::Infallible;
 use std::path;
 
-/// Returns a library name unchanged, and a path as an absolute path:
-/// jobs start in the folders of their programs.
+/// Returns the name of a library unchanged, and a path as an absolute path,
+/// because jobs start in the folders of their programs.
 ///
-/// As in `mpirun`, a text without a slash is a name.
+/// As in `mpirun`, an argument without a slash is a name.
 pub fn named(text: &str) -> Result<String, Infallible> {
     let absolute = text.contains('/').then(|| path::absolute(text));
     Ok(match absolute {
-        // The text came from the command line as UTF-8, so the conversion is lossless.
+        // The argument is UTF-8, so the conversion is lossless.
         Some(Ok(path)) => path.to_string_lossy().into_owned(),
-        // Without a current folder the text is unchanged; mpirun then reports a missing file.
+        // Without a current folder the path stays relative; mpirun then reports that the file is missing.
         Some(Err(_)) | None => text.to_owned(),
     })
 }

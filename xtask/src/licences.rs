@@ -1,4 +1,4 @@
-//! The licences of the third-party packages that an installation links, as one text.
+//! Collects the licences of the third-party packages that an installation links into one text.
 //!
 //! Most packages have MIT or Apache-2.0, which require their text with every copy.
 //! The texts are read from the packages in cargo's source folders.
@@ -15,13 +15,12 @@ use serde::Deserialize;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// The name of the licence text in an installation.
+/// The name of the file with the licence texts in an installation.
 pub const OF_OTHERS: &str = "LICENSES-OF-OTHERS";
 
-/// Time limit for reading manifests; no package is fetched.
+/// Time limit for `cargo metadata`, which reads manifests and fetches no package.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The prefixes of licence file names.
 const FILES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
 /// Reasons why the licences could not be collected.
@@ -59,7 +58,7 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> LicencesError {
     }
 }
 
-/// The used fields of cargo's metadata.
+/// The fields of `cargo metadata` that this module uses.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -73,7 +72,7 @@ struct Package {
     name: String,
     version: String,
     license: Option<String>,
-    /// `None` if the package belongs to this project.
+    /// The registry; `None` for a package of this project.
     source: Option<String>,
     manifest_path: PathBuf,
 }
@@ -97,11 +96,10 @@ struct Dependency {
 
 #[derive(Deserialize)]
 struct Kind {
-    /// `None` for a linked dependency; others are for tests and build scripts.
+    /// `None` for a normal (linked) dependency; otherwise "dev" or "build".
     kind: Option<String>,
 }
 
-/// Packages of this project that are not installed.
 const NOT_INSTALLED: [&str; 2] = ["tests", "xtask"];
 
 /// Returns the licences of all third-party packages that an installation links;
@@ -156,7 +154,7 @@ fn metadata() -> Result<Metadata, LicencesError> {
     serde_json::from_str(&said.stdout).map_err(LicencesError::Metadata)
 }
 
-/// Returns, by name, the third-party packages that installed packages link directly or indirectly.
+/// Returns the third-party packages that the installed packages link, directly or indirectly, sorted by name.
 fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&'a Package> {
     let dependencies: BTreeMap<&str, &Vec<Dependency>> = metadata
         .resolve
@@ -190,7 +188,6 @@ fn linked<'a>(metadata: &Metadata, by_id: &BTreeMap<&str, &'a Package>) -> Vec<&
     of_others
 }
 
-/// Returns the licence texts in the folder of a package.
 fn texts(package: &Package) -> Result<Vec<String>, LicencesError> {
     let folder = package.manifest_path.parent().unwrap_or(Path::new("."));
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Manual pages of the MPI functions (section 3), generated from the tables of `mpi-abi/api`.
+//! Generator of the manual pages of the MPI functions (section 3) from the tables of `mpi-abi/api`.
 //!
 //! `functions.txt` contains the prototypes, and `meanings.txt` a sentence per function.
 
@@ -44,7 +44,6 @@ pub fn pages() -> Result<Vec<Page>, String> {
     functions.functions.iter().map(page).collect()
 }
 
-/// Parses `meanings.txt`.
 fn meanings(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     let mut found = BTreeMap::new();
     for line in text.lines() {
@@ -61,7 +60,7 @@ fn meanings(text: &str) -> Result<BTreeMap<&str, &str>, String> {
     Ok(found)
 }
 
-/// Returns the name of the small-count function.
+/// Returns the name of the small-count function, without `_c`.
 fn without_c(name: &str) -> &str {
     name.strip_suffix("_c").unwrap_or(name)
 }
@@ -149,8 +148,8 @@ fn returned(function: &Function) -> &'static str {
     }
 }
 
-/// Returns the references to other functions of the chapter;
-/// a large-count function is described on the page of its small-count function.
+/// Returns the references to other functions of the same chapter;
+/// a function with large counts is described on the page of the function with small counts.
 fn neighbours(function: &Function, all: &Functions) -> String {
     let twin = match without_c(&function.name) {
         name if name == function.name => format!("{name}_c"),
@@ -175,7 +174,7 @@ fn capitalized(text: &str) -> String {
     first.into_iter().chain(letters).collect()
 }
 
-/// Escapes a text, so that groff finds no request and no escape in it.
+/// Escapes a text, so that groff interprets none of it as a request or an escape.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     let line = |line: &str| match line.starts_with(['.', '\'']) {

@@ -1,4 +1,4 @@
-//! Debian packages that the tests require, detected by their files and not by their names.
+//! Debian packages that the tests require; they are detected by their files and not by their names.
 
 use std::fmt;
 use std::path::Path;
@@ -9,18 +9,18 @@ use hdl::tool::{Archive, Tool};
 use crate::process::{self, ProcessError};
 use crate::ui;
 
-/// The evidence that a package is installed.
+/// How to detect that a package is installed.
 #[derive(Clone, Copy)]
 enum Sign {
     /// A program on the search path.
     Program(&'static str),
-    /// Python code that must succeed.
+    /// Python code that succeeds if the package is installed.
     Python(&'static str),
     /// A file that must exist.
     File(&'static str),
 }
 
-/// The required packages: evidence, package name, and purpose.
+/// The required packages, as (detection, package name, purpose).
 const NEEDED: &[(Sign, &str, &str)] = &[
     (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
     (Sign::Program("g++"), "g++", "compiling the header as C++"),
@@ -128,21 +128,21 @@ const NEEDED: &[(Sign, &str, &str)] = &[
     ),
 ];
 
-/// Packages that bindgen requires, for the crates that use bindgen.
+/// Packages with libclang, which crates with bindgen require.
 const BINDGEN: &[(Sign, &str, &str)] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/llvm-*/lib/libclang.so*'))"),
     "libclang-dev",
     "reading mpi.h with bindgen",
 )];
 
-/// The package that linking hpcc requires.
+/// The linear algebra library with which hpcc is linked.
 const BLAS: &[(Sign, &str, &str)] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libopenblas.so'))"),
     "libopenblas-serial-dev",
     "the linear algebra of hpcc",
 )];
 
-/// Packages that generate `configure` for a source package without one.
+/// Packages for generating `configure` in a source package that lacks it.
 const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("autoreconf"), "autoconf", "making configure"),
     (Sign::Program("automake"), "automake", "making makefiles"),
@@ -151,10 +151,10 @@ const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("make"), "make", "building PnetCDF"),
 ];
 
-/// Reasons why a missing package is not installed.
+/// The reason why a missing package was not installed.
 #[derive(Debug)]
 pub enum PackagesError {
-    /// The user is not root and must run a command.
+    /// The user is not root and must run this command first.
     NotRoot {
         /// The complete command.
         command: String,
@@ -176,9 +176,9 @@ impl fmt::Display for PackagesError {
 
 impl std::error::Error for PackagesError {}
 
-/// Installs missing packages as root; other users get the command.
+/// Installs missing packages if the user is root; otherwise returns the command as an error.
 pub fn ensure() -> Result<(), PackagesError> {
-    // `Tool::ALL` lists the packages of the hardware tools.
+    // The packages of the hardware tools are listed in `Tool::ALL`.
     let hardware = Tool::ALL
         .iter()
         .filter(|tool| tool.archive == Archive::Debian)

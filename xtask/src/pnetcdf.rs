@@ -1,11 +1,11 @@
 //! `cargo xtask pnetcdf`: runs the tests of PnetCDF, from Debian's source package, on Portcullis.
 //!
 //! PnetCDF (J. Li et al., "Parallel netCDF: a high-performance scientific I/O interface", SC 2003)
-//! uses only MPI-IO: derived views, collective and nonblocking accesses, hints.
-//! Its tests write files, read them back, and check each by a separate program for the format.
+//! accesses files only by MPI-IO: derived views, collective and nonblocking accesses, hints.
+//! Its tests write files, read them back, and check each file with a separate validator of the format.
 //! Portcullis's `mpicc` builds PnetCDF unchanged, and Portcullis's `mpirun` runs the tests.
 //!
-//! A test that does not pass is an error that quotes its output.
+//! If a test does not pass, the command fails and quotes the test's output.
 //! All files are fetched and built below the target folder.
 
 use std::fmt;
@@ -24,7 +24,7 @@ use crate::test_installation;
 use crate::ui::{self, Steps};
 use crate::workspace;
 
-/// The folders of multi-process tests without Fortran, and the process counts of their lists.
+/// The test folders that need several processes but no Fortran, each with the process counts of its tests.
 const FOLDERS: [(&str, &[u32]); 7] = [
     ("test/nonblocking", &[2, 4]),
     ("test/C", &[4]),
@@ -35,7 +35,7 @@ const FOLDERS: [(&str, &[u32]); 7] = [
     ("examples/C", &[4]),
 ];
 
-/// The number of folders that `cargo xtask test` runs; the quickest folders are first.
+/// The number of folders, from the first, that `cargo xtask test` runs; they are the quickest.
 const QUICK: usize = 4;
 
 fn processes(text: &str) -> Result<u32, String> {
@@ -63,7 +63,7 @@ pub struct Options {
     quick: bool,
 }
 
-/// Reasons why PnetCDF was not built or its tests did not pass.
+/// The reason why PnetCDF was not built or its tests did not pass.
 #[derive(Debug)]
 pub enum PnetcdfError {
     /// A compiler or a tool is missing and could not be installed.
@@ -72,7 +72,7 @@ pub enum PnetcdfError {
     Install(InstallError),
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// A file of the build could not be inspected.
+    /// The file that marks a complete build could not be written.
     File(PathBuf, std::io::Error),
     /// The build or a test failed; its output is quoted.
     Process(ProcessError),
@@ -119,8 +119,8 @@ fn told(command: &mut Command, limit: Duration) -> Result<(), PnetcdfError> {
         .map_err(PnetcdfError::Process)
 }
 
-/// Builds the library and its tests unless they exist.
-/// The tests load Portcullis at run time, so they need no rebuild if Portcullis has changed.
+/// Builds the library and its tests, unless they exist.
+/// The tests load Portcullis at run time, so a changed Portcullis does not require another build.
 fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     packages::ensure_autotools().map_err(PnetcdfError::Packages)?;
     let folder = workspace::target().join("pnetcdf").join("build");
@@ -151,7 +151,6 @@ fn build(archive: &Path, prefix: &Path) -> Result<PathBuf, PnetcdfError> {
     Ok(folder)
 }
 
-/// Runs the tests of each folder.
 fn check(options: &Options, prefix: &Path, folder: &Path) -> Result<(), PnetcdfError> {
     let mut mpirun = format!("{} -n NP", prefix.join("bin/mpirun").display());
     for parameter in options.mca.chunks(2) {

@@ -1,4 +1,4 @@
-//! Regions of source files that are generated from a table of the repository.
+//! Regions of source files whose lines are generated from a table of the repository.
 //!
 //! A region begins with a comment that contains `generated from TABLE: ` and the region's name.
 //! The region ends with a comment that contains [`END`].
@@ -9,7 +9,7 @@ use std::path::Path;
 /// The text in the last line of a region.
 pub const END: &str = "end of the generated text";
 
-/// Returns the text before the region's name in the first line of a region of this table.
+/// Returns the text with which the first line of a region of this table begins, up to the region's name.
 pub fn begin(table: &str) -> String {
     format!("generated from {table}: ")
 }
@@ -41,7 +41,7 @@ impl Language {
 }
 
 /// Returns the text of a file with its regions of this table regenerated;
-/// `lines_of` returns the lines of a region by its name.
+/// `lines_of` returns the generated lines of the region with a given name.
 pub fn regenerated(
     table: &str,
     file: &str,
@@ -85,7 +85,7 @@ pub fn regenerated(
     }
 }
 
-/// Pads the first part of each line, so that the second parts start in one column.
+/// Pads the first text of each pair, so that all second texts start in one column.
 pub fn aligned(lines: Vec<(String, String)>) -> Vec<String> {
     let width = lines.iter().map(|(first, _)| first.len()).max();
     let width = width.unwrap_or(0);

@@ -1,6 +1,6 @@
 //! `cargo xtask rsmpi`: builds the crate `mpi` (rsmpi) and runs its examples on Portcullis.
 //!
-//! The crate is unmodified; only its `mpicc` is configured.
+//! The crate is unmodified; it is only configured to use Portcullis's `mpicc`.
 //! Every example must succeed on every requested number of processes,
 //! except the examples of `MISSING`, which must fail.
 
@@ -36,30 +36,30 @@ pub struct Options {
 
 const VERSION: &str = "0.8.2";
 
-/// Examples that cannot work yet, with the missing chapter; remove an example's line when it works.
+/// Examples that cannot work yet, each with the missing chapter of MPI; if an example works, remove its line.
 const MISSING: &[(&str, &str)] = &[
     ("spawn", "dynamic processes"),
     ("spawn_multiple", "dynamic processes"),
 ];
 
-/// The minimum number of processes of examples that need several.
+/// Examples that need more than one process, each with the minimum number.
 const NEEDS: &[(&str, u32)] = &[
     ("all_gather_bool", 2),
     ("immediate_multiple_requests", 2),
-    // The example's grid has a row of a quarter of the processes.
+    // The rows of the example's grid have a quarter of the processes.
     ("cartesian_map", 4),
 ];
 
-/// Reasons why the examples were not built or failed.
+/// The reason why the examples were not built or failed.
 #[derive(Debug)]
 pub enum RsmpiError {
     /// A compiler, a tool, or bindgen's libclang is missing and could not be installed.
     Packages(PackagesError),
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// cargo did not fetch or build the crate, or an example could not be started or waited for.
+    /// cargo could not fetch or build the crate, or an example could not be started or awaited.
     Process(ProcessError),
-    /// The copy of the crate, or the package that fetches it, could not be written or read.
+    /// The copy of the crate, or the package with which cargo fetches it, could not be written or read.
     File {
         /// The file or folder.
         path: PathBuf,
@@ -68,7 +68,7 @@ pub enum RsmpiError {
     },
     /// The output of `cargo metadata` is not valid JSON.
     Metadata(serde_json::Error),
-    /// cargo's metadata has no crate named `mpi`.
+    /// cargo's metadata lists no crate named `mpi`.
     NoSource,
     /// The user named an example that the crate does not have.
     NoSuch {
@@ -149,7 +149,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     if copy.is_dir() {
         return Ok(copy);
     }
-    // cargo fetches the dependency of this package and reports its folder.
+    // This package has the crate as its dependency: cargo fetches it and reports its folder.
     let asking = folder.join("asking-for-mpi");
     fs::create_dir_all(&asking).map_err(file(&asking))?;
     let manifest = asking.join("Cargo.toml");
@@ -176,7 +176,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     let beside = folder.join(format!("mpi-{VERSION}.new-{}", std::process::id()));
     process::run(Command::new("cp").arg("-r").args([published, &beside]))
         .map_err(RsmpiError::Process)?;
-    // The copy lies below this workspace but is not a member.
+    // The copy is below the folder of this workspace but must not be a member.
     let manifest = beside.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).map_err(file(&manifest))?;
     fs::write(&manifest, text + "\n[workspace]\n").map_err(file(&manifest))?;
@@ -184,7 +184,7 @@ fn source() -> Result<PathBuf, RsmpiError> {
     Ok(copy)
 }
 
-/// The used fields of cargo's metadata.
+/// The fields of `cargo metadata` that this module uses.
 #[derive(Deserialize)]
 struct Metadata {
     packages: Vec<Package>,
@@ -196,7 +196,7 @@ struct Package {
     manifest_path: PathBuf,
 }
 
-/// Builds the examples and returns the programs, sorted by name.
+/// Builds the examples and returns the paths of the programs, sorted by name.
 fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
     let target = workspace::target().join("rsmpi");
     process::run(
@@ -212,7 +212,7 @@ fn build(source: &Path, prefix: &Path) -> Result<Vec<PathBuf>, RsmpiError> {
     for entry in fs::read_dir(&sources).map_err(file(&sources))? {
         let entry = entry.map_err(file(&sources))?.path();
         let program = target.join("debug/examples").join(name(&entry));
-        // Examples of disabled features are not built, so their programs do not exist.
+        // cargo skips examples of disabled features, so their programs do not exist.
         if entry.extension().is_some_and(|e| e == "rs") && program.is_file() {
             programs.push(program);
         }
@@ -234,7 +234,6 @@ fn name(path: &Path) -> String {
         .into_owned()
 }
 
-/// Runs every example on every number of processes.
 fn check(options: &Options, prefix: &Path, examples: &[PathBuf]) -> Result<(), RsmpiError> {
     let mut sentences = Vec::new();
     let (mut good, mut missing) = (0, 0);

@@ -1,4 +1,4 @@
-//! The installation that all tests share, and mpi4py built with it.
+//! The installation that all tests share, and mpi4py that is built with its `mpicc`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,15 +13,15 @@ pub fn installation() -> PathBuf {
     workspace::target().join("test-installation")
 }
 
-/// An environment variable with the prefix of the installation to test; then no installation is
+/// Environment variable with the prefix of an existing installation to test; if it is set, no installation is
 /// built.
 ///
-/// `cargo xtask test` sets the variable to the installation that it has built.
-/// A developer can set the variable to a package's installation.
-/// The prefix of another MPI implementation checks the tests: they should pass there too.
+/// `cargo xtask test` sets the variable to the installation that it built.
+/// A developer can set it to the installation of a package, to test that package,
+/// or to another MPI implementation, to check the tests: they should pass there too.
 pub const MADE: &str = "PORTCULLIS_TEST_PREFIX";
 
-/// The parts of the shared installation.
+/// The parts that the shared installation has.
 pub const CONTENTS: Contents = Contents {
     profile: Profile::Tests,
     bare: false,
@@ -30,7 +30,7 @@ pub const CONTENTS: Contents = Contents {
     programs: Programs::All,
 };
 
-/// Makes the shared installation, unless it was made before this process.
+/// Makes the shared installation, unless an earlier process has made it.
 pub fn ensure() -> Result<(), InstallError> {
     let prefix = installation();
     match std::env::var_os(MADE) {
@@ -39,7 +39,7 @@ pub fn ensure() -> Result<(), InstallError> {
     }
 }
 
-/// Reasons why mpi4py could not be built.
+/// The reason why mpi4py could not be built.
 #[derive(Debug)]
 pub enum BuildError {
     /// The installation whose `mpicc` builds mpi4py could not be made.
@@ -59,11 +59,11 @@ impl fmt::Display for BuildError {
 
 impl std::error::Error for BuildError {}
 
-/// Builds mpi4py with the `mpicc` of the shared installation, which must exist:
-/// cargo would otherwise wait for the build of the tests.
+/// Builds mpi4py with the `mpicc` of the shared installation, which must exist already,
+/// because a build here would wait for cargo's lock while the tests are built.
 ///
-/// The extension is linked only to the standard ABI's soname, so it is built once;
-/// each run selects its library by the library path.
+/// The extension is linked only to the standard ABI's soname, so one build is for all libraries:
+/// in each run the library path selects one.
 pub fn build_mpi4py(environment: Venv) -> Result<(), BuildError> {
     if environment.is_there() {
         return Ok(());

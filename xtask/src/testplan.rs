@@ -1,7 +1,7 @@
-//! Generator of the hardware test plan's tables: every proved or refuted claim, and every HDL test.
+//! Generator of the tables in the hardware's test plan: all claims that are proved or refuted, and all HDL tests.
 //!
-//! The claims are the constants that the proofs decide, and the tests are those of the sources.
-//! So `cargo xtask gen` updates the plan after a claim or a test was added, renamed or removed.
+//! The claims are the Rust constants that the proofs use; the tests are parsed from the sources.
+//! So if a claim or a test is added, renamed or removed, `cargo xtask gen` updates the plan.
 //! The plan's first table, which relates claims to tests, is written manually;
 //! each file that it names must exist.
 
@@ -14,18 +14,17 @@ use hdl::{board_claims, channel_claims, eureka_claims, register_claims, toggle_c
 use crate::regions;
 use crate::workspace;
 
-/// The source name in the marks of the tables' regions.
+/// The name of the source in the comments that mark the tables' regions.
 pub const TABLE: &str = "the claims and tests of hdl";
-/// The document with the tables.
+/// The document that contains the tables.
 pub const FILE: &str = "hdl/DV.md";
-/// The folders whose tests are in the plan.
 const FOLDERS: [&str; 2] = ["hdl/tests", "hdl/kit/tests"];
 
-/// Returns the plan with its regions regenerated.
+/// Returns the text of the plan with its regions regenerated.
 ///
 /// # Errors
 ///
-/// Names a file that cannot be read, an unknown region, or a named file that does not exist.
+/// The error names a file that cannot be read, an unknown region, or a named file that does not exist.
 pub fn regenerated(text: &str) -> Result<String, String> {
     every_named_file_is_there(text)?;
     let tests = tests()?;
@@ -83,7 +82,6 @@ const GROUPS: [Group; 5] = [
     },
 ];
 
-/// Returns the table of all claims that proofs decide.
 fn proofs() -> Vec<String> {
     let mut lines = vec![
         "| design | claim | verdict | by | runs |".to_owned(),
@@ -125,7 +123,7 @@ fn proofs() -> Vec<String> {
     lines
 }
 
-/// Returns the method by which a claim is decided.
+/// Returns the method of deciding a claim, as a text for the table.
 fn means(claim: &Claim) -> String {
     match claim {
         Claim::Asserts { module, .. } => format!("`{}`", module.file),
@@ -133,7 +131,6 @@ fn means(claim: &Claim) -> String {
     }
 }
 
-/// Returns the table of all tests, grouped by file.
 fn tests() -> Result<Vec<String>, String> {
     let mut lines = vec![
         "| file | test | runs |".to_owned(),
@@ -167,7 +164,7 @@ fn sources(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(paths)
 }
 
-/// Returns the names of a file's tests, each with the runs that include it: always, or `--long`.
+/// Returns the names of a file's tests, each with the runs that include it ("always" or "`--long`").
 fn tests_of(text: &str) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
     let (mut is_test, mut runs) = (false, "always");
@@ -185,7 +182,7 @@ fn tests_of(text: &str) -> Vec<(String, &'static str)> {
     found
 }
 
-/// Checks that each Rust, Verilog or Python file named by the plan exists, below `hdl` or the root.
+/// Checks that each Rust, Verilog or Python file that the plan names exists, relative to `hdl` or to the root.
 fn every_named_file_is_there(text: &str) -> Result<(), String> {
     let root = workspace::root();
     let named = text.split('`').skip(1).step_by(2);

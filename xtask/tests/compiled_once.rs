@@ -1,14 +1,13 @@
-//! Tests that the crates of `cargo xtask` are compiled only once, with one set of features.
+//! Test that `cargo xtask` and the other packages use shared crates with the same features.
 //!
 //! cargo unifies the features of a library over the packages of one build.
-//! `cargo xtask` is built alone, and all other packages together. If their features differed,
+//! `cargo xtask` is built alone, and all other packages together. If a library's features differed,
 //! the library and all crates that depend on it would be compiled twice.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
-/// Returns the libraries with their features, as printed by `cargo tree`.
 fn libraries(selection: &[&str]) -> BTreeSet<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let output = Command::new(env!("CARGO"))
@@ -24,7 +23,7 @@ fn libraries(selection: &[&str]) -> BTreeSet<String> {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
-    // `cargo tree` marks repeated lines with a star.
+    // `cargo tree` marks lines that it has printed before with a star.
     let bare = |line: &str| line.trim_end_matches(" (*)").to_owned();
     said.lines().map(bare).collect()
 }

@@ -1,14 +1,13 @@
-//! Tests that `cargo package` packs the public packages with all required files and no others.
+//! Test that `cargo package` packs the published packages with all required files and no others.
 //!
-//! `cargo publish --dry-run -p fpga-model -p barrier-driver` tests that each compiles alone.
-//! The command `cargo publish` needs the registry.
+//! This test does not compile them: `cargo publish --dry-run -p fpga-model -p barrier-driver` does,
+//! but needs the registry.
 
 use std::path::Path;
 use std::process::Command;
 
 const PACKAGES: [&str; 2] = ["fpga-model", "barrier-driver"];
 
-/// Returns the output of a cargo command on these packages.
 fn cargo(arguments: &[&str], packages: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     let mut command = Command::new(env!("CARGO"));
@@ -44,7 +43,7 @@ fn the_packages_hold_what_a_user_needs_and_no_more() {
 
 #[test]
 fn the_packages_can_be_made_together() {
-    // The command fails if a dependency has no version or is not published.
+    // `cargo package` fails if a dependency has no version or is not published.
     let target = tempfile::tempdir().expect("a folder");
     let target = target.path().display().to_string();
     let arguments = ["package", "--no-verify", "--target-dir", &target];

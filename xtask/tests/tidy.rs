@@ -1,4 +1,4 @@
-//! Style rules that the compiler cannot check: words, module heads, help texts, lengths.
+//! Tests of style rules that the compiler cannot check: words, module heads, help texts, limits of size.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -37,7 +37,6 @@ fn root() -> &'static Path {
     own.parent().expect("xtask lies in the workspace")
 }
 
-/// Returns all files of the repository with this extension.
 fn files(extension: &str) -> Vec<PathBuf> {
     fn walk(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).expect("a folder").map(Result::unwrap) {
@@ -68,7 +67,7 @@ fn name(path: &Path) -> String {
         .to_string()
 }
 
-/// Private words as identifiers, with the field's words that replace them (docs/glossary.md).
+/// Former names of identifiers, each with the usual term that replaces it (docs/glossary.md).
 const REPLACED: &[(&str, &str)] = &[
     ("Pace", "ProtocolChooser"),
     ("Hoard", "UnexpectedMemory"),
@@ -115,7 +114,7 @@ const REPLACED: &[(&str, &str)] = &[
     ("Seats", "NodeRanks"),
 ];
 
-/// Former file names that have no meaning to an MPI or HDL engineer.
+/// Former file names that mean nothing to an MPI or HDL engineer.
 const RENAMED: &[&str] = &[
     "pace",
     "follow",
@@ -154,7 +153,7 @@ const RENAMED: &[&str] = &[
 fn old_names_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
-        // Only in the benchmark is `pace` a measured rate.
+        // In the benchmark `pace` is a measured rate.
         let name = name(&path);
         if name == "xtask/tests/tidy.rs" || name.starts_with("mpirun/bench/") {
             continue;
@@ -189,8 +188,8 @@ fn every_module_has_a_head_that_says_what_it_is() {
     );
 }
 
-/// rustdoc takes longer to search all packages for examples than most tests take.
-/// So `cargo xtask test` does not run doc tests.
+/// Documentation has no examples of its own: rustdoc needs more time to search packages
+/// for examples than most tests take, so doc tests are not run.
 #[test]
 fn examples_in_documentation_are_programs_that_tests_run() {
     let mut found = Vec::new();
@@ -217,7 +216,7 @@ fn examples_in_documentation_are_programs_that_tests_run() {
     );
 }
 
-/// The version in Cargo.toml must equal the newest dated heading of CHANGELOG.md.
+/// The version in Cargo.toml must be that of the newest dated heading of CHANGELOG.md.
 #[test]
 fn the_version_is_in_the_list_of_changes_with_its_date() {
     let changes = read(&root().join("CHANGELOG.md"));
@@ -230,8 +229,8 @@ fn the_version_is_in_the_list_of_changes_with_its_date() {
     assert_eq!(parts, [4, 2, 2], "{date} is no date as in 2026-11-28");
 }
 
-/// The first command compiles `cargo xtask` itself, which takes minutes on a loaded machine;
-/// without `--quiet`, cargo prints the packages that it compiles.
+/// The first command of a user compiles `cargo xtask` itself, which takes minutes on a loaded machine;
+/// without `--quiet`, cargo prints which packages it compiles.
 #[test]
 fn the_first_command_reports_what_it_compiles() {
     let config = read(&root().join(".cargo/config.toml"));
@@ -242,7 +241,7 @@ fn the_first_command_reports_what_it_compiles() {
     assert!(!words.iter().any(|word| quiet.contains(word)), "{alias}");
 }
 
-/// Ignored tests are long, or are in the list of tests whose requirements are not installed.
+/// An ignored test must be marked as long, or be in the list of tests whose requirements are not installed.
 #[test]
 fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
     const LONG: &str = "long: cargo xtask test --long";
@@ -253,7 +252,7 @@ fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
         .filter(|path| path.file_name() != own)
     {
         let text = read(&path);
-        // In a string or a pattern the text is not an attribute.
+        // Elsewhere the text is in a string or a pattern, not an attribute.
         let starts_a_line = |at: usize| {
             let before = text[..at].rsplit('\n').next();
             before.is_some_and(|before| before.trim().is_empty())
@@ -278,7 +277,7 @@ fn tests_that_are_ignored_are_long_or_need_what_is_not_installed() {
     );
 }
 
-/// Returns the texts between start and end delimiters, such as the contents of backticks.
+/// Returns the texts between a start and an end delimiter, such as the contents of backticks.
 fn between<'a>(text: &'a str, start: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(start)
         .skip(1)
@@ -295,7 +294,7 @@ fn file_names_in_documents_are_those_of_files() {
     let mut astray = Vec::new();
     for path in files("md") {
         let text = read(&path);
-        // Text in a fence is a program.
+        // Text between fences is code.
         let prose = text.split("```").step_by(2);
         for word in prose.flat_map(|part| between(part, "`", "`")) {
             let is_path = word.contains('/')
@@ -305,7 +304,7 @@ fn file_names_in_documents_are_those_of_files() {
                 && word
                     .chars()
                     .all(|c| c.is_ascii_alphanumeric() || "_-./".contains(c));
-            // Absolute paths refer to the user's system and not to this repository.
+            // Absolute paths are on the user's system and not in this repository.
             if is_path && !word.starts_with('/') && !word.starts_with('.') && !is_file(word) {
                 astray.push(format!("{}: `{word}`", name(&path)));
             }
@@ -344,7 +343,7 @@ fn test_programs_that_are_named_are_there() {
     assert!(missing.is_empty(), "{}", missing.join("\n"));
 }
 
-/// A name from outside may contain terminal control characters.
+/// Only one function prints messages: names in them may contain control characters.
 #[test]
 fn sentences_reach_a_terminal_through_the_one_printer() {
     const TOOLS: &[&str] = &[
@@ -359,7 +358,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "sim/command/src/main.rs",
         "sim/command/src/watch/",
     ];
-    // These files print lines for cargo or a compiler's user, and numbers, but no outside names.
+    // These files print lines for cargo or for a compiler's user, and numbers, but no names from outside.
     const OTHERS: &[&str] = &[
         "build.rs",
         "build/",
@@ -449,11 +448,11 @@ fn the_help_of_a_parameter_is_one_line() {
     assert!(checked > 30, "only {checked} parameters were found");
 }
 
-/// The product's files that may read the environment: one for the library and the launcher,
+/// The only files of the product that may read environment variables: one for the library and the launcher,
 /// and one for the small compatibility libraries.
 const DOORS: [&str; 2] = ["mpi-base/src/environment.rs", "compat/src/environment.rs"];
 
-/// Folders whose code user programs do not load: tools that run other programs, and tests.
+/// Folders whose code user programs do not load (tools and tests), so it may read environment variables.
 ///
 /// `hdl` runs Verilator for the port `rtl`, which rejects set-user-ID programs.
 const TOOLS: [&str; 4] = ["xtask/", "tests/", "hdl/", "compat/generate/"];
@@ -471,7 +470,7 @@ fn product_code_reads_the_environment_through_one_door() {
             continue;
         }
         let text = read(&path);
-        // Test modules are at the end of a file.
+        // Test modules are at the end of a file and are cut off.
         let product = text
             .split("#[cfg(test)]\nmod tests")
             .next()
@@ -495,7 +494,7 @@ fn product_code_reads_the_environment_through_one_door() {
     );
 }
 
-/// Returns the crate roots: the root files of all libraries and programs.
+/// Returns the crate roots: the root source files of all libraries and programs.
 fn crate_roots() -> Vec<PathBuf> {
     let is_root = |path: &PathBuf| {
         let folder = path.parent().expect("a file lies in a folder");
@@ -509,7 +508,7 @@ fn crate_roots() -> Vec<PathBuf> {
     files("rs").into_iter().filter(is_root).collect()
 }
 
-/// Datatypes are recursive types, so these files import each other in a cycle.
+/// The only files that may import each other in a cycle, because datatypes are recursive types.
 const RECURSIVE: &str = "mpi-core/types/src/datatype/";
 
 #[test]

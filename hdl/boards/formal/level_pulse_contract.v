@@ -1,4 +1,4 @@
-// The contract of a board's start pulse, for any level: a change outside of a pulse makes the pair active for exactly WIDTH cycles.
+// Contract of level_pulse: a level change outside of a pulse makes the output pair active for exactly WIDTH cycles, for any input.
 `default_nettype none
 
 module level_pulse_contract #(

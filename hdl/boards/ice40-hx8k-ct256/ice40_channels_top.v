@@ -1,8 +1,8 @@
-// Version 2 on Lattice's iCE40HX-8K breakout board: as many nodes as the pins of ice40_top.pcf serve, which is six.
+// Top level of barrier version 2 on Lattice's iCE40HX-8K breakout board, for six nodes, which use all pins of ice40_top.pcf.
 //
-// Eight input wires per node, and one output wire per node, its last status line. The fan-out buffers of ../WIRING.md repeat the
-// releases. An unplugged port reads high, by the pull-ups on the cable side of its receivers: its select gets the serial receiver once,
-// loses it when the lease expires and is then ignored, and its arrival counts only in a channel of which it is a member.
+// Eight input wires per node, and one output wire per node (last_o, its last status line). The buffers of ../WIRING.md repeat the
+// releases. Pull-ups on the cable side of the receivers make an unplugged port read high: it is granted the serial receiver once,
+// loses it when the lease expires and is then ignored. Its arrival counts only in a channel of which it is a member.
 // The LEDs show the level of channel 0 and its inverse.
 `default_nettype none
 

@@ -1,8 +1,8 @@
-// A PLL generates 25.125 MHz from the breakout board's 12 MHz, 0.2 % below the oscillator of the prototype's board.
+// Clock of the breakout board: a PLL makes 25.125 MHz from its 12 MHz, 0.2 % below the oscillator of the prototype's board.
 //
-// LOCK is not used. Before the PLL has locked, its output is at most 1066 MHz / 2^5 = 33.3 MHz, the maximum frequency of its
-// oscillator divided by 2^DIVQ, at which every design here still works; and a barrier that was reset by a loss of lock in
-// the middle of a job would release its nodes.
+// The PLL's LOCK output is not used. Before lock the PLL runs at most at 1066 MHz / 2^5 = 33.3 MHz, the maximum frequency of its
+// oscillator divided by 2^DIVQ, at which every design in this folder still works. LOCK as a reset would do harm: if lock were lost
+// in the middle of a job, the reset barrier would release its nodes.
 `default_nettype none
 
 module ice40_clock (

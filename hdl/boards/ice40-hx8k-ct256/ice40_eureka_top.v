@@ -1,9 +1,9 @@
-// The toggle barrier and its eureka line on an iCE40 HX8K in the CT256 package, as ice40_top.v.
-// It is a separate top level, since its ports differ and a top level has the pins of one .pcf; the pads and the
+// Top level of the toggle barrier with its eureka line on an iCE40 HX8K, CT256 package, as ice40_top.v.
+// It is a separate top level, because its ports differ and each top level has one .pcf file; the pads and the
 // clock are those of ice40_top.v.
 //
-// Two input wires per node, its arrival and "found". An unplugged "found" reads high, by the pull-up on the
-// cable side of its receiver or of the pad, and would stay high: tie it low there. Outputs to all nodes are the release and "found", and to each node whether it was first.
+// Two input wires per node: its arrival and "found". An unplugged "found" reads high, because of the pull-up on the
+// cable side of its receiver or of the pad, and would stay high: tie it low. Outputs: release and "found" to all nodes, and to each node whether it was first.
 `default_nettype none
 
 module ice40_eureka_top #(

@@ -1,8 +1,8 @@
-// The input pads, each with its weak pull-up; every iCE40 top level uses them.
+// Input pads of all iCE40 top levels, each with its weak pull-up.
 //
-// The pull-up is for unconnected pads: they read high and do not float. Behind the receivers of
-// ../WIRING.md, which always drive the pad, it has no effect; there the pull-ups of 10 kohms on the cable side of the receivers
-// determine what an unplugged cable reads.
+// The pull-ups keep unconnected pads from floating: they read high. The receivers of
+// ../WIRING.md always drive their pads, so the weak pull-ups do not matter; the 10 kohm pull-ups on the cable side of these receivers
+// then determine what an unplugged cable reads.
 `default_nettype none
 
 module ice40_inputs #(
@@ -11,7 +11,7 @@ module ice40_inputs #(
     input  wire [LINES-1:0] wire_i,
     output wire [LINES-1:0] pad_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (LINES < 1) begin : lines_guard
             LINES_must_be_1_or_more refused ();
@@ -22,7 +22,7 @@ module ice40_inputs #(
     generate
         for (n = 0; n < LINES; n = n + 1) begin : line
             SB_IO #(
-                .PIN_TYPE (6'b0000_01),  // plain input
+                .PIN_TYPE (6'b0000_01),  // input without a register
                 .PULLUP   (1'b1)
             ) pin (
                 .PACKAGE_PIN (wire_i[n]),

@@ -1,7 +1,7 @@
-// The toggle barrier with a start pulse for instruments, on the pins of Lattice's iCE40HX-8K breakout board.
+// Top level of the toggle barrier with a start pulse for instruments, on the pins of Lattice's iCE40HX-8K breakout board.
 //
-// As ice40_top, with fifty-eight nodes: the pins of two of the sixty are the start pulse, as a differential pair. It begins one cycle after
-// release_o changes and lasts WIDTH cycles of the clock, 25 or about a microsecond by default. Resistors: ../WIRING.md.
+// As ice40_top, but for 58 nodes: the pins of the other two carry the start pulse as a differential pair. The pulse begins one cycle after
+// release_o changes and lasts WIDTH clock cycles, by default 25 (about a microsecond). Resistors: ../WIRING.md.
 `default_nettype none
 
 module ice40_start_top #(

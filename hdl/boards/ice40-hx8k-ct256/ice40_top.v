@@ -1,7 +1,7 @@
-// The toggle barrier on an iCE40 HX8K in the CT256 package, as on Lattice's iCE40HX-8K breakout board.
+// Top level of the toggle barrier on an iCE40 HX8K in the CT256 package, as on Lattice's iCE40HX-8K breakout board.
 //
-// Sixty input wires, one per node;
-// one output wire, which the fan-out buffers of ../WIRING.md repeat sixty times; one LED shows the level and another
+// Sixty input wires, one for each node;
+// one output wire, which the fan-out buffers of ../WIRING.md copy to sixty cables; one LED shows the level and another
 // its inverse.
 `default_nettype none
 

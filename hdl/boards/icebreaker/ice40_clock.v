@@ -1,11 +1,11 @@
-// A PLL generates 25.125 MHz from the iCEBreaker's 12 MHz, 0.2 % below the oscillator of the prototype's board.
+// Clock of the iCEBreaker: a PLL makes 25.125 MHz from its 12 MHz, 0.2 % below the oscillator of the prototype's board.
 //
-// The module has the name and the ports of ../ice40-hx8k-ct256/ice40_clock.v. Here the clock's pin is the PLL's dedicated pad,
-// which only this kind of PLL may use.
+// The module has the name and the ports of ../ice40-hx8k-ct256/ice40_clock.v. The iCEBreaker's clock is at the PLL's dedicated pad,
+// which requires the primitive SB_PLL40_PAD.
 //
-// LOCK is not used. Before the PLL has locked, its output is at most 1066 MHz / 2^5 = 33.3 MHz, the maximum frequency of its
-// oscillator divided by 2^DIVQ, at which every design here still works; and a barrier that was reset by a loss of lock in
-// the middle of a job would release its nodes.
+// The PLL's LOCK output is not used. Before lock the PLL runs at most at 1066 MHz / 2^5 = 33.3 MHz, the maximum frequency of its
+// oscillator divided by 2^DIVQ, at which every design in this folder still works. LOCK as a reset would do harm: if lock were lost
+// in the middle of a job, the reset barrier would release its nodes.
 `default_nettype none
 
 module ice40_clock (

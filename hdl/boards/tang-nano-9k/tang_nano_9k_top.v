@@ -1,8 +1,8 @@
-// The toggle barrier on a Tang Nano 9K, a board with a Gowin GW1NR-9.
+// Top level of the toggle barrier on a Tang Nano 9K, a board with a Gowin GW1NR-9.
 //
-// Sixteen input wires, one output wire, which the fan-out buffers of
-// ../WIRING.md repeat; one LED shows the level and another its inverse (active low). The board's
-// oscillator of 27 MHz is the clock, 7 % above the one of the prototype's board.
+// Sixteen input wires; one output wire, which the fan-out buffers of
+// ../WIRING.md copy to the cables; one LED shows the level and another its inverse (active low). The board's
+// oscillator of 27 MHz is the clock, 7 % above the oscillator of the prototype's board.
 `default_nettype none
 
 module tang_nano_9k_top #(

@@ -1,7 +1,7 @@
-// The toggle barrier with a start pulse for instruments, on a ULX3S.
+// Top level of the toggle barrier with a start pulse for instruments, on a ULX3S.
 //
-// As ulx3s_top, with fifty-three nodes: GP21 and GN21, a pair of pins with differential outputs, are the start pulse. It begins one cycle
-// after release_o changes and lasts WIDTH cycles of the clock, 25 or a microsecond by default. Resistors: ../WIRING.md.
+// As ulx3s_top, but for 53 nodes: the pins GP21 and GN21, a differential pair, carry the start pulse. It begins one cycle
+// after release_o changes and lasts WIDTH clock cycles, by default 25 (a microsecond). Resistors: ../WIRING.md.
 `default_nettype none
 
 module ulx3s_start_top #(
@@ -11,7 +11,7 @@ module ulx3s_start_top #(
     input  wire         clk25_i,
     input  wire [N-1:0] node_i,
     output wire         release_o,
-    output wire         start_o,      // GP21; the pad makes the inverse on GN21
+    output wire         start_o,      // GP21; the differential pad drives GN21 with the inverse
     output wire         lamp_high_o,
     output wire         lamp_low_o,
     output wire         wifi_en_o

@@ -1,8 +1,8 @@
-// The toggle barrier on a ULX3S, a board with an ECP5 and 56 signals on its two headers.
+// Top level of the toggle barrier on a ULX3S, a board with an ECP5 and 56 signals on its two headers.
 //
-// Fifty-five input wires, one output wire, which the fan-out buffers of
-// ../WIRING.md repeat; one LED shows the level and another its inverse. The board's oscillator of 25 MHz is the
-// clock, 0.7 % below the one of the prototype's board. The radio module shares six of the signals and is held in reset.
+// Fifty-five input wires; one output wire, which the fan-out buffers of
+// ../WIRING.md copy to the cables; one LED shows the level and another its inverse. The board's oscillator of 25 MHz is the
+// clock, 0.7 % below that of the prototype's board. The radio module shares six of the signals and is held in reset.
 `default_nettype none
 
 module ulx3s_top #(

@@ -1,13 +1,13 @@
-// Measures which pulses of a serial line count: high pulses of every width up to five periods, in steps of a hundredth of
-// a period, at every tenth of a period after a clock edge. For each width the bench counts the pulses that appear in the filtered level.
+// Testbench that measures which pulse widths pass channel_line: high pulses of up to five clock periods, in steps of 1/100
+// period, each at ten delays after a clock edge. For each width it counts the pulses that appear at the filtered output.
 //
-// The trace has a line per width: the width in hundredths of a period, the number of pulses, the number that counted.
-// The stimulus is ignored.
+// The trace has one line per width: the width in 1/100 period, the number of pulses, the number that appeared at the output.
+// The testbench ignores the stimulus.
 `timescale 1ns / 1ps
 `default_nettype none
 
 module channel_line_tb;
-    localparam PERIOD = 100;  // units; the design has no time but its clock
+    localparam PERIOD = 100;  // time units per clock period, arbitrary
     localparam STEP   = 10;
 
     reg  clk  = 1'b0;
@@ -35,7 +35,7 @@ module channel_line_tb;
         trace = $fopen(name, "w");
         for (width = 1; width <= 5 * PERIOD; width = width + 1) begin
             counted = 0;
-            // Half a unit off the edges, so that no change coincides with a sample.
+            // Half a time unit after each edge, so that no change of the line coincides with a sample.
             for (phase = 0; phase < PERIOD; phase = phase + STEP) begin
                 rose = 1'b0;
                 @(posedge clk);

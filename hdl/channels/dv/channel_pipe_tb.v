@@ -38,7 +38,7 @@ module channel_pipe_tb;
                 #19.86 clk = 1'b1;
                 #19.86 clk = 1'b0;
             end
-            // The outputs settle in zero time, but after this process.
+            // The outputs settle in zero time, but only after this process has yielded.
             #1 $display("%h %h", released, last);
             $fflush;
         end

@@ -1,6 +1,6 @@
-// Reads one line "rst arrive select clock data" (hexadecimal) for each clock edge from +stimulus=FILE,
-// and writes one line with the outputs and every flip-flop as they are after that edge to +trace=FILE.
-// The crate's test writes the first and compares the second with the model, field by field.
+// Testbench of channel_barrier: reads one line "rst arrive select clock data" (hexadecimal) per clock edge from +stimulus=FILE,
+// and writes to +trace=FILE one line with the outputs and every flip-flop after that edge.
+// A test of crate hdl writes the stimulus and compares each field of the trace with the model.
 `timescale 1ns / 1ps
 `default_nettype none
 
@@ -50,7 +50,7 @@ module channel_trace_tb;
         end
     endgenerate
 
-    // One line of the serial receiver: its two stages, its level, its run.
+    // One line of the serial receiver: its two synchroniser stages, its level, its count of differing samples.
     wire [4:0] select_line = {dut.select_line.stage1_q, dut.select_line.stage2_q, dut.select_line.level_q, dut.select_line.run_q};
     wire [4:0] clock_line  = {dut.clock_line.stage1_q, dut.clock_line.stage2_q, dut.clock_line.level_q, dut.clock_line.run_q};
     wire [4:0] data_line   = {dut.data_line.stage1_q, dut.data_line.stage2_q, dut.data_line.level_q, dut.data_line.run_q};
@@ -68,7 +68,7 @@ module channel_trace_tb;
         stimulus = $fopen(stimulus_name, "r");
         trace    = $fopen(trace_name, "w");
         while ($fscanf(stimulus, "%h %h %h %h %h", rst, arrive, select, clock, data) == 5) begin
-            // Half a period of 25.175 MHz, so that the inputs are stable long before the edge.
+            // Half a period of 25.175 MHz (19.86 ns), so that the inputs are stable long before the edge.
             #19.86 clk = 1'b1;
             #19.86 clk = 1'b0;
             $fwrite(trace, "%h %h %h %h %h %h %h %h", released, last, stage1, stage2, mask, late, limit, count);

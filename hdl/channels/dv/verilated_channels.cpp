@@ -1,14 +1,14 @@
-// The Verilated channels, driven as channel_trace_tb.v drives them under Icarus, and with its formats.
+// Harness of the Verilated channel_barrier; its stimulus and trace have the formats of channel_trace_tb.v.
 //
-//   trace STIMULUS TRACE   one line "rst arrive select clock data" (hexadecimal) in for each edge,
-//                          one line with the outputs and every flip-flop as they are after it out
-//   bench EDGES            random arrivals in channel 0, then "edges seconds releases"
+//   trace STIMULUS TRACE   reads one line "rst arrive select clock data" (hexadecimal) per clock edge and
+//                          writes one line with the outputs and every flip-flop after that edge
+//   bench EDGES            applies random arrivals to channel 0, then prints "edges seconds releases"
 #include "verilated_channels.h"
 #include <chrono>
 #include <cinttypes>
 #include <cstdlib>
 
-// One flip-flop of all channels, channel 0 lowest.
+// Prints a flip-flop of all channels as one number, channel 0 lowest.
 #define CHANNEL(c, path) all.set((c) * width, width, (uint64_t)DESIGN(channel__BRA__##c##__KET____DOT__##path));
 #if PARAM_C > 1
 #define CHANNEL_1(path) CHANNEL(1, path)
@@ -38,7 +38,7 @@
         all.print(out, C * width);                                                                                     \
     }
 
-// One line of the serial side: its two stages, its level, its run.
+// Prints one serial line: its two stages, its level, its count of differing samples.
 #define LINE(out, name)                                                                                                \
     bits(DESIGN(name##__DOT__stage1_q) << 4 | DESIGN(name##__DOT__stage2_q) << 3 | DESIGN(name##__DOT__level_q) << 2 | \
          DESIGN(name##__DOT__run_q))                                                                                   \
@@ -47,7 +47,7 @@
 static int trace(const char *stimulus, const char *trace) {
     Vchannel_barrier top;
     const auto &root = *top.rootp;
-    // Runs the initial blocks, so that the first rise of the clock is one.
+    // Runs the initial blocks with a low clock, so that the first high clock is a rising edge.
     top.clk_i = 0;
     top.eval();
     FILE *in = fopen(stimulus, "r");
@@ -67,7 +67,7 @@ static int trace(const char *stimulus, const char *trace) {
         top.select_i = select;
         top.clock_i = clock;
         top.data_i = data;
-        // Outputs of the edge are looked at as Icarus' bench does, after both halves of the period.
+        // The outputs are read after both halves of the period, as in Icarus' testbench.
         top.clk_i = 1;
         top.eval();
         top.clk_i = 0;
@@ -104,7 +104,7 @@ static int trace(const char *stimulus, const char *trace) {
     return fclose(out) == 0 ? 0 : 1;
 }
 
-// The same arrivals as in the bench of version 1.
+// Applies the random arrivals of version 1's benchmark to channel 0.
 static int bench(uint64_t edges) {
     Vchannel_barrier top;
     uint64_t random = 0x2545f4914f6cdd1d, inputs = 0, outputs = 0, releases = 0;

@@ -1,6 +1,6 @@
-// Shared by the harnesses of the Verilated channels: numbers of any width, and the names of flip-flops.
+// Helpers of the harnesses of the Verilated channels: numbers of any width, and the names of flip-flops.
 //
-// PARAM_N and PARAM_C are the design's parameters; the compiler gets them as Verilator does.
+// PARAM_N and PARAM_C have the values of the design's parameters N and C that Verilator gets.
 #pragma once
 #include "Vchannel_barrier.h"
 #include "Vchannel_barrier___024root.h"
@@ -29,7 +29,7 @@ struct Bits {
         }
     }
 
-    // As Verilog's %h: the number of digits follows from the width.
+    // Prints in hexadecimal like Verilog's %h: the width determines the digits.
     void print(FILE *out, int width) const {
         for (int digit = (width + 3) / 4; digit-- > 0;)
             fputc("0123456789abcdef"[words[digit / 8] >> digit % 8 * 4 & 15], out);

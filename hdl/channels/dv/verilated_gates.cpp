@@ -1,4 +1,4 @@
-// The Verilated channels as gates in a shared object: flip-flops in, one clock edge, flip-flops out. For crate hdl's `cosim`.
+// The Verilated channels as a shared object for crate hdl's `cosim`: sets the flip-flops, runs one clock edge, reads them back.
 //
 // One handle is one board; calls for one handle must not overlap.
 #include "verilated_channels.h"
@@ -14,12 +14,12 @@ struct Channel {
     uint64_t stage1, stage2, mask, level, limit, count, late, expired, early, overdue, toggled1, toggled2;
 };
 
-// stage1, stage2, level, and the run of samples that differ from it.
+// Synchroniser stages, level, and the count of samples that differ from it.
 struct Line {
     uint64_t stage1, stage2, level, run;
 };
 
-// Every flip-flop there is.
+// Every flip-flop of the design.
 struct Registers {
     Channel channel[C];
     uint64_t select1, select2, grant, blocked, age;
@@ -42,7 +42,7 @@ void barrier_free(void *barrier) { Board::free(barrier); }
 #define EACH_CHANNEL(DO) DO(0) DO(1) DO(2) DO(3) DO(4)
 #define IN_CHANNEL(c, path) DESIGN(channel__BRA__##c##__KET____DOT__##path)
 
-// Puts contents into the flip-flops; what follows from them does at the next evaluation.
+// Sets the flip-flops; combinational signals follow at the next evaluation.
 void barrier_load(void *barrier, const Registers *from) {
     auto &root = *Board::of(barrier).rootp;
 #define LOAD(c)                                                                                                        \
@@ -122,7 +122,7 @@ void barrier_store(const void *barrier, Registers *to) {
     to->shift_high = shift.words[2];
 }
 
-// One clock edge with these levels at the pins; the outputs after it.
+// Runs one clock edge with these levels at the pins, and returns the outputs after it.
 void barrier_edge(void *barrier, const Pins *pins, Outputs *outputs) {
     Vchannel_barrier &top = Board::of(barrier);
     Bits arrive;

@@ -1,8 +1,8 @@
-// Which pulses of a serial line count, for any history of the line, of flush and of reset, in samples: levels at clock edges.
+// Contract of channel_line: which pulses pass the filter, in samples (levels at clock edges), for any sequence of line, flush and reset.
 //
-// Proved by induction from power-on, at every edge. A pulse shorter than three periods of the clock covers at most three
-// edges, one of four periods or more at least four; so three_or_fewer_are_nothing and four_always_count are the contract
-// in CHANNELS.md in clock edges, the only unit of time in a synchronous design. channel_line_tb measures the same in time.
+// Proved by induction from power-on, at every edge. A pulse shorter than three clock periods covers at most three
+// edges, and one of four periods or more at least four. So three_or_fewer_are_nothing and four_always_count are the contract
+// of CHANNELS.md in clock edges, the only unit of time in a synchronous design. channel_line_tb measures the same limits in time.
 `default_nettype none
 
 module channel_line_contract (
@@ -21,11 +21,11 @@ module channel_line_contract (
         .level_o (level)
     );
 
-    // The samples, modelled independently of the design, the newest in bit 0; a flush clears them.
-    // Two stages precede the decision, so the last four samples that it has seen are bits 2 to 5.
+    // Samples of the line, modelled independently of the design, the newest in bit 0; a flush clears them.
+    // Two synchroniser stages precede the decision, so the last four evaluated samples are bits 2 to 5.
     reg [5:0] samples_q = 6'd0;
     reg       level_q   = 1'b0;
-    reg       kept_q    = 1'b0;  // the last edge was one without flush and reset
+    reg       kept_q    = 1'b0;  // no flush and no reset at the last edge
 
     wire forget = rst_i || flush_i;
 

@@ -1,27 +1,27 @@
-// One whole channel: nodes that keep the driver's protocol while they are members and behave arbitrarily while they are not,
-// cables, synchronisers, the machine, and members that change; any interleaving.
+// Protocol proof of one channel: nodes that obey the driver's protocol while they are members and behave arbitrarily otherwise,
+// cables, synchronisers, channel_machine, and changes of the members, in any interleaving.
 //
-// As toggle_protocol, whose header explains the cables, the ghost counters and the claims. Differences:
-// * Lines of other nodes are free at every edge: dead jobs, noise, other channels' drivers.
-// * Members and time limit may change at any edge at which the rules allow it. The hardware's rule, proved in
+// Like toggle_protocol, whose header explains the cables, the ghost counters and the claims. Differences:
+// * Lines of nodes that are not members are free at every edge: dead jobs, noise, other channels' drivers.
+// * Members and time limit may change at any edge at which two rules allow it. The hardware's rule, proved in
 //   channel_rules, is that the synchronised lines of all old and new members are at the channel's level.
-//   The software's part is its fence: no node is inside, and the levels that the members last wrote have passed their cables.
-// * Members may be dropped in the middle of a barrier, while all others wait: from then on they may behave arbitrarily.
-// New members start with the channel's count of releases, because earlier releases were not meant for them.
+//   The software's rule is its fence: no node is inside, and the levels that the members last wrote have passed their cables.
+// * Members may be dropped in the middle of a barrier while all others wait; dropped nodes may then behave arbitrarily.
+// The ghost counters of a new member start at the channel's count: earlier releases were not meant for it.
 `default_nettype none
 
 module channel_protocol #(
     parameter N = 4,
-    // 0: members change without the hardware's rule. Not part of the claim: it must be refuted.
+    // 0: omits the hardware's rule when members change. A test requires that the proof then fails.
     parameter RULE = 1,
-    // 0: only the claims, without the lemmas that make them inductive.
+    // 0: asserts only the claims, without the lemmas that make them inductive.
     parameter LEMMAS = 1
 ) (
     input wire         clk_i,
     input wire [N-1:0] poll_i,       // the member polls
-    input wire [N-1:0] enter_i,      // the member, if it is out, enters
-    input wire [N-1:0] forward_i,    // the cable to the channel settles to its level
-    input wire [N-1:0] back_i,       // the cable from the channel settles to its level
+    input wire [N-1:0] enter_i,      // the member enters, if it is outside
+    input wire [N-1:0] forward_i,    // the cable to the channel takes its driver's level
+    input wire [N-1:0] back_i,       // the cable from the channel takes its driver's level
     input wire [N-1:0] noise_i,      // drives the lines of the nodes that are not members
     input wire         set_mask_i,
     input wire [N-1:0] mask_i,
@@ -82,7 +82,7 @@ module channel_protocol #(
     wire [N-1:0] concerned = member | mask_i;
     wire         at_rest   = ~|((line ^ {N{level}}) & concerned);
     wire         fenced    = ~|((inside_q | (wire_q ^ pin_q) | (pin_q ^ stage1_q) | (stage1_q ^ stage2_q)) & concerned);
-    // A new member remembers the level it last read and wrote; the release has passed its cable long ago.
+    // A new member has the level that it last read and wrote; the last release passed its cable long before.
     wire         told      = ~|((seen_q ^ {N{level}}) & concerned);
     always @* begin
         if (set_mask_i) begin
@@ -90,12 +90,12 @@ module channel_protocol #(
             if (RULE)
                 assume (at_rest);
         end
-        // channel_rules proves the hardware's rule for this too, and also that an overdue barrier waits for a member.
+        // channel_rules proves that the hardware drops members only under this condition, and that an overdue barrier waits for a member.
         if (drop_i)
             assume (!set_mask_i && !set_limit_i && |mask_i && mask_i == (member & arrived) && |(member & ~arrived));
     end
 
-    // Members were dropped at the last edge, and at the last but one.
+    // Registers: members were dropped at the last edge, and at the last but one.
     reg drops_q   = 1'b0;
     reg dropped_q = 1'b0;
     always @(posedge clk_i) begin
@@ -103,7 +103,7 @@ module channel_protocol #(
         dropped_q <= drops_q;
     end
 
-    // Modelled independently of the machine: the participants, and whether the levels of all of them had passed.
+    // Modelled independently of the machine: the members, and whether the arrivals of all of them have passed the synchronisers.
     reg [N-1:0] members_q  = {N{1'b0}};
     reg         all_came_q = 1'b0;
     always @(posedge clk_i) begin
@@ -150,7 +150,7 @@ module channel_protocol #(
             reg [1:0] entered_q = 2'd0;
             reg [1:0] left_q    = 2'd0;
 
-            // A member acts until the fence and from the edge after the change.
+            // A member acts until the fence, and again from the edge after the change of members.
             wire acts   = members_q[n] && !set_mask_i;
             wire seen   = back_i[n] ? level : seen_q[n];
             wire leaves = acts && poll_i[n] && inside_q[n] && seen == wire_q[n];

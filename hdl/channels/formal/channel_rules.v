@@ -1,15 +1,15 @@
-// The rules of programming, for any request by any node in any state of the channels.
+// Proof of the rules of programming, for any request by any node in any state of the channels.
 //
-// channel_command has no flip-flop, so one edge covers all time. Its strobes are the only way to change a channel's members
-// and time limit, so assertions about them hold for every change of a channel.
-// A second copy sees the same request and the same channel WATCHED, but other channels in any other state.
+// channel_command has no flip-flops, so a proof of one clock edge holds at all times. Only its strobes change a channel's members
+// and time limit, so assertions about the strobes hold for every such change.
+// The copy `other` gets the same request and the same state of channel WATCHED, but any other state of the other channels.
 `default_nettype none
 
 module channel_rules #(
     parameter N = 60,
     parameter C = 5,
     parameter WATCHED = 1,
-    // 0: all assertions but the majority
+    // 0: all assertions except these_are_the_majority
     parameter MAJORITY = 0
 ) (
     input wire           clk_i,
@@ -79,7 +79,7 @@ module channel_rules #(
             assign taken_or_returned[c] = (|mask) != (|asked);
             assign by_member[c]         = |((mask | asked) & node_i);
             assign limited_by_member[c] = |(mask & node_i);
-            // Modelled without a subtraction: more than half of the members stay.
+            // Counts instead of a subtraction: fewer than half of the members may be dropped.
             wire [N-1:0] arrived = arrived_i[c*N +: N];
             reg  [7:0]   members, lost;
             integer      n;
@@ -99,7 +99,7 @@ module channel_rules #(
     endgenerate
 
     always @* begin
-        // As channel_machine guarantees: only members arrive.
+        // An assumption that channel_machine guarantees: only members arrive.
         assume (~|(arrived_i & ~mask_i));
         a_wrong_frame_changes_nothing:   assert ((execute_i && right_i) || ~|strobes);
         one_request_changes_one_thing:   assert (~|(strobes & (strobes - 1'b1)) && ~|(set_mask & set_limit) &&

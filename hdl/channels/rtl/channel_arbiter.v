@@ -1,7 +1,7 @@
-// Arbiter of the one serial receiver: among the nodes with a high select it grants the lowest, until its select falls.
+// Arbiter of the one serial receiver: grants the lowest-numbered node with a high select, until its select falls.
 //
-// A node whose clock does not move for 2^LEASE_BITS edges loses the receiver and has to lower its select before it may request again,
-// so a node that dies during a session does not block programming. In the model: channels::Serial.
+// A node whose clock does not change for 2^LEASE_BITS edges loses the receiver and must lower its select before its next request,
+// so a node that dies during a session does not block programming. In the Rust model: channels::Serial.
 `default_nettype none
 
 module channel_arbiter #(
@@ -12,10 +12,10 @@ module channel_arbiter #(
     input  wire         rst_i,
     input  wire [N-1:0] select_i,  // asynchronous
     input  wire         held_i,    // select of the node that has the receiver, filtered
-    input  wire         moves_i,   // its clock has moved
-    output wire [N-1:0] grant_o    // no bit or one
+    input  wire         moves_i,   // that node's clock has changed, filtered
+    output wire [N-1:0] grant_o    // one-hot, or 0
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

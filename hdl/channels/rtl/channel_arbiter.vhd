@@ -1,4 +1,4 @@
--- Arbiter of the one serial receiver; equivalent to channel_arbiter.v, which has the rationale.
+-- Arbiter of the one serial receiver, equivalent to channel_arbiter.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

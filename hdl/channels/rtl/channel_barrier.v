@@ -1,9 +1,9 @@
-// Version 2: C independent toggle barriers for N nodes, each among its members, programmed over each node's serial lines.
+// Barrier version 2: C independent toggle barriers for N nodes, each for its own members, programmed over each node's serial lines.
 //
-// The lines of a node at its parallel port: D0..D4 arrivals, D5 serial clock, D6 serial data, D7 serial select;
-// four status lines are the releases of channels 0 to 3, the fifth is last_o, which is the release of channel 4
-// and, while this node's own session is open, the reply. All nodes may share the release wires; last_o is separate for each node.
-// In the model: channels::ChannelMachine, which also documents the serial protocol.
+// The eight data lines of a node's parallel port: D0..D4 arrivals, D5 serial clock, D6 serial data, D7 serial select.
+// Four of its status lines are the releases of channels 0 to 3. The fifth is last_o: the release of channel 4
+// or, while this node has a serial session, the reply. All nodes may share the release wires; last_o is separate for each node.
+// In the Rust model: channels::ChannelMachine, which also documents the serial protocol.
 `default_nettype none
 
 module channel_barrier #(
@@ -20,7 +20,7 @@ module channel_barrier #(
     output wire [C-1:0]   release_o,
     output wire [N-1:0]   last_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1 || N > 64) begin : n_guard
             N_must_be_1_to_64 refused ();
@@ -50,13 +50,13 @@ module channel_barrier #(
                 .level_o (line)
             );
 
-            // A version 1 driver works unprogrammed: all nodes are members of channel 0.
+            // All nodes are members of channel 0 after power-on, so a version 1 driver needs no programming.
             channel_machine #(.N(N), .POWER_ON({N{c == 0}})) machine (
                 .clk_i       (clk_i),
                 .rst_i       (rst_i),
                 .line_i      (line),
                 .set_mask_i  (set_mask[c]),
-                // A request for the members is answered with this mask.
+                // The reply to a request for new members holds their mask.
                 .mask_i      (reply[N-1:0]),
                 .set_limit_i (set_limit[c]),
                 .limit_i     (request[31:0]),
@@ -84,7 +84,7 @@ module channel_barrier #(
     reg          select_was_q = 1'b0;
     reg          clock_was_q  = 1'b0;
 
-    // The lines of the granted node, all three through the same stages, so that they keep their order.
+    // The lines of the granted node: all three pass equal filters, so their changes keep their order.
     channel_line select_line (
         .clk_i   (clk_i),
         .rst_i   (rst_i),
@@ -130,7 +130,7 @@ module channel_barrier #(
         .clk_i     (clk_i),
         .rst_i     (rst_i),
         .open_i    (listening),
-        // A clock that is high when the session opens is not a bit.
+        // A rising clock is a bit only if select was high before: a clock that is high when the session opens is none.
         .tick_i    (select_was_q && clock && !clock_was_q),
         .data_i    (data),
         .execute_o (execute),

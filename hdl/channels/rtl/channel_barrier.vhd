@@ -1,4 +1,4 @@
--- Version 2; equivalent to channel_barrier.v, which has the rationale; proved equal to it by `cargo test -p hdl`.
+-- Barrier version 2, equivalent to channel_barrier.v, which explains it; `cargo test -p hdl` proves the equivalence.
 library ieee;
 use ieee.std_logic_1164.all;
 use work.barrier_logic.all;
@@ -21,7 +21,7 @@ entity channel_barrier is
   );
 end entity;
 
--- Components and configurations: see toggle_barrier.vhd.
+-- toggle_barrier.vhd explains the components and configurations.
 architecture rtl of channel_barrier is
   component synchroniser
     generic (N : positive; STAGES : natural := 2);
@@ -130,7 +130,7 @@ architecture rtl of channel_barrier is
   for all : channel_frame use entity work.channel_frame(rtl);
   for all : channel_command use entity work.channel_command(rtl);
 
-  -- All nodes are members of channel 0 after power-on.
+  -- After power-on all nodes are members of channel 0, and the other channels have no members.
   function power_on (channel : natural) return std_logic is
   begin
     if channel = 0 then
@@ -268,7 +268,7 @@ begin
     last_release <= '0';
   end generate;
 
-  -- The reply goes only to the node that has the receiver.
+  -- Only the node that has the receiver gets the reply; all others get last_release.
   last : for k in 0 to N - 1 generate
     last_o(k) <= answer when grant(k) = '1' and listening = '1' else last_release;
   end generate;

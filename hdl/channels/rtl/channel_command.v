@@ -1,4 +1,4 @@
-// The rules of version 2, combinational: the reply to a request and the changes that it makes.
+// Rules of programming of version 2, combinational: the reply to a request and the changes that the request makes.
 //
 // A refused request changes nothing. Operations and status numbers: fpga-model, channels::frame.
 `default_nettype none
@@ -8,7 +8,7 @@ module channel_command #(
     parameter C = 5
 ) (
     input  wire           execute_i,
-    input  wire           right_i,      // the request's check is right
+    input  wire           right_i,      // the checksum of the request is right
     input  wire [71:0]    request_i,    // operation, channel, argument
     input  wire [N-1:0]   node_i,       // the requesting node
     input  wire [C*N-1:0] mask_i,       // of all channels, channel 0 lowest
@@ -22,7 +22,7 @@ module channel_command #(
     output wire [C-1:0]   set_limit_o,
     output wire [C-1:0]   drop_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1 || N > 64) begin : n_guard
             N_must_be_1_to_64 refused ();
@@ -72,7 +72,7 @@ module channel_command #(
     // end of the generated text
     wire        exists    = {4'd0, channel} < CHANNELS;
 
-    // 64 bits wide whatever N is, like the argument.
+    // State of the addressed channel, zero-extended to 64 bits like the argument.
     reg  [63:0] mask, arrived, late, not_idle;
     reg  [15:0] counts;
     reg         overdue;
@@ -104,14 +104,14 @@ module channel_command #(
 
     wire [63:0] not_nodes = argument & ~nodes;
     wire [63:0] unquiet   = not_idle & (mask | argument);
-    // A node that takes a channel has to be among the new members, one that returns it among the current ones.
+    // A node that takes a free channel must be a new member; a node that returns a channel, a present member.
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
 
-    // To drop members, the limit must have expired, they must be all that are missing, and fewer than those that wait.
+    // Members may be dropped if the limit has expired and they are exactly the missing ones; they must be fewer than the arrived ones.
     wire        awaited = overdue && argument == (mask & ~arrived);
 
-    // The number of high lines among 64, counted by sixteens and fours, which takes fewer adders than one by one.
+    // Counts the high bits of 64, in groups of four, which takes fewer adders than one bit at a time.
     function [6:0] high;
         input [63:0] lines;
         integer      n;
@@ -193,7 +193,7 @@ module channel_command #(
                     value    = argument;
                     set_mask = 1'b1;
                 end
-            // Handled above; a case without a default would infer a latch.
+            // Never reached (handled above), but a case without a default would infer a latch.
             // verilator coverage_off
             default:
                 status = NO_SUCH_OPERATION;

@@ -1,4 +1,4 @@
--- The reply to a request and the changes that it makes; equivalent to channel_command.v, which has the rationale.
+-- Rules of programming (the reply to a request and the changes that it makes), equivalent to channel_command.v, which explains them.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;
@@ -59,7 +59,7 @@ architecture rtl of channel_command is
   constant VERSION : natural := 2;
   -- end of the generated text
 
-  -- The slice of the requested channel, 64 bits wide whatever N is.
+  -- The part of a vector that belongs to the requested channel, extended to 64 bits for every N.
   function of_channel (all_of_them : std_logic_vector; channel : code) return std_logic_vector is
     variable result : word := (others => '0');
   begin
@@ -71,7 +71,7 @@ architecture rtl of channel_command is
     return result;
   end function;
 
-  -- The number of high levels.
+  -- Returns the number of high bits.
   function count_high (levels : word) return unsigned is
     variable result : unsigned(6 downto 0) := (others => '0');
   begin

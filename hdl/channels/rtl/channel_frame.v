@@ -1,19 +1,19 @@
-// The frame: 88 bits in, one edge to execute the request, 88 bits back; all state is cleared when the session closes.
+// Frame of the serial protocol: receives 88 bits, executes the request in one edge, sends 88 bits; a closed session clears all state.
 //
-// A bit is taken, and the next one is driven, when the clock rises. The check is CRC-16/IBM-3740 over the 72 bits of the body,
-// so over a correct frame of 88 bits it is 0. In the model: channels::Serial and channels::frame.
+// At each rise of the clock one bit is read and the next bit is driven. The check is CRC-16/IBM-3740 over the 72 bits of the body;
+// over all 88 bits of a correct frame it is 0. In the Rust model: channels::Serial and channels::frame.
 `default_nettype none
 
 module channel_frame (
     input  wire        clk_i,
     input  wire        rst_i,
     input  wire        open_i,      // a node has the receiver and its select is high
-    input  wire        tick_i,      // its clock has risen
+    input  wire        tick_i,      // that node's clock has risen
     input  wire        data_i,
     output wire        execute_o,   // the request is executed at this edge
-    output wire        right_o,     // and its check is right
+    output wire        right_o,     // the request's check is right
     output wire [71:0] request_o,   // operation, channel, argument
-    input  wire [71:0] reply_i,     // status, channel, value: taken at that edge
+    input  wire [71:0] reply_i,     // status, channel, value: read at the edge of execute_o
     output wire        bit_o
 );
     localparam [1:0] RECEIVE = 2'd0;
@@ -47,7 +47,7 @@ module channel_frame (
             phase_q <= REPLY;
             check_q <= START;
         end else if (tick_i && phase_q != OVER) begin
-            // The check of a reply is shifted out; the check of a request is part of the computation.
+            // In a reply the computed check is shifted out; in a request the received check enters the computation.
             check_q <= (replies && !body) ? {check_q[14:0], 1'b0} : check_next;
             count_q <= (count_q == LAST) ? 7'd0 : count_q + 7'd1;
             if (count_q == LAST)

@@ -1,4 +1,4 @@
--- The frame; equivalent to channel_frame.v, which has the rationale.
+-- Frame of the serial protocol, equivalent to channel_frame.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

@@ -1,8 +1,8 @@
-// One serial line: two synchroniser stages, and a level that changes when four samples in a row differ from it.
+// Filter of one serial line: two synchroniser stages, and a level that changes after four successive samples that differ from it.
 //
-// Pulses shorter than three periods are noise, those of four or more always count, and between them the phase decides
+// A pulse shorter than three clock periods never passes, one of four or more always does; between these, its phase decides
 // (channels/formal/channel_line_contract.v). flush_i clears all state before another node's line is connected.
-// In the model: channels::Line.
+// In the Rust model: channels::Line.
 `default_nettype none
 
 module channel_line (
@@ -28,7 +28,7 @@ module channel_line (
         end else begin
             stage1_q <= line_i;
             stage2_q <= stage1_q;
-            // Wraps to 0 at the fourth sample.
+            // The 2-bit count wraps to 0 at the fourth sample.
             run_q    <= differs ? run_q + 2'd1 : 2'd0;
             if (differs && run_q == 2'd3)
                 level_q <= stage2_q;

@@ -1,4 +1,4 @@
--- One serial line; equivalent to channel_line.v, which has the rationale.
+-- Filter of one serial line, equivalent to channel_line.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

@@ -1,8 +1,8 @@
-// One channel of version 2: a toggle barrier among its members, with a time limit that latches the missing members,
-// and two counters: how often the limit expired, and how many releases were early.
+// One channel of version 2: a toggle barrier for its members, with a time limit that latches the missing members,
+// and with two counters: how often the limit expired, and how many releases were early.
 //
-// Its input is synchronised. The level toggles when every member's line differs from it; lines of other nodes are ignored.
-// A channel without members never toggles. In the model: channels::Channel.
+// The input must be synchronised. The level toggles when the line of every member differs from it; other nodes' lines are ignored.
+// A channel without members never toggles. In the Rust model: channels::Channel.
 `default_nettype none
 
 module channel_machine #(
@@ -13,27 +13,27 @@ module channel_machine #(
     input  wire         clk_i,
     input  wire         rst_i,
     input  wire [N-1:0] line_i,       // synchronised arrival lines
-    input  wire         set_mask_i,   // at this edge the members change; requested only while all are at the level
+    input  wire         set_mask_i,   // at this edge the members change; allowed only while all lines are at the level
     input  wire [N-1:0] mask_i,
     input  wire         set_limit_i,  // at this edge the time limit changes
-    input  wire [31:0]  limit_i,      // edges; 0 for no limit
+    input  wire [31:0]  limit_i,      // in clock edges; 0 for no limit
     input  wire         drop_i,       // at this edge only the nodes in mask_i stay members, in the middle of a barrier
 `ifdef FORMAL
-    output wire [1:0]   toggled_o,    // the level has toggled at the last edge but one, and at the last, for the proof
+    output wire [1:0]   toggled_o,    // for the proof: the level toggled at the last edge but one, and at the last
 `endif
     output wire         toggle_o,     // at this edge the level toggles
     output wire         expires_o,    // at this edge an expired limit is counted
     output wire         early_now_o,  // at this edge an early release is counted
     output wire         level_o,
     output wire [N-1:0] mask_o,
-    output wire [N-1:0] arrived_o,    // members in the barrier in progress
+    output wire [N-1:0] arrived_o,    // members that have arrived in the barrier in progress
     output wire [N-1:0] late_o,       // the missing members when the limit first expired
     output wire [31:0]  limit_o,
     output wire         overdue_o,    // the barrier in progress has reached its limit
     output wire [7:0]   expired_o,    // number of expired limits, up to 255, since the members were set
     output wire [7:0]   early_o       // number of lines that left the level again before their node can have seen the release
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
@@ -59,8 +59,8 @@ module channel_machine #(
     wire         waiting = (|arrived) && !toggle;
     wire         at_limit = count_q == limit_q;
     wire         overdue = waiting && at_limit && (|limit_q);
-    // After a release leaves the board, the next arrival of its node comes back three edges later at the earliest;
-    // without synchronisers it comes back two edges later.
+    // An arrival in answer to a release returns at the earliest three edges after the release leaves the board
+    // (two edges without synchronisers); an earlier one did not wait for the release.
     wire         early   = (|arrived) && (toggled1_q || (EARLY_EDGES == 2 && toggled2_q));
 
     always @(posedge clk_i) begin
@@ -77,7 +77,7 @@ module channel_machine #(
             mask_q <= mask_i;
     end
 
-    // A new set of members starts without the time limit of the previous one.
+    // New members start without the time limit that was set for the old ones.
     always @(posedge clk_i) begin
         if (rst_i || set_mask_i)
             limit_q <= 32'd0;
@@ -116,7 +116,7 @@ module channel_machine #(
     always @(posedge clk_i) begin
         overdue_q  <= overdue && !rst_i;
         toggled1_q <= toggle && !rst_i;
-        // One release is counted once.
+        // Counts each release at most once as early.
         toggled2_q <= toggled1_q && !(|arrived) && !rst_i;
     end
 

@@ -1,4 +1,4 @@
--- One channel; equivalent to channel_machine.v, which has the rationale.
+-- One channel of version 2, equivalent to channel_machine.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

@@ -8,7 +8,7 @@ use crate::tables::{Design, Item, Part};
 ///
 /// # Errors
 ///
-/// Names the part whose item is missing in the table of items, or the item that no part needs.
+/// The error names the part whose item is missing in the table of items, or the item that no part needs.
 pub fn bill(design: &Design) -> Result<String, String> {
     let mut text =
         "quantity,references,value,package,manufacturer,part number,alternative,note\n".to_owned();

@@ -1,4 +1,4 @@
-//! The copper of a board: placed pads, tracks and vias, and the design rules for them.
+//! The copper of a printed circuit board: placed pads, tracks and vias, and the design rules for them.
 
 use std::fmt::Write as _;
 
@@ -8,19 +8,19 @@ use crate::tables::Design;
 
 /// Width and height of the board, um.
 pub const SIZE: (i64, i64) = (118_000, 88_000);
-/// The net of the zones on both sides.
+/// The net of the zones, the filled areas on both sides.
 pub const GROUND: &str = "GND";
-/// The distance that copper of different nets must keep, um.
+/// Minimum distance between copper of different nets, um.
 pub const CLEARANCE: i64 = 200;
-/// The distance that copper must keep from the edge of the board, um.
+/// Minimum distance of copper from the edge of the board, um.
 pub const EDGE_CLEARANCE: i64 = 500;
-/// The distance between the edges of two holes, um.
+/// Minimum distance between the edges of two holes, um.
 pub const HOLE_CLEARANCE: i64 = 250;
-/// The smallest ring of copper around a hole, um.
+/// Minimum width of the ring of copper around a hole, um.
 pub const RING: i64 = 150;
 /// Diameter of a via and of its hole, um.
 pub const VIA: (i64, i64) = (800, 400);
-/// The smallest width of a track, um.
+/// Minimum width of a track, um.
 pub const THINNEST: i64 = 200;
 
 /// A side of the board.
@@ -32,11 +32,11 @@ pub enum Side {
     Back,
 }
 
-/// Both sides.
+/// Front and back.
 pub const SIDES: [Side; 2] = [Side::Front, Side::Back];
 
 impl Side {
-    /// Returns KiCad's name of the copper.
+    /// Returns KiCad's name of the copper layer on this side.
     pub const fn copper(self) -> &'static str {
         match self {
             Self::Front => "F.Cu",
@@ -50,17 +50,17 @@ impl Side {
 pub struct Pad {
     /// The reference of the pad's part.
     pub part: String,
-    /// The pin's number, 0 for a shell; none for a hole.
+    /// The pin's number, 0 for a shell; `None` for a mounting hole.
     pub pin: Option<usize>,
-    /// The pad's net; none for a pin that is not connected.
+    /// The pad's net; `None` for a pin that is not connected.
     pub net: Option<String>,
     /// The centre of the pad.
     pub at: Point,
-    /// Width and height of the pad's copper after rotation; zero for a hole without copper.
+    /// Width and height of the pad's copper after rotation, um; zero for a hole without copper.
     pub size: (i64, i64),
     /// The outline of the pad's copper.
     pub outline: Outline,
-    /// The diameter of the pad's hole; none for a surface pad, which is on the front only.
+    /// The diameter of the pad's hole, um; `None` for a surface-mount pad (on the front only).
     pub drill: Option<i64>,
 }
 
@@ -81,7 +81,7 @@ impl Pad {
         }
     }
 
-    /// Returns the name of the pad for messages, such as `U1 pin 4`.
+    /// Returns the pad's name for messages, such as `U1 pin 4`.
     pub fn name(&self) -> String {
         match self.pin {
             Some(pin) => format!("{} pin {pin}", self.part),
@@ -116,7 +116,7 @@ impl Track {
     }
 }
 
-/// A plated hole that joins both sides.
+/// A plated hole that connects the copper of both sides.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Via {
     /// The net of the via.
@@ -169,7 +169,7 @@ impl Routes {
     ///
     /// # Errors
     ///
-    /// Names the line that cannot be read.
+    /// The error names the line that cannot be read.
     pub fn read(table: &str) -> Result<Self, String> {
         let mut routes = Self::default();
         for (number, line) in (2..).zip(table.lines().skip(1)) {

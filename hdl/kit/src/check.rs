@@ -1,5 +1,5 @@
-//! The design rule check: clearances, shorts, unconnected pads, holes.
-//! The check shares no code with the router and the zones.
+//! The design rule check of a board: clearances, shorts, unconnected pads, holes.
+//! It shares no code with the router and the zones.
 
 use crate::board::{
     CLEARANCE, EDGE_CLEARANCE, GROUND, HOLE_CLEARANCE, RING, SIDES, SIZE, Side, THINNEST, VIA,
@@ -7,11 +7,11 @@ use crate::board::{
 use crate::copper::Board;
 use crate::geometry::{Point, Shape};
 
-/// A piece of copper with its net.
+/// A piece of copper (pad, track or via) with its net.
 struct Copper<'a> {
     name: String,
     net: Option<&'a str>,
-    /// The sides of the board that have this piece.
+    /// The sides of the board on which the piece is.
     sides: Vec<Side>,
     shape: Shape,
 }
@@ -88,7 +88,7 @@ fn holes(board: &Board) -> Vec<Hole> {
     pads.chain(vias).collect()
 }
 
-/// Returns a violation for each pair of pieces of different nets, or without a net, that are close.
+/// Returns a violation for each pair of copper pieces that are too close, unless both belong to one net.
 fn too_near(copper: &[Copper<'_>]) -> Vec<String> {
     let mut found = Vec::new();
     for (index, one) in copper.iter().enumerate() {
@@ -176,7 +176,7 @@ fn bad_holes(copper: &[Copper<'_>], holes: &[Hole]) -> Vec<String> {
     found
 }
 
-/// Sets of connected pieces.
+/// Sets of connected copper pieces (union-find).
 struct Sets(Vec<usize>);
 
 impl Sets {
@@ -194,7 +194,7 @@ impl Sets {
     }
 }
 
-/// Returns a violation for each piece of a net that no copper connects to the rest of the net.
+/// Returns a violation for each copper piece that is not connected to the rest of its net.
 fn unconnected(board: &Board, copper: &[Copper<'_>]) -> Vec<String> {
     let zones: Vec<_> = SIDES
         .into_iter()

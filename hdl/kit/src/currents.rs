@@ -1,45 +1,45 @@
-//! Currents into an unpowered side: the current through a part's protection diodes when another part drives it.
+//! Currents into unpowered parts: when a powered part drives an unpowered one, current flows through its protection diodes.
 
 use std::fmt::Write as _;
 
 use crate::tables::Design;
 
-/// Forward voltage of a diode to a supply that is off, in V.
+/// Forward voltage of a protection diode to a supply that is off, in V.
 const DIODE: f64 = 0.7;
-/// Smallest pull-up resistor of a port's inputs, in ohms, as in a printer port of 1990.
+/// Smallest pull-up resistor of a parallel port's inputs, in ohms, as in a printer port of 1990.
 const PULL_UP_OF_A_PORT: f64 = 1000.0;
 
-/// A state in which one side drives another that is off.
+/// A case in which a powered device drives an unpowered one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The sides with and without power.
+    /// Which devices are powered and which are off.
     pub state: &'static str,
-    /// The path of the current.
+    /// The path of the current, as text.
     pub way: &'static str,
-    /// Supply voltage of the powered side, in V.
+    /// Supply voltage of the powered device, in V.
     pub volts: f64,
-    /// Voltage drop at the protection diode of the other side, in V.
+    /// Voltage drop at the protection diode of the unpowered device, in V.
     pub diode: f64,
     /// Resistance of the path, in ohms.
     pub ohms: f64,
-    /// Maximum current of the weaker of the two parts, in mA.
+    /// Maximum permitted current in mA, of the weaker of the two parts.
     pub limit: f64,
     /// The data sheet or rule from which the limit is taken.
     pub of: &'static str,
 }
 
 impl Case {
-    /// Returns the current in mA.
+    /// Returns the current into the unpowered device, in mA.
     pub fn milliamperes(&self) -> f64 {
         (self.volts - self.diode) / self.ohms * 1000.0
     }
 }
 
-/// Returns the cases of the kit, with the values of its resistors.
+/// Returns the cases of the kit, computed with the values of its resistors.
 ///
 /// # Errors
 ///
-/// Names the resistor whose value is not a number.
+/// The error names the resistor whose value is not a number.
 pub fn cases(design: &Design) -> Result<Vec<Case>, String> {
     let [back, fan, pico, pull_up] =
         ["R6", "R10", "R15", "R1"].map(|reference| ohms(design, reference));
@@ -126,7 +126,7 @@ fn ohms(design: &Design, reference: &str) -> Result<f64, String> {
         .map_err(|_| format!("boards/kit/parts.csv: {reference} has the value {value:?}, not ohms"))
 }
 
-/// Returns the rows of a Markdown table.
+/// Returns the rows of a Markdown table, one for each case.
 pub fn table(cases: &[Case]) -> String {
     let mut text = String::new();
     for case in cases {

@@ -1,12 +1,12 @@
-//! The schematic's electrical rules: which pins may drive a net together, and what a net needs.
+//! The electrical rule check of the schematic: which pins may drive a net together, and which pins a net needs.
 //!
-//! The rules are those of KiCad's check with its default table, errors only.
+//! The rules are the errors (not the warnings) of KiCad's check with its default table.
 
 use std::collections::BTreeMap;
 
 use crate::tables::{Design, PinType};
 
-/// The pairs of types that must not be on one net.
+/// Pairs of pin types of which one net must not have both.
 const FIGHTS: [(PinType, PinType); 6] = [
     (PinType::Output, PinType::Output),
     (PinType::Output, PinType::PowerOut),
@@ -25,7 +25,7 @@ pub fn violations(design: &Design) -> Vec<String> {
             let name = format!("{} pin {number} {}", part.reference, pin.name);
             match design.net(&part.reference, number) {
                 Some(net) => nets.entry(net).or_default().push((name, pin.kind)),
-                // A pin of a cable connector may stay open; an input of a chip must not.
+                // A pin of a cable connector may be unconnected; an input of a chip must not.
                 None if pin.kind == PinType::Input && part.reference.starts_with('U') => {
                     found.push(format!("{name} is an input that nothing drives"));
                 }

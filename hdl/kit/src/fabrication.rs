@@ -1,4 +1,4 @@
-//! The files for a board house: Gerber X2 for each layer, Excellon for the holes, positions of the parts on the surface.
+//! The files for the manufacturer: Gerber X2 for each layer, Excellon for the holes, positions of the surface-mount parts.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use crate::tables::Design;
 
 /// The distance between the solder mask and a pad, um.
 const MASK_MARGIN: i64 = 50;
-/// The width of the silk screen's strokes, um.
+/// The width of the silk screen's lines, um.
 const SILK: i64 = 150;
 
-/// Returns the files with their names.
+/// Returns names and contents of the files.
 pub fn files(design: &Design, board: &Board) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut add = |name: &str, text: String| files.push((format!("kit-{name}"), text));
@@ -41,11 +41,10 @@ pub fn files(design: &Design, board: &Board) -> Vec<(String, String)> {
     files
 }
 
-/// A Gerber file that is being written.
 struct Gerber {
     function: String,
     is_negative: bool,
-    /// The definition of each aperture with its number.
+    /// The number of each aperture, by its definition.
     apertures: BTreeMap<String, usize>,
     body: String,
     chosen: usize,
@@ -72,7 +71,7 @@ impl Gerber {
     }
 
     fn at(&mut self, at: Point, operation: &str) {
-        // Gerber counts upwards, in nanometres.
+        // In Gerber files y grows upwards, and the unit is the nanometre.
         let (x, y) = (at.x * 1000, (SIZE.1 - at.y) * 1000);
         let _ = writeln!(self.body, "X{x}Y{y}{operation}*");
     }
@@ -146,7 +145,7 @@ fn copper(board: &Board, side: Side, function: &str) -> String {
     gerber.text()
 }
 
-/// The openings of the solder mask: pads with their margins. Vias are covered.
+/// Returns the layer of the solder mask's openings: pads with their margins. Vias remain covered.
 fn mask(board: &Board, side: Side, function: &str) -> String {
     let mut gerber = Gerber::new(function, true);
     for pad in board.pads.iter().filter(|pad| pad.is_on(side)) {
@@ -178,7 +177,7 @@ fn grown(shape: &Shape, margin: i64) -> Shape {
     }
 }
 
-/// The silk screen, without strokes that would be on a pad.
+/// Returns the layer of the silk screen, without lines that would be on a pad.
 fn silk_screen(design: &Design, board: &Board) -> String {
     let mut gerber = Gerber::new("Legend,Top", false);
     for stroke in printed(design, board) {
@@ -187,7 +186,7 @@ fn silk_screen(design: &Design, board: &Board) -> String {
     gerber.text()
 }
 
-/// Returns the strokes of the silk screen that are on no pad.
+/// Returns the lines of the silk screen that do not touch a pad.
 pub fn printed(design: &Design, board: &Board) -> Vec<Shape> {
     let strokes = silk::strokes(design).into_iter();
     let shapes = strokes.map(|(from, to)| Shape::Line {
@@ -219,7 +218,7 @@ fn edge() -> String {
     gerber.text()
 }
 
-/// The holes with copper, or those without, by diameter.
+/// Returns the drill file of the plated or unplated holes, by diameter.
 fn drill(board: &Board, is_plated: bool) -> String {
     let mut holes = BTreeMap::<i64, Vec<Point>>::new();
     for pad in &board.pads {
@@ -258,7 +257,7 @@ fn millimetres(um: i64) -> String {
     format!("{:.3}", um as f64 / 1000.0)
 }
 
-/// The positions of the parts on the surface, for a machine that places them.
+/// Returns the positions of the surface-mount parts, for a pick-and-place machine.
 fn positions(design: &Design) -> String {
     let mut text = "Ref,Val,Package,PosX,PosY,Rot,Side\n".to_owned();
     for part in &design.parts {

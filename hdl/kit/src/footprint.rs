@@ -1,17 +1,17 @@
 //! Footprints: the pads and outlines of the kit's packages.
 //!
-//! Pitches and pad sizes are those of the footprints of the same packages in KiCad's libraries.
+//! Pitches and pad sizes are those of KiCad's footprints of the same packages.
 
 use crate::geometry::Point;
 
-/// The kind of a part's body.
+/// The package of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Footprint {
     /// A right-angled socket of 25 contacts whose face is 10.54 mm from the row of pin 1.
     Dsub25,
     /// A small-outline package, 3.9 mm wide.
     Soic14,
-    /// The same with sixteen pins.
+    /// A small-outline package of sixteen pins, 3.9 mm wide.
     Soic16,
     /// A small-outline package, 7.5 mm wide.
     Soic20w,
@@ -19,17 +19,17 @@ pub enum Footprint {
     Resistor0805,
     /// A capacitor of 2.0 x 1.25 mm.
     Capacitor0805,
-    /// Ten pins in a row.
+    /// A pin header of one row of ten pins.
     Header1x10,
-    /// Three pins in a row.
+    /// A pin header of one row of three pins.
     Header1x3,
-    /// Two rows of six pins, numbered like a Pmod connector: 1 to 6, then 7 to 12.
+    /// A pin header of two rows of six pins, numbered like a Pmod connector: 1 to 6, then 7 to 12.
     Header2x6,
-    /// A terminal of two screws.
+    /// A screw terminal of two contacts.
     Terminal2,
-    /// A bare round pad.
+    /// A test point: a round pad without a part.
     TestPoint,
-    /// A hole for a screw of 3 mm, without copper.
+    /// A mounting hole for a screw of 3 mm, without copper.
     HoleM3,
 }
 
@@ -45,19 +45,18 @@ pub enum Outline {
 /// A pad of a footprint, relative to the footprint's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PadOf {
-    /// The pin's number, 0 for a shell; none for a hole.
+    /// The pin's number, 0 for a shell; `None` for a mounting hole.
     pub pin: Option<usize>,
-    /// The centre of the pad.
+    /// The centre of the pad from the footprint's origin.
     pub at: Point,
-    /// Width and height of the pad's copper; zero for a hole without copper.
+    /// Width and height of the pad's copper, um; zero for a hole without copper.
     pub size: (i64, i64),
     /// The outline of the pad's copper.
     pub outline: Outline,
-    /// The diameter of the pad's hole; none for a pad on the upper side only.
+    /// The diameter of the pad's hole, um; `None` for a pad on the upper side only.
     pub drill: Option<i64>,
 }
 
-/// Every footprint with its name.
 const NAMES: [(Footprint, &str); 12] = [
     (Footprint::Dsub25, "DSUB25_Female"),
     (Footprint::Soic14, "SOIC14"),
@@ -74,7 +73,7 @@ const NAMES: [(Footprint, &str); 12] = [
 ];
 
 impl Footprint {
-    /// Returns the footprint of this name.
+    /// Returns the footprint with this name, if any.
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, own)| *own == name).map(|(f, _)| *f)
     }
@@ -121,10 +120,10 @@ impl Footprint {
         }
     }
 
-    /// Returns the corners of the body's outline on the silk screen.
+    /// Returns two opposite corners of the body's outline on the silk screen.
     pub fn body(self) -> (Point, Point) {
         let (a, b) = match self {
-            // The outline extends to the edge of the board, less its margin.
+            // The outline ends at the edge of the board, minus a margin.
             Self::Dsub25 => ((-43_230, -1860), (9990, 9900)),
             Self::Soic14 => ((-1300, -4350), (1300, 4350)),
             Self::Soic16 => ((-1300, -4985), (1300, 4985)),
@@ -140,7 +139,7 @@ impl Footprint {
         (Point::new(a.0, a.1), Point::new(b.0, b.1))
     }
 
-    /// Returns the position of the reference text from the origin of the unrotated footprint.
+    /// Returns the position of the reference text, relative to the origin of the unrotated footprint.
     pub fn label(self) -> Point {
         match self {
             Self::Dsub25 => Point::new(-16_620, -3200),
@@ -154,7 +153,7 @@ impl Footprint {
         }
     }
 
-    /// Returns true if the part is soldered to pads without holes.
+    /// Returns true if the part is surface-mounted (all its pads are without holes).
     pub fn is_on_surface(self) -> bool {
         self.pads().iter().all(|pad| pad.drill.is_none())
     }

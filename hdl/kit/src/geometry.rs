@@ -1,6 +1,6 @@
 //! Points, shapes and distances on a board, in micrometres.
 
-/// A position on the board, um from its upper left corner, to the right and down.
+/// A position on the board in um from its upper left corner; x grows to the right and y downwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Point {
     /// The distance from the left edge, um.
@@ -27,30 +27,30 @@ impl Point {
         }
     }
 
-    /// Returns the sum of two vectors.
+    /// Returns the sum of two points, taken as vectors.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self::new(self.x + other.x, self.y + other.y)
     }
 }
 
-/// Copper, or a hole, seen from above.
+/// The outline of a piece of copper or of a hole, seen from above.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Shape {
-    /// The points within `radius` of the line between two points; a circle if both are the same.
+    /// All points within `radius` of the segment between two points; a circle if both points are equal.
     Line {
         /// The first end of the line.
         from: Point,
         /// The second end of the line.
         to: Point,
-        /// Half of the line's width.
+        /// Half of the line's width, um.
         radius: i64,
     },
     /// A rectangle parallel to the axes.
     Rectangle {
         /// The centre of the rectangle.
         centre: Point,
-        /// Half of the rectangle's width and half of its height.
+        /// Half of the rectangle's width and half of its height, um.
         half: (i64, i64),
     },
 }
@@ -65,7 +65,7 @@ impl Shape {
         }
     }
 
-    /// Returns the smallest and the largest coordinates of the shape.
+    /// Returns the smallest and the largest x and y of the shape.
     pub fn bounds(&self) -> (Point, Point) {
         match *self {
             Self::Line { from, to, radius } => (
@@ -79,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// Returns true if the distance of two shapes may be at most `reach`, judging by their bounds.
+    /// Returns true if the bounding boxes permit that the distance of the two shapes is at most `reach`.
     pub fn may_be_within(&self, other: &Self, reach: i64) -> bool {
         let ((a, b), (c, d)) = (self.bounds(), other.bounds());
         let apart = (c.x - b.x).max(a.x - d.x).max(c.y - b.y).max(a.y - d.y);
@@ -119,7 +119,6 @@ impl Shape {
 
 type Segment = (Point, Point);
 
-/// Returns the distance of a point from a segment.
 fn point_to_segment(point: Point, (a, b): Segment) -> f64 {
     let (dx, dy) = ((b.x - a.x) as f64, (b.y - a.y) as f64);
     let (px, py) = ((point.x - a.x) as f64, (point.y - a.y) as f64);
@@ -131,7 +130,7 @@ fn point_to_segment(point: Point, (a, b): Segment) -> f64 {
     (px - along * dx).hypot(py - along * dy)
 }
 
-/// Returns the orientation of a triangle's corners: the sign of twice its area.
+/// Returns the orientation of a triangle's corners: the sign of twice its signed area.
 const fn sense(a: Point, b: Point, c: Point) -> i64 {
     ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x)).signum()
 }

@@ -1,13 +1,14 @@
-//! The desk kit: a board of four nodes around an iCEstick, made from tables.
+//! The desk kit: a circuit board that connects four nodes to an iCEstick, generated from tables.
 //!
-//! `boards/kit-long` has the tables of two boards for long cables, of which only schematics and bills are made. `boards/kit` has the tables: `parts.csv`, `connections.csv`, `symbols.csv` with the electrical type of each pin, `items.csv` with what is
-//! ordered, and `tracks.csv`, which the router wrote. Everything else is made from them by `cargo xtask kit`: the schematic, the board and
-//! the libraries for KiCad, the bill of materials, the picture, and the files for a board house.
+//! `boards/kit` has the tables: `parts.csv`, `connections.csv`, `symbols.csv` (the electrical type of each pin), `items.csv` (what is
+//! ordered), and `tracks.csv`, which the router wrote. `cargo xtask kit` generates everything else: the schematic, the board and
+//! the libraries for KiCad, the bill of materials, the picture, and the files for the manufacturer.
+//! `boards/kit-long` has the tables of two boards for long cables, for which only schematics and bills are generated.
 //!
-//! * [`tables`], [`footprint`], [`geometry`]: the design.
-//! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the outcome.
-//! * [`electrical`] checks the schematic and [`check`] the board; tests use KiCad too, if present.
-//! * [`currents`] computes the currents into a side without power.
+//! * [`tables`], [`footprint`], [`geometry`]: the description of the design.
+//! * [`route`] finds the tracks, [`zone`] fills both sides with ground; [`board`] and [`copper`] hold the results.
+//! * [`electrical`] checks the schematic and [`check`] the board; tests also run KiCad's checks if KiCad is installed.
+//! * [`currents`] computes the currents into unpowered parts.
 //! * [`schematic`], [`pcb`], [`fabrication`], [`silk`], [`picture`], [`bill`]: the generated files.
 
 #![deny(unsafe_code)]
@@ -35,14 +36,14 @@ use copper::Board;
 use footprint::Footprint;
 use tables::Design;
 
-/// The file of the routes in `boards/kit`.
+/// Name of the file in `boards/kit` that contains the routes.
 pub const TRACKS: &str = "tracks.csv";
 
-/// Returns the files of `boards/kit-long` that are made from the tables, with their names: schematics, symbols and bills of the two boards.
+/// Returns names and contents of the files generated in `boards/kit-long`: schematics, symbols and bills of both boards.
 ///
 /// # Errors
 ///
-/// Names the table and the row that cannot be used.
+/// The error names the table and the row that cannot be used.
 pub fn files_of_long_cables(designs: &[Design; 2]) -> Result<Vec<(String, String)>, String> {
     let mut files = Vec::new();
     for (design, name) in designs.iter().zip(["hub", "node"]) {
@@ -55,11 +56,11 @@ pub fn files_of_long_cables(designs: &[Design; 2]) -> Result<Vec<(String, String
     Ok(files)
 }
 
-/// Returns the files of `boards/kit` that are made from the tables and the routes, with their names.
+/// Returns names and contents of the files generated in `boards/kit` from tables and routes.
 ///
 /// # Errors
 ///
-/// Names the table and the row that cannot be used.
+/// The error names the table and the row that cannot be used.
 pub fn files(design: &Design, routes: Routes) -> Result<Vec<(String, String)>, String> {
     let board = Board::new(design, routes);
     let mut files = vec![

@@ -1,4 +1,4 @@
-//! The board for KiCad 6 and later, and the library of its footprints.
+//! Writer of KiCad's board file (KiCad 6 and later) and of the library of its footprints.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -98,7 +98,6 @@ fn net_of(design: &Design, part: &Part, number: usize) -> Option<String> {
     Some(format!("unconnected-({part}-{name}-Pad{number})"))
 }
 
-/// Returns KiCad's names of the nets of pins that are not connected.
 fn unconnected(design: &Design) -> Vec<String> {
     let mut names = Vec::new();
     for part in design.parts.iter().filter(|part| part.footprint.is_some()) {
@@ -110,7 +109,7 @@ fn unconnected(design: &Design) -> Vec<String> {
     names
 }
 
-/// Returns the file of a footprint in the project's library.
+/// Returns the library file of a footprint.
 pub fn footprint(kind: Footprint) -> String {
     let mut text = format!(
         "(footprint \"{}\" (version 20211014) (generator hwbarr) (layer \"F.Cu\")\n  (attr {})\n",
@@ -125,7 +124,7 @@ pub fn footprint(kind: Footprint) -> String {
     text + ")\n"
 }
 
-/// Returns the project's file, with the design rules.
+/// Returns KiCad's project file, which contains the design rules.
 pub fn project() -> String {
     let rule = |name: &str, um: i64| format!("        \"{name}\": {}", length(um));
     let rules = [
@@ -149,7 +148,7 @@ pub fn project() -> String {
     )
 }
 
-/// Returns the table of libraries of a kind: `sym` or `fp`.
+/// Returns KiCad's library table for symbols (`sym`) or for footprints (`fp`).
 pub fn libraries(kind: &str) -> String {
     let file = match kind {
         "sym" => "kit.kicad_sym",
@@ -170,7 +169,7 @@ impl Identifiers {
     }
 }
 
-/// Formats a length in millimetres.
+/// Converts a length from um to mm.
 pub(crate) fn length(um: i64) -> String {
     let sign = if um < 0 { "-" } else { "" };
     let (whole, rest) = (um.abs() / 1000, um.abs() % 1000);
@@ -183,7 +182,7 @@ fn mm(at: Point) -> String {
     format!("{} {}", length(at.x), length(at.y))
 }
 
-/// Returns the corners of the board, less a margin.
+/// Returns the corners of the board, moved inwards by a margin.
 fn corners(margin: i64) -> [Point; 4] {
     let (right, low) = (SIZE.0 - margin, SIZE.1 - margin);
     [
@@ -241,7 +240,7 @@ fn placed(
     text.push_str("  )\n");
 }
 
-/// Writes reference, value, outline and courtyard.
+/// Writes reference, value, outline and courtyard of a footprint.
 fn texts(
     text: &mut String,
     kind: Footprint,
@@ -296,7 +295,7 @@ fn texts(
     }
 }
 
-/// Writes a pad without the closing parenthesis, so that its net can follow.
+/// Returns a pad without the closing parenthesis, so that the caller can append its net.
 fn pad_text(pad: &PadOf, turn: i64, ids: &mut Identifiers) -> String {
     let number = pad.pin.map_or(String::new(), |pin| pin.to_string());
     let kind = match (pad.drill, pad.size.0) {

@@ -1,8 +1,8 @@
-//! The router: tracks and vias for every net except the ground, on a grid.
-//! The method is Lee's, with negotiated congestion.
+//! The router: finds tracks and vias on a grid for every net except the ground.
+//! The method is Lee's algorithm with negotiated congestion (PathFinder).
 //!
-//! Every net is routed as if it could cross other nets, at a cost. The cost of a crossing rises with each pass, and cells with earlier
-//! conflicts keep a higher cost (PathFinder's history cost), until no net crosses another. Before that, each ground pad without a hole gets a via.
+//! Every net is routed as if it could cross other nets, at a cost. The cost of a crossing rises with each pass, and cells where nets
+//! crossed earlier keep a higher cost (the history cost), until no net crosses another. Before that, each ground pad without a hole gets a via.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -13,26 +13,24 @@ use crate::board::{
 use crate::geometry::{Point, Shape};
 use crate::tables::Design;
 
-/// The grid, um.
+/// The distance between grid points, um.
 const GRID: i64 = 250;
-/// The router's clearance, um; more than the design rule, because diagonal steps pass near corners of the grid.
+/// The router's clearance, um: more than the design rule, because diagonal steps pass near corners of the grid.
 const KEPT: i64 = 250;
-/// The number of passes after which the router gives up.
+/// The number of passes after which the router returns an error.
 const PASSES: u32 = 60;
 /// The cost of a step along an axis.
 const STEP: u32 = 10;
-/// The cost of a diagonal step.
 const DIAGONAL: u32 = 14;
-/// The cost of a via.
 const VIA_PRICE: u32 = 100;
-/// The cost of a step on the back, in tenths of the cost on the front: the back should remain a ground plane.
+/// The cost of a step on the back, in tenths of the cost on the front; higher, so that the back remains a ground plane.
 const BACK_TENTHS: u32 = 16;
 
 const COLUMNS: usize = (SIZE.0 / GRID) as usize + 1;
 const ROWS: usize = (SIZE.1 / GRID) as usize + 1;
 const CELLS: usize = COLUMNS * ROWS;
 
-/// Returns the width of a net's tracks, um.
+/// Returns the width of a net's tracks, um; supply nets have wider ones.
 pub fn width(net: &str) -> i64 {
     match net.starts_with('+') {
         true => 500,
@@ -40,11 +38,11 @@ pub fn width(net: &str) -> i64 {
     }
 }
 
-/// Routes a design.
+/// Finds the routes of a design.
 ///
 /// # Errors
 ///
-/// Names the nets that could not be routed.
+/// The error names the nets that could not be routed.
 pub fn route(design: &Design) -> Result<Routes, String> {
     let pads = board::pads(design);
     let mut router = Router {
@@ -60,7 +58,7 @@ pub fn route(design: &Design) -> Result<Routes, String> {
         .filter(|name| **name != GROUND)
         .map(|name| (name.to_string(), Routes::default()))
         .collect();
-    // The nets with the shortest spans come first, because they have the fewest detours.
+    // The nets of the smallest extent are routed first, because they have the fewest detours.
     let spans: BTreeMap<_, _> = names.iter().map(|n| (*n, router.span(n))).collect();
     router
         .nets
@@ -77,7 +75,7 @@ pub fn route(design: &Design) -> Result<Routes, String> {
     ))
 }
 
-/// The index of a grid cell: the cells of the front row by row, then those of the back.
+/// The index of a grid cell: first the cells of the front, row by row, then those of the back.
 type Cell = usize;
 
 fn cell(side: usize, column: i64, row: i64) -> Option<Cell> {
@@ -101,15 +99,15 @@ fn point(cell: Cell) -> Point {
 
 struct Router {
     pads: Vec<Pad>,
-    /// The vias of the ground's pads and the tracks to them.
+    /// The vias beside the ground pads, and the tracks to these vias.
     ground: Routes,
-    /// The name and the routes of each net except the ground.
+    /// The name and the present routes of each net except the ground.
     nets: Vec<(String, Routes)>,
-    /// The history cost of each cell, from crossings in earlier passes.
+    /// The history cost of each cell, for crossings in earlier passes.
     past: Vec<u32>,
 }
 
-/// The costs for one net: the cells forbidden for tracks and vias, and the cost of all other cells.
+/// The costs for routing one net: the cells forbidden for tracks and vias, and the cost of all other cells.
 struct Prices {
     is_shut: Vec<bool>,
     is_shut_for_via: Vec<bool>,
@@ -117,7 +115,7 @@ struct Prices {
 }
 
 impl Router {
-    /// Returns half of the extent of a net's pads.
+    /// Returns half of the perimeter of the box around a net's pads.
     fn span(&self, net: &str) -> i64 {
         let of_net = || self.pads.iter().filter(|p| p.net.as_deref() == Some(net));
         let extent = |of: fn(&Pad) -> i64| {
@@ -126,7 +124,7 @@ impl Router {
         extent(|pad| pad.at.x) + extent(|pad| pad.at.y)
     }
 
-    /// Gives every ground pad on the surface a via beside it.
+    /// Adds a via beside every surface-mount ground pad, and a track to the via.
     fn leave_ground_pads(&mut self) -> Result<(), String> {
         let of_ground = |pad: &&Pad| pad.net.as_deref() == Some(GROUND) && pad.drill.is_none();
         let pads: Vec<_> = self.pads.iter().filter(of_ground).cloned().collect();
@@ -169,7 +167,7 @@ impl Router {
         Ok(crossing)
     }
 
-    /// Returns the names of the nets that are too close to another net.
+    /// Returns the names of the nets whose copper is too close to another net.
     fn crossings(&self) -> Vec<String> {
         let mut found = Vec::new();
         for (index, (name, routes)) in self.nets.iter().enumerate() {
@@ -184,7 +182,7 @@ impl Router {
         found
     }
 
-    /// Raises the history cost of the cells where nets cross in this pass.
+    /// Raises the history cost of the cells where nets cross after this pass.
     fn remember(&mut self) {
         let mut used = vec![0u16; 2 * CELLS];
         for (_, routes) in &self.nets {
@@ -210,7 +208,7 @@ impl Router {
         cells
     }
 
-    /// Returns the costs of a net in a pass.
+    /// Returns the costs of the cells for a net in a pass.
     fn prices(&self, net: &str, pass: u32) -> Prices {
         let half = width(net) / 2;
         let mut prices = Prices {
@@ -228,7 +226,7 @@ impl Router {
                 if let Some(drill) = pad.drill {
                     let hole = Shape::circle(pad.at, drill / 2);
                     let side = side as usize;
-                    // A via also keeps its distance from the hole of its own pad.
+                    // A via must also keep the minimum distance from the hole of a pad of its own net.
                     let apart = HOLE_CLEARANCE + VIA.1 / 2;
                     near(side, &hole, apart, |c| prices.is_shut_for_via[c] = true);
                     if pad.size.0 == 0 {
@@ -236,7 +234,7 @@ impl Router {
                     }
                 }
             }
-            // A via in a pad without a hole would draw the solder away.
+            // No via in a pad without a hole: it would draw the solder away.
             if pad.drill.is_none() {
                 near(0, &pad.shape(), VIA.0 / 2, |c| {
                     prices.is_shut_for_via[c] = true
@@ -329,7 +327,7 @@ impl Prices {
         }
     }
 
-    /// Blocks the cells that are closer to a shape than the clearance.
+    /// Forbids the cells that are closer to a shape than the clearance.
     fn shut(&mut self, side: usize, shape: &Shape, distance: i64, half: i64) {
         near(side, shape, distance + half, |cell| {
             self.is_shut[cell] = true;
@@ -340,7 +338,7 @@ impl Prices {
     }
 }
 
-/// Returns a net's copper by side.
+/// Returns the copper of routes, each piece with its side's index.
 fn copper(routes: &Routes) -> Vec<(usize, Shape)> {
     let tracks = routes.tracks.iter();
     let tracks = tracks.map(|track| (track.side as usize, track.shape()));
@@ -374,8 +372,8 @@ fn near(side: usize, shape: &Shape, distance: i64, mut found: impl FnMut(Cell)) 
     }
 }
 
-/// Finds the cheapest path from any start to an end (A*);
-/// `left` bounds the remaining cost from below.
+/// Finds the cheapest path from any start cell to an end cell (A*);
+/// `left` returns a lower bound of the remaining cost.
 fn search(
     prices: &Prices,
     past: &[u32],
@@ -411,7 +409,7 @@ fn search(
     None
 }
 
-/// Returns the cells that are one step from `at`, each with the cost of the step.
+/// Returns the neighbours of cell `at`, each with the cost of the step.
 fn steps(prices: &Prices, at: Cell, with_vias: bool) -> Vec<(Cell, u32)> {
     let (side, column, row) = place(at);
     let mut found = Vec::with_capacity(9);
@@ -496,7 +494,7 @@ impl Routes {
     }
 }
 
-/// Returns the direction of the step that leads to an index of a path.
+/// Returns the direction of the step that ends at this index of a path.
 fn direction(path: &[Cell], index: usize) -> (usize, i64, i64) {
     let (side, column, row) = place(path[index]);
     let (_, before, above) = place(path[index - 1]);

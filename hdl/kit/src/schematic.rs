@@ -1,6 +1,6 @@
-//! The schematic for KiCad 6 and later, and the library of its symbols.
+//! Writer of the schematic (KiCad 6 and later) and of the library of its symbols.
 //!
-//! No wires are drawn: every pin has the label of its net, or is marked as not connected.
+//! The schematic has no wires: every pin has the label of its net or is marked as not connected.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ const COLUMN: f64 = 270.0;
 /// Distance between two columns of parts, in mm.
 const WIDTH: f64 = 27.0 * GRID;
 
-/// Returns the position of a pin's end relative to the middle of its part: mm right and upwards.
+/// Returns the position of a pin's end relative to the middle of its part, in mm to the right and upwards.
 fn place(pins: usize, pin: usize) -> (f64, f64) {
     let left = pins.div_ceil(2);
     let top = (left as f64 - 1.0) / 2.0 * GRID;
-    // Pins are numbered down on the left and up on the right, as on a chip.
+    // Pins are numbered downwards on the left and then upwards on the right, as on a chip.
     match pin <= left {
         true => (-6.0 * GRID, grid(top) - (pin - 1) as f64 * GRID),
         false => (6.0 * GRID, grid(top) - (pins - pin) as f64 * GRID),
     }
 }
 
-/// Rounds a length up to the grid.
+/// Rounds a length in mm up to a multiple of the grid.
 fn grid(length: f64) -> f64 {
     (length / GRID).ceil() * GRID
 }
@@ -42,7 +42,7 @@ pub fn schematic(design: &Design) -> String {
         if y + height > COLUMN {
             (x, y) = (x + WIDTH, 8.0 * GRID);
         }
-        // The reference is above the part, and the first pin one row below it.
+        // The reference text is above the part, and the first pin is one row below the text.
         let middle = y + GRID + place(pins.len(), 1).1;
         let uuid = sheet.part(part, &pins, x, middle);
         let _ = writeln!(
@@ -68,13 +68,13 @@ pub fn schematic(design: &Design) -> String {
     )
 }
 
-/// Returns the library of the schematic's symbols.
+/// Returns the library file of the schematic's symbols.
 pub fn library(design: &Design) -> String {
     let symbols = symbols(design, "", "  ");
     format!("(kicad_symbol_lib (version 20211014) (generator hwbarr)\n{symbols})\n")
 }
 
-/// Returns the identifiers of the parts' symbols, by reference, for the board.
+/// Returns the identifier of each part's symbol, by reference; the board file refers to them.
 pub fn identifiers(design: &Design) -> BTreeMap<String, String> {
     let mut sheet = Sheet::default();
     let mut found = BTreeMap::new();
@@ -87,7 +87,7 @@ pub fn identifiers(design: &Design) -> BTreeMap<String, String> {
     found
 }
 
-/// Returns the reference in KiCad's files; a reference that begins with # is not in the netlist.
+/// Returns a part's reference as KiCad's files need it; references that begin with # are not in the netlist.
 fn reference(part: &Part) -> String {
     match part.footprint {
         Some(_) => part.reference.clone(),
@@ -111,7 +111,7 @@ fn symbols(design: &Design, library: &str, indent: &str) -> String {
         .collect()
 }
 
-/// Writes a symbol: a box with pins at both sides.
+/// Writes a symbol: a box with pins on both sides.
 fn symbol(
     name: &str,
     pins: &BTreeMap<usize, Pin>,
@@ -168,7 +168,7 @@ fn property(name: &str, id: usize, value: &str, x: f64, y: f64) -> String {
     format!("      (property \"{name}\" \"{value}\" (id {id}) (at {x:.2} {y:.2} 0) {hidden})\n")
 }
 
-/// Returns deterministic identifiers, so the file is reproducible.
+/// Returns a deterministic identifier, so that the file is reproducible.
 fn uuid(number: usize) -> String {
     format!("00000000-0000-4000-8000-{number:012x}")
 }
@@ -185,7 +185,7 @@ impl Sheet {
         uuid(self.things)
     }
 
-    /// Writes a part; returns its identifier.
+    /// Writes a part; returns its symbol's identifier.
     fn part(&mut self, part: &Part, pins: &[(usize, &Pin)], x: f64, y: f64) -> String {
         let own = self.uuid();
         let (_, top) = place(pins.len(), 1);
@@ -217,7 +217,7 @@ impl Sheet {
         own
     }
 
-    /// Writes the end of a pin: the label of its net, or a no-connect mark.
+    /// Writes the label of a pin's net at the pin's end, or a no-connect flag.
     fn end(&mut self, net: Option<&str>, x: f64, y: f64, is_left: bool) {
         let own = self.uuid();
         let (angle, side) = if is_left { (180, "right") } else { (0, "left") };

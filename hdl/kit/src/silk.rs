@@ -1,11 +1,11 @@
-//! The silk screen: references, outlines and legends, and a font of strokes for them.
+//! The silk screen: references, outlines and legends, and a stroke font for them.
 
 use crate::footprint::Footprint;
 use crate::geometry::Point;
 use crate::tables::Design;
 
-/// Letters as strokes on a grid of 5 columns and 7 rows:
-/// corners as column and row, strokes separated by spaces.
+/// Characters as polylines on a grid of 5 columns and 7 rows:
+/// each corner is a column and a row, and spaces separate the polylines.
 const GLYPHS: [(char, &str); 41] = [
     ('A', "0602204246 0444"),
     ('B', "000636454433 03333100 33"),
@@ -53,7 +53,7 @@ const GLYPHS: [(char, &str); 41] = [
 /// A line of the silk screen between two points.
 pub type Stroke = (Point, Point);
 
-/// Returns the strokes of a text with this middle and this height of its capitals.
+/// Returns the strokes of a text, given the middle of the text and the height of its capitals.
 pub fn text(words: &str, at: Point, height: i64) -> Vec<Stroke> {
     let unit = height / 6;
     let wide = 6 * unit;
@@ -78,7 +78,7 @@ pub fn text(words: &str, at: Point, height: i64) -> Vec<Stroke> {
     strokes
 }
 
-/// Returns the legends of the board: position, height and words.
+/// Returns the legends of the board, each as position, height and text.
 pub fn legends(design: &Design) -> Vec<(Point, i64, String)> {
     let mut found = vec![
         (Point::new(59_000, 62_000), 1800, "HWBARR KIT 1".to_owned()),
@@ -121,7 +121,7 @@ pub fn legends(design: &Design) -> Vec<(Point, i64, String)> {
     found
 }
 
-/// Returns every stroke of the silk screen: bodies, the mark of pin 1, references and legends.
+/// Returns all strokes of the silk screen: bodies, pin 1 markers, references and legends.
 pub fn strokes(design: &Design) -> Vec<Stroke> {
     let mut strokes = Vec::new();
     for part in &design.parts {

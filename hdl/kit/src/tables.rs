@@ -1,11 +1,11 @@
-//! The tables that describe the kit and its option for long cables: parts and where they are, nets, symbols, and what is ordered.
+//! The tables of the kit and of its option for long cables: parts and their positions, nets, symbols, and the items to order.
 
 use std::collections::BTreeMap;
 
 use crate::footprint::Footprint;
 use crate::geometry::Point;
 
-/// The tables of a design, each with its path below `boards`.
+/// The tables of a design, each with its path in `boards`.
 struct Tables {
     title: &'static str,
     parts: (&'static str, &'static str),
@@ -14,7 +14,7 @@ struct Tables {
     items: (&'static str, &'static str),
 }
 
-/// Includes a table below `boards`.
+/// Includes one table: its path in `boards` and its text.
 macro_rules! table {
     ($name:expr) => {
         (
@@ -24,7 +24,7 @@ macro_rules! table {
     };
 }
 
-/// Includes the tables whose paths begin so.
+/// Includes all tables whose paths begin with this prefix.
 macro_rules! tables {
     ($title:literal, $begins:literal) => {
         Tables {
@@ -52,32 +52,32 @@ const NODE: Tables = tables!(
 pub struct Part {
     /// The reference of the part, such as R1.
     pub reference: String,
-    /// The name of the part's symbol; empty for a part on the board only, such as a hole.
+    /// The name of the part's symbol; empty for a part that is on the board only, such as a hole.
     pub symbol: String,
     /// The value of the part, such as 10k.
     pub value: String,
-    /// The part's footprint; none for a flag of the schematic.
+    /// The part's footprint; `None` for a power flag, which is in the schematic only.
     pub footprint: Option<Footprint>,
-    /// The position of the footprint's origin.
+    /// The position of the footprint's origin on the board.
     pub at: Point,
-    /// The footprint's rotation, degrees against the clock.
+    /// The footprint's rotation, in degrees anticlockwise.
     pub turn: i64,
-    /// The row of the table of items for ordering the part; empty if it is not ordered.
+    /// The name of the part's item in the table of items to order; empty if it is not ordered.
     pub item: String,
     /// The purpose of the part.
     pub description: String,
 }
 
-/// The electrical type of a pin, in KiCad's words.
+/// The electrical type of a pin, as KiCad names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PinType {
     /// The pin reads a level.
     Input,
     /// The pin drives both levels.
     Output,
-    /// The pin drives both levels, or reads.
+    /// The pin is an input or drives both levels.
     Bidirectional,
-    /// The pin drives both levels, or none.
+    /// The pin drives both levels or is high-impedance.
     TriState,
     /// The pin drives only the low level.
     OpenCollector,
@@ -89,7 +89,7 @@ pub enum PinType {
     PowerOut,
 }
 
-/// The types with their names in tables and in KiCad's files.
+/// All pin types with their names in the tables and in KiCad's files.
 pub const PIN_TYPES: [(PinType, &str); 8] = [
     (PinType::Input, "input"),
     (PinType::Output, "output"),
@@ -121,9 +121,9 @@ pub struct Pin {
 /// An item to order, with its manufacturer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// The name by which parts refer to it.
+    /// The item's name, which parts refer to.
     pub name: String,
-    /// The number of spare pieces in addition to those on the board.
+    /// The number of spares to order in addition to the number on the board.
     pub more: usize,
     /// The package of the item.
     pub package: String,
@@ -131,7 +131,7 @@ pub struct Item {
     pub manufacturer: String,
     /// The manufacturer's part number.
     pub number: String,
-    /// An item that may be bought instead.
+    /// An alternative item that may be bought instead.
     pub alternative: String,
     /// A note for the buyer.
     pub note: String,
@@ -142,33 +142,33 @@ pub struct Item {
 pub struct Design {
     /// The title of the schematic.
     pub title: &'static str,
-    /// The path of the table of items, for messages.
+    /// The path of the table of items, for error messages.
     pub items_table: &'static str,
     /// The parts, in the order of their table.
     pub parts: Vec<Part>,
-    /// The net of each connected pin, by part and pin.
+    /// The net of each connected pin, by part reference and pin number.
     pub nets: BTreeMap<(String, usize), String>,
-    /// The pins of each symbol, by number.
+    /// The pins of each symbol, by symbol name and pin number.
     pub symbols: BTreeMap<String, BTreeMap<usize, Pin>>,
     /// The items to order, in the order of the bill.
     pub items: Vec<Item>,
 }
 
 impl Design {
-    /// Returns the kit.
+    /// Returns the design of the kit.
     ///
     /// # Errors
     ///
-    /// Names the table and the row that cannot be read.
+    /// The error names the table and the row that cannot be read.
     pub fn kit() -> Result<Self, String> {
         Self::read(&KIT)
     }
 
-    /// Returns the option for long cables: the board at the iCEstick, and the one at each PC.
+    /// Returns the two designs for long cables: the board at the iCEstick, and the board at each PC.
     ///
     /// # Errors
     ///
-    /// Names the table and the row that cannot be read.
+    /// The error names the table and the row that cannot be read.
     pub fn long_cables() -> Result<[Self; 2], String> {
         Ok([Self::read(&HUB)?, Self::read(&NODE)?])
     }
@@ -186,7 +186,7 @@ impl Design {
         })
     }
 
-    /// Returns the names of the nets, in order.
+    /// Returns the names of the nets, sorted.
     pub fn net_names(&self) -> Vec<&str> {
         let mut names: Vec<_> = self.nets.values().map(String::as_str).collect();
         names.sort_unstable();
@@ -194,12 +194,12 @@ impl Design {
         names
     }
 
-    /// Returns the net of a pin.
+    /// Returns the net of a part's pin; `None` if the pin is not connected.
     pub fn net(&self, part: &str, pin: usize) -> Option<&str> {
         self.nets.get(&(part.to_owned(), pin)).map(String::as_str)
     }
 
-    /// Returns the pins of a part's symbol; none for a part without a symbol.
+    /// Returns the pins of a part's symbol by number; nothing for a part without a symbol.
     pub fn pins(&self, part: &Part) -> impl Iterator<Item = (usize, &Pin)> {
         let pins = self.symbols.get(&part.symbol);
         pins.into_iter()
@@ -208,7 +208,7 @@ impl Design {
     }
 }
 
-/// Splits a row at its commas; a cell in quotation marks may contain commas.
+/// Splits a CSV row at its commas; a cell in quotation marks may contain commas.
 fn cells(row: &str) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut is_quoted = false;
@@ -238,7 +238,7 @@ fn rows<T>(
     .collect()
 }
 
-/// Reads a length in millimetres; returns micrometres.
+/// Parses a length in millimetres; returns micrometres.
 fn length(text: &str) -> Option<i64> {
     let millimetres: f64 = text.parse().ok()?;
     Some((millimetres * 1000.0).round() as i64)

@@ -1,27 +1,27 @@
-//! Ground zones: copper that fills the area left free by tracks and pads, as polygons on a grid.
+//! Ground zones: copper polygons on a grid that fill the area left free by tracks and pads.
 
 use std::collections::BTreeMap;
 
 use crate::board::{EDGE_CLEARANCE, GROUND, Pad, Routes, SIZE, Side};
 use crate::geometry::{Point, Shape};
 
-/// The grid of the filled copper, um.
+/// The size of a grid cell, um.
 const CELL: i64 = 250;
-/// The distance of the zones from other nets' copper and from holes.
+/// The distance of the zones from other nets' copper and from holes, um.
 pub const ZONE_CLEARANCE: i64 = 300;
-/// Half of the width of the four bridges from a ground pad to the zone.
+/// Half of the width of the four bridges from a ground pad to the zone, um.
 const BRIDGE: i64 = 380;
 
 const COLUMNS: usize = (SIZE.0 / CELL) as usize;
 const ROWS: usize = (SIZE.1 / CELL) as usize;
 
-/// A connected piece of a zone's copper:
-/// one outline, with holes joined to it by cuts without width.
+/// One connected area of a zone's copper,
+/// as one outline, to which holes are joined by cuts of zero width.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
     /// The corners of the outline, in order; the last one is joined to the first.
     pub corners: Vec<Point>,
-    /// The cells of the piece by column and row, sorted.
+    /// The cells of the area as column and row, sorted.
     cells: Vec<(usize, usize)>,
 }
 
@@ -32,7 +32,7 @@ impl Filled {
             .any(|square| square.distance(shape) == 0.0)
     }
 
-    /// Returns the distance of the copper from a shape, um, if it is less than `limit`.
+    /// Returns the distance of the copper from a shape in um; `None` if it is `limit` or more.
     pub fn nearer_than(&self, shape: &Shape, limit: i64) -> Option<f64> {
         let distances = self.squares_near(shape, limit);
         let least = distances
@@ -41,7 +41,7 @@ impl Filled {
         (least < limit as f64).then_some(least)
     }
 
-    /// Returns the squares of copper that may be within a distance of a shape.
+    /// Returns the squares (cells) of the copper that may be within `reach` of a shape.
     fn squares_near(&self, shape: &Shape, reach: i64) -> impl Iterator<Item = Shape> {
         let (low, high) = shape.bounds();
         let reach = reach + CELL;
@@ -59,7 +59,7 @@ impl Filled {
             })
     }
 
-    /// Returns the area of the copper, square mm.
+    /// Returns the area of the copper in square millimetres.
     pub fn area(&self) -> f64 {
         self.cells.len() as f64 * (CELL * CELL) as f64 / 1e6
     }
@@ -70,7 +70,7 @@ fn centre((column, row): (usize, usize)) -> Point {
     Point::new(middle(column), middle(row))
 }
 
-/// A set of the grid's cells.
+/// A set of grid cells: one flag for each cell.
 #[derive(Clone)]
 struct Cells(Vec<bool>);
 
@@ -79,7 +79,7 @@ impl Cells {
         Self(vec![is_in; COLUMNS * ROWS])
     }
 
-    /// Returns whether a cell is in the set; false outside the board.
+    /// Returns true if a cell is in the set; false for cells outside the board.
     fn has(&self, column: i64, row: i64) -> bool {
         let is_inside = (0..COLUMNS as i64).contains(&column) && (0..ROWS as i64).contains(&row);
         is_inside && self.0[row as usize * COLUMNS + column as usize]
@@ -109,7 +109,7 @@ impl Cells {
         }
     }
 
-    /// Removes areas that are narrower than two cells.
+    /// Returns the set without areas narrower than two cells.
     fn opened(&self) -> Self {
         let mut opened = Self::new(false);
         for row in 0..ROWS as i64 - 1 {
@@ -125,7 +125,7 @@ impl Cells {
         opened
     }
 
-    /// Removes and returns the connected piece that contains this cell.
+    /// Removes the connected area that contains this cell, and returns its cells.
     fn take(&mut self, column: i64, row: i64) -> Vec<(usize, usize)> {
         let (mut taken, mut waiting) = (Vec::new(), vec![(column, row)]);
         while let Some((column, row)) = waiting.pop() {
@@ -146,7 +146,7 @@ impl Cells {
     }
 }
 
-/// Returns the copper of the ground zone of a side, without pieces that touch no ground copper.
+/// Returns the ground zone of a side, without areas that touch no ground copper.
 pub(crate) fn fill(pads: &[Pad], routes: &Routes, side: Side) -> Vec<Filled> {
     let mut free = free_cells(pads, routes, side).opened();
     let mut pieces = Vec::new();
@@ -171,7 +171,7 @@ fn is_grounded(pads: &[Pad], routes: &Routes, side: Side, piece: &Filled) -> boo
     pads.any(|pad| piece.meets(&pad.shape())) || vias.any(|via| piece.meets(&via.shape()))
 }
 
-/// Returns the cells that keep their distance from all copper except the ground.
+/// Returns the cells that keep the required distance from all copper except the ground's.
 fn free_cells(pads: &[Pad], routes: &Routes, side: Side) -> Cells {
     let mut free = Cells::new(true);
     let margin = EDGE_CLEARANCE / CELL;
@@ -210,7 +210,7 @@ fn free_cells(pads: &[Pad], routes: &Routes, side: Side) -> Cells {
     free
 }
 
-/// Leaves four bridges between a pad and the zone, so that the pad can be soldered.
+/// Leaves only four bridges between a ground pad and the zone, so that the pad can be soldered.
 fn relieve(free: &mut Cells, at: Point, shape: &Shape) {
     let mut ring = Vec::new();
     Cells::near(shape, ZONE_CLEARANCE, |column, row| {
@@ -227,13 +227,13 @@ fn relieve(free: &mut Cells, at: Point, shape: &Shape) {
     }
 }
 
-/// The directions of an outline's steps: right, down, left, up. The copper is on the right hand.
+/// The directions of an outline's steps: right, down, left, up. The copper is on the right of each step.
 const STEPS: [(i64, i64); 4] = [(1, 0), (0, 1), (-1, 0), (0, -1)];
 
-/// Returns the outline of a connected set of cells, with its holes joined to it by cuts.
+/// Returns the outline of a connected set of cells; cuts join its holes to the outer ring.
 fn outline(cells: &[(usize, usize)]) -> Vec<Point> {
     let mut rings = rings(cells);
-    // The outer ring is the ring with the leftmost corner.
+    // The outer ring is the ring that contains the leftmost corner.
     rings.sort_by_key(|ring| ring.iter().min().copied());
     let mut rings = rings.into_iter();
     let mut joined = rings.next().unwrap_or_default();
@@ -250,8 +250,8 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
     for (column, row) in cells {
         set.set(*column as i64, *row as i64, true);
     }
-    // Each edge begins at a point and has the copper on its right;
-    // two edges begin where two pieces share a corner.
+    // Edges by start point, as directions. Each edge has the copper on its right;
+    // two edges start at a point where two cells touch only at that corner.
     let mut edges = BTreeMap::<Point, Vec<usize>>::new();
     for (column, row) in cells {
         let (x, y) = (*column as i64, *row as i64);
@@ -274,8 +274,8 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
     rings
 }
 
-/// Removes one ring from the edges.
-/// Where two edges begin it turns right, so cells that share a corner stay apart.
+/// Removes one closed ring from the edges.
+/// Where two edges start it turns right, so cells that share only a corner stay separate.
 fn ring(edges: &mut BTreeMap<Point, Vec<usize>>, start: Point) -> Vec<Point> {
     let (mut at, mut before, mut corners) = (start, None, Vec::new());
     while let Some(open) = edges.get_mut(&at) {

@@ -1,5 +1,5 @@
-//! Tests of the desk kit: its files match the tables, the board keeps its rules,
-//! and other programs read the files.
+//! Tests of the desk kit: its generated files are up to date, the board obeys the design rules,
+//! and KiCad and other programs can read the files.
 
 use barrier_kit::board::{Routes, Side, Track};
 use barrier_kit::copper::Board;
@@ -62,7 +62,7 @@ fn the_files_for_long_cables_are_those_of_their_tables_and_keep_the_electrical_r
     }
     for mut design in long_cables() {
         assert_eq!(electrical::violations(&design), Vec::<String>::new());
-        // The two wires of a pair are joined.
+        // Joins the two wires of each pair into one net.
         for (_, net) in design.nets.iter_mut() {
             *net = net.replace("OUT0N", "OUT0P").replace("OUTN", "OUTP");
             *net = net.replace("BACK0N", "BACK0P");
@@ -73,7 +73,7 @@ fn the_files_for_long_cables_are_those_of_their_tables_and_keep_the_electrical_r
     }
 }
 
-/// A level crosses each pair without an inversion: the driver's output Y is at the receiver's input A.
+/// A level is not inverted by a cable pair: the driver's output Y is connected to the receiver's input A.
 #[test]
 fn each_pair_of_a_long_cable_ends_at_the_right_wires() {
     let [hub, node] = long_cables();
@@ -160,8 +160,8 @@ fn the_schematic_keeps_its_electrical_rules_and_each_planted_fault_is_found() {
         let pins = design.symbols.values().flat_map(BTreeMap::values);
         pins.filter(|pin| pin.kind == PinType::Passive).count()
     };
-    // Two pins each of a resistor, a capacitor and the terminal,
-    // one of a test point and one of a connector's shell.
+    // Passive pins: two for each resistor, each capacitor and the terminal,
+    // one for each test point and for each connector's shell.
     assert_eq!(passive(&sound), 8);
     let planted = |change: &dyn Fn(&mut Design), sentence: &str| {
         let mut broken = design();
@@ -212,14 +212,14 @@ fn the_schematic_keeps_its_electrical_rules_and_each_planted_fault_is_found() {
 fn the_board_keeps_its_design_rules() {
     let board = Board::new(&design(), routes());
     assert_eq!(check::violations(&board), Vec::<String>::new());
-    // The plane under the circuit is one piece, apart from corners that pads cut off.
+    // The ground plane under the circuit is one connected area, except corners that pads cut off.
     let back = board.zones[Side::Back as usize].iter();
     let areas: Vec<_> = back.map(|zone| zone.area()).collect();
     let whole: f64 = areas.iter().sum();
     assert!(areas.iter().any(|area| *area > 0.95 * whole), "{areas:?}");
 }
 
-/// Each fault is planted in the routes or the tables, and the check names it.
+/// Plants faults in routes or tables; the check must report each.
 #[test]
 fn each_fault_planted_on_the_board_is_found() {
     let found = |board: &Board, sentence: &str| {
@@ -262,13 +262,13 @@ fn each_fault_planted_on_the_board_is_found() {
     found(&board, "a ring of 100 um");
     found(&board, "the holes of ");
 
-    // Without the ground plane, no ground pad is connected to another.
+    // Without the ground plane the ground pads are not connected to each other.
     let mut board = whole;
     board.zones = [Vec::new(), Vec::new()];
     found(&board, "GND: ");
 }
 
-/// The router takes seconds, so a shorter test checks whether its result is valid.
+/// Routing takes seconds, so a shorter test only checks whether the stored routes are valid.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_routes_are_those_that_the_router_finds() {
@@ -319,7 +319,7 @@ fn the_bill_has_what_a_kit_needs_with_part_numbers() {
     assert!(error.contains("items.csv does not have"), "{error}");
 }
 
-/// The currents in the table of [WIRING.md], and the limits of the parts.
+/// The currents must agree with the table of [WIRING.md] and be below the limits of the parts.
 #[test]
 fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     let cases = currents::cases(&design()).expect("resistors");
@@ -330,7 +330,7 @@ fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     for row in currents::table(&cases).lines() {
         assert!(document.contains(row), "WIRING.md lacks {row}");
     }
-    // The resistors of earlier drawings.
+    // A resistor of an earlier design, which exceeds a limit.
     let mut former = design();
     for part in &mut former.parts {
         if part.reference == "R6" {
@@ -341,7 +341,7 @@ fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     assert!(cases[0].milliamperes() > cases[0].limit);
 }
 
-/// Headers of the board, pins of the connector and values, as the other documents have them.
+/// Compares headers of the board, connector pins and values with other documents.
 #[test]
 fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     let pins = include_str!("../../boards/kit/kit_top.pcf");
@@ -355,7 +355,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     let said = |reference: &str, pin, net: &str| {
         assert_eq!(design().net(reference, pin), Some(net), "{reference} {pin}");
     };
-    // "Nodes 0 to 7 are positions 3 to 10 of header J1", "position 10, is the way out".
+    // icestick_top.pcf: "Nodes 0 to 7 are positions 3 to 10 of header J1", "position 10, is the way out".
     for node in 0..4 {
         assert!(pins.contains(&format!("set_io node_i[{node}] ")));
         said("J1", 3 + node, &format!("NODE{node}"));
@@ -366,10 +366,10 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
         said(&format!("J{}", 8 + node), 1, &format!("OUT{node}"));
         said(&format!("J{}", 8 + node), 2, &format!("BACK{node}"));
     }
-    // The pins of a second board.
+    // Nodes 4 to 7 are on a second board.
     (4..8).for_each(|node| assert!(pins.contains(&format!("set_io node_i[{node}] "))));
     said("J2", 10, "RELEASE");
-    // The document's table: receivers and the return path.
+    // The table in WIRING.md: receivers and the return path.
     let document = include_str!("../../boards/WIRING.md");
     let ways = [
         ("U1", 1, 4, 18),
@@ -404,7 +404,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     }
 }
 
-/// Runs `kicad-cli` in a separate folder; none if it is not installed.
+/// Runs `kicad-cli` in folder `into`; returns `None` if it is not installed.
 fn kicad(into: &Path, arguments: &[&str]) -> Option<Output> {
     let mut command = Command::new("kicad-cli");
     let command = command.env("HOME", into).current_dir(into);
@@ -417,7 +417,7 @@ fn kicad(into: &Path, arguments: &[&str]) -> Option<Output> {
     output.ok()
 }
 
-/// Writes the project with these routes to a folder, so that KiCad writes nothing beside the sources.
+/// Writes KiCad's project with these routes to a folder, so that KiCad does not write into the source tree.
 fn project(into: &Path, routes: Routes) {
     for (name, text) in files(&design(), routes).expect("files") {
         let path = into.join(name);
@@ -426,7 +426,7 @@ fn project(into: &Path, routes: Routes) {
     }
 }
 
-/// Debian 12 has a KiCad with a command line in its backports.
+/// KiCad with a command line is in the backports of Debian 12.
 #[test]
 fn kicad_reads_the_schematic_and_finds_the_nets_of_the_table_and_a_planted_short() {
     let folder = tempfile::tempdir().expect("a folder");

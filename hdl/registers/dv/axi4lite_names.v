@@ -1,4 +1,4 @@
-// barrier_axi4lite with the signal names that cocotbext-axi expects.
+// Wrapper of barrier_axi4lite with the signal names of cocotbext-axi.
 `default_nettype none
 
 module axi4lite_names #(

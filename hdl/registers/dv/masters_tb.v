@@ -1,14 +1,14 @@
-// Several masters of one chip pass barriers through the register block, each in one of three ways:
+// Testbench of several bus masters that pass barriers through the register block. WAY selects how they enter and wait:
 //
 //   0  a store to ARRIVE, then loads of DONE                       (any bus, nothing else connected)
 //   1  a store to ARRIVE, then sleep until wake_o, then one store that clears the event
 //   2  a pulse on enter_i, then sleep until the pulse on release_o (a core's own instruction)
 //
-// The masters share a Wishbone through a round-robin arbiter. SYNC is 0: everything has one clock.
-// Each master counts its entries before it enters and compares the counts of all others when it leaves, so an early release is seen.
+// The masters share a Wishbone through a round-robin arbiter. SYNC is 0: masters and block have one clock.
+// Each master counts its entries before it enters and compares the counts of all others when it leaves, which detects an early release.
 // Each release starts a pulse of WIDTH cycles on start_o.
-// It prints one line: the way, the barriers, the early releases, the least and most cycles from the cycle in which the last arrival
-// reaches the block to the one in which a master knows of the release, the pulses, the cycles to their beginnings and their widths.
+// It prints one line: WAY, the barriers, the early releases, the minimum and maximum number of cycles from the arrival of the last master at
+// the block until a master detects the release, the start pulses, the cycles from that arrival to their beginnings, and their widths.
 `default_nettype none
 `timescale 1ns / 1ps
 
@@ -22,7 +22,7 @@ module masters_tb;
     reg rst = 1'b1;
     always #5 clk = !clk;
 
-    // One request of each master.
+    // The present request of each master.
     reg  [N-1:0]    asks = {N{1'b0}};
     reg  [N-1:0]    stores = {N{1'b0}};
     reg  [18:0]     address [0:N-1];
@@ -67,7 +67,7 @@ module masters_tb;
         .start_time_o (start_time)
     );
 
-    // The manager: members, then operation, then the nodes' events.
+    // Configuration: members, start pulse, enable, then the nodes' event enables.
     localparam [15:0] PULSE_WIDTH = WIDTH;
     integer step = 0;
     always @(posedge clk) if (!rst && !set_up && ack) begin
@@ -84,7 +84,7 @@ module masters_tb;
         endcase
     end
 
-    // Cycles, and the one in which the last arrival of the barrier reached the block.
+    // The present cycle, and the cycle in which the last arrival of a barrier reached the block.
     integer now = 0, arrived_at = 0, barriers = 0, early = 0, errors = 0, least = 1000000, most = 0, left = 0, known;
     integer entered [0:N-1];
     integer seed = 1;
@@ -98,7 +98,7 @@ module masters_tb;
             errors = errors + 1;
     end
 
-    // The pulses: the cycle in which each begins, counted from the last arrival, and its width.
+    // The start pulses: their widths, and the cycles from the last arrival to their beginnings.
     integer pulses = 0, width = 0, narrowest = 1000000, widest = 0, soonest = 1000000, latest = 0, began;
     reg     active = 1'b0;
     always @(posedge clk) begin
@@ -118,7 +118,7 @@ module masters_tb;
         end
     end
 
-    // The arbiter moves on when the current master does not ask, or has been answered.
+    // The arbiter selects the next master if the current one has no request or was answered.
     always @(posedge clk)
         if (set_up && (!asks[turn] || ack || err))
             turn <= turn == N - 1 ? 0 : turn + 1;

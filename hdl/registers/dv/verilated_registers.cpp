@@ -1,11 +1,11 @@
-// The Verilated register block behind a mapped file: `barrier serve FILE` plays the device until its standard input ends.
+// The Verilated register block as a device in a mapped file: `barrier serve FILE` simulates it until its standard input ends.
 //
-// The file has the registers at their addresses. A word that software has changed is a write on the block's bus; the registers that the
-// hardware changes are read from the block and stored into the file. So every value in the file is the RTL's.
-// What plain memory cannot show: two stores of one value, and a store between the read of a word and its replacement, which is kept
-// and becomes the next write. ARRIVE is never replaced, so no arrival is lost; the registers that clear on a 1 are best effort.
+// The file contains the registers at their addresses. If software changes a word, the program writes it to the block over the bus; it reads
+// the registers that the hardware changes from the block and stores them into the file. So every value in the file is from the RTL.
+// A file of plain memory has two limits: a second store of the same value is not noticed; and a store between the program's read and its
+// replacement of a word stays and becomes the next write. ARRIVE is never replaced, so no arrival is lost; for rw1c registers this is best effort.
 //
-// It prints "ready" once, when the file has the block's registers, and the number of releases of group 0 at the end.
+// It prints "ready" after the file contains the block's registers, and at the end the number of releases of group 0.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -54,14 +54,14 @@ void write_register(uint32_t address, uint32_t value) {
     block->write_i = 0;
 }
 
-// The register's value replaces what the file had, unless software has stored meanwhile.
+// Stores the register's present value into the file, unless software has stored another value since.
 void show(uint32_t address) {
     uint32_t &last = seen[address / 4], now = read_register(address), expected = last;
     if (now != last && file[address / 4].compare_exchange_strong(expected, now))
         last = now;
 }
 
-// A word that software has changed becomes a write.
+// Writes a word to the block if software has changed it in the file.
 void take(uint32_t address, bool is_arrival) {
     uint32_t now = file[address / 4].load();
     if (now == seen[address / 4])
@@ -134,7 +134,7 @@ int main(int count, char **arguments) {
             if (poll(&input, 1, 0) > 0 && read(0, &byte, 1) == 0)
                 break;
         }
-        // The nodes' processes need the processors too.
+        // The nodes' processes need a processor too.
         sched_yield();
     }
     printf("%u\n", read_register(0x134));

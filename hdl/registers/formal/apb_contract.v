@@ -1,4 +1,4 @@
-// APB as the slave side must keep it (AMBA IHI 0024), for any inputs and any register block behind it.
+// Contract of an APB slave (AMBA IHI 0024), for any inputs of the front and any register block behind it.
 `default_nettype none
 
 module apb_contract (
@@ -38,7 +38,7 @@ module apb_contract (
         .werror_i  (werror_i)
     );
 
-    // A transfer is a cycle of SETUP and one of ACCESS; the master returns to SETUP or to idle after it.
+    // A transfer has one cycle of SETUP and one of ACCESS; then the master returns to SETUP or to idle.
     reg access_q = 1'b0, setup_q = 1'b0;
     always @(posedge clk_i) begin
         setup_q  <= psel_i && !penable_i;

@@ -1,6 +1,6 @@
-// AXI4-Lite as the slave side must keep it (AMBA IHI 0022, A3 and B1), for any master that keeps its side, and any register block behind it.
+// Contract of an AXI4-Lite slave (AMBA IHI 0022, A3 and B1), for any master that obeys the protocol and any register block behind it.
 //
-// The counters are of the transfers taken on each channel minus the responses; the master's assumptions are those of A3.2.1.
+// Counters hold the transfers accepted on each channel minus the responses; the assumptions about the master are those of A3.2.1.
 `default_nettype none
 
 module axi4lite_contract (
@@ -15,7 +15,7 @@ module axi4lite_contract (
     input wire        arvalid_i,
     input wire [18:0] araddr_i,
     input wire        rready_i,
-    // Anything that the register block may answer.
+    // Answers of the register block, arbitrary.
     input wire [31:0] rdata_i,
     input wire        rerror_i,
     input wire        werror_i
@@ -56,14 +56,14 @@ module axi4lite_contract (
         .werror_i  (werror_i)
     );
 
-    // The cycle before.
+    // State of the previous cycle.
     reg        rst_q = 1'b1, bwaits_q = 1'b0, rwaits_q = 1'b0, awwaits_q = 1'b0, wwaits_q = 1'b0, arwaits_q = 1'b0;
     reg        took_read_q = 1'b0, took_write_q = 1'b0, rerror_q = 1'b0, werror_q = 1'b0;
     reg [1:0]  bresp_q = 2'd0, rresp_q = 2'd0;
     reg [31:0] rdata_q = 32'd0, answer_q = 32'd0, wdata_q = 32'd0;
     reg [18:0] awaddr_q = 19'd0, araddr_q = 19'd0;
     reg [3:0]  wstrb_q = 4'd0;
-    // Taken and not yet answered.
+    // Numbers of transfers without a response yet.
     reg [1:0]  aw_q = 2'd0, w_q = 2'd0, ar_q = 2'd0;
 
     wire aw = awvalid_i && awready;
@@ -97,7 +97,7 @@ module axi4lite_contract (
     end
 
     always @* begin
-        // The master keeps a request until it is taken, and makes none in a reset.
+        // The master keeps a request stable until it is accepted or a reset occurs.
         assume (!awwaits_q || (awvalid_i && awaddr_i == awaddr_q));
         assume (!wwaits_q || (wvalid_i && wdata_i == wdata_q && wstrb_i == wstrb_q));
         assume (!arwaits_q || (arvalid_i && araddr_i == araddr_q));

@@ -1,14 +1,14 @@
-// The contract of the register block, for any traffic on its bus, any wires, any pulses and any resets.
+// Contract of the register block, for any traffic on its bus, any wires, any pulses and any resets.
 //
-// Addresses and bits are written here as numbers, independently of the description from which the design's are generated.
-// "Before" is the state before the last edge, with the inputs of that cycle; the assertions compare it with the state now.
+// Addresses and bits are literal numbers here, so the proof does not depend on the description from which the design's are generated.
+// "Before" is the state before the last edge, with the inputs of that cycle; the assertions compare it with the present state.
 //
-// * Each group's level is that of a toggle_machine whose inputs are the members' lines; nodes that are no members follow the level's
-//   complement, so they never delay a release, and a group without members, or a block that is not enabled, sees its own level everywhere.
-// * An event in the cycle of its clear is kept, bit by bit, for the block and for each node.
+// * Each group's level is that of a toggle_machine whose inputs are the members' lines. Nodes that are not members have the inverse of the
+//   level as input, so they never delay a release. In a group without members, or if the block is not enabled, all inputs have the level.
+// * An event in the cycle in which it is cleared stays set, bit by bit, for the block and for each node.
 // * An arrival is never lost: a store, a toggle and a pulse in one cycle all count.
-// * A release of a group in GROUPS makes start_o active for exactly WIDTH cycles if it is inactive, and START is the time of that release.
-// * Members change only at rest; a refused write changes nothing and is answered with an error.
+// * A release of a group in GROUPS makes start_o active for exactly WIDTH cycles if start_o is inactive; START is then the time of that release.
+// * Members change only at rest; a refused write has no effect and returns an error.
 `default_nettype none
 
 module regs_contract #(
@@ -83,7 +83,7 @@ module regs_contract #(
         .start_time_o    (start_time)
     );
 
-    // The cycle before.
+    // State and inputs of the previous cycle.
     reg            rst_q    = 1'b1;
     reg            write_q  = 1'b0;
     reg [18:0]     waddr_q  = 19'd0;
@@ -160,7 +160,7 @@ module regs_contract #(
             );
             assign as_toggle_machine[g] = level[g] == machine;
 
-            // The event, the pulses and the level belong to the same edge.
+            // The release event, its pulses and the level change at the same edge.
             wire toggled = !rst_q && level[g] != level_q[g];
             assign releases_once[g]  = (events_q[g] && !rst_q) == toggled && (!toggled || intr[g]);
             assign pulses_members[g] = released[g*N +: N] == (toggled ? mask_q[g*N +: N] : {N{1'b0}});
@@ -176,15 +176,15 @@ module regs_contract #(
             assign busy_is_refused[g] = rst_q || !set || rest || (werror_q && intr[24] && members == old);
             assign kept_without_a_write[g] = rst_q || write_q || members == old;
 
-            // The registers beside the barrier.
+            // Release counter and time limit of the group.
             wire [31:0]  before = count_q[g*32 +: 32];
             assign counts_releases[g] = count[g*32 +: 32] == (rst_q ? 32'd0 : before + {31'd0, toggled});
             wire         limits = write_q && waddr_q == 19'h138 + 19'h80 * g;
-            // A write of the second word of the mask is one of the same members here, at most 32 nodes.
+            // N is at most 32 here, so a write of the second word of the mask sets the same members again.
             wire         high   = write_q && waddr_q == 19'h104 + 19'h80 * g && (old & away) == {N{1'b0}};
             assign keeps_limit[g] = limit[g*32 +: 32] == (rst_q || (set && rest) || high ? 32'd0 : limits ? wdata_q : limit_q[g*32 +: 32]);
 
-            // The cycle of the first arrival, of which the last one may be the same.
+            // The cycle of the first arrival, which may be the cycle of the last arrival too.
             wire         busy   = enable && ((line[g*N +: N] ^ {N{level[g]}}) & members) != {N{1'b0}};
             reg          busy_q = 1'b0;
             reg  [31:0]  began_q = 32'd0;
@@ -245,7 +245,7 @@ module regs_contract #(
 
     // ------------------------------------------------------------------------------------------------ wires
 
-    // One and two edges old; a third one with SYNC = 3.
+    // The wires delayed by one and by two edges; with SYNC = 3 also by three.
     reg [G*N-1:0] wire1_q = {G*N{1'b0}};
     reg [G*N-1:0] wire2_q = {G*N{1'b0}};
     reg [G*N-1:0] wire3_q = {G*N{1'b0}};
@@ -258,7 +258,7 @@ module regs_contract #(
 
     // ------------------------------------------------------------------------------------------------ reads
 
-    // What a read of an address returns, and whether there is a register; counts and late members are the machine's and have proofs of their own.
+    // Expected value of a read, and whether the register exists. `known` is 0 for counts and late members: the machine's proofs cover them.
     reg        there, known;
     reg [31:0] expected;
     integer    i, k;

@@ -1,4 +1,4 @@
-// Wishbone B4 classic as the slave side must keep it, for any master, also one that withdraws, and any register block behind it.
+// Contract of a Wishbone B4 classic slave, for any master, also one that withdraws a request, and any register block behind it.
 `default_nettype none
 
 module wishbone_contract (
@@ -43,7 +43,7 @@ module wishbone_contract (
 
     wire ends = ack || err;
 
-    // The cycle before; a request that was not ended there waits.
+    // State of the previous cycle; waits_q: its request was not answered.
     reg        rst_q = 1'b1, waits_q = 1'b0, waited_q = 1'b0, ended_q = 1'b0, we_q = 1'b0, rerror_q = 1'b0;
     reg [18:0] adr_q = 19'd0;
     reg [31:0] dat_q = 32'd0, answer_q = 32'd0;
@@ -62,7 +62,7 @@ module wishbone_contract (
     end
 
     always @* begin
-        // While CYC and STB stay, the request stays.
+        // The master keeps a request stable while it holds CYC and STB.
         assume (!waits_q || !cyc_i || !stb_i || (we_i == we_q && adr_i == adr_q && dat_i == dat_q && sel_i == sel_q));
 
         an_end_needs_a_request:      assert (!ends || (cyc_i && stb_i && !rst_i));

@@ -1,6 +1,6 @@
-// APB in front of the register block, without wait states: data, error and effect are in the cycle of PENABLE.
+// APB front of the register block, without wait states: data, error and effect are in the cycle of PENABLE.
 //
-// For APB3, which has no PSTRB, tie it high.
+// For APB3, which has no PSTRB, tie the input of PSTRB high.
 `default_nettype none
 
 module apb_front #(
@@ -15,7 +15,7 @@ module apb_front #(
     output wire [31:0]        prdata_o,
     output wire               pready_o,
     output wire               pslverr_o,
-    // The register block.
+    // Bus of the register block.
     output wire [18:0]        raddr_o,
     input  wire [31:0]        rdata_i,
     input  wire               rerror_i,
@@ -25,7 +25,7 @@ module apb_front #(
     output wire [3:0]         wstrb_o,
     input  wire               werror_i
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (ADDRESS < 13 || ADDRESS > 19) begin : address_guard
             ADDRESS_must_be_13_to_19 refused ();

@@ -1,4 +1,4 @@
--- APB3 or APB4 in front of the register block; equivalent to apb_front.v, which has the description.
+-- APB front of the register block, equivalent to apb_front.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 
@@ -38,7 +38,7 @@ begin
   wdata_o <= pwdata_i;
   wstrb_o <= pstrb_i;
 
-  -- Addresses above the bus's are 0.
+  -- The bus has fewer address bits than the block; the others are 0.
   process (paddr_i)
   begin
     waddr_o <= (others => '0');

@@ -1,7 +1,7 @@
-// AXI4-Lite in front of the register block: a write is taken when its address and its data are both there, and a read at once,
-// while the response register of its channel is free or is being emptied.
+// AXI4-Lite front of the register block: accepts a write when its address and its data are both valid, and a read immediately,
+// if the response register of its channel is free or becomes free in this cycle.
 //
-// The effect of a write is in the cycle in which it is taken, so a response that waits for its READY repeats nothing.
+// A write has its effect in the cycle in which it is accepted, so a response that waits for its READY does not repeat the effect.
 `default_nettype none
 
 module axi4lite_front #(
@@ -26,7 +26,7 @@ module axi4lite_front #(
     input  wire               rready_i,
     output wire [31:0]        rdata_o,
     output wire [1:0]         rresp_o,
-    // The register block.
+    // Bus of the register block.
     output wire [18:0]        raddr_o,
     input  wire [31:0]        rdata_i,
     input  wire               rerror_i,
@@ -36,7 +36,7 @@ module axi4lite_front #(
     output wire [3:0]         wstrb_o,
     input  wire               werror_i
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (ADDRESS < 13 || ADDRESS > 19) begin : address_guard
             ADDRESS_must_be_13_to_19 refused ();

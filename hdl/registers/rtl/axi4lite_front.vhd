@@ -1,4 +1,4 @@
--- AXI4-Lite in front of the register block; equivalent to axi4lite_front.v, which has the description.
+-- AXI4-Lite front of the register block, equivalent to axi4lite_front.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 
@@ -76,7 +76,7 @@ begin
   wdata_o <= wdata_i;
   wstrb_o <= wstrb_i;
 
-  -- Addresses above the bus's are 0.
+  -- The bus has fewer address bits than the block; the others are 0.
   process (awaddr_i, araddr_i)
   begin
     waddr_o <= (others => '0');

@@ -1,5 +1,5 @@
-// The register block behind APB3 or APB4; parameters and the nodes' ports are those of barrier_regs.
-// ADDRESS is the number of bits of an address, 13 to 19; 13 are enough for pages of 64 bytes.
+// The register block with an APB3 or APB4 bus; parameters and the nodes' ports are those of barrier_regs.
+// ADDRESS is the number of address bits, 13 to 19; 13 are enough if each node has a page of 64 bytes.
 `default_nettype none
 
 // generated from hdl/registers/rtl/apb_front.v: unit

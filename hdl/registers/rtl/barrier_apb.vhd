@@ -1,4 +1,4 @@
--- The register block behind APB3 or APB4; equivalent to barrier_apb.v.
+-- The register block with an APB3 or APB4 bus, equivalent to barrier_apb.v.
 library ieee;
 use ieee.std_logic_1164.all;
 

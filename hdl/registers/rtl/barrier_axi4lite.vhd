@@ -1,4 +1,4 @@
--- The register block behind AXI4-Lite; equivalent to barrier_axi4lite.v.
+-- The register block with an AXI4-Lite bus, equivalent to barrier_axi4lite.v.
 library ieee;
 use ieee.std_logic_1164.all;
 

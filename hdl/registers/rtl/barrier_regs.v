@@ -1,10 +1,10 @@
-// The barrier as registers: G groups of N nodes behind a bus, with events, time limits and time stamps.
+// The barrier as a register block: G groups of N nodes on a bus, with events, time limits and time stamps.
 //
-// A node enters by a store to its ARRIVE, by a pulse on enter_i or by a change of its wire; it is outside when its line has the group's
-// level again. Each group is a channel_machine, whose members are MASK. Addresses and fields: registers.txt, in README.md as tables.
+// A node enters by a store to its ARRIVE, by a pulse on enter_i or by a change of its wire. It has left when its line and the group's
+// level are equal again. Each group is a channel_machine, whose members are in MASK. Addresses and fields: registers.txt, as tables in README.md.
 //
-// Reads and writes have a port each. Both answer in the same cycle, and a write takes effect at the edge that ends it; a read has no effect.
-// With SYNC = 0 the wires are of this clock; the level is then visible one edge after the last line has changed.
+// Reads and writes have separate ports. Both answer in the same cycle; a write takes effect at the edge that ends the cycle, a read has no effect.
+// With SYNC = 0 the wires must belong to this clock domain; the level then changes one edge after the last line has changed.
 `default_nettype none
 
 module barrier_regs #(
@@ -18,7 +18,7 @@ module barrier_regs #(
 ) (
     input  wire           clk_i,
     input  wire           rst_i,       // synchronous
-    // The bus: addresses in bytes, of which the two lowest bits are ignored.
+    // The bus: byte addresses, of which the lowest two bits are ignored.
     input  wire [18:0]    raddr_i,
     output wire [31:0]    rdata_o,
     output wire           rerror_o,    // there is no such register
@@ -28,7 +28,7 @@ module barrier_regs #(
     input  wire [3:0]     wstrb_i,
     output wire           werror_o,    // this write has no effect
 `ifdef FORMAL
-    // The state, for the contract.
+    // Internal state, for regs_contract.v.
     output wire [G*N-1:0]  arrive_f_o,
     output wire [G*N-1:0]  line_f_o,
     output wire [G*N-1:0]  mask_f_o,
@@ -48,18 +48,18 @@ module barrier_regs #(
     output wire [24:0]     pulse_f_o,
     output wire [15:0]     left_f_o,
 `endif
-    // The nodes, all of group 0 lowest.
-    input  wire [G*N-1:0] node_i,      // wires; 0 for a node without one
-    input  wire [G*N-1:0] enter_i,     // pulses of one cycle: the node enters, or withdraws
+    // The nodes: node n of group g is bit g * N + n.
+    input  wire [G*N-1:0] node_i,      // the nodes' wires; tie to 0 for a node without a wire
+    input  wire [G*N-1:0] enter_i,     // pulses of one cycle: the node enters, or withdraws its arrival
     output wire [G-1:0]   level_o,     // the level of each group, for nodes with a wire
     output wire [G*N-1:0] release_o,   // pulses of one cycle: a member is released
     output wire [N-1:0]   wake_o,      // an enabled event of the node is pending
     output wire           irq_o,       // an enabled event of the block is pending
-    // For instruments.
-    output wire           start_o,     // the start pulse, by the register PULSE
+    // Outputs for instruments.
+    output wire           start_o,     // the start pulse; the register PULSE configures it
     output wire [31:0]    start_time_o // the register START
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1 || N > 64) begin : n_guard
             N_must_be_1_to_64 refused ();
@@ -131,7 +131,7 @@ module barrier_regs #(
     localparam [31:0] STAGES    = SYNC;
     localparam [31:0] HAS_TIME  = STAMPS;
     localparam [31:0] HAS_PULSE = PULSE;
-    // In units of 64 bytes: a node's page, and the first one. In units of 128 bytes: the first group.
+    // Page size and first page of the nodes in units of 64 bytes; first group in units of 128 bytes.
     localparam [31:0] PAGE      = 32'd1 << (STRIDE - 6);
     localparam [31:0] PAGES     = NODE_BASE >> 6;
     localparam [31:0] SETS      = GROUP_BASE >> 7;
@@ -141,7 +141,7 @@ module barrier_regs #(
 
     // ------------------------------------------------------------------------------------------------ decoding
 
-    // A write of no byte has no effect and is no error; a write of some bytes of a word is an error.
+    // A write without an enabled byte has no effect and no error; a write of some bytes of a word is an error.
     wire whole = &wstrb_i;
     wire none  = ~|wstrb_i;
 
@@ -167,7 +167,7 @@ module barrier_regs #(
     wire [G-1:0] group_write = group_here & {G{write_i && whole}};
     wire [N-1:0] node_write  = node_here & {N{write_i && whole}};
 
-    // ------------------------------------------------------------------------------------------------ the block
+    // ------------------------------------------------------------------------------------------------ registers of the whole block
 
     reg         enable_q      = 1'b0;
     reg  [31:0] scratch_q     = 32'd0;
@@ -204,7 +204,7 @@ module barrier_regs #(
                 scratch_q <= wdata_i;
             if (global_write && global_word == GLOBAL_INTR_ENABLE)
                 intr_enable_q <= wdata_i[24:0] & INTR;
-            // The event wins over a clear in the same cycle.
+            // An event in the cycle in which it is cleared stays set.
             intr_q <= (intr_q & ~cleared) | tested | events;
         end
     end
@@ -224,7 +224,7 @@ module barrier_regs #(
 
     // ------------------------------------------------------------------------------------------------ the start pulse
 
-    // GROUPS, INVERT and WIDTH.
+    // The fields GROUPS, INVERT and WIDTH of the register PULSE.
     wire [24:0] pulse;
     wire [31:0] started;
     generate
@@ -315,7 +315,7 @@ module barrier_regs #(
             wire [N-1:0] members = mask[g*N +: N];
             wire [N-1:0] not_idle = line[g*N +: N] ^ {N{level[g]}};
 
-            // The members after a write of one of the two words.
+            // The members after a write of MASK0 or MASK1.
             wire         sets_low  = here && group_word == GROUP_MASK0;
             wire         sets_high = here && group_word == GROUP_MASK1;
             reg  [63:0]  wanted;
@@ -377,7 +377,7 @@ module barrier_regs #(
                 reg [31:0] last_q  = 32'd0;
                 reg        busy_q  = 1'b0;
                 wire       busy    = |arrived[g*N +: N];
-                // The first arrival may be the last one.
+                // The last arrival may also be the first one.
                 wire [31:0] began  = busy_q ? began_q : time_now[31:0];
                 always @(posedge clk_i) begin
                     busy_q  <= busy && !releases[g] && !rst_i;
@@ -409,7 +409,7 @@ module barrier_regs #(
 
     // ------------------------------------------------------------------------------------------------ events of the nodes
 
-    // The two bytes of node n are at 16 * n.
+    // The two event bytes of node n start at bit 16 * n.
     reg  [16*N-1:0] node_intr_q   = {16*N{1'b0}};
     reg  [16*N-1:0] node_enable_q = {16*N{1'b0}};
     reg  [16*N-1:0] node_events;

@@ -1,4 +1,4 @@
--- The barrier as registers; equivalent to barrier_regs.v, which has the description, and proved equal to it by `cargo test -p hdl`.
+-- The barrier as a register block, equivalent to barrier_regs.v, which explains it; `cargo test -p hdl` proves the equivalence.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;
@@ -36,7 +36,7 @@ entity barrier_regs is
   );
 end entity;
 
--- Components and configurations: see toggle_barrier.vhd.
+-- toggle_barrier.vhd explains the components and configurations.
 architecture rtl of barrier_regs is
   component synchroniser
     generic (N : positive; STAGES : natural);
@@ -132,7 +132,7 @@ architecture rtl of barrier_regs is
   constant NODE_TOGGLE        : natural := 11;
   -- end of the generated text
 
-  -- In units of 64 bytes: a node's page, and the first one. In units of 128 bytes: the first group.
+  -- Page size and first page of the nodes in units of 64 bytes; first group in units of 128 bytes.
   constant PAGE  : natural := 2 ** (STRIDE - 6);
   constant PAGES : natural := NODE_BASE / 64;
   constant SETS  : natural := GROUP_BASE / 128;
@@ -150,7 +150,7 @@ architecture rtl of barrier_regs is
   constant NODE_INTR  : std_logic_vector(15 downto 0) := ALL_GROUPS & ALL_GROUPS;
   constant INTR       : std_logic_vector(24 downto 0) := '1' & ALL_GROUPS & ALL_GROUPS & ALL_GROUPS;
 
-  -- One return statement: `ghdl --synth` 2.0.0 writes an X for each path that returns earlier.
+  -- Only one return statement: `ghdl --synth` 2.0.0 writes an X for each path that returns earlier.
   function bit_of (condition : boolean) return std_logic is
     variable result : std_logic := '0';
   begin
@@ -160,7 +160,7 @@ architecture rtl of barrier_regs is
     return result;
   end function;
 
-  -- The value as a word. Reads are a chain of ifs, and each assigns a whole word: in a case,
+  -- Returns the value as a word. Reads are a chain of ifs, each of which assigns a whole word: in a case,
   -- `ghdl --synth` 2.0.0 omits the branch `others` and confuses parts of constants.
   function word_of (value : std_logic_vector) return std_logic_vector is
     variable result : std_logic_vector(31 downto 0) := (others => '0');
@@ -176,7 +176,7 @@ architecture rtl of barrier_regs is
     return result;
   end function;
 
-  -- The operand, or zeros.
+  -- Returns the operand if the gate is high, else zeros.
   function gated (value : std_logic_vector; gate : std_logic) return std_logic_vector is
     variable result : std_logic_vector(value'range);
   begin
@@ -186,7 +186,7 @@ architecture rtl of barrier_regs is
     return result;
   end function;
 
-  -- A rule that no range of a generic expresses is the range of a constant.
+  -- A rule that the range of one generic cannot express is checked by the range of a constant.
   constant SYNC_IS_0_2_OR_3    : natural range 0 to 0 := boolean'pos(SYNC = 1);
   constant SYNC_IS_3_AT_100MHZ : natural range 0 to 0 := boolean'pos(SYNC = 2 and CLOCK_HZ >= 100000000);
 

@@ -1,4 +1,4 @@
--- The register block behind Wishbone B4 classic; equivalent to barrier_wishbone.v.
+-- The register block with a Wishbone B4 classic bus, equivalent to barrier_wishbone.v.
 library ieee;
 use ieee.std_logic_1164.all;
 

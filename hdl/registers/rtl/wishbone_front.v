@@ -1,8 +1,8 @@
-// Wishbone B4 classic in front of the register block: each transfer takes two cycles.
+// Wishbone B4 classic front of the register block: each transfer takes two cycles.
 //
-// The first cycle reads; in the second one ACK or ERR ends the transfer, and a write has its effect,
-// so a master that holds STB for longer repeats nothing, and one that withdraws before the end has changed nothing.
-// The address counts bytes; a master that addresses words is connected two bits higher.
+// In the first cycle the block is read. In the second one ACK or ERR ends the transfer, and a write has its effect;
+// so a master that holds STB longer does not repeat a write, and a request withdrawn before the end has no effect.
+// The address counts bytes; a master with word addresses must be connected two bits higher.
 `default_nettype none
 
 module wishbone_front #(
@@ -19,7 +19,7 @@ module wishbone_front #(
     output wire [31:0]        dat_o,
     output wire               ack_o,
     output wire               err_o,
-    // The register block.
+    // Bus of the register block.
     output wire [18:0]        raddr_o,
     input  wire [31:0]        rdata_i,
     input  wire               rerror_i,
@@ -29,7 +29,7 @@ module wishbone_front #(
     output wire [3:0]         wstrb_o,
     input  wire               werror_i
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (ADDRESS < 13 || ADDRESS > 19) begin : address_guard
             ADDRESS_must_be_13_to_19 refused ();

@@ -1,4 +1,4 @@
--- Wishbone B4 classic in front of the register block; equivalent to wishbone_front.v, which has the description.
+-- Wishbone B4 classic front of the register block, equivalent to wishbone_front.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 
@@ -53,7 +53,7 @@ begin
   wdata_o <= dat_i;
   wstrb_o <= sel_i;
 
-  -- Addresses above the bus's are 0.
+  -- The bus has fewer address bits than the block; the others are 0.
   process (adr_i)
   begin
     waddr_o <= (others => '0');

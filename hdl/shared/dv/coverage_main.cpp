@@ -1,5 +1,5 @@
-// Plays a text of inputs, one line of bits for each clock edge, to the Verilated module `play`, and writes which points of the RTL were
-// reached, and how often, to coverage.dat.
+// Harness of coverage runs: applies a text of inputs, one line of bits per clock edge, to the Verilated module `play`,
+// and writes to coverage.dat how often each point of the RTL was reached.
 #include "verilated.h"
 #include "verilated_cov.h"
 #include "Vplay.h"
@@ -18,7 +18,7 @@ int main(int, char **arguments) {
     }
     char line[4096];
     while (fscanf(stimulus, "%4095s", line) == 1) {
-        // A Verilated vector is an array of little-endian words or one such number.
+        // A Verilated vector is an array of little-endian words or one integer; the bytes are the same.
         const size_t bits = strlen(line);
         uint32_t words[128] = {};
         for (size_t at = 0; at < bits; at++)

@@ -1,7 +1,7 @@
-// Plays a text of inputs, one line of W bits for each clock edge, into the generated module `play`, which has a design of any kind.
+// Testbench that applies a text of inputs, one line of W bits per clock edge, to the generated module `play`, which contains any design.
 //
-// +stimulus=FILE is the text, +trace=FILE gets the outputs before the next inputs are set, and +vcd=FILE all signals of the design.
-// The inputs change with the falling edge, so a netlist with delays has half a period to settle.
+// +stimulus=FILE is the text; +trace=FILE receives the outputs just before the next inputs; +vcd=FILE receives all signals of the design.
+// The inputs change at the falling edge, so a netlist with delays has half a period to settle.
 `timescale 1ns / 1ps
 `default_nettype none
 

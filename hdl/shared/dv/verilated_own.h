@@ -1,7 +1,7 @@
-// A Verilated model with a context of its own, so that several models can run side by side in any threads of a process.
+// A Verilated model with its own context, so that several models can run concurrently in any threads of a process.
 //
-// Verilator's default context is one per process, is created by the first user while others may use it already,
-// and starts a thread for each further core. This one has one thread, the caller's.
+// Verilator's default context is one per process: its first user creates it while other threads may already use it,
+// and it starts a thread for each further core. This class's context has only the caller's thread.
 #pragma once
 #include "verilated.h"
 #include <memory>
@@ -16,12 +16,12 @@ template <class Model> struct Own {
         top.reset(new Model(&context));
         top->clk_i = 0;
         top->rst_i = 0;
-        // Runs the initial blocks, so that the first rising edge of the clock counts.
+        // Runs the initial blocks with a low clock, so that the first high clock is a rising edge.
         top->eval();
     }
 
-    // A model removes its scopes from the thread's context, which is the last one created in this thread
-    // and may be freed already: its mutex would then block forever.
+    // The destructor of a model uses the context that was created last in this thread,
+    // which may be freed already; locking its mutex would then block forever.
     ~Own() {
         Verilated::threadContextp(&context);
         top.reset();

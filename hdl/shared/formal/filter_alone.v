@@ -1,5 +1,5 @@
-// The filter alone, for filters so long that the history of a pin does not fit the proof of the whole barrier.
-// The assertions are in shared/rtl/level_filter.v, in terms of the history of each wire.
+// Proof of the filter alone, for filters so long that the proof of the whole barrier cannot hold the history of a pin.
+// The assertions are in shared/rtl/level_filter.v and refer to the history of each wire.
 `default_nettype none
 
 module filter_alone #(

@@ -1,6 +1,6 @@
--- Reductions for VHDL-93, which has no operator for them; the Verilog twin writes &x and |x.
+-- Reduction functions for VHDL-93, which has no such operators; the Verilog uses &x and |x instead.
 --
--- MAX+PLUS II and Quartus II 9.0 accept a loop, as does GHDL. Do not compare with an aggregate instead:
+-- The functions are loops, which MAX+PLUS II, Quartus II 9.0 and GHDL accept. Do not replace them by comparisons with an aggregate:
 -- `ghdl --synth` 2.0.0 writes a comparison with (others => '1') as a comparison with a Verilog string.
 library ieee;
 use ieee.std_logic_1164.all;
@@ -8,7 +8,7 @@ use ieee.std_logic_1164.all;
 package barrier_logic is
   function all_high (levels : std_logic_vector) return std_logic;
   function any_high (levels : std_logic_vector) return std_logic;
-  -- The lowest bit that is set, as a one-hot vector; the Verilog writes x & (~x + 1).
+  -- Returns the lowest bit that is set, as a one-hot vector; the Verilog uses x & (~x + 1) instead.
   function lowest (levels : std_logic_vector) return std_logic_vector;
 end package;
 
@@ -32,7 +32,7 @@ package body barrier_logic is
   end function;
 
   function lowest (levels : std_logic_vector) return std_logic_vector is
-    -- The result of "and" has the indices 1 to n, of which 1 is the highest bit.
+    -- The result of "and" has the indices 1 to n; index 1 is its highest bit.
     alias bits      : std_logic_vector(levels'length - 1 downto 0) is levels;
     variable result : std_logic_vector(levels'length - 1 downto 0);
     variable found  : std_logic := '0';

@@ -1,8 +1,8 @@
-// Level filter: a level counts when SAMPLES samples in a row agree on it; a shorter pulse is ignored.
+// Level filter: the output takes a new level after SAMPLES successive samples of it; shorter pulses are ignored.
 //
-// Each wire has a held level and a count of samples that differ from it. The sample that completes the count is passed
-// on at once, so a filter of one sample is a wire, and each further sample delays a level by one edge.
-// In the model: filter::Filter.
+// Each wire has a held level and a count of successive samples that differ from it. The sample that completes the count appears
+// at the output in the same cycle, so a filter of one sample is a wire, and each further sample delays a level by one edge.
+// In the Rust model: filter::Filter.
 `default_nettype none
 
 module level_filter #(
@@ -14,7 +14,7 @@ module level_filter #(
     input  wire [N-1:0] level_i,
     output wire [N-1:0] level_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
@@ -24,14 +24,14 @@ module level_filter #(
         end
     endgenerate
 
-    // Bits of a count up to SAMPLES - 1.
+    // Number of bits that hold a count up to SAMPLES - 1.
     localparam BITS = SAMPLES <=   2 ? 1 : SAMPLES <=   4 ? 2 : SAMPLES <=  8 ? 3 : SAMPLES <= 16 ? 4 :
                       SAMPLES <=  32 ? 5 : SAMPLES <=  64 ? 6 : SAMPLES <= 128 ? 7 : 8;
     localparam [31:0]     LAST = SAMPLES - 1;
     localparam [BITS-1:0] FULL = LAST[BITS-1:0];
 
 `ifdef FORMAL
-    // The contract: if the last SAMPLES samples of a wire agree, that is its level; else it keeps the previous one.
+    // The contract: if the last SAMPLES samples of a wire agree, the output has their level; else it keeps its previous level.
     // The lemma that makes it inductive: the count is the number of trailing samples that differ from the held level.
     wire [N-1:0] agreed, kept, counted;
     genvar k;
@@ -69,7 +69,7 @@ module level_filter #(
             assign level_o[n] = turns ? level_i[n] : held_q;
 
 `ifdef FORMAL
-            // Modelled by the history of the wire and not by a count.
+            // An independent model: the history of the wire instead of a count.
             reg  [SAMPLES-2:0] past_q = {SAMPLES-1{1'b0}};
             reg                told_q = 1'b0;
             wire [SAMPLES-1:0] samples = {past_q, level_i[n]};

@@ -1,4 +1,4 @@
--- A level counts when SAMPLES samples in a row agree on it; equivalent to level_filter.v, which has the rationale.
+-- Level filter: SAMPLES successive samples make a level; equivalent to level_filter.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 

@@ -1,13 +1,13 @@
-// A pulse of WIDTH cycles at a release: the trigger output for instruments.
+// Start pulse: a pulse of width_i cycles at a release, the trigger output for instruments.
 //
-// A release in one cycle makes start_o active in the next width_i cycles, so it rises with the new level. A pulse that has begun ends
-// after its own width, whatever is written meanwhile, and a release during a pulse begins none: between two pulses start_o is inactive for
-// at least one cycle, and each has the full width. start_o is a flip-flop, so it has no glitches; invert_i makes it active low.
+// A release in one cycle makes start_o active in the next width_i cycles, so it rises together with the new level. A pulse in progress keeps
+// its width, even if width_i changes, and a release during a pulse starts no other one. So between two pulses start_o is inactive for
+// at least one cycle, and each pulse has its full width. start_o is a flip-flop, so it has no glitches; invert_i makes it active low.
 `default_nettype none
 
 module start_pulse (
     input  wire        clk_i,
-    input  wire        rst_i,      // synchronous; start_o is low
+    input  wire        rst_i,      // synchronous; makes start_o low
     input  wire        release_i,
     input  wire [15:0] width_i,    // cycles, 0 for no pulse
     input  wire        invert_i,
@@ -17,7 +17,7 @@ module start_pulse (
     output wire        begins_o,   // a pulse begins at the next edge
     output wire        start_o
 );
-    // The cycles of the pulse from this one on, 0 without a pulse.
+    // Remaining cycles of the pulse, including the present one; 0 without a pulse.
     reg  [15:0] left_q  = 16'd0;
     reg         start_q = 1'b0;
     wire        idle    = left_q == 16'd0;

@@ -1,4 +1,4 @@
--- A pulse of width_i cycles at a release; equivalent to start_pulse.v, which has the rationale.
+-- Start pulse of width_i cycles at a release, equivalent to start_pulse.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

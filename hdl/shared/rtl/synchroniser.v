@@ -1,9 +1,9 @@
-// Two or three flip-flops per wire synchronise an arrival at any time to this clock domain; no flip-flop if the wires belong to it already.
+// Synchroniser: two or three flip-flops per wire bring an asynchronous level into this clock domain; none if the wires belong to it.
 //
-// The first may go metastable when its input changes near the edge; it has a whole period to settle
-// before the second takes its level over. No other logic may read stage1_q.
-// At 100 MHz and more two stages can fail within minutes, see the table in README.md of hdl; a third one squares that time.
-// In the model: Registers::stage1 and Registers::stage2.
+// The first flip-flop may become metastable if its input changes near the clock edge; it has a whole period to settle
+// before the second one samples it. No other logic may read stage1_q.
+// At 100 MHz and more, two stages can fail within minutes, see the table in README.md of hdl; a third stage squares that time.
+// In the Rust model: Registers::stage1 and Registers::stage2.
 `default_nettype none
 
 module synchroniser #(
@@ -15,7 +15,7 @@ module synchroniser #(
     input  wire [N-1:0] level_i,
     output wire [N-1:0] level_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
@@ -26,8 +26,8 @@ module synchroniser #(
     endgenerate
 
     // Power-on levels: FPGA configuration clears every flip-flop.
-    // Vivado then keeps the stages side by side, and neither moves logic between them nor makes a shift register of them; other tools
-    // ignore the attributes.
+    // The attributes make Vivado keep the stages side by side, move no logic between them and infer no shift register; other tools
+    // ignore them.
     (* ASYNC_REG = "TRUE", SHREG_EXTRACT = "NO" *)
     reg [N-1:0] stage1_q = {N{1'b0}};
     (* ASYNC_REG = "TRUE", SHREG_EXTRACT = "NO" *)

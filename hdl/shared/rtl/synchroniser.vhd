@@ -1,4 +1,4 @@
--- Two or three flip-flops per wire; equivalent to synchroniser.v, which has the rationale.
+-- Synchroniser of two or three flip-flops per wire, equivalent to synchroniser.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 

@@ -1,4 +1,4 @@
-//! The RTL of version 2 as a next-state function: one clock edge, from given flip-flops.
+//! The RTL of version 2 as a next-state function: one clock edge from given flip-flops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,17 +11,17 @@ use super::{ChannelDesign, CosimError};
 use crate::cache::Cache;
 use crate::random::Random;
 
-/// Length in edges of the trial that detects hidden state; it takes some milliseconds.
+/// Number of edges of the trial that detects hidden state; the trial takes some milliseconds.
 const TRIAL: usize = 2000;
 
-/// The RTL of version 2 as a next-state function; the caller holds the flip-flops.
+/// The RTL of version 2 as a next-state function; the caller stores the state of the flip-flops.
 pub struct ChannelRtl {
     board: Mutex<Channels>,
     edges: AtomicU64,
 }
 
 impl ChannelRtl {
-    /// Translates the design for `nodes` nodes, unless it is in the cache, loads it and checks it.
+    /// Builds the design for `nodes` nodes (or takes it from the cache), loads it and checks it.
     pub fn build(
         design: ChannelDesign,
         nodes: usize,
@@ -36,7 +36,7 @@ impl ChannelRtl {
         })
     }
 
-    /// Returns the number of evaluated edges.
+    /// Returns the number of edges evaluated so far.
     pub fn edges(&self) -> u64 {
         self.edges.load(Ordering::Relaxed)
     }
@@ -51,11 +51,11 @@ impl ChannelGates for ChannelRtl {
     }
 }
 
-/// Runs one stimulus on an undisturbed board and on one that executes other work between any two edges:
+/// Runs one stimulus on board `whole`, and on board `parted`, which runs other edges between any two edges of the stimulus:
 /// if they differ, the design has state outside the known flip-flops.
 ///
-/// The outputs must equal those that the model computes from the same flip-flops:
-/// simulated nodes read the model's outputs and not those of the RTL.
+/// The outputs must also equal those that the model computes from the same flip-flops,
+/// because simulated nodes read the model's outputs and not those of the RTL.
 fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> {
     let mut now = whole.blank();
     let wires = now.wires();
@@ -63,8 +63,8 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     let (mut pins, mut elsewhere) = (Pins::default(), Pins::default());
     let mut other = now;
     for edge in 1..=TRIAL {
-        // The disturbing stimulus is different:
-        // its lines change at random, while those of the trial often rest.
+        // The stimulus of the other edges must be different:
+        // its lines change at random, while those of the trial often stay unchanged.
         stir(&mut elsewhere, wires, &mut random);
         let (disturbed, _) = parted.edge(&ChannelFlipFlops::of(&other), &elsewhere);
         other = disturbed.after(&other);
@@ -98,7 +98,7 @@ fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
         1 => pins.arrive[0] = 0,
         _ => {}
     }
-    // Usually one node sends, so that its frames are often complete.
+    // Usually only one node has a high select, so that its frames are often complete.
     pins.select = if random.next_u64().is_multiple_of(16) {
         random.next_u64() & wires
     } else {

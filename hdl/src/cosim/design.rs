@@ -1,4 +1,4 @@
-//! The RTL to simulate: this crate's, or a user's.
+//! The RTL to simulate: that of this crate or the user's.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use crate::source::{CHANNEL_RTL, CHANNEL_TOP, RTL, Source, TOP, source};
 use crate::tool::ToolError;
 use crate::verilator::{CHANNEL_HEADER, Form, Recipe, Texts, texts};
 
-/// The C++ sources that define the shared objects' C interfaces.
+/// The C++ source of the shared object's C interface.
 const PINS: Source = source!("toggle/dv/verilated_pins.cpp");
 const CHANNEL_GATES: Source = source!("channels/dv/verilated_gates.cpp");
 const OWN: Source = source!("shared/dv/verilated_own.h");
@@ -22,17 +22,17 @@ pub struct Design(Texts);
 pub struct ChannelDesign(Texts);
 
 impl Design {
-    /// Returns this crate's design.
+    /// Returns the toggle barrier of this crate.
     pub fn toggle_barrier() -> Design {
         Design(texts(&RTL))
     }
 
-    /// Returns the Verilog files of a folder; the top module, its parameter and its ports must be those of `toggle_barrier`.
+    /// Returns the Verilog files of a folder as a design; its top module, parameter and ports must be those of `toggle_barrier`.
     pub fn of_folder(folder: &Path) -> Result<Design, CosimError> {
         verilog_of(folder).map(Design)
     }
 
-    /// Returns the shared object for `nodes` nodes.
+    /// Builds the shared object for `nodes` nodes unless it is in the cache; returns its path.
     pub(super) fn translate(self, nodes: usize, cache: &Cache) -> Result<PathBuf, CosimError> {
         let recipe = Recipe {
             top: TOP,
@@ -47,17 +47,17 @@ impl Design {
 }
 
 impl ChannelDesign {
-    /// Returns this crate's design.
+    /// Returns version 2 as in this crate.
     pub fn channel_barrier() -> ChannelDesign {
         ChannelDesign(texts(&CHANNEL_RTL))
     }
 
-    /// Returns the Verilog files of a folder; the top module, its parameters and its ports must be those of `channel_barrier`.
+    /// Returns the Verilog files of a folder as a design; its top module, parameters and ports must be those of `channel_barrier`.
     pub fn of_folder(folder: &Path) -> Result<ChannelDesign, CosimError> {
         verilog_of(folder).map(ChannelDesign)
     }
 
-    /// Returns the shared object for these numbers of nodes and channels, and a lease of `2^lease_bits` edges.
+    /// Builds the shared object for these numbers of nodes and channels and a lease of `2^lease_bits` edges.
     pub(super) fn translate(
         self,
         nodes: usize,

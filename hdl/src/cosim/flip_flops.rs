@@ -1,8 +1,8 @@
-//! The structs that the shared objects read and write: flip-flops and pins; every word is 64 bits wide.
+//! The structs of the shared objects' C interfaces: flip-flops and pins; every field is 64 bits wide.
 
 use fpga_model::channels::{Channel, ChannelMachine, Line, MAX_CHANNELS, Phase, Pins, Serial};
 
-/// `struct Registers` of `toggle/dv/verilated_pins.cpp`.
+/// The layout of `struct Registers` of `toggle/dv/verilated_pins.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct FlipFlops {
@@ -11,7 +11,7 @@ pub(super) struct FlipFlops {
     pub output: u64,
 }
 
-/// `struct Channel` of `channels/dv/verilated_gates.cpp`.
+/// The layout of `struct Channel` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct OneChannel {
@@ -29,7 +29,7 @@ struct OneChannel {
     toggled2: u64,
 }
 
-/// `struct Line` of `channels/dv/verilated_gates.cpp`.
+/// The layout of `struct Line` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct OneLine {
@@ -39,7 +39,7 @@ struct OneLine {
     run: u64,
 }
 
-/// `struct Registers` of `channels/dv/verilated_gates.cpp`.
+/// The layout of `struct Registers` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct ChannelFlipFlops {
@@ -61,7 +61,7 @@ pub(super) struct ChannelFlipFlops {
     shift_high: u64,
 }
 
-/// `struct Pins` of `channels/dv/verilated_gates.cpp`.
+/// The layout of `struct Pins` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ChannelPins {
@@ -71,7 +71,7 @@ pub(super) struct ChannelPins {
     data: u64,
 }
 
-/// `struct Outputs` of `channels/dv/verilated_gates.cpp`.
+/// The layout of `struct Outputs` of `channels/dv/verilated_gates.cpp`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Outputs {
@@ -97,7 +97,7 @@ impl ChannelPins {
 }
 
 impl Outputs {
-    /// Returns the outputs of this machine.
+    /// Returns the outputs that the model computes.
     pub fn of(machine: &ChannelMachine) -> Outputs {
         Outputs {
             release: machine.releases().into(),
@@ -152,7 +152,7 @@ impl ChannelFlipFlops {
         }
     }
 
-    /// Returns the machine after the edge.
+    /// Returns the model with these flip-flops; `before` is the model one edge earlier.
     /// A channel whose level has changed has one release more than in `before`.
     pub fn after(&self, before: &ChannelMachine) -> ChannelMachine {
         let channel = std::array::from_fn(|number| {

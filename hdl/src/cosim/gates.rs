@@ -1,4 +1,4 @@
-//! The RTL as a next-state function: one clock edge, from given flip-flops.
+//! The RTL of version 1 as a next-state function: one clock edge from given flip-flops.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,17 +11,17 @@ use super::{CosimError, Design};
 use crate::cache::Cache;
 use crate::random::Random;
 
-/// Length in edges of the trial that detects hidden state; it takes under a millisecond.
+/// Number of edges of the trial that detects hidden state; the trial takes under a millisecond.
 const TRIAL: usize = 2000;
 
-/// The RTL as a next-state function; the caller holds the flip-flops.
+/// The RTL as a next-state function; the caller stores the state of the flip-flops.
 pub struct Rtl {
     barrier: Mutex<Barrier>,
     edges: AtomicU64,
 }
 
 impl Rtl {
-    /// Translates the design for `nodes` nodes, unless it is in the cache, loads it and checks it.
+    /// Builds the design for `nodes` nodes (or takes it from the cache), loads it and checks it.
     pub fn build(design: Design, nodes: usize, cache: &Cache) -> Result<Rtl, CosimError> {
         let mut whole = Barrier::build(design.clone(), nodes, cache)?;
         let mut parted = Barrier::build(design, nodes, cache)?;
@@ -32,7 +32,7 @@ impl Rtl {
         })
     }
 
-    /// Returns the number of evaluated edges.
+    /// Returns the number of edges evaluated so far.
     pub fn edges(&self) -> u64 {
         self.edges.load(Ordering::Relaxed)
     }
@@ -65,7 +65,7 @@ impl Gates for Rtl {
     }
 }
 
-/// Runs one stimulus on an undisturbed barrier and on one that executes other work between any two edges:
+/// Runs one stimulus on barrier `whole`, and on barrier `parted`, which runs other edges between any two edges of the stimulus:
 /// if they differ, the design has state outside the known flip-flops.
 fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let wires = whole.wires();
@@ -73,7 +73,7 @@ fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let mut next = || random.next_u64();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
-        // Some of the nodes that have not arrived enter; sometimes all enter, or some withdraw.
+        // Some of the nodes that have not arrived enter; sometimes all nodes enter, or some withdraw their arrival.
         inputs ^= next() & !(inputs ^ now.output) & wires;
         match next() % 8 {
             0 => inputs ^= next() & next() & wires,

@@ -1,21 +1,21 @@
-//! Co-simulation: the Verilated RTL replaces the model.
+//! Co-simulation: the Verilated RTL replaces the Rust model.
 //!
-//! Two interfaces:
+//! The module has two interfaces:
 //!
 //! * An [`RtlBoard`] is one barrier in this process with embedded-hal pins, usable from any thread.
-//!   Time is counted in accesses: each one runs a configured number of clock edges, before it reads or after it writes,
-//!   so a run is repeatable if the order of accesses is repeatable.
+//!   Time advances with pin accesses: each access runs a configured number of clock edges (before a read, after a write),
+//!   so a run can be repeated if the order of the accesses is the same.
 //! * An [`Rtl`] is the next-state function of a board whose flip-flops are stored elsewhere, such as the simulator's in shared memory:
-//!   It loads the flip-flops, evaluates one edge, and stores them again.
-//!   So any number of processes share one RTL machine, no process hosts it, and no state is lost
+//!   It loads the flip-flops, evaluates one edge, and returns the new flip-flops.
+//!   So any number of processes can share one RTL machine, no process hosts it, and no state is lost
 //!   when a process dies.
-//!   That is sound if the design has no other flip-flops, which a trial at the start checks.
+//!   That is correct only if the design has no other flip-flops, which a trial at the start checks.
 //!
 //! | module | what it is |
 //! |---|---|
 //! | `design` | the RTL to simulate |
-//! | `object` | the Verilated barriers in shared objects: the only `unsafe` of this crate |
-//! | `flip_flops` | the structs that the shared objects read and write |
+//! | `object` | loads the Verilated barriers as shared objects; has the only `unsafe` of this crate |
+//! | `flip_flops` | the structs of the shared objects' C interfaces |
 //! | `gates` | [`Rtl`] |
 //! | `channel_gates` | [`ChannelRtl`], the same for version 2 |
 //! | `pins` | [`RtlBoard`] |
@@ -40,7 +40,7 @@ use fpga_model::channels::BadSize;
 
 use crate::tool::ToolError;
 
-/// The reason why there is no RTL to simulate.
+/// The reason why the RTL cannot be simulated.
 #[derive(Debug)]
 pub enum CosimError {
     /// Verilator or the C++ compiler failed, or is not installed.
@@ -62,9 +62,9 @@ pub enum CosimError {
     },
     /// The design drives its wires to the nodes with different levels.
     TornOutputs {
-        /// The first edge after which the wires differ, counted from 1 at the start of the trial.
+        /// The first edge after which the levels differ, counted from 1 at the start of the trial.
         edge: usize,
-        /// The levels, one bit per node.
+        /// The levels of the wires after that edge, one bit per node.
         outputs: u64,
     },
     /// The version 2 design has flip-flops outside those that a board stores.
@@ -72,7 +72,7 @@ pub enum CosimError {
         /// The edge of the first difference, counted from 1 at the start of the trial.
         edge: usize,
     },
-    /// The outputs of version 2 are not the model's function of its flip-flops.
+    /// Outputs of version 2 differ from those of the model with the same flip-flops.
     OtherOutputs {
         /// The first edge at which the outputs differ, counted from 1 at the start of the trial.
         edge: usize,

@@ -1,4 +1,4 @@
-//! The Verilated barriers in shared objects, accessed by symbols; see `toggle/dv/verilated_pins.cpp` and `channels/dv/verilated_gates.cpp`.
+//! Loader of the Verilated barriers as shared objects; their C interfaces are in `toggle/dv/verilated_pins.cpp` and `channels/dv/verilated_gates.cpp`.
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
@@ -19,13 +19,13 @@ type Load<T> = unsafe extern "C" fn(*mut c_void, *const T);
 type Store<T> = unsafe extern "C" fn(*const c_void, *mut T);
 type Edge = unsafe extern "C" fn(*mut c_void, *const ChannelPins, *mut Outputs);
 
-/// A handle of either kind, with the functions that load and store its flip-flops in the form `T`.
+/// A simulated barrier of version 1 or 2, with the functions that load and store its flip-flops as a struct `T`.
 struct Object<T> {
     at: *mut c_void,
     free: Free,
     load: Load<T>,
     store: Store<T>,
-    /// Keeps the code of the function pointers above mapped; dropped last.
+    /// The loaded shared object, which contains the functions above; dropped last.
     library: Library,
 }
 
@@ -34,12 +34,12 @@ unsafe impl<T> Send for Object<T> {}
 
 impl<T: Copy + Default> Object<T> {
     /// # Safety
-    /// The file is the result of one of this crate's recipes, whose harness has registers of the layout of `T`.
+    /// The file must be a shared object that this crate built, whose struct of registers has the layout of `T`.
     unsafe fn open(file: &Path) -> Result<Object<T>, CosimError> {
-        // SAFETY: by the caller, the file is a recipe's;
+        // SAFETY: by the caller, this crate built the file;
         // loading it only runs the initialisers of the C++ library.
         let library = unsafe { Library::new(file) }.map_err(CosimError::Load)?;
-        // SAFETY: the symbols have these types in both harnesses; by the caller, the registers are a `T`.
+        // SAFETY: the symbols have these types in both C interfaces; by the caller, the registers have the layout of `T`.
         let (new, free, load, store) = unsafe {
             (
                 symbol::<New>(&library, b"barrier_new\0")?,
@@ -90,11 +90,11 @@ pub(super) struct Barrier {
 }
 
 impl Barrier {
-    /// Translates a barrier of `nodes` nodes and powers it on.
+    /// Builds a barrier of `nodes` nodes and powers it on.
     pub fn build(design: Design, nodes: usize, cache: &Cache) -> Result<Barrier, CosimError> {
         let blank = ToggleMachine::new(nodes).map_err(CosimError::Nodes)?;
         let file = design.translate(nodes, cache)?;
-        // SAFETY: the file is the recipe's result with the harness `toggle/dv/verilated_pins.cpp`, new or cached.
+        // SAFETY: `translate` built the file, now or earlier, with the interface `toggle/dv/verilated_pins.cpp`.
         let object = unsafe { Object::open(&file) }?;
         // SAFETY: the symbol has this type in `toggle/dv/verilated_pins.cpp`.
         let step = unsafe { symbol::<Step>(&object.library, b"barrier_step\0") }?;
@@ -105,7 +105,7 @@ impl Barrier {
         })
     }
 
-    /// Returns the mask of the existing wires.
+    /// Returns a mask with one bit for each existing node.
     pub fn wires(&self) -> u64 {
         self.wires
     }
@@ -138,7 +138,7 @@ pub(super) struct Channels {
 }
 
 impl Channels {
-    /// Translates a board of `nodes` nodes and powers it on.
+    /// Builds a board of `nodes` nodes and powers it on.
     pub fn build(
         design: ChannelDesign,
         nodes: usize,
@@ -146,7 +146,7 @@ impl Channels {
     ) -> Result<Channels, CosimError> {
         let blank = ChannelMachine::new(nodes, MAX_CHANNELS).map_err(CosimError::Size)?;
         let file = design.translate(nodes, MAX_CHANNELS, LEASE_BITS as usize, cache)?;
-        // SAFETY: the file is the recipe's result with the harness `channels/dv/verilated_gates.cpp`, new or cached.
+        // SAFETY: `translate` built the file, now or earlier, with the interface `channels/dv/verilated_gates.cpp`.
         let object = unsafe { Object::open(&file) }?;
         // SAFETY: the symbol has this type in `channels/dv/verilated_gates.cpp`.
         let edge = unsafe { symbol::<Edge>(&object.library, b"barrier_edge\0") }?;
@@ -157,12 +157,12 @@ impl Channels {
         })
     }
 
-    /// Returns the model's board after power-on.
+    /// Returns the model of the board, in the state after power-on.
     pub fn blank(&self) -> ChannelMachine {
         self.blank
     }
 
-    /// Runs one edge of the board in its current state.
+    /// Runs one edge of the board from its present state.
     pub fn clock(&mut self, pins: &Pins) -> Outputs {
         let mut outputs = Outputs::default();
         // SAFETY: the board lives until drop, `&mut self` excludes other calls, and both structs are live locals.
@@ -183,7 +183,7 @@ impl Channels {
 }
 
 /// # Safety
-/// The symbol has type `T`.
+/// The symbol must have type `T`.
 unsafe fn symbol<T: Copy>(library: &Library, name: &[u8]) -> Result<T, CosimError> {
     // SAFETY: by the caller, the symbol has type `T`.
     let found = unsafe { library.get::<T>(name) };

@@ -1,4 +1,4 @@
-//! A barrier of RTL with embedded-hal pins, in this process.
+//! A simulated RTL barrier in this process, with embedded-hal pins.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use super::object::Barrier;
 use super::{CosimError, Design};
 use crate::cache::Cache;
 
-/// A barrier of RTL with pins.
+/// A toggle barrier, simulated as RTL, whose nodes are pins.
 #[derive(Clone)]
 pub struct RtlBoard(Arc<Mutex<Inner>>);
 
@@ -22,7 +22,7 @@ struct Inner {
 }
 
 impl RtlBoard {
-    /// Verilates the toggle barrier of `nodes` nodes and powers it on.
+    /// Builds the toggle barrier for `nodes` nodes and powers it on.
     pub fn build(
         nodes: usize,
         edges_per_access: u64,
@@ -37,7 +37,7 @@ impl RtlBoard {
         }))))
     }
 
-    /// Returns the pins of one node.
+    /// Returns the output pin and the input pin of one node.
     pub fn wires(&self, node: usize) -> (RtlPin, RtlPin) {
         let pin = RtlPin {
             board: self.clone(),
@@ -46,7 +46,7 @@ impl RtlBoard {
         (pin.clone(), pin)
     }
 
-    /// Returns the number of releases, which are the changes of the RTL's output.
+    /// Returns the number of releases (changes of the RTL's output).
     pub fn releases(&self) -> u64 {
         self.lock().releases
     }
@@ -69,7 +69,7 @@ impl Inner {
     }
 }
 
-/// A pin of a node, input or output.
+/// A pin of a node: as an output it drives the arrival, as an input it reads the release.
 #[derive(Clone)]
 pub struct RtlPin {
     board: RtlBoard,

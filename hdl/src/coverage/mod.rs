@@ -1,13 +1,13 @@
-//! Coverage of the RTL by a stimulus, in Verilog and in VHDL: lines, branches, toggles, states.
+//! Measures how much of the RTL a stimulus covers, in Verilog and in VHDL: lines, branches, toggles, states.
 //!
-//! | number | Verilog | VHDL |
+//! | count | Verilog | VHDL |
 //! |---|---|---|
 //! | lines | Verilator's line points | gcov's lines with code, of GHDL's gcc back end |
 //! | branches | Verilator's points of `if`, `else` and `case` | arms of `if`, `elsif`, `else` and `case`, from gcov's counts of lines |
 //! | toggles | each bit of each signal in a dump of Icarus rises and falls | the same in a dump of GHDL |
-//! | states | values and steps of named registers in that dump | the same |
+//! | states | values and transitions of named registers in that dump | the same |
 //!
-//! gcov's own branches of VHDL are not used, because they are the compiler's, with range checks.
+//! gcov's own branch counts of VHDL are not used, because they count the compiler's branches, such as range checks.
 
 mod verilog;
 mod vhdl;
@@ -24,32 +24,32 @@ pub use vhdl::{measure as vhdl, trace as vhdl_trace};
 /// A design and its stimulus.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The name in tables.
+    /// The design's name in tables.
     pub name: &'static str,
-    /// The design's ports.
+    /// The design, its parameters and its ports.
     pub play: Play,
-    /// The design's files in Verilog.
+    /// The Verilog files of the design.
     pub verilog: Vec<Source>,
-    /// The design's files in VHDL, in analysis order.
+    /// The VHDL files of the design, in analysis order.
     pub vhdl: Vec<Source>,
-    /// The inputs, a line of bits for each edge.
+    /// The inputs, one line of bits for each clock edge.
     pub stimulus: String,
-    /// The registers that are state machines.
+    /// The registers whose values are states of a state machine.
     pub states: &'static [Machine],
 }
 
-/// A register whose values are the states of a machine.
+/// A register that holds the state of a state machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Machine {
-    /// The end of the register's path.
+    /// The end of the register's path in the dump.
     pub register: &'static str,
     /// The number of states.
     pub states: usize,
-    /// Number of the design's transitions between different states.
+    /// Number of the design's transitions between two different states.
     pub steps: usize,
 }
 
-/// Points of one kind: their number, and the points that were not reached.
+/// Coverage points of one kind: their number, and the names of those not reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Number of all points.
@@ -75,22 +75,22 @@ impl Tally {
 /// Points by name, each with the number of times that the stimulus reached it.
 pub type Points = BTreeMap<String, u64>;
 
-/// All counts of one language.
+/// The coverage of one language's sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Lines, by `FILE:LINE`.
     pub lines: Points,
-    /// Branches, by `FILE:LINE` and the kind of arm.
+    /// Branches, by `FILE:LINE` and arm (such as `if` or `else`).
     pub branches: Points,
     /// Rises and falls of the bits of flip-flops and ports.
     pub toggles: Tally,
-    /// States and steps.
+    /// States and transitions of state machines.
     pub states: Tally,
-    /// The outputs before each edge, as a text.
+    /// The outputs before each edge, one line of bits per edge.
     pub trace: String,
 }
 
-/// Adds the points of several designs: a point of a file is reached if one of them reaches it.
+/// Adds up the counts of several designs: a point of a file counts as reached if one design reaches it.
 pub fn added(all: impl IntoIterator<Item = Points>) -> Points {
     let mut sum = Points::new();
     for (name, times) in all.into_iter().flatten() {
@@ -101,8 +101,8 @@ pub fn added(all: impl IntoIterator<Item = Points>) -> Points {
 
 /// Counts the changes of flip-flops, ports and states in a dump.
 ///
-/// Flip-flops are named `_q`. Wires between them are left out: at some level each is a port.
-/// VHDL's integers are left out, too, because their bits are no signals.
+/// Counted are flip-flops, whose names end in `_q`, and ports of the design; other wires are left out.
+/// VHDL's integers are left out too, because a dump does not contain their bits as signals.
 fn note_signals(signals: &[Signal], machines: &[Machine], counts: &mut Counts) {
     for signal in signals {
         let (_, path) = signal.path.split_once(".dut.").unwrap_or_default();

@@ -14,7 +14,7 @@ const LIMIT: Duration = Duration::from_secs(600);
 
 const MAIN: Source = source!("shared/dv/coverage_main.cpp");
 
-/// Plays the stimulus to the Verilog and counts.
+/// Applies the stimulus to the Verilog and returns the coverage.
 pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     let mut counts = Counts::default();
     let text = points(subject, folder)?;
@@ -32,7 +32,7 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     Ok(counts)
 }
 
-/// Plays the stimulus to the Verilog under Icarus, without counters, and returns the outputs.
+/// Applies the stimulus to the Verilog under Icarus, without measuring coverage, and returns the outputs.
 pub fn trace(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     icarus::played(
         &subject.play,
@@ -43,20 +43,20 @@ pub fn trace(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     )
 }
 
-/// Compiles the design with counters, plays the stimulus and returns Verilator's file of points.
+/// Builds the design with coverage counters, applies the stimulus and returns Verilator's coverage file.
 fn points(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     tool::write(&folder.join("stimulus"), &subject.stimulus)?;
     tool::write(&folder.join("play.v"), &subject.play.verilog(false))?;
     for source in subject.verilog.iter().chain([&MAIN]) {
         tool::write(&folder.join(source.name()), source.text)?;
     }
-    // Without optimisation, since the compiler takes most of the time.
+    // Compiled without optimisation, because the compiler takes most of the time.
     let options = "--cc --exe --build --coverage-line -Wno-lint -Mdir obj -o bench --top-module play -CFLAGS -O0 play.v";
     let arguments = options.split(' ').map(str::to_owned);
     let files = subject.verilog.iter().chain([&MAIN]);
     let arguments = arguments.chain(files.map(|source| source.name().to_owned()));
     Tool::VERILATOR.run("the bench that counts lines", arguments, folder, LIMIT)?;
-    // Run through a shell, because the bench is in this folder and not on the `PATH`.
+    // Started through a shell, because the program is in this folder and not on the `PATH`.
     let shell = Tool {
         program: "sh",
         ..Tool::VERILATOR
@@ -70,7 +70,7 @@ fn points(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     tool::read(&folder.join("coverage.dat"))
 }
 
-/// Returns the points of one kind and their counts, by file and line.
+/// Returns the points of one kind (`v_line` or `v_branch`) and their counts, by file and line.
 ///
 /// A point is `C '\x01f\x02FILE\x01l\x02LINE\x01n\x02COLUMN\x01page\x02KIND/MODULE\x01o\x02COMMENT...' COUNT`; instances of a module have points of their own.
 fn kind(text: &str, kind: &str) -> Points {

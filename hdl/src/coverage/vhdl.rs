@@ -12,7 +12,7 @@ use crate::vcd;
 
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// Plays the stimulus to the VHDL, without counters, and returns the outputs.
+/// Applies the stimulus to the VHDL, without measuring coverage, and returns the outputs.
 pub fn trace(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     let files = write(subject, folder)?;
     let analysis = ["-a", "--std=93"].into_iter().chain(files);
@@ -27,7 +27,7 @@ pub fn trace(subject: &Subject, folder: &Path) -> Result<String, ToolError> {
     tool::read(&folder.join("trace"))
 }
 
-/// Writes all files into the folder; returns the VHDL files in analysis order.
+/// Writes all source files into the folder; returns the names of the VHDL files in analysis order.
 fn write(subject: &Subject, folder: &Path) -> Result<Vec<&'static str>, ToolError> {
     tool::write(&folder.join("stimulus"), &subject.stimulus)?;
     tool::write(&folder.join("play_tb.vhd"), &subject.play.vhdl())?;
@@ -38,7 +38,7 @@ fn write(subject: &Subject, folder: &Path) -> Result<Vec<&'static str>, ToolErro
     Ok(files.chain(["play_tb.vhd"]).collect())
 }
 
-/// Plays the stimulus to the VHDL and counts.
+/// Applies the stimulus to the VHDL and returns the coverage.
 pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     let files = write(subject, folder)?;
     let counters = ["-a", "--std=93", "-g", "-fprofile-arcs", "-ftest-coverage"];
@@ -46,12 +46,12 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     Tool::GHDL_GCC.run("analysis of the VHDL", analysis, folder, LIMIT)?;
     let linked = ["-e", "--std=93", "-Wl,-lgcov", "-Wl,--coverage", "play_tb"];
     Tool::GHDL_GCC.run("the bench in VHDL", linked, folder, LIMIT)?;
-    // Run through a shell, because the bench is in this folder and not on the `PATH`.
+    // Started through a shell, because the program is in this folder and not on the `PATH`.
     let shell = Tool {
         program: "sh",
         ..Tool::GHDL_GCC
     };
-    // The standard packages compare undefined values before the first edge and print warnings.
+    // Before the first edge, values are undefined; the standard packages warn when they compare them.
     let play = "./play_tb --vcd=dump.vcd --ieee-asserts=disable-at-0";
     shell.run("the play of the VHDL", ["-c", play], folder, LIMIT)?;
 
@@ -88,18 +88,18 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     Ok(counts)
 }
 
-/// gcov's report about a line:
-/// its count, and the counts of the two directions of the last conditional jump.
+/// gcov's counts of a source line:
+/// how often it ran, and how often its last conditional jump went each way (into the arm, past it).
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
     times: u64,
     jump: Option<(u64, u64)>,
 }
 
-/// Reads a report of gcov in JSON, by the number of the line.
+/// Parses gcov's JSON report; returns the counts by line number.
 ///
-/// Only processes and subprograms count, not the elaboration of units. The code before a function's first statement has the number of the
-/// line above it and is left out.
+/// Elaboration code (`_ELAB`) is left out: only processes and subprograms count. gcov assigns the code before a function's first statement to the
+/// line above that statement; it is left out too.
 fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
     let report: Value = serde_json::from_str(report).ok()?;
     let file = report["files"].as_array()?.first()?;
@@ -120,7 +120,7 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
         }
         let line = lines.entry(usize::try_from(number).ok()?).or_default();
         line.times += times;
-        // The last jump is the condition's; the jumps before it check ranges.
+        // The last jump is that of the condition; the others belong to range checks.
         if let [.., into, past] = jumps.as_slice() {
             line.jump = Some((into["count"].as_u64()?, past["count"].as_u64()?));
         }
@@ -128,7 +128,7 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
     Some(lines)
 }
 
-/// An open `if`: whether its current arm is entered, and the count left for the next arm.
+/// An open `if`: whether its current arm was entered, and how often none of the arms so far was taken.
 struct Open {
     from: usize,
     entered: bool,
@@ -137,10 +137,10 @@ struct Open {
     is_code: bool,
 }
 
-/// Returns the lines, and the arms of `if`, `elsif` and `else`, each with its count.
+/// Returns the counts of the lines, and of the arms of `if`, `elsif` and `else`.
 ///
-/// gcov counts the jump over an arm at the arm's last line, so a line counts as reached only if all arms around it were entered.
-/// An `if` without `else` has the arm `otherwise`.
+/// gcov counts the jump past an arm at the arm's last line, so a line counts as reached only if all arms around it were entered.
+/// The arm `otherwise` of an `if` without `else` counts how often no arm was taken.
 fn points(text: &str, executed: &BTreeMap<usize, Line>) -> (Points, Points) {
     let (mut lines, mut arms) = (Points::new(), Points::new());
     let mut open = Vec::<Open>::new();

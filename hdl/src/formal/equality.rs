@@ -1,9 +1,9 @@
-//! Equivalence of two designs: for the same inputs, no output ever differs.
+//! Equivalence check of two designs: with the same inputs, their outputs never differ.
 //!
-//! yosys combines both to a machine with one output, a miter, and ABC decides whether the output can ever be high.
-//! It finds signals of the two designs that agree from power-on, possibly inverted, by simulation, and proves them by induction over
-//! one edge (`scorr`). A miter of equal designs then vanishes; else ABC searches the rest (`pdr`).
-//! In each design, an undriven net is a separate free input, so a proof holds for all its values.
+//! yosys combines both to a miter, whose one output is high if their outputs differ; ABC decides whether it can ever be high.
+//! By simulation ABC finds pairs of signals that agree from power-on, possibly inverted, and proves by induction over
+//! one edge that they are equal (`scorr`). That removes a miter of equal designs; else ABC searches for a difference (`pdr`).
+//! An undriven net is a free input in each design, so a proof holds for all its values.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::yosys::chparam;
 
 type Parameters<'a> = &'a [(&'a str, usize)];
 
-/// Decides whether the VHDL equals the Verilog.
+/// Decides whether the VHDL and the Verilog are equivalent.
 pub(super) fn vhdl(
     design: &Design,
     parameters: Parameters,
@@ -25,7 +25,7 @@ pub(super) fn vhdl(
     decide(design, parameters, "", folder)
 }
 
-/// Decides whether the netlist synthesised for a device equals the Verilog.
+/// Decides whether the netlist synthesised for a device family is equivalent to the Verilog.
 pub(super) fn netlist(
     design: &Design,
     family: Family,
@@ -33,7 +33,7 @@ pub(super) fn netlist(
     folder: &Path,
 ) -> Result<Verdict, ToolError> {
     synthesise(design, family, parameters, folder)?;
-    // The Verilog models of the device's cells; deferred, since reading block RAMs takes a minute.
+    // The Verilog models of the device's cells; `-defer`, because elaborating block RAMs takes a minute.
     let cells = match family {
         Family::Ice40 => "read_verilog -icells -defer +/ice40/cells_sim.v",
         Family::Ecp5 => "read_verilog -icells -defer +/ecp5/cells_sim.v",
@@ -65,7 +65,7 @@ fn decide(
     }
 }
 
-/// Builds the miter: `gold` is the Verilog, `gate` is the module of the same name in `other.v`.
+/// Returns the yosys script of the miter: `gold` is the Verilog, `gate` is the module of the same name in `other.v`.
 fn miter(design: &Design, parameters: Parameters, cells: &str) -> String {
     let top = design.top;
     format!(
@@ -94,7 +94,7 @@ fn miter(design: &Design, parameters: Parameters, cells: &str) -> String {
     )
 }
 
-/// Synthesises the VHDL to generic Verilog with GHDL.
+/// Translates the VHDL with GHDL to generic Verilog, in the file `other.v`.
 fn vhdl_as_verilog(
     design: &Design,
     parameters: &[(&str, usize)],
@@ -115,7 +115,7 @@ fn vhdl_as_verilog(
     Tool::GHDL.run("synthesis of the VHDL", arguments, folder, LIMIT)
 }
 
-/// Writes the netlist of the device's cells to `other.v`, flat, under the name of the top module.
+/// Writes the flattened netlist of device cells to `other.v`, under the name of the design's top module.
 fn synthesise(
     design: &Design,
     family: Family,

@@ -1,12 +1,12 @@
 //! Proofs by yosys and ABC: the claims about a design, their decision procedures, and mutants that must be refuted.
 //!
-//! A [`Design`] is a set of texts, so a mutant is a design with one expression replaced.
+//! A [`Design`] is a set of source texts, so a mutant is a design with one expression replaced.
 //! [`decide`] decides a [`Claim`] about a design without guessing:
 //! a proof by temporal induction from the power-on state is [`Verdict::Proved`] for all time,
 //! a counter-example from the power-on state is [`Verdict::Refuted`], everything else is [`Verdict::Open`].
 //!
-//! The claims about assertions are the modules in the folders `formal/`, whose headers state the assertions and why they are inductive.
-//! Equality is decided with a miter, see `equality`.
+//! The assertions are in the modules of the folders `formal/`, whose headers describe them and why they are inductive.
+//! Equivalence is decided with a miter, see `equality`.
 //!
 //! A verdict is cached by the content of all inputs, so unchanged claims are not proved again.
 
@@ -22,43 +22,43 @@ use crate::source::{RTL, Source, TOP, VHDL};
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// Time limit of a proof; on an idle machine a proof needs less than a tenth of it.
+/// Time limit of a proof; on an idle machine every proof needs less than a tenth of it.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Maximum length of an induction.
-/// The proofs need one step; a mutant's counter-example takes up to twelve.
+/// Maximum number of steps of an induction.
+/// The proofs need one step; a mutant's counter-example has up to twelve.
 const STEPS: usize = 20;
 
-/// The sources under proof, as texts.
+/// A design as source texts, in Verilog and in VHDL.
 #[derive(Debug, Clone)]
 pub struct Design {
-    /// The module of the claim, by its name in the sources.
+    /// The top module of the design.
     pub top: &'static str,
-    /// File names and texts, in the order in which yosys reads them.
+    /// Names and texts of the Verilog files, in the order in which yosys reads them.
     pub verilog: Vec<(&'static str, String)>,
-    /// The equivalent VHDL, files in dependency order; only [`Claim::VhdlIsVerilog`] uses it.
+    /// Names and texts of the equivalent VHDL files in analysis order; only [`Claim::VhdlIsVerilog`] uses them.
     pub vhdl: Vec<(&'static str, String)>,
 }
 
 /// A replacement of one expression of a design by a wrong one.
 #[derive(Debug, Clone, Copy)]
 pub struct Mutant {
-    /// The fault, as a sentence.
+    /// The mutant's fault, as a sentence.
     pub fault: &'static str,
-    /// The file name, Verilog or VHDL, as in [`Design`].
+    /// The name of the changed file, Verilog or VHDL, as in [`Design`].
     pub file: &'static str,
-    /// The original expression, literally; it must occur exactly once.
+    /// The original expression, literally; it must occur exactly once in the file.
     pub from: &'static str,
-    /// The wrong expression.
+    /// The wrong expression that replaces it.
     pub to: &'static str,
 }
 
-/// The expression to replace does not occur exactly once.
+/// Error: the expression that a mutant replaces does not occur exactly once.
 #[derive(Debug)]
 pub struct NotOnce {
     /// The mutant that could not be built.
     pub mutant: Mutant,
-    /// Number of occurrences; 0 after the design was reworded.
+    /// Number of occurrences; 0 if the design has been reworded.
     pub times: usize,
 }
 
@@ -78,7 +78,7 @@ impl fmt::Display for NotOnce {
 impl std::error::Error for NotOnce {}
 
 impl Design {
-    /// Returns version 1 without mutations.
+    /// Returns the design of version 1 without mutations.
     pub fn toggle_barrier() -> Self {
         Self {
             top: TOP,
@@ -87,7 +87,7 @@ impl Design {
         }
     }
 
-    /// Returns the design with one expression replaced.
+    /// Returns the design with the mutant's expression replaced.
     pub fn mutated(mut self, mutant: Mutant) -> Result<Self, NotOnce> {
         let files = self.verilog.iter_mut().chain(&mut self.vhdl);
         let mut times = 0;
@@ -118,7 +118,7 @@ impl Design {
     }
 }
 
-/// Returns file names and texts.
+/// Returns the names and the texts of source files.
 pub fn texts(sources: &[Source]) -> Vec<(&'static str, String)> {
     sources
         .iter()
@@ -138,14 +138,14 @@ pub enum Claim {
     },
     /// The VHDL is equivalent to the Verilog.
     VhdlIsVerilog {
-        /// Names and values for both sides; the VHDL has generics.
+        /// Names and values, used for both languages; in VHDL they are generics.
         parameters: &'static [(&'static str, usize)],
     },
     /// The netlist synthesised for a device is equivalent to the Verilog.
     NetlistIsVerilog {
         /// The device family.
         family: Family,
-        /// Names and values for both sides, set before synthesis.
+        /// Names and values, used for both designs and set before synthesis.
         parameters: &'static [(&'static str, usize)],
     },
 }
@@ -155,7 +155,7 @@ pub enum Claim {
 pub enum Verdict {
     /// The claim holds for all time, by induction.
     Proved {
-        /// The length at which the induction step held, in edges.
+        /// The number of steps at which the induction succeeded.
         induction: usize,
     },
     /// A run from power-on violates the claim.
@@ -185,12 +185,12 @@ impl Verdict {
     }
 }
 
-/// Decides a claim about a design, unless its verdict is in the cache.
+/// Decides a claim about a design, or returns its verdict from the cache.
 pub fn decide(design: &Design, claim: &Claim, cache: &Cache) -> Result<Verdict, ToolError> {
     let tools = [Tool::YOSYS, Tool::ABC, Tool::GHDL].map(Tool::identity);
     let claim_text = format!("{claim:?}");
     let mut ingredients = vec![
-        // The proof procedure is an input of the cache key, too.
+        // The proof procedure is part of the cache key, too.
         include_str!("mod.rs"),
         include_str!("equality.rs"),
         design.top,
@@ -210,7 +210,7 @@ pub fn decide(design: &Design, claim: &Claim, cache: &Cache) -> Result<Verdict, 
     })
 }
 
-/// Decides a claim about a design, with all files in the given folder.
+/// Decides a claim about a design, without the cache; all files are in `folder`.
 fn prove(design: &Design, claim: &Claim, folder: &Path) -> Result<Verdict, ToolError> {
     design.write_into(folder)?;
     let script = match claim {
@@ -227,7 +227,7 @@ fn prove(design: &Design, claim: &Claim, folder: &Path) -> Result<Verdict, ToolE
     };
     let name = "prove.ys";
     tool::write(&folder.join(name), &script)?;
-    // yosys loses the end of its standard output when it fails, so it writes the log itself.
+    // yosys loses the end of its standard output if it fails, so the log goes to a file.
     let tool::Outcome { success, .. } =
         Tool::YOSYS.outcome("a proof", ["-ql", "prove.log", name], folder, LIMIT)?;
     verdict(success, &tool::read(&folder.join("prove.log"))?)

@@ -1,4 +1,4 @@
-//! Shared by the tests of this crate: a test reports a missing tool and does not skip silently.
+//! Helpers shared by the tests of this crate; a test reports a missing tool and does not skip silently.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
@@ -11,15 +11,15 @@ use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// If set in the environment, a test fails where it would otherwise report a missing tool and skip.
+/// Environment variable; if it is set, a test fails where it would otherwise report a missing tool and skip.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// Returns the cache of the tests' results.
+/// Returns the cache that the tests use.
 pub fn cache() -> Cache {
     Cache::at(concat!(env!("CARGO_TARGET_TMPDIR"), "/hdl"))
 }
 
-/// Runs `work` on all items, on at most one thread per core.
+/// Calls `work` for every item, on at most one thread per core.
 ///
 /// Items are taken in order, so the longest should be first.
 pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
@@ -36,7 +36,7 @@ pub fn each<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
-/// Returns the result, or `None` after a message with the skipped claim and the missing package.
+/// Returns the result; if a tool is missing, prints the skipped claim and the missing package and returns `None`.
 pub fn or_skip<T>(claim: &str, result: Result<T, ToolError>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -48,7 +48,7 @@ pub fn or_skip<T>(claim: &str, result: Result<T, ToolError>) -> Option<T> {
     }
 }
 
-/// For [`or_skip`]: panics on an error that no tool caused.
+/// Extracts tool errors for [`or_skip`]; panics on an error that no tool caused.
 pub fn tool_errors<T>(result: Result<T, CosimError>) -> Result<T, ToolError> {
     result.map_err(|error| match error {
         CosimError::Tool(error) => error,

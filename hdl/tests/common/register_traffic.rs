@@ -1,13 +1,13 @@
-//! Traffic for the register block of three nodes and two groups: accesses, and inputs of each bus.
+//! Stimulus of a register block of three nodes and two groups: a script, and the bus inputs for it.
 //!
-//! The script reaches each rule and each refusal; between its rounds there are random accesses and a reset.
+//! The script exercises each rule and each refusal; each round also has random accesses and resets.
 
 use hdl::play::in_bits;
 use hdl::random::Random;
 
 pub const NODES: usize = 3;
 pub const GROUPS: usize = 2;
-/// Bits of an address, the fewest that are legal.
+/// Number of address bits, the smallest that is legal.
 pub const ADDRESS: usize = 13;
 
 const LINES: usize = NODES * GROUPS;
@@ -20,16 +20,16 @@ const ACTION: u32 = 0x58;
 const LIMIT: u32 = 0x38;
 const DROP_LATE: u32 = 0xA500_0001;
 
-/// The next event; all events except `Idle` and the accesses take one edge.
+/// An event of the script; all events except bus accesses take one edge.
 #[derive(Debug, Clone, Copy)]
 pub enum Step {
     Write(u32, u32, u8),
     Read(u32),
     Idle,
     Reset,
-    /// Pulses on the lines of `enter_i`.
+    /// Pulses on these lines of `enter_i` (a bit mask).
     Enter(u64),
-    /// The wires that change.
+    /// Changes of these wires (a bit mask).
     Wire(u64),
 }
 
@@ -44,14 +44,14 @@ const fn node(n: usize, offset: u32) -> u32 {
 struct Script {
     steps: Vec<Step>,
     random: Random,
-    /// The nodes' ARRIVE registers, bit `g * NODES + n`, and their wires.
+    /// The nodes' ARRIVE registers: node n of group g is bit `g * NODES + n`.
     arrive: u64,
     wires: u64,
     /// The members of group 1; all nodes are members of group 0.
     second: &'static [usize],
 }
 
-/// Returns the script.
+/// Returns the script: the events in order.
 pub fn script() -> Vec<Step> {
     let mut script = Script {
         steps: Vec::new(),
@@ -92,7 +92,7 @@ impl Script {
         self.steps.extend(std::iter::repeat_n(Step::Idle, edges));
     }
 
-    /// Resets the block; the wires fall, too, so that all lines are low.
+    /// Resets the block; the wires become low too, so that all lines are low.
     fn reset(&mut self) {
         self.steps.push(Step::Wire(self.wires));
         self.idle(3);
@@ -100,7 +100,7 @@ impl Script {
         (self.arrive, self.wires) = (0, 0);
     }
 
-    /// Reads and writes every register, addresses beside the registers, and parts of words.
+    /// Reads and writes every register and unused addresses, with all and with some bytes enabled.
     fn every_address(&mut self) {
         let blocks = [(0, 0x60), (0x100, 0x280), (0x1000, 0x10e0)];
         for address in blocks
@@ -135,7 +135,7 @@ impl Script {
         self.members(g).iter().map(|n| 1 << n).sum()
     }
 
-    /// Lets the node enter the group by one of the four ways.
+    /// Lets node `n` enter group `g`, in one of the four ways.
     fn enter(&mut self, g: usize, n: usize) {
         let line = 1 << (g * NODES + n);
         let way = self.random.below(4);
@@ -170,7 +170,7 @@ impl Script {
         self.write(INTR_STATE, 0x01ff_ffff);
     }
 
-    /// Barriers whose limit expires, with every refusal and each way to continue.
+    /// Barriers whose limit expires, with every refusal and with each way to continue.
     fn limits(&mut self) {
         for (turn, g) in [0, 1, 0, 1].into_iter().enumerate() {
             let members = self.members(g);
@@ -187,7 +187,7 @@ impl Script {
             self.idle(8);
             self.write(group(g, ACTION), DROP_LATE);
             self.idle(3);
-            // The other members follow the level, then all are members again.
+            // The dropped members change their lines to the level; then all are members again.
             for &n in members.iter().filter(|n| **n != first) {
                 self.enter(g, n);
             }
@@ -201,7 +201,7 @@ impl Script {
         self.write(CTRL, 1);
     }
 
-    /// Pulses of each polarity and of several widths, by each group, with releases during a pulse, and a reset in a long one.
+    /// Start pulses of both polarities and several widths, from each group, with releases and a reset during a pulse.
     fn pulses(&mut self) {
         for (turn, width) in [1, 2, 7, 0x5555, 0xffff].into_iter().enumerate() {
             let inverted = u32::from(turn % 2 == 1) << 16;
@@ -223,7 +223,7 @@ impl Script {
         }
     }
 
-    /// Both counters of group 0 reach their end.
+    /// Expired limits and early arrivals of group 0 count to their maximum.
     fn counters(&mut self) {
         self.write(group(0, LIMIT), 1);
         for _ in 0..260 {
@@ -274,10 +274,10 @@ impl Script {
     }
 }
 
-/// The inputs of a bus before each edge, without reset and lines.
+/// A bus; it generates the bus inputs of each edge, without reset, wires and pulses.
 trait Bus {
     fn idle(&mut self) -> String;
-    /// Appends the edges of an access.
+    /// Appends the inputs of an access.
     fn access(
         &mut self,
         write: bool,
@@ -327,7 +327,7 @@ impl Bus for Wishbone {
         let strobes = if write { strobes } else { 15 };
         let asks = format!("11{}{}", u8::from(write), payload(address, value, strobes));
         edges.extend([asks.clone(), asks]);
-        // Sometimes a request is withdrawn before its end, or addresses another block.
+        // Some requests are withdrawn after one cycle, while CYC stays high.
         if value % 16 == 1 {
             edges.push(format!("110{}", payload(address, value, strobes)));
             edges.push(format!("100{}", payload(address, value, strobes)));
@@ -335,7 +335,7 @@ impl Bus for Wishbone {
     }
 }
 
-/// The master's side of AXI4-Lite, which accepts responses at random times.
+/// The master of AXI4-Lite, which accepts responses at random times.
 struct Axi {
     random: Random,
     written: bool,
@@ -345,7 +345,7 @@ struct Axi {
 impl Axi {
     fn edge(&mut self, write: Option<(u32, u32, u8)>, read: Option<u32>) -> (String, bool) {
         let [takes_b, takes_r] = [(); 2].map(|()| !self.random.one_in(4));
-        // An address may come before its data.
+        // Sometimes only address or only data of a write is valid.
         let halves = (write.is_some() && self.random.one_in(8)).then(|| self.random.one_in(2));
         let (address, value, strobes) = write.unwrap_or((0, 0, 0));
         let (aw, w) = (
@@ -404,7 +404,7 @@ fn payload(address: u32, value: u32, strobes: u8) -> String {
         + &in_bits(u64::from(strobes), 4)
 }
 
-/// Returns the script as inputs of the unit of a bus: reset, the bus, `node_i`, `enter_i`.
+/// Returns the script as inputs of the design with this bus: reset, the bus, `node_i`, `enter_i`.
 pub fn inputs(bus: &str) -> String {
     let mut front: Box<dyn Bus> = match bus {
         "barrier_apb" => Box::new(Apb),

@@ -1,18 +1,18 @@
-//! The stimulus that both the model and the RTL get, and its coverage.
+//! The stimulus of version 1, applied to both the model and the RTL, and its coverage.
 
 use fpga_model::Registers;
 use fpga_model::filter::FilteredMachine;
 use hdl::random::Random;
 use std::fmt::Write as _;
 
-/// The inputs before one edge.
+/// The design's inputs before one edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
     pub reset: bool,
     pub inputs: u64,
 }
 
-/// Applies one edge to the model.
+/// Applies the inputs of one edge to the model.
 pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     if edge.reset {
         machine.reset();
@@ -21,10 +21,10 @@ pub fn apply(machine: &mut FilteredMachine, edge: &Edge) {
     }
 }
 
-/// Random arrivals, and rare resets and withdrawals.
-/// No driver withdraws during a barrier, but a cable may.
+/// Returns random arrivals with rare resets and withdrawals.
+/// Drivers do not withdraw an arrival during a barrier, but a cable fault may.
 ///
-/// Withdrawals and resets are rarer the more samples must agree; else no level would ever count.
+/// Withdrawals and resets are rarer the more samples the filter needs; else no level would pass.
 pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
     let mut machine = FilteredMachine::new(nodes, samples).expect("a legal size");
@@ -46,8 +46,8 @@ pub fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Edge> {
         .collect()
 }
 
-/// The faults that occur in practice, one after the other: a node that is late, dead, bouncing, reset; a wire stuck at either level;
-/// a glitch of each width; all at once; the clock domain's reset in the middle.
+/// Returns the faults that occur in practice, one after the other: a node that is late, dead, bouncing or reset; a wire stuck at either level;
+/// a glitch of each width; then the same with resets of the design in between.
 pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
     let samples = usize::from(samples);
     let all = FilteredMachine::new(nodes, 1)
@@ -62,16 +62,16 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
         };
         edges.extend(std::iter::repeat_n(edge, times));
     };
-    // The hold is long enough for the filter to pass a level on at the first of these edges.
+    // With this number of edges a new level passes the filter and is then held for `edges` edges.
     let settled = |edges| edges + samples - 1;
-    // Both directions of a good barrier, then with the last node late.
+    // Two good barriers, one to each level, and then the same with the last node late.
     for late in [0, 1, 2, 3, 9] {
         hold(all & !last, late);
         hold(all, settled(5));
         hold(last, late);
         hold(0, settled(5));
     }
-    // A glitch of each width on one wire while all others have arrived; a release may or may not follow.
+    // A glitch of each width on one wire while all other nodes have arrived: one that passes the filter releases.
     for width in (1..=4).chain(samples - 1..=samples + 2) {
         hold(all & !last, settled(4));
         hold(all, width);
@@ -80,17 +80,17 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
         hold(all, settled(6));
         hold(0, settled(6));
     }
-    // A bouncing contact.
+    // One wire bounces at every edge.
     for at in 0..12 {
         hold(if at % 2 == 0 { all } else { all & !1 }, 1);
     }
     hold(all, settled(5));
-    // A wire stuck low, then stuck high: no node is released.
+    // A wire stuck low, then a wire stuck high: no release.
     hold(1, settled(8));
     hold(0, settled(8));
     hold(all & !1, settled(8));
     hold(0, settled(4));
-    // A reboot while the level falls counts as an arrival.
+    // The last node reboots: its wire falls, which counts as an arrival.
     hold(all, settled(6));
     hold(all & !last, settled(1));
     hold(0, settled(6));
@@ -103,7 +103,7 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
     edges
 }
 
-/// Returns every sequence of `depth` inputs of a small barrier, each from power-on.
+/// Returns every sequence of `depth` inputs of a small barrier, each after a reset.
 pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
     let levels = 1u64 << nodes;
     (0..levels.pow(depth))
@@ -116,7 +116,7 @@ pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
                 reset: false,
                 inputs: number / levels.pow(at) % levels,
             });
-            // Two more edges bring the last sample to the machine.
+            // Two more edges, until the last inputs have passed the synchroniser.
             let rest = [Edge {
                 reset: false,
                 inputs: number / levels.pow(depth - 1),
@@ -126,7 +126,7 @@ pub fn exhaustive(nodes: usize, depth: u32) -> Vec<Edge> {
         .collect()
 }
 
-/// Returns the stimulus in the benches' format.
+/// Returns the stimulus in the testbench's format.
 pub fn text(edges: &[Edge]) -> String {
     edges.iter().fold(String::new(), |mut text, edge| {
         let _ = writeln!(text, "{} {:x}", u8::from(edge.reset), edge.inputs);
@@ -134,13 +134,13 @@ pub fn text(edges: &[Edge]) -> String {
     })
 }
 
-/// Counts of visited states and taken transitions.
+/// Numbers of visited states and of transitions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Coverage {
-    /// Number of edges in state 0 and in state 1.
+    /// Number of edges before which the level was 0, and was 1.
     pub states: [u64; 2],
-    /// Transitions 0 to 1 and 1 to 0,
-    /// and edges with some (not all) nodes arrived, in state 0 and 1.
+    /// Number of transitions from 0 to 1 and from 1 to 0,
+    /// and number of edges with some (not all) nodes arrived, in state 0 and in state 1.
     pub rises: u64,
     pub falls: u64,
     pub withheld: [u64; 2],
@@ -148,7 +148,7 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Returns true if every state and transition was reached; with one node no release is withheld.
+    /// Returns true if every state and transition was reached; with one node, a barrier never has to wait.
     pub fn is_complete(&self, nodes: usize) -> bool {
         let Coverage {
             states,
@@ -165,7 +165,7 @@ impl Coverage {
     }
 }
 
-/// Compares a trace with the model, edge by edge and flip-flop by flip-flop.
+/// Compares each edge and each flip-flop of a trace with the model.
 pub fn compare(
     what: &str,
     (nodes, samples): (usize, u16),

@@ -1,4 +1,4 @@
-//! The designs with the stimuli by which their coverage is counted.
+//! The designs whose coverage is measured, each with its stimulus.
 
 #[path = "channels/mod.rs"]
 mod channels;
@@ -30,7 +30,7 @@ const FOUND: &[Machine] = &[Machine {
     states: 2,
     steps: 2,
 }];
-/// The phases of a frame: receive, execute, reply; a session's end leads back from every phase.
+/// The state machine of a frame's phases; a session's end leads from each to receive.
 const PHASES: &[Machine] = &[
     Machine {
         register: "frame.phase_q",
@@ -68,7 +68,7 @@ pub fn all() -> Vec<Subject> {
     all
 }
 
-/// Returns all designs with the first part of their stimuli.
+/// Returns all designs, each with a shorter stimulus.
 pub fn short() -> Vec<Subject> {
     let mut all = vec![channels(25_000), toggle(2000), eureka(2000)];
     all.push(registers(&BUSES[0]));
@@ -83,7 +83,7 @@ pub fn short() -> Vec<Subject> {
     all.collect()
 }
 
-/// Version 1 with its stimulus.
+/// Returns version 1 with its stimulus of this number of edges.
 pub fn toggle(edges: usize) -> Subject {
     let mut edges = stimulus::random(N, FILTER, edges);
     edges.extend(stimulus::directed(N, FILTER));
@@ -102,7 +102,7 @@ pub fn toggle(edges: usize) -> Subject {
     }
 }
 
-/// The eureka line with the other benches' inputs, and a barrier that sometimes releases.
+/// Returns the eureka line, with the stimulus of version 1 and a barrier that sometimes releases.
 fn eureka(edges: usize) -> Subject {
     let edges = stimulus::random(N, FILTER, edges);
     let mut number = 0;

@@ -1,7 +1,7 @@
-// Reads one line "rst release inputs" (hexadecimal) for each clock edge from +stimulus=FILE,
-// and writes one line "found first stage1 stage2 seen" as they are after that edge to +trace=FILE.
-// "seen" is what the line decides on at the next edge.
-// The crate's test writes the first and compares the second with the model.
+// Testbench of eureka_line. Reads one line "rst release inputs" (hexadecimal) per clock edge from +stimulus=FILE,
+// and writes to +trace=FILE one line "found first stage1 stage2 seen" with the values after that edge.
+// "seen" are the filtered levels that the machine evaluates at the next edge.
+// A test of crate hdl writes the stimulus and compares the trace with the model.
 `timescale 1ns / 1ps
 `default_nettype none
 
@@ -38,7 +38,7 @@ module eureka_trace_tb;
         stimulus = $fopen(stimulus_name, "r");
         trace    = $fopen(trace_name, "w");
         while ($fscanf(stimulus, "%h %h %h", rst, level, node_in) == 3) begin
-            // Half a period of 25.175 MHz, so that the inputs are stable long before the edge.
+            // Half a period of 25.175 MHz (19.86 ns), so that the inputs are stable long before the edge.
             #19.86 clk = 1'b1;
             #19.86 clk = 1'b0;
             $fdisplay(trace, "%h %h %h %h %h", found, first, dut.sync.stage1_q, dut.sync.stage2_q, dut.says);

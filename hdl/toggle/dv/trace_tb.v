@@ -1,7 +1,7 @@
-// Reads one line "rst inputs" (hexadecimal) for each clock edge from +stimulus=FILE,
-// and writes one line "outputs stage1 stage2 seen" as they are after that edge to +trace=FILE.
-// "seen" is what the machine decides on at the next edge.
-// The crate's test writes the first and compares the second with the model.
+// Testbench of toggle_barrier. Reads one line "rst inputs" (hexadecimal) per clock edge from +stimulus=FILE,
+// and writes to +trace=FILE one line "outputs stage1 stage2 seen" with the values after that edge.
+// "seen" are the filtered levels that the machine evaluates at the next edge.
+// A test of crate hdl writes the stimulus and compares the trace with the model.
 `timescale 1ns / 1ps
 `default_nettype none
 
@@ -34,7 +34,7 @@ module trace_tb;
         stimulus = $fopen(stimulus_name, "r");
         trace    = $fopen(trace_name, "w");
         while ($fscanf(stimulus, "%h %h", rst, node_in) == 2) begin
-            // Half a period of 25.175 MHz, so that the inputs are stable long before the edge.
+            // Half a period of 25.175 MHz (19.86 ns), so that the inputs are stable long before the edge.
             #19.86 clk = 1'b1;
             #19.86 clk = 1'b0;
             $fdisplay(trace, "%h %h %h %h", node_out, dut.sync.stage1_q, dut.sync.stage2_q, dut.arrived);

@@ -1,7 +1,7 @@
-// The Verilated toggle barrier, driven as trace_tb.v drives it under Icarus.
+// Harness of the Verilated toggle_barrier; its stimulus and trace have the formats of trace_tb.v.
 //
-//   trace STIMULUS TRACE   one line "rst inputs" (hexadecimal) in for each edge, one line "outputs stage1 stage2 seen" out
-//   bench EDGES            random inputs, then "edges seconds releases"
+//   trace STIMULUS TRACE   reads one line "rst inputs" per clock edge, writes one line "outputs stage1 stage2 seen" per edge
+//   bench EDGES            applies random arrivals, then prints "edges seconds releases"
 #include "Vtoggle_barrier.h"
 #include "Vtoggle_barrier___024root.h"
 #include "verilated.h"
@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 
-// Runs the initial blocks, so that the first rise of the clock is one.
+// Runs the initial blocks with a low clock, so that the first high clock is a rising edge.
 static void power_on(Vtoggle_barrier &top) {
     top.clk_i = 0;
     top.rst_i = 0;
@@ -52,7 +52,7 @@ static int trace(const char *stimulus, const char *trace) {
     return fclose(out) == 0 ? 0 : 1;
 }
 
-// The same arrivals as fpga-model's benchmark: each edge a random part of the nodes that are out enters.
+// Applies the arrivals of fpga-model's benchmark: at each edge a random subset of the nodes outside enters.
 static int bench(uint64_t edges) {
     Vtoggle_barrier top;
     uint64_t random = 0x2545f4914f6cdd1d, inputs = 0, outputs = 0, releases = 0;

@@ -1,4 +1,4 @@
-// The Verilated toggle barrier as a shared object: what is behind the pins of crate hdl's `cosim`.
+// The Verilated toggle barrier as a shared object for crate hdl's `cosim`, which gives it embedded-hal pins.
 //
 // One handle is one barrier; calls for one handle must not overlap.
 #include "Vtoggle_barrier.h"
@@ -10,7 +10,7 @@ using Barrier = Own<Vtoggle_barrier>;
 
 extern "C" {
 
-// Every flip-flop there is. The last is spread over all wires, because it is read from the pins.
+// Every flip-flop of the design. The output is stored as one bit per node, because it is read from the output pins.
 struct Registers {
     uint64_t stage1, stage2, output;
 };
@@ -19,7 +19,7 @@ void *barrier_new() { return Barrier::make(); }
 
 void barrier_free(void *barrier) { Barrier::free(barrier); }
 
-// So many clock edges with these inputs; the outputs after them. Each change of the outputs is counted.
+// Runs this number of clock edges with these inputs; returns the outputs and adds the number of their changes to *releases.
 uint64_t barrier_step(void *barrier, uint64_t inputs, uint64_t edges, uint64_t *releases) {
     Vtoggle_barrier *top = &Barrier::of(barrier);
     top->node_i = inputs;
@@ -34,7 +34,7 @@ uint64_t barrier_step(void *barrier, uint64_t inputs, uint64_t edges, uint64_t *
     return top->node_o;
 }
 
-// Puts contents into the flip-flops; the outputs follow at the next edge.
+// Sets the flip-flops; the outputs follow at the next edge.
 void barrier_load(void *barrier, const Registers *from) {
     auto &root = *Barrier::of(barrier).rootp;
     root.toggle_barrier__DOT__sync__DOT__stage1_q = from->stage1;

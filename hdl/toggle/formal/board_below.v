@@ -1,33 +1,33 @@
-// A board below another: N nodes whose wires end at it, and that read the output of the board at the top, the root.
+// Proof of a board below another one: its N nodes send their wires to it and read the output of the board at the top, the root.
 //
-// The proof of cascaded boards is by contract, so that it holds for any number of boards and levels.
+// Cascaded boards are proved by contracts, so the proof holds for any number of boards and levels of the cascade.
 //
-// * The root's contract, assumed here: it releases only when this board has announced (and every other board, which are not modelled here).
-//   toggle_protocol.v proves it of a barrier whose "nodes" are the boards below it.
-// * This board's contract, proved here: it changes its output only when all its nodes have entered, and only when the root
-//   has released its previous announcement; so to the board above it is a node that keeps the protocol. Its nodes may
-//   themselves be nodes or boards, because the assumptions about them are exactly what is proved of a board.
+// * The root's contract, assumed here: it releases only after this board (and every other board, none of which is modelled) has announced.
+//   toggle_protocol.v proves this contract for a barrier whose "nodes" are the boards below it.
+// * This board's contract, proved here: it changes its output only after all its nodes have entered, and only after the root
+//   has released its previous announcement; so the board above sees a node that obeys the protocol. This board's "nodes" may
+//   also be boards, because this proof assumes of a node exactly what it proves of a board.
 //
 // Every barrier that a node has left was released by the root; every barrier that the root has released was announced by every board; every
 // barrier that a board has announced was entered by all its nodes. Assumption and claim concern the past of each other, hence no circular reasoning.
 //
-// One step is one clock edge of this board; the others' clocks are free inputs. Ghost counters count modulo 4, as in toggle_protocol.v.
+// One step is one clock edge of this board; the other boards' clocks are free inputs. Ghost counters count modulo 4, as in toggle_protocol.v.
 `default_nettype none
 
 module board_below #(
     parameter N = 60,
-    // 1: the nodes read this board's output instead of the root's. Not part of the claim: it must be refuted.
+    // 1: the nodes read this board's output instead of the root's. A test requires that the proof then fails.
     parameter READS_OWN = 0,
-    // 0: only the claims, without lemmas, for mutants.
+    // 0: asserts only the claims, without the lemmas; for mutants.
     parameter LEMMAS = 1
 ) (
     input wire         clk_i,
-    input wire         root_i,     // the root releases, if it may
+    input wire         root_i,     // the root releases, if its contract permits
     input wire [N-1:0] poll_i,     // the node polls
-    input wire [N-1:0] enter_i,    // the node, if it is out, enters
-    input wire [N-1:0] fresh_i,    // it enters by reading the wire first, not by the level it remembers
-    input wire [N-1:0] forward_i,  // the cable to the board settles to its level
-    input wire [N-1:0] back_i      // the cable from the root settles to its level
+    input wire [N-1:0] enter_i,    // the node enters, if it is outside
+    input wire [N-1:0] fresh_i,    // it reads the level before it enters, instead of using the remembered one
+    input wire [N-1:0] forward_i,  // the cable to the board takes its driver's level
+    input wire [N-1:0] back_i      // the cable from the root takes its driver's level
 );
     wire [N-1:0] node_o;
     reg  [N-1:0] wire_q   = {N{1'b0}};
@@ -50,7 +50,7 @@ module board_below #(
         stage2_q <= stage1_q;
     end
 
-    // The announcements of this board, and the releases of the root.
+    // Ghost counters of this board's announcements and of the root's releases.
     reg        old_level_q = 1'b0;
     reg  [1:0] announced_q = 2'd0;
     reg  [1:0] released_q  = 2'd0;
@@ -58,7 +58,7 @@ module board_below #(
     wire       level       = node_o[0];
     wire [1:0] announced   = announced_q + (level != old_level_q);
 
-    // The root's contract: it may release an announcement of this board, and nothing else.
+    // The root's contract: it may release an announcement of this board, and it releases only then.
     wire releases = root_i && announced != released_q;
     always @(posedge clk_i) begin
         old_level_q <= level;

@@ -1,4 +1,4 @@
-// Boards below a root, all as RTL and without contracts: B boards of N nodes, at a small size.
+// Proof of a root with B boards of N nodes below it, all as RTL and without contracts, at a small size.
 //
 // All boards have one clock here; a cable between them settles when a free input is high, which also covers any phase of a clock.
 // The claims are those of toggle_protocol.v: entered and released differ by 0 or 1, released and left differ by 0 or 1.
@@ -7,7 +7,7 @@
 module boards_whole #(
     parameter B = 2,
     parameter N = 2,
-    // 0: only the claims, without lemmas, for mutants.
+    // 0: asserts only the claims, without the lemmas; for mutants.
     parameter LEMMAS = 1
 ) (
     input wire           clk_i,
@@ -15,7 +15,7 @@ module boards_whole #(
     input wire [B*N-1:0] enter_i,
     input wire [B*N-1:0] forward_i,
     input wire [B*N-1:0] back_i,
-    input wire [B-1:0]   link_i     // the cable from the board to the root settles
+    input wire [B-1:0]   link_i     // the cable from the board to the root takes its driver's level
 );
     reg  [B*N-1:0] wire_q = 0, inside_q = 0, pin_q = 0, seen_q = 0;
     reg  [B-1:0]   link_q = 0;
@@ -39,7 +39,7 @@ module boards_whole #(
         .node_o (root_o)
     );
 
-    // The levels in the root's synchronisers, modelled independently.
+    // The levels in the root's synchronisers, modelled independently of the design.
     reg [B-1:0] up1_q = 0, up2_q = 0;
     always @(posedge clk_i) begin
         up1_q <= link_q;

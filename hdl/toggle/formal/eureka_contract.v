@@ -1,8 +1,8 @@
-// The contract of the eureka line, for any history of the wires, of reset and of the barrier's level: it rises exactly if
-// a node has raised its wire three edges before, and falls exactly at the edge after the barrier's level has changed. With it rises the wire
-// to exactly one node: the lowest of those whose wires were high when the line rose. That wire stays high as long as the line.
+// Contract of the eureka line, for any history of the wires, of reset and of the barrier's level: it rises exactly three edges after
+// a node has raised its wire, and falls exactly at the edge after the barrier's level has changed. Together with it rises the wire
+// to exactly one node: the lowest-numbered of those whose wires were high when the line rose. That wire stays high as long as the line.
 //
-// Modelled by the history of the pins, independently of the design. Proved by induction from power-on.
+// The model is the history of the pins, independent of the design. Proved by induction from power-on.
 `default_nettype none
 
 module eureka_contract #(
@@ -28,14 +28,14 @@ module eureka_contract #(
         .first_o   (first)
     );
 
-    // The levels on which the machine has decided at the last edge, by the history of the wires.
+    // The levels that the machine evaluated at the last edge, derived from the history of the wires.
     wire [N-1:0] told;
     reg  [N-1:0] told_q = {N{1'b0}};
     reg          found_q = 1'b0;
     reg  [N-1:0] first_q = {N{1'b0}};
-    reg          kept_q = 1'b0;   // the last edge was one without reset
+    reg          kept_q = 1'b0;   // no reset at the last edge
     reg          level_q = 1'b0;  // the barrier's level before the last edge,
-    reg          over_q = 1'b0;   // and whether it had just changed then
+    reg          over_q = 1'b0;   // and whether it had changed just before that edge
     always @(posedge clk_i) begin
         level_q <= !rst_i && release_i;
         over_q  <= release_i != level_q;
@@ -56,7 +56,7 @@ module eureka_contract #(
         for (n = 0; n < N; n = n + 1) begin : wires
             reg [FILTER+1:0] pins_q = {FILTER+2{1'b0}};
             reg              held_q = 1'b0;
-            // The samples that count at the coming edge are two edges old; see filter_contract.v.
+            // The machine evaluates samples that are two edges old at the coming edge; see filter_contract.v.
             wire all_high = &pins_q[FILTER:1];
             wire all_low  = ~|pins_q[FILTER:1];
             always @(posedge clk_i) begin

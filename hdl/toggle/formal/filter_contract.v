@@ -1,7 +1,7 @@
-// The contract of the filtered barrier, for any history of the input wires and of reset: if the last FILTER samples of
-// a wire agree, that is its level, else it keeps the previous one; the machine toggles exactly when the levels of all wires differ from it.
+// Contract of the filtered barrier, for any history of the input wires and of reset: if the last FILTER samples of
+// a wire agree, they are its level, else it keeps the previous one; the machine toggles exactly when the levels of all wires differ from its state.
 //
-// Modelled by the history of the pins, independently of the design, which counts. Proved by induction from power-on.
+// The model is the history of the pins; the design counts samples instead. Proved by induction from power-on.
 `default_nettype none
 
 module filter_contract #(
@@ -25,24 +25,24 @@ module filter_contract #(
 
     wire level = node_o[0];
     reg  level_q = 1'b0;
-    reg  kept_q  = 1'b0;  // the last edge was one without reset
+    reg  kept_q  = 1'b0;  // no reset at the last edge
     always @(posedge clk_i) begin
         level_q <= level;
         kept_q  <= !rst_i;
     end
 
-    wire [N-1:0] told;    // the levels of the wires by their histories,
-    reg  [N-1:0] told_q = {N{1'b0}};  // and at the last edge
+    wire [N-1:0] told;    // the levels of the wires, derived from their histories,
+    reg  [N-1:0] told_q = {N{1'b0}};  // and the same at the last edge
     always @(posedge clk_i)
         told_q <= told;
 
     genvar n;
     generate
         for (n = 0; n < N; n = n + 1) begin : wires
-            // Bit 0 is the pin's level one edge ago, bit 1 two edges ago, and so on; a reset clears all of it.
+            // The history of each pin: bit 0 is its level one edge ago, bit 1 two edges ago, and so on; a reset clears all bits.
             reg [FILTER+1:0] pins_q = {FILTER+2{1'b0}};
             reg              held_q = 1'b0;
-            // The samples that the filter has seen by the coming edge are two edges old.
+            // At the coming edge, the newest sample in the filter is two edges old.
             wire all_high = &pins_q[FILTER:1];
             wire all_low  = ~|pins_q[FILTER:1];
             always @(posedge clk_i) begin

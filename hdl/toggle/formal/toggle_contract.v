@@ -1,6 +1,6 @@
-// The contract of the two-state machine behind its synchronisers, for any history of the input wires and of reset.
+// Contract of the two-state machine with its synchronisers, for any history of the input wires and of reset.
 //
-// Proved by induction from power-on, at every edge. "Seen" is the machine's input before the edge, on which it decides.
+// Proved by induction from power-on, at every edge. "Seen" is the machine's input before the edge, which it evaluates at the edge.
 `default_nettype none
 
 module toggle_contract #(
@@ -26,7 +26,7 @@ module toggle_contract #(
     reg [N-1:0] pins3_q = {N{1'b0}};
     reg [N-1:0] pins4_q = {N{1'b0}};
     reg         level_q = 1'b0;
-    reg         kept_q  = 1'b0;  // the last edge was one without reset
+    reg         kept_q  = 1'b0;  // no reset at the last edge
 
     always @(posedge clk_i) begin
         pins1_q <= rst_i ? {N{1'b0}} : node_i;
@@ -38,7 +38,7 @@ module toggle_contract #(
     end
 
     wire level = node_o[0];
-    // What the machine decided on at the last edge: each stage is one edge.
+    // What the machine evaluated at the last edge: each synchroniser stage delays by one edge.
     wire [N-1:0] decided = SYNC == 0 ? pins1_q : SYNC == 2 ? pins3_q : pins4_q;
 
     always @* begin

@@ -1,42 +1,42 @@
-// The whole barrier: N nodes that keep the driver's protocol, cables, synchronisers, the machine; any interleaving.
+// Proof of the whole barrier: N nodes that obey the driver's protocol, cables, synchronisers, the machine; any interleaving.
 //
-// One step of the proof is one clock edge. Between two edges each node may do nothing, or poll, or enter, or leave and
-// enter at once; a free input chooses, so every order and every speed of the nodes is covered. More cannot
+// One step of the proof is one clock edge. Between two edges each node may do nothing, poll, enter, or leave and
+// immediately enter; a free input chooses, so every order and every speed of the nodes is covered. More cannot
 // happen between two edges: a node that has entered cannot leave before the output, a flip-flop, has changed.
-// Each cable is a wire that follows its driver when a free input is high: any length, and any resolution of a
-// metastable sample. A driver that reads before it enters and one that remembers the level are both covered.
+// Each cable is a wire that takes its driver's level when a free input is high: this covers any length, and any resolution of a
+// metastable sample. Drivers that read the level before they enter and drivers that remember it are both covered.
 //
-// With a filter a level passes FILTER more samples, which the cables' free inputs already resolve arbitrarily.
+// A filter delays a level by FILTER more samples; the free inputs of the cables already cover such delays.
 //
-// Ghost counters count, modulo 4, the barriers that each node has entered and left and that the machine has released.
-// The claims: entered and released differ by 0 or 1, released and left differ by 0 or 1. Hence when a node has left
-// its barrier k the machine has released k times, and every node has entered k times: no node leaves before all have
-// entered. Progress: when all have entered and their levels have passed the synchronisers, the next edge releases; and a release
-// stays on the wire until the last node has seen it, so every node leaves.
+// Ghost counters count, modulo 4, the barriers that each node has entered and left, and the machine's releases.
+// The claims: entered and released differ by 0 or 1, released and left differ by 0 or 1. Hence after a node has left
+// its barrier k, the machine has released k times and every node has entered k times: no node leaves before all have
+// entered. Progress: after all have entered and their levels have passed the synchronisers, the next edge releases; and a release
+// stays on the wire until the last node has read it, so every node leaves.
 `default_nettype none
 
 module toggle_protocol #(
     parameter N = 60,
-    // Number of samples that must agree on an arrival.
+    // Number of equal samples that make a level.
     parameter FILTER = 1,
-    // 1: node 0 may reboot at any time, which makes its wire low. Not part of the claim: it must be refuted.
+    // 1: node 0 may reboot at any time, which makes its wire low. A test requires that the proof then fails.
     parameter REBOOTS = 0,
-    // 0: only the claims, without the lemmas that make them inductive; for mutants, so that a refuted lemma does not pass for a refuted claim.
+    // 0: asserts only the claims, without the lemmas that make them inductive; for mutants, because a refuted lemma is no refuted claim.
     parameter LEMMAS = 1
 ) (
     input wire         clk_i,
     input wire [N-1:0] poll_i,     // the node polls
-    input wire [N-1:0] enter_i,    // the node, if it is out, enters
-    input wire [N-1:0] fresh_i,    // it enters by reading the wire first, not by the level it remembers
-    input wire [N-1:0] forward_i,  // the cable to the barrier settles to its level
-    input wire [N-1:0] back_i,     // the cable from the barrier settles to its level
+    input wire [N-1:0] enter_i,    // the node enters, if it is outside
+    input wire [N-1:0] fresh_i,    // it reads the level before it enters, instead of using the remembered one
+    input wire [N-1:0] forward_i,  // the cable to the barrier takes its driver's level
+    input wire [N-1:0] back_i,     // the cable from the barrier takes its driver's level
     input wire         reboot_i
 );
     wire [N-1:0] node_o;
     wire [N-1:0] seen_by_dut;
-    reg  [N-1:0] wire_q   = {N{1'b0}};  // what the nodes drive
-    reg  [N-1:0] inside_q = {N{1'b0}};  // has entered and not seen the release
-    reg  [N-1:0] level_q  = {N{1'b0}};  // the level it remembers
+    reg  [N-1:0] wire_q   = {N{1'b0}};  // the levels that the nodes drive
+    reg  [N-1:0] inside_q = {N{1'b0}};  // the node has entered and not read the release yet
+    reg  [N-1:0] level_q  = {N{1'b0}};  // the level that the node remembers
     reg  [N-1:0] pin_q    = {N{1'b0}};  // the far end of the cable to the barrier
     reg  [N-1:0] seen_q   = {N{1'b0}};  // the far end of the cable from the barrier
     reg  [1:0]   released_q = 2'd0;
@@ -49,7 +49,7 @@ module toggle_protocol #(
         .node_o (node_o)
     );
 
-    // The levels in the synchronisers, modelled independently of the design; after two edges both must agree.
+    // The levels in the synchronisers, modelled independently of the design; an assertion compares both.
     reg [N-1:0] stage1_q = {N{1'b0}};
     reg [N-1:0] stage2_q = {N{1'b0}};
     always @(posedge clk_i) begin
@@ -57,7 +57,7 @@ module toggle_protocol #(
         stage2_q <= stage1_q;
     end
 
-    // The barrier's own level now and at the edge before.
+    // The barrier's level before the last edge; `level` is its present one.
     reg  old_level_q = 1'b0;
     wire level = node_o[0];
     wire [1:0] released = released_q + (level != old_level_q);
@@ -107,7 +107,7 @@ module toggle_protocol #(
             wire leaves = poll_i[n] && inside_q[n] && seen == wire_q[n];
             wire out    = leaves || !inside_q[n];
             wire enters = enter_i[n] && out;
-            // When a node has left, it remembers the level that it drives.
+            // A node that has left knows that the level is the one that it drives.
             wire known  = leaves ? wire_q[n] : level_q[n];
             wire drives = enters ? (fresh_i[n] ? !seen : !known) : wire_q[n];
             wire reboots = REBOOTS && n == 0 && reboot_i;
@@ -122,22 +122,22 @@ module toggle_protocol #(
                 left_q      <= left_q + leaves;
             end
 
-            // The levels along a node's loop, from its own wire back to what it sees. They change in at most one place,
+            // The levels along a node's loop, from its wire through the barrier to what it reads. At most one pair of neighbours differs,
             // because a node sends no second change before the first one has returned to it.
             // Two bits wide, so that the counts wrap.
             wire [1:0] entered_ahead = entered_q - released;
             wire [1:0] left_behind   = released - left_q;
             wire [1:0] still_inside  = entered_q - left_q;
 
-            // The last samples, the newest in bit 0. The filter must match them: if the last FILTER samples, including this one,
-            // agree, it passes their level, else its previous output, which the oldest sample still shows.
+            // The last samples, the newest in bit 0. The filter's output must follow from them: if the last FILTER samples, including the newest,
+            // agree, it is their level, else it is the previous output, which the oldest sample still has.
             reg  [FILTER-1:0] past_q = {FILTER{1'b0}};
             wire [FILTER:0]   samples = {past_q, stage2_q[n]};
             always @(posedge clk_i)
                 past_q <= samples[FILTER-1:0];
             assign passed[n] = samples[FILTER-1:0] == {FILTER{stage2_q[n]}} ? stage2_q[n] : past_q[FILTER-1];
 
-            // The loop in the order of travel, highest bit first.
+            // The samples in the order in which a level travels, the highest bit first.
             wire [FILTER-1:0] newest_first;
             for (k = 0; k < FILTER; k = k + 1) begin : turned
                 assign newest_first[FILTER-1-k] = past_q[k];

@@ -1,10 +1,10 @@
-// The eureka line of N nodes, beside a barrier: a global flag that any node may raise.
+// Eureka line of N nodes, an addition to a barrier: a global flag that any node may raise.
 //
-// A node announces by raising its wire. One edge after the first announcement is seen, the line to all nodes is high, and so is the wire to
-// the first node alone, the lowest one if several arrived at the same edge. Both stay high until the barrier releases,
-// which it does when all have entered, so no node misses the announcement; one edge later they are low. A node lowers its wire before it
-// enters. FILTER samples in a row must agree on a wire; the barrier's filter must not be shorter.
-// In the model: eureka::EurekaLine.
+// A node raises the flag with its wire. One edge after the first high wire has passed the filter, the line to all nodes is high, and so is the
+// wire to the first node alone (the lowest-numbered one if several rose at the same edge). Both stay high until the barrier releases,
+// which requires that all nodes have entered, so no node misses the flag; one edge later both are low. A node lowers its wire before it
+// enters. FILTER successive samples of a wire must agree; the barrier's filter must not be shorter.
+// In the Rust model: eureka::EurekaLine.
 `default_nettype none
 
 module eureka_line #(
@@ -14,15 +14,15 @@ module eureka_line #(
 ) (
     input  wire         clk_i,
     input  wire         rst_i,      // synchronous; tie to 0 where power-on is enough
-    input  wire         release_i,  // the level of the barrier, of the same clock
+    input  wire         release_i,  // the level of the barrier, in this clock domain
 `ifdef FORMAL
     output wire [N-1:0] seen_o,     // the machine's inputs, for the contract
 `endif
     input  wire [N-1:0] node_i,     // asynchronous wires from the nodes
-    output wire         found_o,    // to all nodes
+    output wire         found_o,    // to all nodes: a node has raised the flag
     output wire [N-1:0] first_o     // to each node: it was the first
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

@@ -1,4 +1,4 @@
--- The eureka line of N nodes; equivalent to eureka_line.v, which has the description, and proved equal to it by `cargo test -p hdl`.
+-- Eureka line of N nodes, equivalent to eureka_line.v, which explains it; `cargo test -p hdl` proves the equivalence.
 library ieee;
 use ieee.std_logic_1164.all;
 
@@ -11,14 +11,14 @@ entity eureka_line is
   port (
     clk_i     : in  std_logic;
     rst_i     : in  std_logic;                         -- synchronous; tie to '0' where power-on is enough
-    release_i : in  std_logic;                         -- the level of the barrier, of the same clock
+    release_i : in  std_logic;                         -- the level of the barrier, in this clock domain
     node_i    : in  std_logic_vector(N - 1 downto 0);  -- asynchronous wires from the nodes
     found_o   : out std_logic;                         -- to all nodes
     first_o   : out std_logic_vector(N - 1 downto 0)   -- to each node: it was the first
   );
 end entity;
 
--- The submodules are components bound by name, as in toggle_barrier.vhd.
+-- The submodules are components that configurations bind by name, as in toggle_barrier.vhd.
 architecture rtl of eureka_line is
   component synchroniser
     generic (N : positive; STAGES : natural);

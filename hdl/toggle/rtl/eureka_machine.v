@@ -1,4 +1,4 @@
-// Goes high when any level is high, and stores which was the first, until the barrier releases.
+// State of the eureka line: goes high when any input is high, and stores the first node, until the barrier releases.
 `default_nettype none
 
 module eureka_machine #(
@@ -11,7 +11,7 @@ module eureka_machine #(
     output wire         found_o,
     output wire [N-1:0] first_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();
@@ -22,10 +22,10 @@ module eureka_machine #(
     reg  [N-1:0] first_q   = {N{1'b0}};
     reg          release_q = 1'b0;
 
-    // The level of a toggle barrier changes with each release.
+    // A change of the toggle barrier's level is a release.
     wire         over     = release_i != release_q;
     wire         any_high = |level_i;
-    // The lowest bit that is set.
+    // The lowest bit of level_i that is set.
     wire [N-1:0] lowest   = level_i & (~level_i + 1'b1);
 
     always @(posedge clk_i) begin

@@ -1,4 +1,4 @@
--- Goes high when any level is high, and stores which was the first, until the barrier releases; equivalent to eureka_machine.v.
+-- State of the eureka line, equivalent to eureka_machine.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use work.barrier_logic.all;

@@ -1,9 +1,9 @@
-// The toggle barrier of N nodes: one wire from each node, one wire to each node, all with the same level.
+// Toggle barrier (version 1) of N nodes: one wire from each node and one wire to each node, which all have the same level.
 //
-// A node enters by changing its wire and leaves when the wire from the barrier has the same level.
-// The release appears three edges after the last arrival at the pins, see the crate fpga-model;
-// FILTER samples in a row must agree on an arrival, and each after the first adds an edge.
-// Hoefler, Squyres, Mehlan, Mietke, Rehm: Implementing a Hardware-based Barrier in Open MPI, Chemnitz 2005.
+// A node enters by inverting its wire, and leaves when the wire from the barrier has the same level as its own wire.
+// The output changes three edges after the last arrival at the pins, see the crate fpga-model;
+// FILTER successive samples of an arrival must agree, and each sample after the first adds an edge.
+// From: Hoefler, Squyres, Mehlan, Mietke, Rehm: Implementing a Hardware-based Barrier in Open MPI, Chemnitz 2005.
 `default_nettype none
 
 module toggle_barrier #(
@@ -19,7 +19,7 @@ module toggle_barrier #(
     input  wire [N-1:0] node_i,  // asynchronous wires from the nodes
     output wire [N-1:0] node_o   // wires to the nodes
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

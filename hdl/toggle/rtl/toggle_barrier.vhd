@@ -1,4 +1,4 @@
--- The toggle barrier of N nodes; equivalent to toggle_barrier.v, and proved equal to it by `cargo test -p hdl`.
+-- Toggle barrier of N nodes, equivalent to toggle_barrier.v, which explains it; `cargo test -p hdl` proves the equivalence.
 library ieee;
 use ieee.std_logic_1164.all;
 
@@ -16,8 +16,8 @@ entity toggle_barrier is
   );
 end entity;
 
--- Old tools do not all support direct instantiation of entities, so the submodules are declared as components;
--- they are bound by name because `ghdl --synth` 2.0.0 leaves a component with a generic unbound otherwise.
+-- Some old tools do not support direct instantiation of entities, so the submodules are declared as components;
+-- configurations bind them by name, because otherwise `ghdl --synth` 2.0.0 leaves a component with a generic unbound.
 architecture rtl of toggle_barrier is
   component synchroniser
     generic (N : positive; STAGES : natural);

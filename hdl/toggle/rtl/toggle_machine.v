@@ -1,7 +1,7 @@
-// The two-state machine: in state 0 it waits for all ones, in state 1 for all zeros.
+// The two-state machine of the toggle barrier: in state 0 it waits for all ones, in state 1 for all zeros.
 //
-// Its one flip-flop is also the registered output, so the output has no glitches.
-// In the model: Registers::output.
+// Its one flip-flop is also the output, so the output has no glitches.
+// In the Rust model: Registers::output.
 `default_nettype none
 
 module toggle_machine #(
@@ -12,7 +12,7 @@ module toggle_machine #(
     input  wire [N-1:0] level_i,
     output wire         level_o
 );
-    // An illegal parameter names a module that does not exist, so no tool elaborates the design.
+    // An illegal parameter instantiates a missing module, so no tool elaborates the design.
     generate
         if (N < 1) begin : n_guard
             N_must_be_1_or_more refused ();

@@ -1,4 +1,4 @@
--- The two-state machine; equivalent to toggle_machine.v, which has the rationale.
+-- The two-state machine of the toggle barrier, equivalent to toggle_machine.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 use work.barrier_logic.all;

@@ -1,28 +1,28 @@
-//! The output of `mpi-bench --vs --json`: one line per row, with the median of each library.
+//! Parser of the output of `mpi-bench --vs --json`: one line per row, with the median of each library.
 
 use serde::Deserialize;
 
 /// One row of a comparison.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Compared {
-    /// The name of the benchmark, or the phase of start-up that `init` measures.
+    /// The name of the benchmark; for `init`, the name of the measured phase of start-up.
     pub benchmark: String,
-    /// Bytes, or another quantity that the benchmark varies.
+    /// The message size in bytes, or another quantity that the benchmark varies.
     pub size: u64,
     /// The unit of all values of the row.
     pub unit: String,
     /// The median of Portcullis, in `unit`.
     pub ours: f64,
-    /// The compared libraries that have a value.
+    /// The results of the compared libraries that have one.
     pub peers: Vec<PeerFigure>,
 }
 
-/// The value of a compared library for a row, with its best setting.
+/// The result of a compared library in a row, with its best setting.
 #[derive(Clone, Debug, Deserialize)]
 pub struct PeerFigure {
     /// The compared library's name.
     pub library: String,
-    /// The name of the setting in `mpi-bench`.
+    /// The name in `mpi-bench` of the setting with this result.
     pub setting: String,
     /// The median of the compared library, in `unit`.
     pub median: f64,
@@ -30,7 +30,7 @@ pub struct PeerFigure {
     pub ours_is_better_by: f64,
 }
 
-/// Parses the rows of an output.
+/// Parses the rows from the standard output of `mpi-bench`.
 pub fn rows(stdout: &str) -> Vec<Compared> {
     let lines = stdout.lines();
     lines

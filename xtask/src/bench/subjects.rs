@@ -1,4 +1,4 @@
-//! The measured installations (Portcullis, MPICH, Open MPI): built, fetched, or given by the user.
+//! The installations to measure (Portcullis, MPICH, Open MPI): built, fetched, or named by the user.
 
 use std::path::PathBuf;
 
@@ -23,14 +23,14 @@ pub struct Subjects {
     mpich: Option<PathBuf>,
 }
 
-/// Another MPI library for comparison.
+/// An MPI library with which Portcullis is compared.
 #[derive(Clone, Copy, Debug)]
 pub struct Peer {
-    /// The library's name in `mpi-bench`.
+    /// The library's name in the output of `mpi-bench`.
     pub library: &'static str,
-    /// The placeholder for the library's folder in printed commands.
+    /// The placeholder for the library's folder in the commands of the report.
     pub word: &'static str,
-    /// The path of the launcher, which prints the version.
+    /// The file name of the launcher, which prints the library's version.
     pub launcher: &'static str,
     venv: Venv,
     named: fn(&Subjects) -> Option<&PathBuf>,
@@ -55,12 +55,12 @@ pub const PEERS: [Peer; 2] = [
 ];
 
 impl Subjects {
-    /// Returns true if Portcullis is built from this repository.
+    /// Returns true if the user named no installation, so Portcullis is built here.
     pub fn is_built_here(&self) -> bool {
         self.installed.is_none()
     }
 
-    /// Returns the folder of Portcullis; unless given by the user, it is built fully optimised.
+    /// Returns Portcullis's installation folder; if the user named none, it is built fully optimised.
     pub fn ours(&self) -> Result<PathBuf, InstallError> {
         if let Some(folder) = &self.installed {
             return Ok(absolute(folder));
@@ -77,7 +77,7 @@ impl Subjects {
         Ok(prefix)
     }
 
-    /// Returns the folder of a compared library; unless given by the user, it is fetched.
+    /// Returns the folder of a compared library; if the user named none, it is fetched.
     pub fn peer(&self, peer: &Peer) -> Result<PathBuf, VenvError> {
         if let Some(folder) = (peer.named)(self) {
             return Ok(absolute(folder));
@@ -87,7 +87,7 @@ impl Subjects {
     }
 }
 
-/// Makes a path absolute, since each run has a separate working folder.
+/// Makes a path absolute, because each run has its own working folder.
 fn absolute(folder: &PathBuf) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.clone())
 }

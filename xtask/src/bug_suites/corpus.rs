@@ -1,4 +1,4 @@
-//! The programs of a suite, with their requirements and their expected verdict.
+//! The programs of a suite, each with its requirements and the mistake that it contains.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,27 +15,27 @@ use crate::process;
 pub(super) struct Corpus {
     pub name: &'static str,
     pub cases: Vec<Case>,
-    /// Include folders of all programs.
+    /// The include folders that all programs need.
     pub includes: Vec<PathBuf>,
     pub shared: Vec<PathBuf>,
 }
 
-/// A program with its arguments.
+/// One run of a program, with its arguments.
 pub(super) struct Case {
     /// The name, which is unique in the suite.
     pub name: String,
     pub source: PathBuf,
     pub ranks: u32,
     pub arguments: Vec<String>,
-    /// The suite's name of the mistake; `None` for a correct program.
+    /// The kind of mistake, as the suite calls it; `None` for a correct program.
     pub mistake: Option<String>,
     /// The MPI functions in the suite's description of the mistake, if there is one.
     pub functions: BTreeSet<String>,
-    /// The ranks of each line that the suite marks as wrong, where it marks lines of some ranks only.
+    /// For each line that the suite marks as wrong and that not all ranks execute: the ranks that execute it.
     pub culprits: Vec<Ranks>,
 }
 
-/// Returns the programs of the MPI Bugs Initiative, which its generators write.
+/// Returns the programs of the MPI Bugs Initiative, after its generators have written them.
 pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
     let made = folder().join("mbi-programs");
     if !made.is_dir() {
@@ -84,7 +84,7 @@ pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
     })
 }
 
-/// Returns the runs in a program's header: command, expected outcome and description.
+/// Returns the runs in a program's header, each as command, expected outcome and description.
 fn headed(text: &str) -> Vec<(&str, &str, &str)> {
     let lines = text.lines().map(str::trim);
     let inside = lines
@@ -146,7 +146,7 @@ fn stem(path: &Path) -> String {
     stem.to_string_lossy().into_owned()
 }
 
-/// Returns the sorted files of a folder whose names end in `end`.
+/// Returns the files of a folder whose names end in `end`, sorted.
 fn files(folder: &Path, end: &str) -> Result<Vec<PathBuf>, BugSuitesError> {
     let entries = fs::read_dir(folder).map_err(file(folder))?;
     let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));

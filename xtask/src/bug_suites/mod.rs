@@ -1,4 +1,4 @@
-//! `cargo xtask bug-suites`: runs suites of wrong MPI programs and counts the reported mistakes.
+//! `cargo xtask bug-suites`: runs suites of incorrect MPI programs and counts the reported mistakes.
 //!
 //! * The MPI Bugs Initiative (M. Laurent, E. Saillard, M. Quinson, "The MPI Bugs Initiative:
 //!   a Framework for MPI Verification Tools Evaluation", Correctness 2021):
@@ -6,10 +6,10 @@
 //! * MPI-CorrBench (J.-P. Lehr, T. Jammer, C. Bischof, "MPI-CorrBench: Towards an MPI Correctness
 //!   Benchmark Suite", HPDC 2021): about 400 manually written programs.
 //!
-//! Each program runs twice: with the defaults, and with the checks that parameters turn on (`CHECKS`).
-//! Guarantee: the programs run unchanged, and a report about a correct one is an error of this command.
-//! Sources are fetched and programs built below the target folder; `--mbi` and `--corrbench` name folders that are there already.
-//! A suite that cannot be fetched is left out.
+//! Each program runs twice: with default parameters, and with the checks that parameters enable (`CHECKS`).
+//! The programs are not modified, and this command fails if a correct program is reported.
+//! Sources are fetched and programs are built below the target folder; `--mbi` and `--corrbench` name existing folders instead.
+//! A suite that cannot be fetched is omitted.
 
 mod corpus;
 mod ranks;
@@ -35,7 +35,7 @@ use corpus::{Case, Corpus};
 use tally::Tally;
 use verdict::{Seen, Verdict};
 
-/// The parameters of the second run, which enable checks.
+/// The parameters of the second run: they enable checks.
 const CHECKS: &[(&str, &str)] = &[
     ("coll_base_check", "true"),
     ("osc_base_check", "true"),
@@ -67,14 +67,14 @@ pub struct Options {
     part: Option<String>,
 }
 
-/// Reasons why the table is missing or has errors.
+/// The reason why the command fails.
 #[derive(Debug)]
 pub enum BugSuitesError {
     /// Portcullis could not be installed.
     Install(InstallError),
-    /// git, a generator or mpirun could not be run.
+    /// git, a generator of programs, or mpirun could not be run.
     Process(ProcessError),
-    /// A file or folder cannot be used.
+    /// A file or folder could not be read or written.
     File {
         /// The file or folder.
         path: PathBuf,
@@ -108,12 +108,11 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> BugSuitesError {
     |reason| BugSuitesError::File { path, reason }
 }
 
-/// The folder of sources, programs and results.
 fn folder() -> PathBuf {
     workspace::target().join("bug-suites")
 }
 
-/// Fetches a repository, unless the user has named a folder; a repository that cannot be fetched is left out, with a sentence.
+/// Returns the folder of a suite: the user's, or a clone of the repository; prints a message and returns `None` if it cannot be cloned.
 fn source(named: Option<&PathBuf>, repository: &str) -> Result<Option<PathBuf>, BugSuitesError> {
     if let Some(folder) = named {
         return Ok(Some(folder.clone()));
@@ -171,7 +170,6 @@ pub fn run(options: &Options) -> Result<(), BugSuitesError> {
     }
 }
 
-/// Runs all programs of a suite.
 fn measure(options: &Options, corpus: &Corpus) -> Result<Tally, BugSuitesError> {
     let is_chosen = |case: &&Case| {
         let part = options.part.as_deref().unwrap_or("");

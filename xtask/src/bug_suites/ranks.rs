@@ -1,23 +1,23 @@
-//! Ranks: those whose lines a program of the MPI Bugs Initiative marks as wrong, and those that sentences name.
+//! Parsers of ranks: those that execute the wrong lines of a program of the MPI Bugs Initiative, and those that messages name.
 
 use std::collections::BTreeSet;
 
 /// A set of ranks.
 pub(super) type Ranks = BTreeSet<u32>;
 
-/// The comment at a wrong line.
+/// The comment with which the suite marks a wrong line.
 const MARK: &str = "MBIERROR";
 
-/// A block in braces: the ranks that execute it, and those that no branch of its chain of `if` and `else` has taken so far.
+/// A block in braces: `ranks` execute it; `rest` have taken neither it nor an earlier branch of its `if` and `else` chain.
 #[derive(Clone)]
 struct Block {
     ranks: Ranks,
     rest: Ranks,
 }
 
-/// Returns, for each marked line, the ranks that execute it, where those are not all of them.
+/// Returns, for each marked line that not all ranks execute, the ranks that execute it.
 ///
-/// Conditions other than `rank == NUMBER`, alternatives of these, and `rank % 2` count as true and false at once.
+/// Evaluates `rank == NUMBER`, alternatives of such, and `rank % 2`; for other conditions, both branches count as taken.
 pub(super) fn marked(source: &str, size: u32) -> Vec<Ranks> {
     let all: Ranks = (0..size).collect();
     let whole = Block {
@@ -47,7 +47,7 @@ pub(super) fn marked(source: &str, size: u32) -> Vec<Ranks> {
     found
 }
 
-/// Returns the block that begins after this text, inside another one; `rest` are the ranks that the branches before it have left.
+/// Returns the block that begins after `text`, inside block `around`; `rest` are the ranks that took no earlier branch of the chain.
 fn branch(text: &str, around: &Block, rest: &Ranks) -> Block {
     let head = text.rsplit(MARK).next().unwrap_or(text);
     let from = match head.contains("else") {

@@ -1,4 +1,4 @@
-//! The result table of a suite.
+//! The result counts of a suite, and their table.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,10 +8,10 @@ use super::corpus::Case;
 use super::ranks::Ranks;
 use super::verdict::{Seen, Verdict};
 
-/// The error in programs that send on both sides first.
+/// The mistake in programs in which both ranks send before they receive.
 const BUFFERING: &str = "ranks 0 and 1 both send to the other and wait for that before their receives, which relies on buffering (section 3.5); the suite calls the same code wrong in P2PBuffering_Send_Irecv_Send_Irecv_nok";
 
-/// Programs that a suite calls correct, and what is wrong in them.
+/// Programs that a suite calls correct although they are not, each with its mistake.
 const WRONG_AFTER_ALL: &[(&str, &str)] = &[
     (
         "correct-coll-alltoallv0",
@@ -27,7 +27,7 @@ const WRONG_AFTER_ALL: &[(&str, &str)] = &[
     ("P2PCallMatching_Send_Recv_Recv_Send_ok", BUFFERING),
 ];
 
-/// The counts of a suite per kind of mistake.
+/// The counts of a suite, per kind of mistake.
 pub(super) struct Tally {
     name: &'static str,
     kinds: BTreeMap<String, Kind>,
@@ -36,14 +36,15 @@ pub(super) struct Tally {
     /// The number of reports about [`WRONG_AFTER_ALL`] programs, which the suite calls correct.
     true_alarms: usize,
     not_compiled: Vec<String>,
-    /// The number of programs with a reported mistake that the suite describes.
-    /// `named` counts the programs among these whose messages name a function of the description.
+    /// The number of programs with a reported mistake whose description names MPI functions.
+    /// `named` counts those of them whose messages name such a function.
     described: usize,
     named: usize,
-    /// Found programs of which lines of some ranks are marked, and those whose sentences name these ranks.
+    /// `marked`: the number of programs with a reported mistake and with marked lines that only some ranks execute.
+    /// `accused`: the number of those whose messages name these ranks.
     marked: usize,
     accused: usize,
-    /// Durations of the jobs that were ended because they could not continue.
+    /// Durations until mpirun ended a deadlocked job.
     deaths: Vec<Duration>,
     lines: Vec<String>,
 }
@@ -99,7 +100,7 @@ impl Tally {
             self.correct += 1;
             let is_reported = |seen: &&Seen| seen.verdict != Verdict::Nothing;
             if [&plain, &checked].iter().any(is_reported) {
-                // The second run of a program has another name.
+                // The name of a program's second run ends in "-1".
                 let program = case.name.trim_end_matches("-1");
                 match WRONG_AFTER_ALL.iter().any(|(name, _)| *name == program) {
                     true => self.true_alarms += 1,
@@ -119,7 +120,7 @@ impl Tally {
         let is_found = plain.verdict.is_found() || checked.verdict.is_found();
         kind.with_checks += usize::from(is_found);
         if is_found && !case.culprits.is_empty() {
-            // A failed call is the mistake of one rank, though both sides of its message are marked.
+            // A failed call is the mistake of one rank, although the lines of both ranks of a message are marked.
             let is_right = |seen: &&Seen| {
                 let mut culprits = case.culprits.iter();
                 let is_named = |ranks: &Ranks| !seen.ranks.is_disjoint(ranks);
@@ -159,7 +160,7 @@ impl Tally {
         self.false_alarms.clone()
     }
 
-    /// Returns a text with a line for each program.
+    /// Returns a text with one line for each program.
     pub fn list(&self) -> String {
         let mut lines = self.lines.clone();
         lines.sort();

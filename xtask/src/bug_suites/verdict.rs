@@ -1,4 +1,4 @@
-//! The verdict of a program's run.
+//! The verdict of a run, from its output and exit status.
 
 use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
@@ -7,14 +7,14 @@ use std::time::Duration;
 use super::ranks::{Ranks, named};
 use crate::process::Outcome;
 
-/// The outcome of a run of a wrong program.
+/// What mpirun or the library reported about a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Verdict {
     /// A call failed with an error message.
     Error,
-    /// mpirun proved that the job was deadlocked, and ended it.
+    /// mpirun detected a deadlock and ended the job.
     DeadJob,
-    /// The job ended, with a message about leaks or mistakes.
+    /// The job succeeded, but messages report leaks or mistakes.
     Warning,
     /// A signal killed a rank.
     Crash,
@@ -24,16 +24,16 @@ pub(super) enum Verdict {
     Nothing,
 }
 
-/// The observations of a run.
+/// What was observed in a run.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub verdict: Verdict,
     pub took: Duration,
-    /// The first message.
+    /// The first message of the library or of mpirun.
     pub sentence: String,
-    /// The MPI functions that any of the messages names.
+    /// The MPI functions that the messages name.
     pub functions: BTreeSet<String>,
-    /// The ranks that they name, without the list of all ranks in a report.
+    /// The ranks that the messages name, without the report's final list of all ranks.
     pub ranks: Ranks,
 }
 
@@ -50,7 +50,7 @@ impl Seen {
 }
 
 impl Verdict {
-    /// Returns true if a message names the mistake.
+    /// Returns true if the mistake was reported by a message.
     pub fn is_found(self) -> bool {
         matches!(self, Verdict::Error | Verdict::DeadJob | Verdict::Warning)
     }
@@ -84,7 +84,7 @@ pub(super) fn of(outcome: &Outcome) -> Seen {
     }
 }
 
-/// Returns the lines of a report without its last part, the list of all ranks.
+/// Returns the messages in a report, without its last section, which lists all ranks.
 fn findings(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .take_while(|line| *line != "every rank:")
@@ -92,7 +92,7 @@ fn findings(text: &str) -> impl Iterator<Item = &str> {
         .filter(|line| line.starts_with("rank") || line.starts_with("mpirun: "))
 }
 
-/// Returns the MPI functions that a text names; constants are in capitals.
+/// Returns the MPI functions that a text names; constants, all in capitals, are excluded.
 pub(super) fn functions(text: &str) -> BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
     let is_function = |word: &&str| {

@@ -1,4 +1,4 @@
-//! Generator of the frame format's regions in Markdown.
+//! Generator of the frame format's marked regions in Markdown documents.
 
 use super::Region;
 use super::table::Format;
@@ -62,7 +62,7 @@ fn statuses(format: &Format) -> Vec<String> {
         .collect()
 }
 
-/// An empty cell contains one blank.
+/// Returns a row of a table; an empty cell contains one blank.
 fn row(code: u32, name: &str, cells: &[&String]) -> String {
     let cells = cells.iter().map(|cell| match cell.is_empty() {
         true => " |".to_owned(),

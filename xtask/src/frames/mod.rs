@@ -1,10 +1,10 @@
-//! Generator of the format of the barrier's serial frames as source text.
+//! Generator of source text for the format of the barrier's serial frames.
 //!
-//! `hdl/channels/frame.txt` is generated into marked regions of Rust, Verilog, VHDL and Markdown.
-//! [`regions`] describes the marks.
+//! `hdl/channels/frame.txt` is translated into marked regions of Rust, Verilog, VHDL and Markdown.
+//! [`regions`] describes how regions are marked.
 //!
 //! * `table`: the description and its parser.
-//! * `rust`, `verilog`, `vhdl`, `markdown`: the regions in each language.
+//! * `rust`, `verilog`, `vhdl`, `markdown`: the generators of the regions in each language.
 
 mod markdown;
 mod rust;
@@ -30,12 +30,11 @@ pub const FILES: &[&str] = &[
     "hdl/channels/README.md",
 ];
 
-/// A generated region.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Region {
-    /// The widths of the fields, and the checksum.
+    /// Constants: the widths of the fields, and the checksum.
     Format,
-    /// Extraction of a request's fields from its bits.
+    /// Statements that extract a request's fields from its bits.
     Request,
     Version,
     Operations,
@@ -76,7 +75,7 @@ pub fn regenerated(format: &Format, file: &str, text: &str) -> Result<String, St
     })
 }
 
-/// Returns a name of the description in capitals with another word separator, as in `SET_MASK`.
+/// Returns a name of the description in capitals, with this separator between words, as in `SET_MASK`.
 fn capitals(name: &str) -> String {
     name.replace(' ', "_").to_uppercase()
 }

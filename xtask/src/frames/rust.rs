@@ -1,4 +1,4 @@
-//! Generator of the frame format's regions in Rust.
+//! Generator of the frame format's marked regions in Rust.
 
 use super::Region;
 use super::table::Format;
@@ -75,7 +75,7 @@ fn constants(format: &Format) -> Vec<String> {
     lines
 }
 
-/// Returns the sentence `Condition; the value is VALUE.`
+/// Returns `Condition; the value is VALUE.`; only `Condition.` if `value` is empty.
 fn sentence(condition: &str, value: &str) -> String {
     let mut letters = condition.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase());
@@ -98,7 +98,7 @@ fn enumeration<'a>(
         format!("pub enum {kind} {{"),
     ];
     for (code, name, doc) in variants.clone() {
-        // Each sentence is printed on one line.
+        // Each sentence is on its own line.
         let sentences = doc.replace(". ", ".\n");
         lines.extend(sentences.lines().map(|line| format!("    /// {line}")));
         lines.push(format!("    {} = {code},", camel(name)));
@@ -118,7 +118,7 @@ fn enumeration<'a>(
     lines
 }
 
-/// Returns the name in camel case: `SetMask` for `set mask`.
+/// Returns a name in camel case, such as `SetMask` for `set mask`.
 fn camel(name: &str) -> String {
     let capital = |word: &str| {
         let mut letters = word.chars();

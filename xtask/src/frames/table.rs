@@ -1,4 +1,4 @@
-//! The description of the serial frames, and its parser.
+//! The description of the serial frames as a data structure, and its parser.
 
 /// A field of a frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -8,7 +8,7 @@ pub struct Field {
     pub bits: u32,
 }
 
-/// The checksum: the last field, computed over all fields before it.
+/// The checksum of a frame: its last field, computed over all fields before it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Check {
     pub name: String,
@@ -46,7 +46,7 @@ pub struct Format {
 }
 
 impl Format {
-    /// Parses the description; an error begins with the line number.
+    /// Parses the text of the description; an error begins with the line number.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let mut format = Self::default();
         for (number, line) in (1..).zip(text.lines()) {
@@ -102,7 +102,7 @@ impl Format {
         Some(())
     }
 
-    /// Checks the properties that the generators require.
+    /// Returns the description if the generators support it.
     fn checked(self) -> Result<Self, String> {
         let follow =
             |codes: &mut dyn Iterator<Item = u32>| codes.zip(1..).all(|(code, k)| code == k);
@@ -124,32 +124,32 @@ impl Format {
         Ok(self)
     }
 
-    /// The number of bits of a frame before its checksum.
+    /// Returns the number of bits of a frame before its checksum.
     pub(super) fn body_bits(&self) -> u32 {
         self.frame_bits() - self.check_bits()
     }
 
-    /// The number of bits of a frame.
+    /// Returns the number of bits of a frame.
     pub(super) fn frame_bits(&self) -> u32 {
         self.fields.iter().map(|field| field.bits).sum()
     }
 
-    /// The number of bits of the checksum.
+    /// Returns the number of bits of the checksum.
     pub(super) fn check_bits(&self) -> u32 {
         self.fields.last().map_or(0, |field| field.bits)
     }
 
-    /// The number of bits of an operation's or a status's code.
+    /// Returns the number of bits of the code of an operation or a status.
     pub(super) fn code_bits(&self) -> u32 {
         self.fields.first().map_or(0, |field| field.bits)
     }
 
-    /// The number of bits of a counter that counts the bits of one frame.
+    /// Returns the number of bits of a counter of the bits of one frame.
     pub(super) fn counter_bits(&self) -> u32 {
         u32::BITS - (self.frame_bits() - 1).leading_zeros()
     }
 
-    /// The fields of the body, each with its highest and lowest bit in the body.
+    /// Returns the fields before the checksum, each with its highest and lowest bit.
     pub(super) fn body(&self) -> Vec<(&Field, u32, u32)> {
         let mut above = self.body_bits();
         let mut placed = Vec::new();
@@ -160,7 +160,7 @@ impl Format {
         placed
     }
 
-    /// The layout of a request, and the layout of a reply.
+    /// Returns the layouts of a request and a reply as text: names and widths of the fields.
     pub(super) fn layouts(&self) -> [String; 2] {
         let cell = |name: &str, bits| format!("{name}:{bits}");
         let widths: Vec<usize> = self

@@ -1,4 +1,4 @@
-//! Generator of the frame format's regions in Verilog.
+//! Generator of the frame format's marked regions in Verilog.
 
 use super::table::Format;
 use super::{Region, aligned, capitals};

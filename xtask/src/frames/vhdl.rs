@@ -1,4 +1,4 @@
-//! Generator of the frame format's regions in VHDL.
+//! Generator of the frame format's marked regions in VHDL.
 
 use super::table::{Field, Format};
 use super::{Region, aligned, capitals};
@@ -39,8 +39,8 @@ fn format_constants(format: &Format) -> Vec<String> {
     aligned(constants.map(line).into())
 }
 
-/// A field of the width of a code becomes `unsigned`, since the design compares and counts it;
-/// the argument remains a vector.
+/// Returns the assignments of a request's fields. Operation and channel are `unsigned`, because the design compares them;
+/// the argument is a vector.
 fn request(format: &Format) -> Vec<String> {
     let line = |(field, high, low): &(&Field, u32, u32)| {
         let slice = format!("request_i({high} downto {low})");

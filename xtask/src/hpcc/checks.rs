@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::process::ExitStatus;
 
-/// Reasons why a run is invalid.
+/// The reason why a run is invalid.
 #[derive(Debug)]
 pub enum Unfit {
     Ended {
@@ -44,7 +44,7 @@ pub struct Report {
     summary: BTreeMap<String, f64>,
 }
 
-/// A row of the table: name, key in the summary, factor to the table's unit, order of values.
+/// A row of the result table: name, key in hpcc's summary, unit, and whether smaller values are better.
 struct Row {
     name: &'static str,
     key: &'static str,
@@ -70,7 +70,7 @@ const fn rate(name: &'static str, key: &'static str, unit: &'static str) -> Row 
     }
 }
 
-/// hpcc's latency (8 bytes) and bandwidth (2,000,000 bytes), then its communication-bound tests.
+/// The table: hpcc's latency (8 bytes) and bandwidth (2,000,000 bytes), then its communication-bound tests.
 const ROWS: &[Row] = &[
     latency("ping-pong latency, best pair", "MinPingPongLatency_usec"),
     latency("ping-pong latency, mean", "AvgPingPongLatency_usec"),
@@ -115,7 +115,7 @@ const ROWS: &[Row] = &[
 ];
 
 impl Report {
-    /// Returns a report with the better value of both reports for each row.
+    /// Returns a report that has, for each row, the better of the values of both reports.
     pub fn best(mut self, other: Report) -> Report {
         for row in ROWS {
             if let (Some(here), Some(there)) =
@@ -151,7 +151,7 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
         ("RandomAccess", |line| {
             usize::from(line.ends_with("(passed)."))
         }),
-        // DGEMM and STREAM: no process found an error in its result.
+        // DGEMM and STREAM print how many nodes had an error: it must be 0.
         ("DGEMM", |line| usize::from(line == "Node(s) with error 0")),
     ];
     let mut passed = 0;
@@ -172,7 +172,7 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
     Ok(Report { passed, summary })
 }
 
-/// Returns the number of passed self-checks in a line.
+/// A function: returns the number of passed self-checks in a line.
 type Count = fn(&str) -> usize;
 
 /// Returns the number at the start of a line `NUMBER words`; zero for any other line.
@@ -183,7 +183,6 @@ fn number_before(line: &str, words: &str) -> usize {
         .unwrap_or(0)
 }
 
-/// Returns true if a line reports a failed self-check.
 fn has_failed(line: &str) -> bool {
     line.contains("FAILED")
         || line.contains("(failed)")
@@ -203,8 +202,8 @@ pub fn heading(ranks: u32, libraries: &[&str]) -> String {
     line
 }
 
-/// Returns a line for each result.
-/// A result of MPICH or Open MPI is followed by a ratio; above 1, Portcullis is better.
+/// Returns a line of text for each result.
+/// Results of MPICH and Open MPI are followed by a ratio; above 1, Portcullis is better.
 pub fn table(reports: &[Report]) -> Vec<String> {
     let line = |row: &Row| {
         let mut line = format!("{:<34}{:>8}", row.name, row.unit);

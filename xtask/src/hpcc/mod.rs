@@ -4,9 +4,9 @@
 //! RandomAccess, FFT, STREAM, DGEMM, latency and bandwidth, each with a check of its results.
 //! The source is Debian's package; `mpicc` builds hpcc, and `mpirun` runs hpcc.
 //!
-//! All self-checks of hpcc are parsed (`checks`); a failed check is an error that quotes its line.
+//! Module `checks` parses all self-checks of hpcc; a failed check is an error that quotes its line.
 //! With `--peers`, MPICH and Open MPI build and run the same program with default settings,
-//! and the latency and bandwidth sections are printed side by side.
+//! and the results for latency and bandwidth are printed side by side.
 //! All files are fetched and built below the target folder.
 
 mod checks;
@@ -50,7 +50,7 @@ pub struct Options {
     limit: u64,
 }
 
-/// Reasons why hpcc was not built or did not pass.
+/// The reason why hpcc was not built or did not pass.
 #[derive(Debug)]
 pub enum HpccError {
     /// OpenBLAS or a build tool is missing and could not be installed.
@@ -111,13 +111,13 @@ fn file(path: &Path) -> impl FnOnce(std::io::Error) -> HpccError {
 /// An MPI library that builds and runs hpcc.
 struct Library {
     name: &'static str,
-    /// The folder of the library's `mpicc` and `mpirun`.
+    /// The folder that contains the library's `mpicc` and `mpirun`.
     bin: PathBuf,
     /// The environment variables that the library's `mpirun` needs.
     environment: &'static [(&'static str, &'static str)],
-    /// The options of the library's `mpirun` that bind each rank to a core.
+    /// The options of the library's `mpirun` that bind each rank to one core.
     ///
-    /// Without binding, two waiting ranks that yield to each other may stay on one core.
+    /// Without binding, two waiting ranks that yield to each other may stay on the same core.
     /// A message then takes twenty times as long.
     bind: &'static [&'static str],
 }
@@ -189,7 +189,7 @@ fn peers() -> Result<Vec<Library>, VenvError> {
     each.collect()
 }
 
-/// Runs hpcc with each library in turn, and prints the results.
+/// Runs hpcc with each library in every round, and prints the best results.
 fn compare(
     options: &Options,
     ranks: u32,
@@ -220,7 +220,6 @@ fn compare(
     Ok(())
 }
 
-/// Runs hpcc once in a new folder.
 fn once(
     options: &Options,
     ranks: u32,

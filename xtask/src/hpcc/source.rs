@@ -1,4 +1,4 @@
-//! Adaptation of hpcc's source to Portcullis's `mpicc`, and its build.
+//! Adapts hpcc's source to MPI-3.0 and builds it with an `mpicc`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use crate::debian_source;
 use crate::process;
 use crate::workspace;
 
-/// The single file that calls functions removed by MPI-3.0; `RENAMED` has their replacements.
+/// The only source file that calls functions removed by MPI-3.0; `RENAMED` has their replacements.
 const OLD: &str = "hpl/src/comm/HPL_packL.c";
 const RENAMED: [(&str, &str); 2] = [
     ("MPI_Address(", "MPI_Get_address("),
@@ -19,7 +19,7 @@ const RENAMED: [(&str, &str); 2] = [
 
 const MAKE: &str = include_str!("Make.portcullis");
 
-/// Returns the upstream archive; fetches a missing archive.
+/// Returns the upstream archive; fetches it if it is missing.
 pub fn archive() -> Result<PathBuf, HpccError> {
     debian_source::archive("hpcc").map_err(HpccError::Source)
 }

@@ -1,17 +1,16 @@
-//! The list of tests that are known to fail, with the missing chapter; the list may only shrink.
+//! The list of tests known to fail, with the missing chapter of MPI; lines may only be removed.
 //!
 //! A line is `TEST PROCESSES CHAPTER`. A test is `module.Class.method`;
 //! a class or module whose setup fails is listed as a whole.
 //! Numbers of processes are separated by commas, and the missing chapter is in words.
 //! `#` begins a comment.
-//! A test whose line ends in `, hangs` takes its time limit, so only a complete run includes it.
+//! If a line ends in `, hangs`, the test runs until its time limit, so only a complete run includes it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use super::record::Verdict;
 
-/// A parsed line of the list.
 #[derive(Debug, PartialEq, Eq)]
 struct Line {
     number: usize,
@@ -49,7 +48,7 @@ pub struct Results(BTreeMap<(String, u32), Verdict>);
 
 impl Results {
     pub fn add(&mut self, test: &str, ranks: u32, verdict: Verdict) {
-        // The verdict of a rerun replaces the earlier verdict only if the rerun fails.
+        // The verdict of another run of a test replaces the earlier one only if it is a failure.
         let known = self.0.entry((test.to_owned(), ranks)).or_insert(verdict);
         if verdict.is_bad() {
             *known = verdict;
@@ -74,11 +73,11 @@ pub enum Difference {
         verdict: Verdict,
         ranks: Vec<u32>,
     },
-    /// The test is in the list and does not fail.
+    /// The test is in the list but does not fail.
     Gone {
         number: usize,
         test: String,
-        /// `None` if there is no test, module or class of this name.
+        /// The test's verdict; `None` if there is no test, class or module of this name.
         verdict: Option<Verdict>,
         ranks: Vec<u32>,
         /// Numbers of processes on which the test still fails or was not run.

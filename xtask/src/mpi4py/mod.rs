@@ -3,7 +3,7 @@
 //! Each test module is a separate job on each number of processes; with `--quick` one job
 //! runs all modules. Failures are compared with `tests/mpi4py/failing.txt`.
 //! The command fails for an unlisted failure and for a listed test that passes;
-//! every wait has a limit.
+//! every wait has a time limit.
 
 mod known;
 mod module;
@@ -81,13 +81,12 @@ impl Options {
     }
 }
 
-/// The slowest modules, which `--quick` excludes.
+/// The slowest modules, which `--quick` omits.
 const LONG: &[&str] = &["test_datatype", "test_msgspec"];
 
-/// The path of the list in the repository.
 const LIST: &str = "tests/mpi4py/failing.txt";
 
-/// Reasons why the tests were not run or did not pass.
+/// The reason why the tests were not run or did not pass.
 #[derive(Debug)]
 pub enum Mpi4pyError {
     /// Compilers or tools are missing and could not be installed.
@@ -109,7 +108,7 @@ pub enum Mpi4pyError {
     },
     /// The list of known failures has a malformed line; correct `tests/mpi4py/failing.txt`.
     List(BadLine),
-    /// No test module of mpi4py matches the request.
+    /// No test of mpi4py matches the user's request.
     NoSuch {
         /// The test names as given by the user.
         tests: Vec<String>,
@@ -169,7 +168,7 @@ pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     steps.step("running mpi4py's tests", || check(options))
 }
 
-/// Returns the mpi4py environment. For Portcullis it also declares functions beyond the standard.
+/// Returns the Python environment with mpi4py. For Portcullis, functions beyond the standard are declared too.
 fn environment(options: &Options) -> Venv {
     match options.on {
         Some(_) => venv::MPI4PY_OF_THE_STANDARD,

@@ -1,8 +1,8 @@
-//! Runs of mpi4py's test modules on a number of processes, one module or all in a job.
+//! Runs mpi4py's test modules on a number of processes, one module or all modules in a job.
 //!
-//! A job hangs if no rank has extended its record for the time limit.
-//! The hung job is stopped, and the test at which it hung gets the verdict;
-//! another job runs the tests that follow that test.
+//! A job counts as hung if no rank has extended its record within the time limit.
+//! The hung job is stopped, and the test that hung gets the verdict;
+//! another job runs the tests that follow it.
 //! A module that hangs or dies `PATIENCE` times fails as a whole.
 
 use std::fs::{self, File};
@@ -16,11 +16,11 @@ use super::known::Results;
 use super::record::{Report, Verdict, written};
 use crate::process::{ProcessError, Running};
 
-/// The paths and limits of the runs.
+/// Paths and time limits for the runs.
 pub struct Setting {
     /// The Portcullis installation.
     pub prefix: PathBuf,
-    /// The library that runs below Portcullis with `--on`.
+    /// The library that Portcullis uses with `--on`.
     pub on: Option<String>,
     pub python: PathBuf,
     /// The folder `test` of the source package.
@@ -29,14 +29,13 @@ pub struct Setting {
     pub recorder: PathBuf,
     /// The folder for records, logs and temporary files.
     pub scratch: PathBuf,
-    /// Time limit in which some rank must begin or end a test.
+    /// Time limit within which at least one rank must begin or end a test.
     pub limit: Duration,
 }
 
-/// A module fails as a whole after this number of hangs or deaths.
 const PATIENCE: usize = 3;
 
-/// The results of one module, or of all modules.
+/// The results of one module, or of all modules in one job.
 pub struct Ended {
     pub results: Results,
     pub log: PathBuf,
@@ -70,7 +69,6 @@ impl Setting {
         }))
     }
 
-    /// Creates the file for a job's output.
     fn log(&self, name: &str, ranks: u32) -> Result<(PathBuf, File), Mpi4pyError> {
         let path = self.scratch.join(format!("{name}-{ranks}.log"));
         let file = File::create(&path).map_err(Mpi4pyError::file(&path))?;
@@ -102,7 +100,7 @@ impl Setting {
                     results.add(&stuck, ranks, verdict);
                     done.push(stuck);
                 }
-                // If no test or several tests are identified, the verdict belongs to the module.
+                // If no test is identified, or too many jobs hung or died, the verdict belongs to the module.
                 _ => {
                     results = Results::default();
                     results.add(module, ranks, verdict);
@@ -117,7 +115,7 @@ impl Setting {
         })
     }
 
-    /// Runs the tests of `modules` that are not in `done`; bars separate the module names.
+    /// Runs the tests of `modules` (names separated by bars) that are not in `done`.
     /// If the job failed, returns the verdict of the test at which it ended.
     fn job(
         &self,
@@ -143,10 +141,10 @@ impl Setting {
             .arg(&records)
             .args(["--no-builddir", "-i", &format!("^({modules})\\.py$")])
             .args(only.iter().flat_map(|part| ["-k", part]))
-            // The star is at the front only: another test with the same prefix is not excluded.
+            // The pattern has a star only at its start, so another test with the same prefix is not excluded.
             .args(done.iter().map(|test| format!("-x*{test}")))
             .env("LD_LIBRARY_PATH", self.prefix.join("lib"))
-            // Workers that a test spawns import the test's module to unpickle its functions.
+            // Workers that a test spawns must find the test's module, because they unpickle its functions.
             .env("PYTHONPATH", &self.tests)
             .env("TMPDIR", &temporary);
         let (mut seen, mut since) = (0, Duration::ZERO);
@@ -168,8 +166,8 @@ impl Setting {
             Err(ProcessError::TimedOut { stdout, stderr, .. }) => (stdout + &stderr, true, false),
             Err(error) => return Err(Mpi4pyError::Process(error)),
         };
-        // Write errors of the log are ignored: it is not evaluated. A full disk also leaves the
-        // records incomplete, which `report.complete` shows.
+        // Errors in writing the log are ignored, because nothing reads it. If the disk is full, the
+        // records are incomplete too, which `report.complete` shows.
         let _ = log.write_all(said.as_bytes());
         let report = Report::read(&records, ranks).map_err(Mpi4pyError::file(&records))?;
         let all_well = !report.ended.iter().any(|(_, verdict)| verdict.is_bad());
@@ -185,7 +183,7 @@ impl Setting {
     }
 }
 
-/// Creates an empty folder; deletes the contents of an existing one.
+/// Makes sure that the folder exists and is empty.
 fn empty(folder: &Path) -> Result<(), Mpi4pyError> {
     match fs::remove_dir_all(folder) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(e),

@@ -1,9 +1,9 @@
-//! The records of a job's ranks about mpi4py's tests, and the verdict of each test.
+//! Parser of the ranks' records of mpi4py's tests; returns the verdict of each test.
 //!
-//! `tests/mpi4py/record.py` writes one file per rank, and each line before the recorded action.
+//! `tests/mpi4py/record.py` writes one file per rank. It writes each line before the action that the line records.
 //! A test has passed if it passed on every rank, and has failed if it failed on any rank.
 //! If a job hung or died, the verdict belongs to the first test that did not end on every rank:
-//! faster ranks wait for the slower ranks there.
+//! faster ranks wait at that test for slower ones.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -45,10 +45,9 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// The record of one rank.
 #[derive(Debug, Default)]
 struct Record {
-    /// Tests in starting order, with their verdicts.
+    /// Tests in starting order; the verdict is `None` until a test ends.
     tests: Vec<(String, Option<Verdict>)>,
     complete: bool,
 }
@@ -73,7 +72,7 @@ impl Record {
                 _ => continue,
             };
             match record.tests.iter_mut().rev().find(|(name, _)| name == test) {
-                // A failed test stays failed, whatever is recorded after the failure.
+                // A failed test stays failed, even if the record reports another verdict later.
                 Some((_, end)) if *end != Some(Verdict::Failed) => *end = verdict,
                 Some(_) => {}
                 None => record.tests.push((test.to_owned(), verdict)),
@@ -86,7 +85,7 @@ impl Record {
 /// The records of a job.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// Tests that ended on every rank, in starting order.
+    /// Tests that ended on every rank, in the order in which they started.
     pub ended: Vec<(String, Verdict)>,
     /// True if every rank has completed its tests.
     pub complete: bool,
@@ -98,7 +97,7 @@ impl Report {
     /// Reads the records of a job's ranks from a folder.
     pub fn read(folder: &Path, ranks: u32) -> io::Result<Self> {
         let text = |rank: u32| match fs::read_to_string(folder.join(rank.to_string())) {
-            // A rank that died early has no record file.
+            // A rank that died early has no record; it counts as empty.
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             text => text,
         };
@@ -109,8 +108,8 @@ impl Report {
     fn of(texts: &[String]) -> Self {
         let records: Vec<Record> = texts.iter().map(|text| Record::parse(text)).collect();
         let complete = records.iter().all(|record| record.complete);
-        // The record of the most advanced rank has all tests in order.
-        // Only tests whose setup failed on other ranks are missing.
+        // The rank with the longest record has all tests in order,
+        // except those that started on other ranks only because their setup failed there.
         let mut order: Vec<&str> = Vec::new();
         let mut ends: HashMap<&str, Vec<Option<Verdict>>> = HashMap::new();
         let mut by_length: Vec<&Record> = records.iter().collect();

@@ -1,4 +1,4 @@
-//! The list of programs that are known to fail, with reasons; the list may only shrink.
+//! The list of programs that are known to fail, each with a reason; entries may only be removed.
 //!
 //! A line is `PROGRAM WHY REASON`: the program with its folder, a word of [`Why`], and a sentence.
 //! `#` begins a comment.
@@ -6,14 +6,14 @@
 use super::MpichTestsError;
 use std::collections::BTreeMap;
 
-/// The known behaviour of a program.
+/// How a listed program is known to behave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
     /// The program does not build.
     Unbuilt,
     /// The program fails.
     Fails,
-    /// The program is not run: with MPICH as well, it takes too long or its result varies.
+    /// The program is not run: even with MPICH it takes too long, or its result varies.
     Left,
 }
 
@@ -46,7 +46,7 @@ impl Known {
         Ok(Known(known))
     }
 
-    /// Returns the known behaviour of a program, if the program is listed.
+    /// Returns how a program is known to behave; `None` if it is not listed.
     pub fn of(&self, program: &str) -> Option<Why> {
         self.0.get(program).copied()
     }

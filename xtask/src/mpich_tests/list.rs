@@ -1,4 +1,4 @@
-//! Parser of a folder's list of tests.
+//! Parser of the file `testlist` of a folder of MPICH's tests.
 //!
 //! A line is `PROGRAM RANKS [key=value...]`. `arg` may occur several times; with `resultTest`
 //! the program must fail; with `strict=FALSE` it requires extensions of the standard.
@@ -40,7 +40,7 @@ pub fn parse(text: &str) -> Vec<Run> {
     runs
 }
 
-/// Parses a line; `None` for a comment, another folder, or a test beyond the standard.
+/// Parses a line; returns `None` for a comment, a subfolder, or a test of extensions of the standard.
 fn line(line: &str) -> Option<Run> {
     let line = line.split('#').next()?;
     let mut words = line.split_whitespace();

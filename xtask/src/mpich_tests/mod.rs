@@ -1,9 +1,9 @@
 //! `cargo xtask mpich-tests` and `mpich-fortran`: run MPICH's test suite on Portcullis.
 //!
-//! The tests, in C and in Fortran, are from Debian's source package. Other authors wrote them
-//! over thirty years from the text of the standard, and cover cases that a library's authors miss.
+//! The tests, in C and in Fortran, are from Debian's source package of MPICH. Other authors wrote them
+//! over thirty years from the text of the standard, so they cover cases that a library's own authors miss.
 //! Each program of the chosen folders is run as its list defines (`list`); the program must print
-//! "No Errors" and succeed. The programs of `known.txt` must not pass; each has a reason (`known`).
+//! "No Errors" and succeed. The programs of `known.txt` must not pass; module `known` describes the list.
 //! With `--on` the same programs run on another library; its lists are `on_openmpi.txt`,
 //! `on_mpich.txt` and, for other versions, the list that `--list` names.
 //!
@@ -33,22 +33,22 @@ use known::{Known, Why};
 use list::Run;
 use plugins::Plugins;
 
-/// The part of the test suite that a command runs: C or Fortran.
+/// One of the two test suites: C or Fortran.
 #[derive(Debug)]
 pub struct Suite {
     /// The folder of the test sources, below the target folder.
     folder: &'static str,
     /// The test folders of the implemented chapters.
     tests: &'static [&'static str],
-    /// The folders of shared code, which are built before the tests.
+    /// The folders of code that tests share; they are built before the tests.
     shared: &'static [&'static str],
     /// The option of `configure` that selects the language.
     languages: &'static str,
-    /// The lists of known failures for each library.
+    /// The lists of known failures, one per MPI library.
     known: Lists,
 }
 
-/// Lists of known failures: of Portcullis (`None`), and by the library's name with `--on`.
+/// Lists of known failures as (library named with `--on`, or `None` for Portcullis; text of the list).
 type Lists = &'static [(Option<&'static str>, &'static str)];
 
 /// The test suite in C.
@@ -73,7 +73,6 @@ pub const FORTRAN: Suite = Suite {
     known: &[(None, include_str!("fortran.txt"))],
 };
 
-/// The test folders in Fortran.
 const FORTRAN_FOLDERS: &[&str] = &[
     "f77/attr",
     "f77/coll",
@@ -183,7 +182,7 @@ pub struct Options {
     folders: Vec<String>,
 }
 
-/// Reasons why the tests were not run or did not end as expected.
+/// The reason why the tests were not run or had unexpected results.
 #[derive(Debug)]
 pub enum MpichTestsError {
     /// A compiler or a tool is missing and could not be installed.
@@ -192,7 +191,7 @@ pub enum MpichTestsError {
     Install(InstallError),
     /// The source package could not be fetched or unpacked.
     Source(SourceError),
-    /// The tests could not be configured, or a program could not be started or waited for.
+    /// The tests could not be configured, or a program could not be started or awaited.
     Process(ProcessError),
     /// A file of the tests could not be read or written.
     File {
@@ -206,7 +205,7 @@ pub enum MpichTestsError {
         /// The line number, from 1.
         line: usize,
     },
-    /// All tests were run, and some results were unexpected.
+    /// All tests were run, and some had unexpected results.
     Tests {
         /// A sentence for each unexpected result.
         sentences: Vec<String>,
@@ -292,11 +291,10 @@ fn list_of(options: &Options, suite: &Suite) -> Result<Cow<'static, str>, MpichT
     }
     let on = options.on.as_deref();
     let list = suite.known.iter().find(|(library, _)| *library == on);
-    // For a library without a list, all failures are reported.
+    // A library without a list: every failure is unexpected.
     Ok(Cow::Borrowed(list.map_or("", |(_, text)| text)))
 }
 
-/// The verdict of one run.
 enum Verdict {
     Good,
     Unbuilt,
@@ -348,7 +346,7 @@ fn check(
             let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
             let told = sentences.len();
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
-            // Each sentence is also printed immediately, since a chapter takes minutes.
+            // Unexpected results are also printed immediately: a chapter takes minutes.
             for sentence in &sentences[told..] {
                 ui::say(&format!("      {sentence}"));
             }
@@ -367,7 +365,6 @@ fn check(
     }
 }
 
-/// Runs a program once.
 fn once(
     options: &Options,
     place: &Place<'_>,

@@ -1,4 +1,4 @@
-//! The plugins of docs/plugins.md, built outside of the repository: the C component for tests
+//! Builds the plugins of docs/plugins.md outside of the repository: the C component for tests
 //! of collectives, the lossy Rust transport for all other tests.
 
 use std::fs;
@@ -11,16 +11,15 @@ use crate::fences;
 use crate::process;
 use crate::workspace;
 
-/// The page with the sources of the plugins.
 const PAGE: &str = "docs/plugins.md";
-/// The files of the page that the plugins need.
+/// The files of the page from which the plugins are built.
 const FILES: [&str; 3] = ["tree.c", "udp/Cargo.toml", "udp/src/lib.rs"];
-/// The transport loses one in this number of datagrams.
+/// The transport drops one of this number of datagrams.
 const LOSS: &str = "20";
-/// Programs that send 700,000 messages or 2 GiB.
-/// With one lost datagram in twenty these programs take minutes, as on any lossy network.
+/// Slow programs, which send 700,000 messages or 2 GiB:
+/// if one datagram in twenty is lost, they take minutes, as on any lossy network.
 const SLOW: [&str; 2] = ["sendflood", "large_message"];
-/// The time limit of a slow program, as a multiple of the usual time limit.
+/// Time limit of a slow program over the lossy transport, as a multiple of the usual limit.
 const PATIENCE: u32 = 15;
 /// The test folders that are run by default.
 pub const FOLDERS: &[&str] = &["coll", "pt2pt"];
@@ -29,7 +28,7 @@ pub const FOLDERS: &[&str] = &["coll", "pt2pt"];
 #[derive(Debug)]
 pub struct Plugins(PathBuf);
 
-/// Builds the plugins below the target folder, with the headers of this installation.
+/// Builds the plugins below the target folder, with the headers of the installation `prefix`.
 pub fn build(prefix: &Path) -> Result<Plugins, MpichTestsError> {
     let page = workspace::root().join(PAGE);
     let text = fs::read_to_string(&page).map_err(file(&page))?;
@@ -69,7 +68,7 @@ pub fn build(prefix: &Path) -> Result<Plugins, MpichTestsError> {
 }
 
 impl Plugins {
-    /// Returns the time limit of a program over the lossy transport.
+    /// Returns the time limit of a program that runs over the lossy transport.
     pub fn limit(&self, program: &str, usual: Duration) -> Duration {
         match SLOW.contains(&program) {
             true => usual * PATIENCE,
@@ -77,7 +76,7 @@ impl Plugins {
         }
     }
 
-    /// Returns the parameters of the runs in a test folder.
+    /// Returns the `--mca` parameters of the runs in a test folder.
     pub fn parameters(&self, folder: &str) -> Vec<String> {
         let path = self.0.display().to_string();
         let search = ["mca_component_path", &path];

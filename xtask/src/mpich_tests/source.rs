@@ -1,4 +1,4 @@
-//! Adaptation of MPICH's tests to Portcullis's compiler wrappers, and their build.
+//! Adapts MPICH's tests to Portcullis's compiler wrappers and builds them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use crate::debian_source;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Code that depends on MPICH's own header: the file, the code, and the portable replacement.
+/// Code that only works with MPICH's own header, as (file, code, portable replacement).
 const PATCHES: &[(&str, &str, &str)] = &[
-    // MPI-3.0 removed these names.
+    // These names were removed by MPI-3.0.
     (
         "dtpools/src/dtpools_custom.c",
         "MPI_Type_hvector(",
@@ -28,7 +28,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "MPI_Type_struct(",
         "MPI_Type_create_struct(",
     ),
-    // configure enables the mpi_f08 tests for MPICH only.
+    // Otherwise configure enables the mpi_f08 tests for MPICH only.
     (
         "configure",
         r#"test "$enable_f08" = "yes" -a "$FROM_MPICH" = "yes""#,
@@ -40,7 +40,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
         "MPIX_Delete_error_",
         "MPI_Remove_error_",
     ),
-    // Handles are not integers, and null handles of different kinds may differ.
+    // In other libraries handles are not integers, and null handles of different kinds may differ.
     (
         "coll/nonblocking2.c",
         "int *sendtypes",
@@ -68,7 +68,7 @@ const PATCHES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Returns the folder of the tests, unpacked and patched below `folder`; fetches a missing archive.
+/// Returns the folder of the tests, unpacked and patched below `folder`; fetches the archive if it is missing.
 pub fn fetch(folder: &str) -> Result<PathBuf, MpichTestsError> {
     let archive = debian_source::archive("mpich").map_err(MpichTestsError::Source)?;
     let folder = workspace::target().join(folder).join("source");
@@ -117,7 +117,7 @@ pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTe
             bin.parent().unwrap_or(bin).display()
         ));
     // Without optimisation the build takes half the time.
-    // Tests of mpif.h pass buffers of several types to one procedure.
+    // Tests of mpif.h pass several types to one procedure (`-fallow-argument-mismatch`).
     let fortran = "-O0 -w -fallow-argument-mismatch";
     for (flags, value) in [
         ("CFLAGS", "-O0 -w"),
@@ -130,7 +130,7 @@ pub fn configure(root: &Path, bin: &Path, languages: &str) -> Result<(), MpichTe
     Ok(())
 }
 
-/// Builds the programs of these folders; the runs report programs that do not build.
+/// Builds the programs of these folders; failures are not reported here but by the runs.
 pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTestsError> {
     let command = commands(root, bin);
     let make = |folder: &str, targets: &[String]| {
@@ -143,8 +143,8 @@ pub fn build(root: &Path, bin: &Path, folders: &[&str]) -> Result<(), MpichTests
     };
     for folder in folders {
         make(folder, &["all".to_owned()])?;
-        // The strict configuration excludes the nonblocking programs of `io`, which are of MPI 3.1.
-        // The first make call generates the sources of these programs.
+        // The strict configuration omits the nonblocking programs of `io`, which belong to MPI 3.1.
+        // The first make call generates the sources of the programs.
         let listed = listed(&root.join(folder));
         if !listed.is_empty() {
             make(folder, &listed)?;

@@ -1,8 +1,8 @@
-//! Debian packages: `portcullis` to run programs, `libportcullis-dev` to build programs.
+//! Builds the Debian packages: `portcullis` for running programs, `libportcullis-dev` for building them.
 //!
 //! The whole installation is in `/usr/lib/portcullis`. The user commands in `/usr/bin` have
 //! distinct names, such as `mpirun.portcullis`, and are registered as alternatives,
-//! by which Debian chooses among MPI libraries.
+//! through which Debian selects one of several MPI libraries.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,14 +21,14 @@ use crate::process;
 const HOME: &str = "usr/lib/portcullis";
 
 /// The priority of the alternatives:
-/// below Open MPI's and MPICH's, so the packages change no default.
+/// below Open MPI's and MPICH's, so that the packages change no default.
 const PRIORITY: u32 = 30;
 
 /// A package: name, description, and alternatives as (link, group, program);
 /// the first alternative of each group has the others as slaves.
 struct Package {
     name: &'static str,
-    /// Dependencies that cannot be derived from the package's files.
+    /// Dependencies that cannot be derived from the files of the package.
     depends: Option<&'static str>,
     description: &'static str,
     alternatives: &'static [&'static [(&'static str, &'static str, &'static str)]],
@@ -66,7 +66,7 @@ const DEVELOPMENT: Package = Package {
     ]],
 };
 
-/// Returns true for files that only building requires.
+/// Returns true for files that are only needed to build programs.
 fn is_development(inside: &Path) -> bool {
     const PROGRAMS: [&str; 6] = ["mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"];
     inside.starts_with("include")
@@ -81,17 +81,16 @@ fn is_development(inside: &Path) -> bool {
             .any(|name| inside == Path::new("bin").join(name) || inside == manual_of(name))
 }
 
-/// Returns the path of a program's manual page in an installation.
 fn manual_of(program: &str) -> PathBuf {
     format!("share/man/man1/{program}.1").into()
 }
 
-/// The Debian packages of an installation.
+/// The Debian packages that contain an installation.
 #[derive(Debug)]
 pub struct Debian {
-    /// The path of `portcullis`.
+    /// The path of the package `portcullis`.
     pub library: PathBuf,
-    /// The path of `libportcullis-dev`.
+    /// The path of the package `libportcullis-dev`.
     pub development: PathBuf,
 }
 
@@ -158,18 +157,18 @@ fn lay_out(
     write(&control.join("prerm"), &prerm(package), 0o755)
 }
 
-/// Returns the packages, with versions, that this package's files require at run time.
+/// Returns the packages, with versions, that the files of this package require at run time.
 fn dependencies(package: &Package, root: &Path) -> Result<String, PackageError> {
     let (major, minor) = files::needed_glibc(root)?;
     let library = format!("libc6 (>= {major}.{minor})");
     Ok(match package.depends {
         Some(others) => format!("{library}, {others}"),
-        // libgcc's interface has not changed since this version.
+        // The interface of libgcc has not changed since this version.
         None => format!("{library}, libgcc-s1 (>= 4.2)"),
     })
 }
 
-/// Returns the copyright file in Debian's format: origin and licences.
+/// Returns the copyright file in Debian's format: origin and licences of the files.
 fn copyright(prefix: &Path) -> Result<String, PackageError> {
     let read = |name: &str| {
         let path = prefix.join(DOCUMENTS).join(name);
@@ -224,7 +223,6 @@ fn build(
     Ok(file)
 }
 
-/// Returns Debian's name of the processor architecture.
 fn architecture() -> &'static str {
     match std::env::consts::ARCH {
         "x86_64" => "amd64",
@@ -266,7 +264,6 @@ fn write(path: &Path, text: &str, mode: u32) -> Result<(), PackageError> {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).map_err(about(path))
 }
 
-/// Returns the total size of all files below a folder, in bytes.
 fn size(folder: &Path) -> Result<u64, PackageError> {
     let mut sum = 0;
     for entry in fs::read_dir(folder).map_err(about(folder))? {

@@ -1,4 +1,4 @@
-//! Preparation of a package's files.
+//! Prepares a package's files: copies, strips, determines the required glibc.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{PackageError, about};
 use crate::process;
 
-/// Time limit for reading the headers of all files.
+/// Time limit for `readelf`, which reads the headers of all files.
 const READING: Duration = Duration::from_secs(60);
 
 /// Copies an installation without debug information, which is most of its size.
@@ -21,7 +21,7 @@ pub fn stripped(prefix: &Path, to: &Path) -> Result<(), PackageError> {
     copy(prefix, Path::new(""), to, &|_| true)?;
     let mut binaries = Vec::new();
     find_binaries(to, &mut binaries)?;
-    // Debuggers need the type information of mpirun's process table.
+    // mpirun keeps its debug information: debuggers need the type of its process table.
     binaries.retain(|file| !file.ends_with("bin/mpirun"));
     let mut strip = Command::new("strip");
     strip.arg("--strip-debug").args(&binaries);
@@ -75,7 +75,7 @@ fn find_binaries(folder: &Path, found: &mut Vec<PathBuf>) -> Result<(), PackageE
     Ok(())
 }
 
-/// Copies the files and links of an installation that belong to the package.
+/// Copies those files and links of an installation that belong to the package.
 pub fn copy(
     prefix: &Path,
     inside: &Path,

@@ -1,4 +1,4 @@
-//! The Python wheel of `libhwbarr`: one folder with the module, the library and the C header.
+//! Builds the Python wheel of `libhwbarr`: one folder with the module, the library and the C header.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,10 +12,9 @@ const SCRIPT: &str = concat!(
     include_str!("hwbarr_wheel.py")
 );
 
-/// The name of the library's file.
 const LIBRARY: &str = "libhwbarr.so";
 
-/// The wheel's sources in the repository, and their names in the module.
+/// The files of the wheel: path in the repository, and name in the Python module.
 const FILES: [(&str, &str); 4] = [
     ("barrier-driver/library/python/hwbarr.py", "__init__.py"),
     ("barrier-driver/library/include/hwbarr.h", "hwbarr.h"),
@@ -47,7 +46,7 @@ pub fn run(out: Option<&Path>, dev: bool) -> Result<(), PackageError> {
     Ok(())
 }
 
-/// Packs this library without debug information, for every Python 3 of this system.
+/// Packs this library without debug information; the wheel is for every Python 3 on this system.
 pub fn pack(library: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
     fs::create_dir_all(out).map_err(about(out))?;
     let folder = tempfile::tempdir_in(out).map_err(about(out))?;

@@ -1,8 +1,8 @@
-//! `cargo xtask package`: an installation as a Python wheel, Debian packages and an archive;
-//! `cargo xtask hwbarr-wheel`: `libhwbarr` as a Python wheel.
+//! `cargo xtask package`: packs an installation as a Python wheel, Debian packages and an archive;
+//! `cargo xtask hwbarr-wheel`: packs `libhwbarr` as a Python wheel.
 //!
 //! All packages contain the same files of one installation, without debug information.
-//! The installation is relocatable: programs find their parts relative to their own location.
+//! The installation is relocatable: programs find their files relative to their own location.
 
 mod debian;
 mod files;
@@ -35,7 +35,7 @@ pub struct Options {
     pub dev: bool,
 }
 
-/// The effort of compression.
+/// How strongly packages are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Compression {
     /// The defaults of the tools, for distributed packages.
@@ -55,7 +55,7 @@ pub struct Packages {
     pub debian: Debian,
 }
 
-/// Reasons why a package is not created.
+/// The reason why a package was not created.
 #[derive(Debug)]
 pub enum PackageError {
     /// The installation failed.
@@ -64,7 +64,7 @@ pub enum PackageError {
     Build(BuildError),
     /// A packing tool failed.
     Tool {
-        /// The kind of package.
+        /// The kind of package, for messages.
         what: &'static str,
         /// The tool's failure, with its output.
         reason: ProcessError,
@@ -91,7 +91,7 @@ impl fmt::Display for PackageError {
 
 impl std::error::Error for PackageError {}
 
-/// Returns a function that adds the path to an I/O error.
+/// Returns a function that adds the file's path to an I/O error.
 fn about(path: &Path) -> impl FnOnce(std::io::Error) -> PackageError {
     let path = path.to_owned();
     move |reason| PackageError::File { path, reason }

@@ -1,4 +1,4 @@
-//! A relocatable archive of an installation.
+//! Builds a relocatable tar archive of an installation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use super::{Compression, PackageError, VERSION};
 use crate::process;
 
-/// Packs an installation below one folder, without the owner's name and id.
+/// Packs an installation as one top-level folder, without the name and the id of its owner.
 pub fn tarball(
     prefix: &Path,
     out: &Path,

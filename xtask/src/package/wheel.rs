@@ -1,9 +1,9 @@
-//! A Python wheel: `pip install` adds `mpirun`, `mpicc`,
+//! Builds a Python wheel: `pip install` adds `mpirun`, `mpicc`,
 //! `mpi.h` and the libraries to an environment.
 //!
 //! The files have the layout of an installation, below the environment's prefix.
-//! A wheel cannot contain links, so each link is replaced by its target.
-//! Python scripts write the archive (`wheel_archive.py`, `wheel.py`), as Python is present anyway.
+//! A wheel cannot contain links, so each link is replaced by a copy of its target.
+//! Python scripts (`wheel_archive.py`, `wheel.py`) write the archive, because users of a wheel have Python.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use crate::process;
 
 const SCRIPT: &str = concat!(include_str!("wheel_archive.py"), include_str!("wheel.py"));
 
-/// Packs an installation as a wheel for every Python 3 of this system.
+/// Packs an installation as a wheel that every Python 3 on this system can install.
 pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<PathBuf, PackageError> {
     let tag = tag(prefix)?;
     let file = out.join(format!("portcullis-{VERSION}-{tag}.whl"));
@@ -21,17 +21,17 @@ pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<Path
     Ok(file)
 }
 
-/// Returns the platform tag of a wheel with the files of this folder.
+/// Returns the platform tag of a wheel that contains the files of this folder.
 pub(super) fn tag(folder: &Path) -> Result<String, PackageError> {
     let (major, minor) = files::needed_glibc(folder)?;
-    // pip requires at least this version of the C library (PEP 600).
+    // pip requires this version of the C library or a newer one (PEP 600).
     Ok(format!(
         "py3-none-manylinux_{major}_{minor}_{}",
         std::env::consts::ARCH
     ))
 }
 
-/// Runs the script that writes a wheel from this folder.
+/// Runs the Python script that packs this folder as a wheel.
 pub(super) fn write(
     script: &str,
     folder: &Path,

@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-/// A parsed declaration.
+/// A parsed declaration of the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Item {
     /// `#define NAME VALUE`, where the value is a number.
@@ -28,7 +28,7 @@ pub struct Constant {
     pub comment: String,
 }
 
-/// A member of a structure, or a parameter of a function; a parameter's name may be empty.
+/// A member of a structure, or a parameter of a function; the name of a parameter may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
     pub name: String,
@@ -39,13 +39,13 @@ pub struct Field {
 /// The type of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A named type, or a pointer of this depth to it; the type may be const.
+    /// A named type, or a pointer to it with this number of levels; the type may be const.
     Named {
         name: String,
         is_const: bool,
         pointers: usize,
     },
-    /// An array with this length.
+    /// An array of this length.
     Array { element: String, length: String },
     /// A pointer to a function.
     Function {
@@ -61,7 +61,7 @@ enum Token {
     Comment(String),
     /// A preprocessor line without its `#`.
     Directive(String),
-    /// The end of a line; an empty line has two in succession.
+    /// The end of a line; an empty line yields two of these in succession.
     Line,
 }
 
@@ -103,7 +103,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
                 }
                 all.push(Token::Line);
             }
-            // A comment after a directive is dropped, since the Rust file does not contain it.
+            // A comment after a directive is dropped, because the Rust file has no place for it.
             let line = line.split("/*").next().unwrap_or_default();
             all.push(Token::Directive(line[1..].trim().to_owned()));
             all.push(Token::Line);
@@ -125,7 +125,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     Ok(all)
 }
 
-/// Returns a comment without the stars at its line starts.
+/// Returns a comment without the stars at the starts of its lines.
 fn plain(comment: &str) -> String {
     let lines = comment
         .lines()
@@ -142,7 +142,7 @@ struct Parser {
 }
 
 impl Parser {
-    /// Takes the next token except comments and line ends; keeps the comment before the token.
+    /// Consumes and returns the next token that is no comment and no line end; stores the comment before it.
     fn next(&mut self) -> Option<Token> {
         let mut lines = 0;
         loop {
@@ -163,8 +163,8 @@ impl Parser {
         }
     }
 
-    /// Takes a comment on the rest of this line, which describes the preceding code;
-    /// otherwise returns the comment before the code.
+    /// Consumes and returns a comment on the rest of this line, which describes the code before it;
+    /// without such a comment, returns `before`, the comment before the code.
     fn comment_of(&mut self, before: String) -> String {
         match self.tokens.peek() {
             Some(Token::Comment(after)) if !after.contains('\n') => {
@@ -197,7 +197,7 @@ impl Parser {
         }
     }
 
-    /// Takes the next token if it is this character; returns true if it was.
+    /// Consumes the next token if it is this character; returns true if it was.
     fn is(&mut self, sign: char) -> bool {
         loop {
             match self.tokens.peek() {
@@ -217,7 +217,7 @@ impl Parser {
         }
     }
 
-    /// Parses the next declaration; `None` at the end. Declarations without a table are skipped.
+    /// Parses the next declaration; `None` at the end. Declarations that need no Rust code are skipped.
     fn item(&mut self) -> Result<Option<Item>, String> {
         loop {
             let Some(token) = self.next() else {
@@ -232,7 +232,7 @@ impl Parser {
                 }
                 Token::Word(word) if word == "typedef" => return self.structure().map(Some),
                 Token::Word(word) if word == "enum" => return self.enumeration().map(Some),
-                // `extern "C" {` and its end, attributes, and the entry point are skipped.
+                // Skipped: `extern "C" {` and its end, attributes, and the plugin's entry point.
                 _ => self.comment.clear(),
             }
         }
@@ -361,7 +361,7 @@ impl Parser {
     }
 }
 
-/// Parses a `#define` of a number.
+/// Parses a `#define` whose value is a number.
 fn constant(line: &str, comment: String) -> Option<Constant> {
     let (name, value) = line.strip_prefix("define ")?.trim().split_once(' ')?;
     let value = value.trim();

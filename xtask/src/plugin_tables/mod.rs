@@ -1,8 +1,8 @@
-//! The Rust tables of plugins, generated from the C headers that describe the tables.
+//! Generator of the plugins' function tables in Rust, from the C headers that define them.
 //!
-//! The headers are the source: plugin authors read them, and a C compiler checks them.
-//! `header` parses the used subset of C.
-//! `rust` writes the same structures and constants, and their layouts for tests.
+//! The C headers are the source, because plugin authors read them and a C compiler checks them.
+//! `header` parses the subset of C that the headers use.
+//! `rust` generates the same structures and constants, and their layouts for tests.
 
 mod header;
 mod rust;
@@ -10,7 +10,7 @@ mod rust;
 use crate::{regions, workspace};
 use std::fs;
 
-/// A C header, and the Rust file with its tables.
+/// A C header, and the Rust file with the code generated from it.
 #[derive(Debug)]
 pub struct Tables {
     /// The path of the header.
@@ -19,7 +19,7 @@ pub struct Tables {
     pub file: &'static str,
 }
 
-/// The headers of all plugin kinds.
+/// The headers of collective and of transport plugins.
 pub const ALL: [Tables; 2] = [
     Tables {
         header: "mpi-core/include/portcullis/plugin.h",

@@ -1,8 +1,7 @@
-//! Generator of a plugin header's tables in Rust.
+//! Generator of Rust code for the declarations of a plugin header.
 
 use super::header::{Constant, Field, Item, Kind};
 
-/// The prefix of all names in the headers.
 const PREFIX: &str = "portcullis_";
 
 /// Structures whose Rust name differs from the header's name.
@@ -13,20 +12,20 @@ const RENAMED: &[(&str, &str)] = &[
     ("transport_table", "Transport"),
 ];
 
-/// The structures whose functions the library implements.
+/// The structures whose functions the library implements and a plugin calls.
 /// A plugin implements all other functions, which may throw exceptions.
 const SERVICES: &[&str] = &["portcullis_host", "portcullis_transport_host"];
 
-/// The structure whose function types have names.
+/// The structure whose function types get type aliases in Rust.
 const NAMED_SLOTS: &str = "portcullis_operation";
 
 /// The structure that Rust code constructs at compile time.
 const MANIFEST: &str = "portcullis_manifest";
 
-/// The first members of enumerations that are stored in unsigned fields.
+/// The first members of those enumerations whose values are stored in unsigned fields.
 const UNSIGNED: &[&str] = &["PORTCULLIS_BARRIER", "PORTCULLIS_PREDEFINED"];
 
-/// Returns the lines of all declarations and of the lists that tests compare with the header.
+/// Returns the Rust lines of all declarations, and of the lists that tests compare with the header.
 pub fn lines(items: &[Item]) -> Result<Vec<String>, String> {
     let mut out = Vec::new();
     let mut aliases = Vec::new();
@@ -81,7 +80,7 @@ fn of_constant(constant: &Constant, kind: &str) -> Vec<String> {
     lines
 }
 
-/// Returns a long number with separated digit groups.
+/// Returns a number with its digits in groups, separated by `_`.
 fn digits(value: &str) -> String {
     match value.strip_prefix("0x") {
         Some(hex) if hex.len() == 8 => format!("0x{}_{}", &hex[..4], &hex[4..]),
@@ -153,8 +152,8 @@ fn function(
     ))
 }
 
-/// Returns the type of a parameter.
-/// A function parameter, which the plugin implements, gets a type named after the parameter.
+/// Returns the Rust type of a parameter.
+/// A parameter that is a function (which the plugin implements) gets a type alias with the parameter's name.
 fn rust_parameter(parameter: &Field, aliases: &mut Vec<String>) -> Result<String, String> {
     let Kind::Function { result, parameters } = &parameter.kind else {
         return rust_kind(&parameter.kind, aliases);
@@ -179,7 +178,7 @@ fn rust_kind(kind: &Kind, aliases: &mut Vec<String>) -> Result<String, String> {
         } => {
             let mut rust = String::new();
             for at in 0..*pointers {
-                // Rust writes the outermost pointer first; the innermost pointer may be const.
+                // Rust writes the outermost pointer first; only the innermost one can be const.
                 let is_innermost = at + 1 == *pointers;
                 rust += if is_innermost && *is_const {
                     "*const "
@@ -235,7 +234,7 @@ fn camel(name: &str) -> String {
     words.collect()
 }
 
-/// Returns the Rust name of a field or parameter whose C name is a Rust keyword.
+/// Returns the Rust name of a field whose C name is a Rust keyword, or the C name.
 fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     match (structure, name) {
         ("portcullis_buffer", "type") => "datatype",
@@ -246,7 +245,7 @@ fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     }
 }
 
-/// Returns the comment of a declaration in the header; without a comment, names the C declaration.
+/// Returns the declaration's comment in the header as doc comment; if there is none, a sentence with the C name.
 fn comment_lines(indent: &str, comment: &str, name: &str) -> Vec<String> {
     let own = format!("Named `{name}` in the C header.");
     let text = if comment.is_empty() { &own } else { comment };
@@ -257,7 +256,7 @@ fn comment_lines(indent: &str, comment: &str, name: &str) -> Vec<String> {
     text.lines().map(line).collect()
 }
 
-/// Returns the lines of the list of sizes and offsets.
+/// Returns the list of the structures' sizes and field offsets.
 fn layout(items: &[Item]) -> Vec<String> {
     let mut out = vec![
         "/// A structure by its name in the header: its size, and its members with their offsets."
@@ -287,7 +286,7 @@ fn layout(items: &[Item]) -> Vec<String> {
     out
 }
 
-/// Returns the lines of the list of constants.
+/// Returns the list of the constants with their values.
 fn values(names: &[&str]) -> Vec<String> {
     let mut out = vec![
         "/// Each constant by its name in the header.".to_owned(),

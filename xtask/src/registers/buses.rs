@@ -1,7 +1,7 @@
-//! Generator of the units that join a bus front with `barrier_regs`, in Verilog and VHDL.
+//! Generator of modules that connect a bus front with `barrier_regs`, in Verilog and VHDL.
 //!
-//! A unit's ports and parameters are those of the front and of `barrier_regs`.
-//! The unit's body connects front and block. So each port of `barrier_regs` is declared once per
+//! Such a unit has the outer ports and parameters of the front and those of `barrier_regs`.
+//! Its body only connects front and block. As it is generated, each port of `barrier_regs` is declared once per
 //! language.
 
 use super::heads::{self, Head, Port};
@@ -9,23 +9,22 @@ use crate::regions::{self, Language};
 use crate::workspace;
 use std::fs;
 
-/// The folder of the register block's RTL.
 const FOLDER: &str = "hdl/registers/rtl";
 /// The name of the register block, which each unit contains.
 const BLOCK: &str = "barrier_regs";
-/// The ports between a front and the register block: names at the block, without direction suffix.
+/// The ports between a front and the register block, as named at the block without `_i` or `_o`.
 const REQUESTS: [&str; 8] = [
     "raddr", "rdata", "rerror", "write", "waddr", "wdata", "wstrb", "werror",
 ];
 
-/// The names of the buses' units.
+/// The buses, as in the names of the units.
 const BUSES: [&str; 3] = ["axi4lite", "wishbone", "apb"];
 
-/// A generated unit: its file, the front that is its source, and the generated lines.
+/// A generated unit: its file, the front from which it is generated, and the generated lines.
 pub struct Joined {
     /// The path of the file with the region.
     pub file: String,
-    /// The path of the front, which the region names as its source.
+    /// The path of the front; the region names it as its source.
     pub front: String,
     lines: Vec<String>,
 }
@@ -84,7 +83,7 @@ struct Unit<'a> {
     block: &'a Head,
 }
 
-/// Returns the name of the signal between front and block for a port of the front or the block.
+/// Returns the name of the internal signal for a port between front and block; `None` for any other port.
 fn request(port: &Port) -> Option<&'static str> {
     let name = port
         .name
@@ -93,31 +92,29 @@ fn request(port: &Port) -> Option<&'static str> {
     REQUESTS.into_iter().find(|request| *request == name)
 }
 
-/// Returns the length of the longest name, for alignment.
 fn widest<'a>(names: impl IntoIterator<Item = &'a str>) -> usize {
     names.into_iter().map(str::len).max().unwrap_or(0)
 }
 
 impl Unit<'_> {
-    /// The ports of the bus: the front's outer ports without clock and reset.
+    /// Returns the outer ports of the front, without clock and reset.
     fn bus_ports(&self) -> impl Iterator<Item = &Port> {
         self.front.ports[..self.front.outer].iter()
     }
 
-    /// The ports of the nodes: the block's ports except requests, clock and reset.
+    /// Returns the ports of the block for nodes and instruments: all except requests, clock and reset.
     fn node_ports(&self) -> impl Iterator<Item = &Port> {
         let ports = self.block.ports.iter();
         ports.filter(|port| request(port).is_none() && !is_clocking(port))
     }
 
-    /// All ports of the unit, in declaration order.
     fn ports(&self) -> Vec<&Port> {
         let clocking = self.block.ports.iter().filter(|port| is_clocking(port));
         let bus = self.bus_ports().filter(|port| !is_clocking(port));
         clocking.chain(bus).chain(self.node_ports()).collect()
     }
 
-    /// The ports of the front, each with its connected signal.
+    /// Returns the ports of the front, each with the signal connected to it.
     fn front_ends(&self) -> Vec<(&str, &str)> {
         let outer = self.bus_ports().map(|port| (&*port.name, &*port.name));
         let inner = self.front.ports[self.front.outer..].iter();
@@ -125,7 +122,7 @@ impl Unit<'_> {
         outer.chain(inner).collect()
     }
 
-    /// The ports of the block, each with its connected signal.
+    /// Returns the ports of the block, each with the signal connected to it.
     fn block_ends(&self) -> Vec<(&str, &str)> {
         let ports = self.block.ports.iter();
         ports

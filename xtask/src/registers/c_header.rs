@@ -1,5 +1,5 @@
-//! Generator of the addresses and fields as a C header without types,
-//! so that assembler sources can include it.
+//! Generator of a C header with addresses and fields as macros,
+//! without types, so that assembler sources can include it.
 
 use super::notice;
 use super::table::{Block, Map};

@@ -1,5 +1,5 @@
-//! Parser of unit heads in Verilog and VHDL, in the format of the register block's sources:
-//! one port or parameter per line.
+//! Parser of the parameters and ports of a module (Verilog) or entity (VHDL) of the register block:
+//! the sources have one port or parameter per line.
 
 /// A parameter of Verilog, or a generic of VHDL.
 pub(super) struct Parameter {
@@ -11,18 +11,18 @@ pub(super) struct Parameter {
 pub(super) struct Port {
     pub name: String,
     pub is_output: bool,
-    /// The range in Verilog, the type in VHDL.
+    /// The range of the port in Verilog, its type in VHDL.
     pub kind: String,
 }
 
 pub(super) struct Head {
     pub parameters: Vec<Parameter>,
     pub ports: Vec<Port>,
-    /// The number of ports before the ports to the register block.
+    /// The number of ports before those to the register block.
     pub outer: usize,
 }
 
-/// The first of a front's ports to the register block.
+/// The first of a front's ports to the register block; the following ports also belong to it.
 const FIRST_INNER: &str = "raddr_o";
 
 impl Head {
@@ -105,7 +105,7 @@ pub(super) fn vhdl(text: &str) -> Result<Head, String> {
             break;
         }
         let line = declared(line, "--", ';');
-        // A single generic is on the line of the keyword `generic`.
+        // If there is only one generic, it is on the line of the keyword `generic`.
         let line = match line.strip_prefix("generic (") {
             Some(one) => one.trim_end_matches(')'),
             None => line,

@@ -1,4 +1,4 @@
-//! Generator of the registers as an IP-XACT component (IEEE 1685-2014).
+//! Generator of an IP-XACT component (IEEE 1685-2014) with the registers.
 //!
 //! The component has one group and one node at the default page size;
 //! dimensions are expressions of the parameters.

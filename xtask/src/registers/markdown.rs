@@ -1,4 +1,4 @@
-//! Generator of the tables in the registers' document, one per block.
+//! Generator of the register tables in the document, one table per block.
 
 use super::table::{Block, Map};
 

@@ -1,6 +1,6 @@
-//! Generator of the barrier's registers as source text.
+//! Generator of source text for the barrier's registers.
 //!
-//! `hdl/registers/registers.txt` is generated into marked regions of Verilog, VHDL, Rust and
+//! `hdl/registers/registers.txt` is translated into marked regions of Verilog, VHDL, Rust and
 //! Markdown, and into whole files in C, SystemRDL and IP-XACT.
 //!
 //! * `table`: the description and its parser.
@@ -8,7 +8,7 @@
 //! * `rust`: the driver's constants, with an accessor for each field.
 //! * `markdown`: the tables of the document.
 //! * `c_header`, `system_rdl`, `ip_xact`: one file each.
-//! * `buses`: the units that join a bus front with the register block; `heads` parses their heads.
+//! * `buses`: the modules that connect a bus front with the register block; `heads` parses their parameters and ports.
 
 pub mod buses;
 mod c_header;
@@ -67,7 +67,7 @@ pub fn whole_files(map: &Map) -> [(&'static str, String); 3] {
     ]
 }
 
-/// Returns the notice in the first line of a file that is generated as a whole.
+/// Returns the notice in the first line of a wholly generated file.
 fn notice() -> String {
     format!("generated from {TABLE} by `cargo xtask gen`")
 }

@@ -1,4 +1,4 @@
-//! Generator of the addresses as constants of Verilog and VHDL: word indexes in a block,
+//! Generator of address constants in Verilog and VHDL: the word index of each register in its block,
 //! and the base address of each block after the first.
 
 use super::table::{Block, Map};

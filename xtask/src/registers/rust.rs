@@ -1,4 +1,4 @@
-//! Generator of the addresses and fields as Rust constants, one module per block.
+//! Generator of Rust constants for addresses and fields, with one module per block.
 
 use super::table::{Block, Map, Register};
 
@@ -62,7 +62,7 @@ fn fields(register: &Register) -> Vec<String> {
     lines
 }
 
-/// Formats a number as rustfmt and clippy require: `0x5241_4254`.
+/// Formats a number with the separators that clippy requires: `0x5241_4254`.
 fn grouped(value: u32) -> String {
     format!("0x{:04x}_{:04x}", value >> 16, value & 0xffff)
 }

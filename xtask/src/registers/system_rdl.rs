@@ -1,6 +1,6 @@
-//! Generator of the registers in SystemRDL 2.0, for PeakRDL and other tools.
+//! Generator of a SystemRDL 2.0 description of the registers, for PeakRDL and other tools.
 //!
-//! SystemRDL requires fields, so a register without fields gets one of 32 bits.
+//! SystemRDL requires fields, so a register without fields gets one field of 32 bits.
 
 use super::notice;
 use super::table::{Access, Block, Map, Register};
@@ -53,7 +53,7 @@ fn reg(register: &Register) -> Vec<String> {
         Access::ReadOnly => "sw = r; hw = w;",
         Access::ReadWrite => "sw = rw; hw = r;",
         Access::WriteOnly => "sw = w; hw = r;",
-        // If an event coincides with a clear, the event wins; SystemRDL's default is the opposite.
+        // An event in the cycle of a clear wins (`precedence = hw`); SystemRDL's default is the opposite.
         Access::WriteOneToClear => "sw = rw; hw = w; onwrite = woclr; hwset; precedence = hw;",
     };
     let mut lines = vec![
@@ -74,7 +74,7 @@ fn reg(register: &Register) -> Vec<String> {
     };
     match register.fields.as_slice() {
         [] => lines.push(field("VALUE", 31, 0)),
-        // Each event has a separate field, since `hwset` applies to a whole field.
+        // Each event bit is a separate field, because `hwset` applies to a whole field.
         fields if register.access == Access::WriteOneToClear => {
             for f in fields {
                 let bits = f.low..=f.high;

@@ -1,6 +1,6 @@
-//! The description of the registers, and its parser.
+//! The description of the registers as a data structure, and its parser.
 
-/// The access of software to a register.
+/// How software may access a register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Software may only read.
@@ -24,7 +24,7 @@ impl Access {
         })
     }
 
-    /// The name of the access in the description.
+    /// Returns the name of the access in the description, such as `rw`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::ReadOnly => "ro",
@@ -57,7 +57,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// The value after reset, if all instances have the same value.
+    /// Returns the value after reset; `None` if it depends on parameters.
     pub(super) fn reset_value(&self) -> Option<u32> {
         match self.reset.strip_prefix("0x") {
             Some(digits) => u32::from_str_radix(digits, 16).ok(),
@@ -81,7 +81,7 @@ pub struct Block {
 }
 
 impl Block {
-    /// The number of address bits that select a 32-bit word in the block.
+    /// Returns the number of address bits that select a 32-bit word in the block.
     pub(super) fn word_bits(&self) -> u32 {
         let last = self.registers.iter().map(|register| register.offset).max();
         u32::BITS - (last.unwrap_or(0) >> 2).leading_zeros()
@@ -110,7 +110,7 @@ impl Map {
         map.checked()
     }
 
-    /// The value that the register VERSION returns.
+    /// Returns the value of the register VERSION.
     pub(super) fn version_word(&self) -> u32 {
         let [major, minor, patch] = self.version;
         major << 16 | minor << 8 | patch
@@ -161,7 +161,7 @@ impl Map {
         Some(())
     }
 
-    /// Checks the properties that the generators require.
+    /// Returns the description if the generators support it.
     fn checked(self) -> Result<Self, String> {
         for block in &self.blocks {
             let mut end = 0;

@@ -1,17 +1,17 @@
-//! Checks of the sources: format, lints, documentation, the oldest compiler, undefined behaviour.
+//! Checks of the sources: format, lints, documentation, oldest supported compiler, undefined behaviour.
 //!
-//! All checks except the format compile packages once more.
-//! The short form has time only for Miri on mpi-base (37 s of CPU time). The long form adds
-//! clippy (80 s), a check by the oldest compiler (100 s), and rustdoc, which shares
-//! the metadata of that check (20 s). Clippy of the oldest compiler instead of its check is
-//! not cheaper: cold, without the tests, it took 317 s, on a machine where other work ran too,
-//! and rustdoc cannot use the metadata of the workspace's packages that clippy writes.
-//! The oldest compiler and rustdoc on the product's packages alone take 83 s,
-//! and lengthened the whole command by a minute to 952 s.
-//! With `clippy-driver` as the tests' compiler, the tests take 120 s longer:
-//! rustc has compiled `cargo xtask` itself before.
-//! The checks have separate target folders.
-//! So they do not wait for the lock of the tests' folder.
+//! All checks except that of the format compile packages again.
+//! The default run only has time for Miri on mpi-base (37 s of CPU time). With `--long` it adds
+//! clippy (80 s of CPU time), a check with the oldest compiler (100 s), and rustdoc, which shares
+//! the metadata of that check (20 s). Running clippy of the oldest compiler instead of its check is
+//! not cheaper: from an empty target folder, without the tests, it took 317 s on a loaded machine,
+//! and rustdoc cannot use the metadata that clippy writes for the workspace's packages.
+//! Checking and documenting only the product's packages with the oldest compiler takes 83 s,
+//! but lengthened the whole command by a minute, to 952 s.
+//! If `clippy-driver` compiles the tests instead of rustc, they take 120 s longer,
+//! because cargo cannot reuse what rustc compiled for `cargo xtask` itself.
+//! Each check has its own target folder,
+//! so no check waits for cargo's lock of the tests' folder.
 
 use std::process::Command;
 
@@ -21,20 +21,18 @@ use crate::process::{self, ProcessError};
 use crate::ui;
 use crate::workspace;
 
-/// The oldest supported compiler: the workspace's `rust-version`.
 const OLDEST: &str = env!("CARGO_PKG_RUST_VERSION");
 
-/// libtest filters of the tests of mpi-base that call only functions which Miri supports.
+/// libtest filters for those tests of mpi-base that only call functions supported by Miri.
 const PURE: &[&str] = &["arena::", "bitmap::", "copy::", "ranges::", "split_copy::"];
 
-/// The components of the current toolchain that the checks require.
 const COMPONENTS: &[&str] = &["rustfmt", "clippy"];
 
-/// The toolchain of Miri, which only nightly toolchains include; `OF_NIGHTLY` lists its components.
+/// The toolchain with Miri, which only nightly toolchains include; `OF_NIGHTLY` lists the needed components.
 const NIGHTLY: &str = "nightly";
 const OF_NIGHTLY: &[&str] = &["miri", "rust-src"];
 
-/// Toolchains that a machine may lack; true for each that is installed.
+/// Which of the optional toolchains are installed.
 #[derive(Clone, Copy)]
 struct Toolchains {
     oldest: bool,
@@ -42,7 +40,7 @@ struct Toolchains {
 }
 
 /// Returns the checks. Missing toolchains are installed unless `offline`;
-/// an unavailable check is reported by one sentence and omitted.
+/// a check whose toolchain is missing is reported by one sentence and omitted.
 pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     let has = |words: &[&str], toolchain, components| {
         answers(words) || (!offline && install(toolchain, components))
@@ -68,7 +66,7 @@ pub fn suites(long: bool, offline: bool) -> Vec<Suite> {
     with(installed, long)
 }
 
-/// Returns the checks of these toolchains.
+/// Returns the checks that these toolchains permit.
 fn with(installed: Toolchains, long: bool) -> Vec<Suite> {
     let mut suites = vec![form()];
     if installed.miri {
@@ -95,13 +93,13 @@ pub fn add_components() -> Result<(), ProcessError> {
     process::run(rustup(&["component", "add"]).args(missing))
 }
 
-/// Returns the check that rustfmt changes no file.
+/// Returns the check that all files have the format of rustfmt.
 fn form() -> Suite {
     let command = super::cargo_command(&["fmt", "--all", "--check"]);
     Suite::of("cargo fmt --check", &command)
 }
 
-/// Returns the check that the current clippy accepts all targets, including tests and benchmarks.
+/// Returns the check that clippy has no complaint about any target, including tests and benchmarks.
 fn lints() -> Suite {
     let task = ["clippy", "--workspace", "--all-targets", "--quiet"];
     let mut command = super::cargo_command(&task);
@@ -111,8 +109,8 @@ fn lints() -> Suite {
 }
 
 /// Returns the check that all links in the documentation are valid.
-/// The oldest compiler, if installed, writes the documentation: this shares the metadata
-/// of [`oldest`], and the metadata of all dependencies are most of the work.
+/// If the oldest compiler is installed, its rustdoc is used: it shares the metadata of the
+/// dependencies with [`oldest`], and producing these is most of the work.
 fn documentation(by_oldest: bool) -> Suite {
     let task = ["doc", "--workspace", "--no-deps", "--quiet", "--locked"];
     let mut command = match by_oldest {
@@ -139,13 +137,13 @@ fn undefined_behaviour() -> Suite {
     let mut command = by(NIGHTLY, &["miri", "test", "--quiet"], "miri");
     command.args(["--package", "mpi-base", "--lib", "--"]);
     command.args(PURE);
-    // proptest reads the current folder; Miri is about a hundred times slower than native code.
+    // proptest reads the current folder, which Miri's isolation forbids.
     command.env("MIRIFLAGS", "-Zmiri-disable-isolation");
     command.env("PROPTEST_CASES", "4");
     Suite::of("mpi-base under Miri", &command)
 }
 
-/// Returns a command of another toolchain's cargo, with the target folder of this check.
+/// Returns a command of the toolchain's cargo, with a target folder of its own.
 fn by(toolchain: &str, task: &[&str], folder: &str) -> Command {
     let mut command = rustup(&["run", toolchain, "cargo"]);
     command.current_dir(workspace::root()).args(task);
@@ -164,21 +162,20 @@ fn rustup(words: &[&str]) -> Command {
     command
 }
 
-/// Returns true if a command of `rustup run` succeeds; the command installs no toolchain.
+/// Returns true if `rustup run` with these words succeeds; it installs no toolchain.
 fn answers(words: &[&str]) -> bool {
     let mut command = rustup(&["run"]);
     let output = command.args(words).output();
     packages::on_path("rustup") && output.is_ok_and(|output| output.status.success())
 }
 
-/// Returns true if the current toolchain has a component.
 fn is_component(name: &str) -> bool {
     let task = if name == "rustfmt" { "fmt" } else { name };
     let output = super::cargo_command(&[task, "--version"]).output();
     output.is_ok_and(|output| output.status.success())
 }
 
-/// Installs a toolchain with components; returns true if the toolchain is installed afterwards.
+/// Installs a toolchain with components; returns true if it is then installed.
 fn install(toolchain: &str, components: &[&str]) -> bool {
     if !packages::on_path("rustup") {
         return false;

@@ -1,6 +1,6 @@
-//! Extraction of failed tests and their messages from a test program's output.
+//! Extracts the failed tests and their messages from a test program's output.
 //!
-//! For each failed test, libtest prints a section with output, panic message and backtrace:
+//! For each failed test, libtest prints a section with the test's output, panic message and backtrace:
 //!
 //! ```text
 //! ---- module::name stdout ----
@@ -9,22 +9,22 @@
 //! stack backtrace:
 //! ```
 //!
-//! Other programs, and test programs killed by a signal, print no section;
-//! their last lines are used.
+//! Other programs, and test programs killed by a signal, print no such section;
+//! for these the last lines of the output are used.
 
-/// Maximum number of lines of a test's message.
+/// Maximum number of lines that are printed of a test's message.
 const MOST_LINES: usize = 12;
 /// Maximum number of tests whose messages are printed again.
 const MOST_TESTS: usize = 10;
-/// Maximum number of lines of a program without sections.
+/// Maximum number of last lines that are printed of a program without sections.
 const LAST_LINES: usize = 8;
 
-/// Returns lines that name each failed test, with its message indented below;
+/// Returns lines with the name of each failed test and, indented, its message;
 /// empty if the program printed nothing or all its tests passed.
 pub fn summary(printed: &[u8]) -> Vec<String> {
     let printed = String::from_utf8_lossy(printed);
     let sections = sections(&printed);
-    // All tests passed: the program failed because of leftover files.
+    // All tests passed: the program failed because it left files behind.
     if sections.is_empty() && printed.contains("\ntest result: ok.") {
         return Vec::new();
     }
@@ -47,7 +47,7 @@ pub fn summary(printed: &[u8]) -> Vec<String> {
     summary
 }
 
-/// Returns the name of each failed test, and the lines of its section.
+/// Returns the name of each failed test with the lines of its section.
 fn sections(printed: &str) -> Vec<(&str, Vec<&str>)> {
     let mut sections: Vec<(&str, Vec<&str>)> = Vec::new();
     let mut is_open = false;
@@ -61,7 +61,7 @@ fn sections(printed: &str) -> Vec<(&str, Vec<&str>)> {
                 sections.push((name, Vec::new()));
                 is_open = true;
             }
-            // A list of test names follows the last section.
+            // After the last section, libtest lists the failed tests.
             (None, "failures:") => is_open = false,
             (None, line) if is_open => {
                 if let Some((_, lines)) = sections.last_mut() {
@@ -74,7 +74,7 @@ fn sections(printed: &str) -> Vec<(&str, Vec<&str>)> {
     sections
 }
 
-/// Returns location and message of the panic, without the test's output and the backtrace.
+/// Returns the location and the message of the panic, without the backtrace and the test's own output.
 fn message<'a>(lines: &[&'a str]) -> Vec<&'a str> {
     let panicked = |line: &&str| line.starts_with("thread '") && line.contains(" panicked at ");
     let begin = lines.iter().position(panicked).unwrap_or(0);

@@ -24,7 +24,7 @@ use crate::workspace;
 pub use suites::NEED_MORE;
 use suites::{Running, Suite, Suites};
 
-/// With this variable, tests with a missing requirement fail instead of being skipped.
+/// Environment variable: if it is set, tests with a missing requirement fail instead of being skipped.
 pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
 /// The scope of the tests.
@@ -39,7 +39,7 @@ pub struct Options {
     offline: bool,
 }
 
-/// Reasons why tests did not pass.
+/// The reason why the tests did not pass.
 #[derive(Debug)]
 pub enum TestError {
     /// Required Debian packages are missing and could not be installed.
@@ -53,11 +53,11 @@ pub enum TestError {
     Dependencies(DenyError),
     /// rustfmt or clippy could not be added to the toolchain; `--offline` does not add them.
     Compilers(ProcessError),
-    /// A test could not be built, or a memory model failed; cargo's output above has the names.
+    /// A test could not be built, or a loom model failed; cargo's output above has the names.
     Failed(ProcessError),
     /// cargo built all packages but reported no test program.
     NoSuites,
-    /// Test programs failed: a sentence per program with its failed tests; the output is above.
+    /// Test programs failed: one sentence per program, with its failed tests; the output is printed above.
     Suites(Vec<String>),
 }
 
@@ -98,8 +98,8 @@ pub fn run(options: &Options) -> Result<(), TestError> {
     }
     let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
     let failed = thread::scope(|scope| {
-        // The checks run during all steps: the build leaves a core idle
-        // while it compiles a package that all other packages need.
+        // The checks run concurrently with all steps, because the build leaves a core idle
+        // while it compiles a package on which all others depend.
         let checked = scope.spawn(|| check(options));
         let mut failed = build_and_run(options, &own, &mut steps)?;
         failed.extend(steps.step("waiting for the checks of the sources", || joined(checked))?);
@@ -126,14 +126,13 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
     Ok(suites::checks(&checks, how))
 }
 
-/// Builds all test programs and runs them; returns a sentence for each failure.
 fn build_and_run(
     options: &Options,
     own: &Path,
     steps: &mut Steps,
 ) -> Result<Vec<String>, TestError> {
     thread::scope(|scope| {
-        // The fetch waits for the network and uses little CPU time.
+        // Fetching mostly waits for the network, so it runs concurrently with the build.
         let fetched = scope.spawn(|| match options.offline {
             true => Ok(()),
             false => fetch(),
@@ -147,7 +146,7 @@ fn build_and_run(
         joined(fetched)
     })?;
     let mut suites = thread::scope(|scope| {
-        // One thread compiles mpi4py, while the cargo build sometimes leaves a core idle.
+        // Compiling mpi4py needs one thread; the cargo build sometimes leaves a core idle.
         let mpi4py = scope.spawn(|| match options.offline {
             true => Ok(()),
             false => build_mpi4py(venv::MPI4PY),
@@ -168,7 +167,7 @@ fn build_and_run(
     run_suites(&suites, options, steps)
 }
 
-/// Runs the lanes of test programs concurrently; returns a sentence for each failure.
+/// Runs the three lanes of test programs concurrently; returns a sentence for each failure.
 fn run_suites(
     suites: &Suites,
     options: &Options,
@@ -178,7 +177,7 @@ fn run_suites(
     let prefix = test_installation::installation();
     let environment = [
         ("PATH", path.as_os_str()),
-        // With this variable, test programs use this installation of the current sources.
+        // This variable makes the test programs use the installation made from the current sources.
         (test_installation::MADE, prefix.as_os_str()),
     ];
     let how = Running {
@@ -209,20 +208,20 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
         .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// Fetches the tests' network requirements, which are kept for later runs.
+/// Fetches what the tests need from the network; it is kept for later runs.
 fn fetch() -> Result<(), TestError> {
-    // MPICH is used to test the ABI in both directions; Open MPI's launchers use PMIx.
+    // Tests of the ABI run programs with MPICH in both directions; Open MPI's launchers need PMIx.
     for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
         environment.ensure(&[]).map_err(TestError::Venv)?;
     }
-    // Not every Rust mirror has the target; without it the microcontroller tests are skipped.
+    // Some Rust mirrors lack the target; the microcontroller tests are then skipped.
     if let Err(error) = firmware::add_target() {
         ui::say(&format!("      {error}"));
     }
     Ok(())
 }
 
-/// Returns the barrier's Python test suite, which shares no code with the crates.
+/// Returns the barrier's Python test suite (cocotb), which shares no code with the crates.
 fn cocotb() -> Suite {
     let mut command = Command::new(venv::COCOTB.bin("python"));
     let suite = workspace::root().join("hdl/shared/dv/cocotb/run.py");
@@ -232,17 +231,17 @@ fn cocotb() -> Suite {
 
 /// Returns mpi4py's own tests without the slowest modules.
 fn mpi4py(own: &Path, long: bool) -> Suite {
-    // One process takes 28 s of processor time and three take more;
-    // two also test the communicators of one.
+    // One process takes 28 s of CPU time, and three take more;
+    // two processes also test communicators of one process.
     let ranks = if long { "1,2,3" } else { "2" };
-    // This program is called directly: through cargo it would wait for other builds.
+    // Runs this program directly: through cargo it would wait for other builds.
     let mut command = Command::new(own);
     command.args(["mpi4py", "--quick", "--np", ranks]);
     Suite::of("the quick part of mpi4py's own tests", &command)
 }
 
 /// Returns the loom models of mpi-base, which cover all interleavings with a bounded number of
-/// preemptions. They have a separate target folder, since loom needs another build configuration.
+/// preemptions. They have their own target folder, because loom needs another build configuration.
 fn loom(long: bool) -> Suite {
     let mut command = cargo_command(&["test", "-p", "mpi-base", "--lib"]);
     command
@@ -255,7 +254,7 @@ fn loom(long: bool) -> Suite {
     Suite::of("loom's models of mpi-base", &command)
 }
 
-/// Returns a command of the cargo that started this process, in the workspace.
+/// Returns a command of the cargo that started this process; its folder is the workspace.
 fn cargo_command(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace::root()).args(arguments);

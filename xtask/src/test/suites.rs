@@ -4,14 +4,14 @@
 //! a package manager or a linker, others wait for processes and time limits,
 //! so a sequential run leaves cores idle.
 //!
-//! Each test program of `cargo test` is run once, in its package's folder, even after a failure.
-//! When the program has ended, its complete output is printed under its name.
-//! Each program has a separate folder for temporary files, which must be empty at its end.
+//! Each program of `cargo test` runs once, in its package's folder, even if earlier programs failed.
+//! After the program has ended, its complete output is printed below its name.
+//! Each program has its own folder for temporary files, which must be empty when the program ends.
 //!
-//! The programs of [`BACKGROUND`] run at a low priority, so that the time limits of the other
-//! programs, which assume an idle machine, are not exceeded more often.
-//! The programs of [`BESIDE`] use the cores while the foreground waits;
-//! in the foreground lane they took a sixth of that lane's time.
+//! The programs of [`BACKGROUND`] run at a low priority, because the time limits in the other
+//! programs assume an idle machine.
+//! The programs of [`BESIDE`] use the cores while the foreground lane waits;
+//! in the foreground lane they would take a sixth of its time.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -32,8 +32,8 @@ use super::usage;
 use crate::process::{self, ProcessError};
 use crate::workspace;
 
-/// Package folders and test programs that compute with tools or build installations,
-/// the slowest first; their time limits are far above their durations.
+/// Test programs (package folder, name) that compute with tools or build installations,
+/// the slowest first; their time limits are far above their usual durations.
 const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "proofs"),
     ("tests", "plugin"),
@@ -47,8 +47,8 @@ const BACKGROUND: &[(&str, &str)] = &[
     ("hdl", "cells"),
 ];
 
-/// Test programs of a second lane at normal priority.
-/// These programs wait for daemons and for deaths, or compute without time limits.
+/// Test programs of a second lane (package folder, name) at normal priority:
+/// they wait for daemons and for processes to die, or compute without time limits.
 const BESIDE: &[(&str, &str)] = &[
     ("tests", "slurm"),
     ("tests", "dead_jobs"),
@@ -63,13 +63,12 @@ const BESIDE: &[(&str, &str)] = &[
     ("barrier-driver", "channel_pins"),
 ];
 
-/// The last program of the foreground lane. It checks that ranks have equal waiting times;
-/// a loaded machine makes equal times less likely.
+/// The last program of the foreground lane. It tests that ranks have equal waiting times,
+/// which is less likely on a loaded machine.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
-/// The nice(1) value of the programs in [`BACKGROUND`].
 const NICENESS: &str = "10";
-/// The nice(1) value of checks of the sources, which use the CPU time left by all tests.
+/// The nice(1) value of the checks of the sources, so that they use only CPU time that the tests leave.
 const NICENESS_OF_CHECKS: &str = "19";
 
 /// Time limit of a test program; the slowest takes four minutes on two idle cores.
@@ -84,14 +83,14 @@ pub struct Suite {
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    /// True for a cargo test program, whose tests can be marked as long.
+    /// True for a cargo test program, which has tests that can be ignored as long ones.
     has_marks: bool,
 }
 
-/// The result of a test program's run.
+/// The result of running a test program.
 #[derive(Debug, Default)]
 struct Ran {
-    /// The contents of standard output and standard error.
+    /// What the program wrote to standard output and standard error.
     output: Vec<u8>,
     /// The exit status; `None` if the program exceeded the time limit and was killed.
     status: Option<ExitStatus>,
@@ -107,26 +106,25 @@ pub struct Suites {
     beside: Vec<Suite>,
 }
 
-/// Environment variables that are set for test programs.
+/// Names and values of environment variables for test programs.
 pub type Environment<'a> = &'a [(&'a str, &'a OsStr)];
 
-/// The settings of a run of test programs.
+/// How test programs are run.
 #[derive(Clone, Copy, Debug)]
 pub struct Running<'a> {
-    /// The environment variables of each program.
+    /// Environment variables that are set for each program.
     pub environment: Environment<'a>,
-    /// True to run also the tests that are ignored because they are long.
+    /// True to run also the tests that are ignored because they take long.
     pub long: bool,
 }
 
-/// Tests that are ignored for another reason: this command does not install their requirements.
+/// Tests that are ignored because this command does not install their requirements.
 pub const NEED_MORE: &[&str] = &[
     "a_browser_shows_every_plot_of_a_report",
     "two_kernels_synchronise_through_the_simulator",
 ];
 
 impl Running<'_> {
-    /// Returns the arguments of a test program.
     fn arguments(self) -> Vec<&'static str> {
         match self.long {
             true => {
@@ -138,7 +136,7 @@ impl Running<'_> {
     }
 }
 
-/// The used fields of cargo's messages.
+/// The fields of cargo's JSON messages that this module uses.
 #[derive(Deserialize)]
 struct Message {
     manifest_path: PathBuf,
@@ -179,7 +177,6 @@ impl Suites {
         }
     }
 
-    /// Returns the test programs that cargo's messages list.
     fn of(messages: &str) -> Self {
         let suites: Vec<_> = messages.lines().filter_map(suite).collect();
         let (mut background, rest): (Vec<_>, Vec<_>) = suites
@@ -200,7 +197,7 @@ impl Suites {
         }
     }
 
-    /// Returns true if cargo's messages list no test program, which indicates an unknown format.
+    /// Returns true if cargo's messages list no test program, which means that their format is unknown.
     pub fn is_empty(&self) -> bool {
         [&self.foreground, &self.background, &self.beside]
             .iter()
@@ -209,7 +206,7 @@ impl Suites {
 
     /// Adds a test program to the background lane.
     pub fn add_to_background(&mut self, suite: Suite) {
-        // The program follows the slowest one, so that no slow program starts last.
+        // Inserted after the first, slowest program, so that no slow program starts last.
         let place = self.background.len().min(1);
         self.background.insert(place, suite);
     }
@@ -239,7 +236,7 @@ pub fn checks(suites: &[Suite], how: Running<'_>) -> Vec<String> {
     suites.iter().filter_map(failed).collect()
 }
 
-/// Returns the test program that a line of cargo's messages lists.
+/// Returns the test program of a line of cargo's messages, if any.
 fn suite(line: &str) -> Option<Suite> {
     let message = serde_json::from_str::<Message>(line).ok()?;
     let program = message.executable.filter(|_| message.profile.test)?;
@@ -254,7 +251,7 @@ fn suite(line: &str) -> Option<Suite> {
 }
 
 impl Suite {
-    /// Returns a test program outside of cargo; the command must succeed.
+    /// Returns a command as a test program, which passes if the command succeeds.
     pub fn of(name: &str, command: &Command) -> Suite {
         let given =
             |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
@@ -268,7 +265,6 @@ impl Suite {
         }
     }
 
-    /// Returns the package's folder relative to the workspace.
     fn package(&self) -> &Path {
         let root = workspace::root();
         self.folder.strip_prefix(root).unwrap_or(&self.folder)
@@ -280,9 +276,9 @@ impl Suite {
             .position(|(package, name)| self.package() == Path::new(package) && self.name == *name)
     }
 
-    /// Runs the program, under the command `below` if there is one, and prints its output.
-    /// After a failure, returns a sentence with the reason,
-    /// followed by failed tests and their messages.
+    /// Runs the program, with the command `below` (such as nice) before it, and prints its output.
+    /// If the program fails, returns a sentence with the reason,
+    /// followed by the failed tests with their messages.
     fn run(&self, below: &[&str], how: Running<'_>) -> Option<String> {
         let begin = Instant::now();
         let (ran, ended) = match self.tried(below, how) {
@@ -293,7 +289,7 @@ impl Suite {
         let used = ran.processor_seconds;
         let output = ran.output;
         let mut out = io::stdout().lock();
-        // An error is ignored: standard output may be closed.
+        // An error is ignored: standard output may have been closed.
         let _ = writeln!(
             out,
             "     Ran {self}, which took {took:.1} s and {used:.1} s of processor time"
@@ -305,9 +301,9 @@ impl Suite {
         Some(format!("{self} {why}{}", lines.collect::<String>()))
     }
 
-    /// Returns the program's output, and the error in its exit status or in its leftover files.
+    /// Returns the program's output, and an error if it failed or left files behind.
     fn tried(&self, below: &[&str], how: Running<'_>) -> io::Result<(Ran, Result<(), String>)> {
-        // The name is short, since the path of a socket is limited to about a hundred characters.
+        // The name is short, because the path of a socket is limited to about a hundred characters.
         let scratch = tempfile::Builder::new().prefix("pt-").tempdir()?;
         let mut environment = how.environment.to_vec();
         environment.push(("TMPDIR", scratch.path().as_os_str()));
@@ -317,16 +313,16 @@ impl Suite {
         };
         let ran = self.ended(below, how)?;
         let ended = verdict(ran.status).and_then(|()| is_empty(scratch.path()));
-        // Leftover files that cannot be removed have already been reported.
+        // Files that cannot be removed have been reported as left behind.
         drop(scratch);
         Ok((ran, ended))
     }
 
-    /// Runs the program to its end, or kills it after the time limit.
+    /// Runs the program until it exits, or kills it after the time limit.
     ///
     /// The program stays in this process group, so an interrupt from the terminal ends it too.
     fn ended(&self, below: &[&str], how: Running<'_>) -> io::Result<Ran> {
-        // A file instead of a pipe, which a process that outlives the tests could keep open.
+        // A file in memory instead of a pipe: a process that outlives the tests could keep a pipe open.
         let output = File::from(rustix::fs::memfd_create("output", MemfdFlags::CLOEXEC)?);
         let program = self.program.as_os_str();
         let mut words = below.iter().map(OsStr::new).chain([program]);
@@ -348,7 +344,7 @@ impl Suite {
             .spawn()?;
         let begin = Instant::now();
         let pid = Pid::from_child(&child);
-        // The program is not reaped yet, since its CPU time is read from /proc.
+        // `NOWAIT` leaves the process a zombie, because its CPU time is then read from /proc.
         let ended = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let is_in_time = loop {
             match waitid(WaitId::Pid(pid), ended)? {
@@ -393,7 +389,7 @@ fn verdict(status: Option<ExitStatus>) -> Result<(), String> {
     }
 }
 
-/// Returns an error that lists a folder's contents, unless the folder is empty.
+/// Returns an error with the contents of a folder if it is not empty.
 fn is_empty(folder: &Path) -> Result<(), String> {
     let names = fs::read_dir(folder).and_then(|entries| {
         let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name());
@@ -464,7 +460,7 @@ mod tests {
             let package = workspace::root().join(package);
             let folder = package.join("tests");
             let there = folder.join(format!("{name}.rs")).is_file() || folder.join(name).is_dir();
-            // The unit tests of a library are a program with the library's and the package's name.
+            // The unit tests of a library are a program that has the name of the library.
             let manifest = fs::read_to_string(package.join("Cargo.toml")).unwrap();
             let library = format!("name = \"{}\"", name.replace('_', "-"));
             assert!(
@@ -503,7 +499,7 @@ mod tests {
     #[test]
     fn the_processor_time_of_a_program_and_its_children_is_known() {
         let mut command = Command::new("sh");
-        // A loop of fixed length; a part runs in a child process for which the shell waits.
+        // A busy loop of fixed length in the shell; in one case it runs in a child process of the shell.
         let count = "i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done";
         command.args(["-c", &format!("{count}; sh -c '{count}'; true")]);
         let ran = Suite::of("count", &command).ended(&[], PLAIN).unwrap();

@@ -1,20 +1,20 @@
-//! The CPU time of a test program; unlike the duration, it does not depend on the machine's load.
+//! Measures the CPU time of a test program, which depends less on the machine's load than the duration does.
 
 use std::fs;
 
 use rustix::process::Pid;
 
-/// Returns the CPU time, in seconds, of an ended and not yet reaped child process,
-/// and of the descendants that it has reaped.
+/// Returns the CPU time in seconds of a child process that has exited and is not reaped yet,
+/// including the descendants that the child has reaped.
 pub fn processor_seconds(child: Pid) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.as_raw_nonzero())).ok()?;
     let ticks = ticks(&stat)?;
     Some(ticks as f64 / rustix::param::clock_ticks_per_second() as f64)
 }
 
-/// Returns `utime` + `stime` + `cutime` + `cstime`: fields 14 to 17 of `stat` in proc(5).
+/// Returns the sum of `utime`, `stime`, `cutime` and `cstime`: fields 14 to 17 of `stat` in proc(5).
 fn ticks(stat: &str) -> Option<u64> {
-    // Field 2 is the program's name in parentheses, with any characters; field 3 follows.
+    // Field 2 is the program's name in parentheses and may contain any characters; field 3 follows it.
     let (_, fields) = stat.rsplit_once(')')?;
     let times = fields.split_whitespace().skip(11).take(4);
     times.map(|field| field.parse::<u64>().ok()).sum()

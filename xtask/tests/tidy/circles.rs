@@ -1,8 +1,8 @@
-//! Detection of import cycles among the files of a crate.
+//! Detects import cycles among the files of a crate.
 //!
-//! An import is a path from the crate root, from a parent module,
-//! or from a module named by a `use`,
-//! outside of tests. It refers to the file that defines the name: re-exports are followed,
+//! An import is a path in the code, outside of tests, from the crate root, from a parent module
+//! or from a module that a `use` names.
+//! It refers to the file that defines the name: re-exports are followed,
 //! so a `pub use` alone is not an import. A module's imports from its parents are not counted:
 //! a module and its parent are one unit, as in the compiler's privacy rules.
 //! Names without a path, such as methods, are not found.
@@ -16,7 +16,7 @@ use quote::ToTokens;
 
 type Names = Vec<String>;
 
-/// The files of one cycle, and its imports as (from, to, name).
+/// An import cycle: its files, and its imports as (importing file, defining file, name).
 pub struct Circle {
     pub files: Vec<PathBuf>,
     pub ties: Vec<(PathBuf, PathBuf, String)>,
@@ -28,13 +28,13 @@ struct Module {
     defines: BTreeSet<String>,
     brought: Vec<Brought>,
     globs: Vec<Names>,
-    /// All paths in the code, as written in the source.
+    /// All paths in the code, as the source has them.
     paths: Vec<Names>,
-    /// The inherent methods of types, with the path that names the type.
+    /// The names of inherent methods, each with the path that names the type.
     methods: Vec<(Names, String)>,
 }
 
-/// A name that a `use` imports.
+/// A name that a `use` declaration imports.
 struct Brought {
     alias: String,
     from: Names,
@@ -50,8 +50,8 @@ struct Crate {
 /// An import: the importing file, the defining file, the name.
 pub type Import = (PathBuf, PathBuf, String);
 
-/// The parsed contents of a crate.
-/// Several tests read the same crates, and reading takes most of their time.
+/// The cached contents and imports of a crate:
+/// several tests need the same crates, and parsing them takes most of the tests' time.
 #[derive(Default)]
 struct Kept {
     tree: OnceLock<Crate>,
@@ -59,7 +59,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Returns the entry of a crate by its root file; concurrent tests share one entry.
+    /// Returns the cache entry of the crate with this root file; concurrent tests share the entry.
     fn of(root: &Path) -> Arc<Kept> {
         static CRATES: Mutex<BTreeMap<PathBuf, Arc<Kept>>> = Mutex::new(BTreeMap::new());
         let mut crates = CRATES.lock().expect("no test panics here");
@@ -147,7 +147,7 @@ impl Crate {
         tree
     }
 
-    /// Parses the file of a module, whose submodules are in `folder`.
+    /// Parses the file of a module; `folder` contains the files of its submodules.
     fn read(&mut self, file: &Path, folder: &Path, name: Names) {
         let text = super::read(file);
         let parsed = syn::parse_file(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
@@ -223,7 +223,7 @@ impl Crate {
         ties.into_iter().collect()
     }
 
-    /// Returns the file that defines `path` in module `at`;
+    /// Returns the file that defines `path`, resolved in module `at`;
     /// `None` if the path names a module or an external item.
     fn resolve(&self, at: &Names, path: &[String], depth: usize) -> Option<PathBuf> {
         if depth > 20 {
@@ -242,7 +242,7 @@ impl Crate {
             }
             (rooted, rest) = (true, after);
         }
-        // From here on, `at` is a module in which `rest` is resolved.
+        // In each iteration, `rest` is resolved in module `at`.
         loop {
             let module = self.modules.get(&at)?;
             let (first, after) = rest.split_first()?;
@@ -260,7 +260,7 @@ impl Crate {
                 .iter()
                 .find(|brought| brought.alias == *first)
             {
-                // An imported item may have the same name as its crate.
+                // The `use` imports an external item that has the name of its crate.
                 if brought.from.first() == Some(first) {
                     return None;
                 }
@@ -274,7 +274,7 @@ impl Crate {
             if by_glob.is_some() {
                 return by_glob;
             }
-            // A macro call in the module defines the name.
+            // Other names in a known module are defined by a macro call.
             let made = rooted && depth == 0 && module.globs.is_empty();
             return made.then(|| module.file.clone());
         }
@@ -298,7 +298,7 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// Returns true if the attributes compile an item for tests only.
+/// Returns true if the attributes restrict an item to tests.
 pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|attribute| {
         let text = attribute.meta.to_token_stream().to_string();
@@ -306,7 +306,6 @@ pub fn is_for_tests(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
-/// Adds the methods of an inherent `impl`.
 fn methods_of(item: &syn::ItemImpl, found: &mut Vec<(Names, String)>) {
     let (None, syn::Type::Path(of)) = (&item.trait_, &*item.self_ty) else {
         return;
@@ -384,7 +383,7 @@ fn brought(tree: &syn::UseTree, mut from: Names, handed_on: bool, module: &mut M
     });
 }
 
-/// Collects every path in the tokens, with `a::{b, c}` expanded; a single name is also a path.
+/// Collects all paths in the tokens, with `a::{b, c}` expanded; a single name counts as a path.
 fn paths(tokens: TokenStream, found: &mut Vec<Names>) {
     let mut path = Names::new();
     let mut joined = false;

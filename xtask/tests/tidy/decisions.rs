@@ -1,6 +1,6 @@
-//! The format of decision records (`docs/adr`).
+//! Test of the format of the decision records (`docs/adr`).
 //!
-//! A record has title, status, date, sections and short lines; the index has a row for it.
+//! A record must have title, status, date, sections and short lines; the index must have a row for it.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::{read, root};
 /// Maximum length of a line, in characters.
 const LONGEST: usize = 300;
 
-/// The sections in order; true if every decision must have the section.
+/// The sections in order; true if every record must have the section.
 const SECTIONS: &[(&str, bool)] = &[
     ("Context", true),
     ("Decision", true),
@@ -18,7 +18,7 @@ const SECTIONS: &[(&str, bool)] = &[
     ("Measured", false),
 ];
 
-/// Returns the value of a field in the head, such as `* Date: 2026-11-21`.
+/// Returns the value of a field in the head of a record, such as `* Date: 2026-11-21`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let head = text.split("\n## ").next().unwrap_or(text);
     let mut lines = head.lines();
@@ -37,7 +37,7 @@ fn is_date(text: &str) -> bool {
     lengths == [4, 2, 2] && parts.iter().all(digits)
 }
 
-/// Returns a sentence for each format error of a decision.
+/// Returns a sentence for each error in the format of a record.
 fn faults(text: &str, number: &str) -> Vec<String> {
     let mut faults = Vec::new();
     let number = number.trim_start_matches('0');

@@ -1,13 +1,12 @@
-//! The fuzz programs: each decoder in a list has a cargo-fuzz program, and vice versa.
+//! Test that each decoder listed in a `fuzz.rs` has a cargo-fuzz program, and vice versa.
 //!
-//! All fuzz programs must be buildable with the locked dependencies.
+//! It must also be possible to build the fuzz programs with the locked dependencies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::{files, name, read};
 
-/// Returns the names in the list `ENTRIES` of a package's `fuzz.rs`.
 fn entries(path: &Path) -> Vec<String> {
     let text = read(path);
     let list = text
@@ -47,14 +46,14 @@ fn every_decoder_of_foreign_bytes_is_a_program_of_cargo_fuzz() {
     }
 }
 
-/// Returns the local packages of a lock file, each with its dependencies.
+/// Returns the packages of this repository in a lock file, each with its dependencies.
 fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let packages = lock.split("[[package]]").skip(1);
     let local = packages.filter(|package| !package.contains("\nsource = "));
     let named = local.filter_map(|package| {
         let (name, rest) = package.split_once("name = \"")?.1.split_once('"')?;
         let list = rest.split("dependencies = [").nth(1).unwrap_or_default();
-        // If the lock file has several versions of a package, its name is followed by a version.
+        // If a package has several versions in the lock file, its name is followed by one of them.
         let names = list.split('"').skip(1).step_by(2);
         let names = names.filter_map(|name| name.split(' ').next());
         Some((name, names.collect()))
@@ -62,7 +61,7 @@ fn locked(lock: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     named.collect()
 }
 
-/// Returns the package name of a manifest, and its unconditional dependencies.
+/// Returns the name of a manifest's package, and its unconditional dependencies.
 fn needed(manifest: &str) -> Option<(&str, BTreeSet<&str>)> {
     let name = manifest.split("name = \"").nth(1)?.split('"').next()?;
     let sections = manifest.split("\n[").filter(|section| {

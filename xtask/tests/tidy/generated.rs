@@ -1,4 +1,4 @@
-//! Checks that generated regions and files are up to date with `cargo xtask gen`.
+//! Tests that generated regions and files equal the present output of `cargo xtask gen`.
 
 use super::{read, root};
 use xtask::{c_interface, frames, plugin_tables, regions, registers, testplan};

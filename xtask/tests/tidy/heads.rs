@@ -1,6 +1,6 @@
-//! Tables of files in module heads and in ARCHITECTURE.md.
+//! Tests of the tables that list files, in module heads and in ARCHITECTURE.md.
 //!
-//! Heads must list the declared modules, and ARCHITECTURE.md existing files and folders.
+//! The table of a head must list the declared modules; ARCHITECTURE.md must name existing files and folders.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::{between, files, name, read, root};
 
-/// Titles of the first column of a table that lists modules.
+/// Titles of the first column in those tables that list modules.
 const TITLES: [&str; 2] = ["module", "file"];
 
-/// Heads with incomplete tables; no further head may be added.
+/// Files whose heads have incomplete tables; no file may be added here.
 const PARTIAL: [&str; 4] = [
     "mpi-core/coll/src/plugin/mod.rs",
     "mpi-core/io/src/lib.rs",
@@ -19,7 +19,7 @@ const PARTIAL: [&str; 4] = [
     "mpi-core/types/src/datatype/mod.rs",
 ];
 
-/// Returns the first cells of each table in a Markdown text, including that of the title row.
+/// Returns the first column of each table in a Markdown text, including the title.
 fn first_cells(text: &str) -> Vec<Vec<&str>> {
     let mut tables = Vec::new();
     let mut table = Vec::new();
@@ -33,7 +33,7 @@ fn first_cells(text: &str) -> Vec<Vec<&str>> {
     tables
 }
 
-/// Returns the modules that a head's table lists; `None` if the head has no such table.
+/// Returns the modules in the table of a head; `None` if there is no such table.
 fn listed(source: &str) -> Option<BTreeSet<String>> {
     let head = source.lines().filter_map(|line| line.strip_prefix("//!"));
     let head: Vec<&str> = head
@@ -48,7 +48,7 @@ fn listed(source: &str) -> Option<BTreeSet<String>> {
     Some(names.map(ToOwned::to_owned).collect())
 }
 
-/// Returns the module names of a file's `mod name;` lines, except test modules.
+/// Returns the names in the `mod name;` lines of a file, except test modules.
 fn declared(source: &str, path: &Path) -> BTreeSet<String> {
     let parsed = syn::parse_file(source).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     let modules = parsed.items.into_iter().filter_map(|item| match item {
@@ -69,7 +69,7 @@ fn differences(source: &str, path: &Path) -> Vec<String> {
     };
     let declared = declared(source, path);
     let name = name(path);
-    // `port::sim` is a module of `port`, and `port`'s file declares it.
+    // A table may list `port::sim`, a submodule; the file of `port` declares it.
     let is_known = |module: &&String| {
         let first = module.split("::").next().unwrap_or_default();
         declared.contains(first)
@@ -111,7 +111,7 @@ fn a_head_is_compared_with_its_modules_in_both_directions() {
     assert!(differences("//! No table.\nmod other;\n", Path::new("a/mod.rs")).is_empty());
 }
 
-/// Returns all folders and files below a folder, except hidden ones and build products.
+/// Adds all files and folders below a folder to `found`, except hidden ones and build products.
 fn tree(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("a folder").map(Result::unwrap) {
         let (path, file) = (entry.path(), entry.file_name());
@@ -125,10 +125,10 @@ fn tree(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the names in a table row of ARCHITECTURE.md that match no file or folder.
+/// Returns the names in a table row of ARCHITECTURE.md for which no file or folder exists.
 ///
-/// A name with a slash or an extension may be the end of a path.
-/// Names in parentheses after a folder must be in that folder.
+/// A name with a slash or an extension may be the last part of a path.
+/// Names in parentheses after a folder must exist in that folder.
 fn absent<'a>(row: &'a str, tree: &[PathBuf]) -> Vec<&'a str> {
     let exists = |word: &str| {
         tree.iter()

@@ -1,13 +1,13 @@
-//! The packages that the MPI library links: of the workbench, only the barrier board.
+//! Test of the packages that the MPI library links: of the simulator's packages, only the barrier board.
 //!
-//! The library links no simulator, no emulated port, no HTML page and no terminal.
+//! The library must not link the simulator, an emulated port, the HTML page or the terminal interface.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use super::root;
 
-/// Returns the names of a package's direct and indirect dependencies.
+/// Returns the names of all dependencies of a package.
 fn parts(package: &str) -> BTreeSet<String> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())

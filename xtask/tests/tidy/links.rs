@@ -1,11 +1,10 @@
-//! Links between documents: each target is an existing file, and an existing heading in it.
+//! Test of the links between documents: each target must be an existing file, and an existing heading in it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::{files, name, read, root};
 
-/// Returns the lines of a document outside of fences.
 fn outside_fences(text: &str) -> impl Iterator<Item = &str> {
     let mut is_inside = false;
     text.lines().filter(move |line| {
@@ -53,7 +52,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
     headings.map(anchor).collect()
 }
 
-/// Returns the error in a link of a document, if there is one.
+/// Returns the error in a document's link to `target`, if there is one.
 fn fault(document: &Path, target: &str) -> Option<String> {
     if target.contains("://") || target.starts_with("mailto:") {
         return None;

@@ -1,15 +1,15 @@
-//! Limits of large types (`docs/adr/0038-*`): few methods per type and private state;
-//! in `mpi-abi`, objects and errors import no tables.
+//! Tests of limits for large types (`docs/adr/0038-*`): few methods per type, private state,
+//! and in `mpi-abi`, objects and errors must not import tables.
 
 use std::path::Path;
 
 use super::{circles, crate_roots, name, read, root};
 
-/// Maximum number of methods of a type, over all files.
+/// Maximum number of methods of a type, summed over all files.
 const MOST_METHODS: usize = 40;
 
-/// The structs with the state of the engine, a communicator, a window and the process;
-/// other types access the state by methods.
+/// The structs that contain the state of the engine, a communicator, a window and the process:
+/// their fields must be private.
 const STATES: &[(&str, &[&str])] = &[
     ("mpi-core/engine/src/engine/mod.rs", &["Engine", "Inner"]),
     ("mpi-core/engine/src/engine/place.rs", &["Place"]),
@@ -24,7 +24,7 @@ const STATES: &[(&str, &[&str])] = &[
     ("mpi-abi/src/state/tables.rs", &["Tables"]),
 ];
 
-/// Folders with restricted imports: the files, and the files that they must not import.
+/// Restricted imports, as (package, importing files, files that they must not import).
 const BELOW: &[(&str, &str, &[&str])] = &[
     (
         "mpi-abi",
@@ -90,7 +90,7 @@ fn no_type_has_more_methods_than_a_reader_can_hold() {
     );
 }
 
-/// Returns the public fields of the struct `of` in a source.
+/// Returns the names of the public fields of the struct `of` in a source text.
 fn public_fields(source: &str, of: &str) -> Option<Vec<String>> {
     let parsed = syn::parse_file(source).expect("a source");
     let found = parsed.items.into_iter().find_map(|item| match item {

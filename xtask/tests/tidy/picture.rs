@@ -1,17 +1,17 @@
-//! The import graph inside each package, ordered in levels so that imports lead down.
+//! Test of the import graph inside each package: in its levels, imports must lead to lower levels.
 //!
-//! Its nodes are the files and folders directly below `src`.
+//! The nodes of the graph are the files and folders directly below `src`.
 //!
-//! An edge is an import of one node from another, counted once.
-//! Nodes are placed from the lowest level up. The next node is one that imports no remaining node,
-//! otherwise the remaining node with the maximum of `importers - 2 * imports`.
+//! An edge exists if one node imports another; it is counted once.
+//! The levels are built from the lowest up. The next node is one that imports no remaining node;
+//! if there is none, it is the remaining node with the maximum of `importers - 2 * imports`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::{circles, crate_roots, name};
 
-/// Packages with upward edges, and the number of these edges; none belongs to a cycle of files.
+/// The permitted numbers of upward edges by package; none of these edges belongs to a cycle of files.
 const UP: &[(&str, usize)] = &[
     ("mpi-abi/src/lib.rs", 3),
     ("mpi-core/coll/src/lib.rs", 1),
@@ -20,7 +20,7 @@ const UP: &[(&str, usize)] = &[
     ("mpi-core/transport/src/lib.rs", 2),
 ];
 
-/// Measures of one package's import graph: its nodes, levels and edges, and its upward edges.
+/// The size of one package's import graph (nodes, levels, edges), and its upward edges.
 #[derive(Debug, PartialEq, Eq)]
 struct Picture {
     rooms: usize,
@@ -93,7 +93,7 @@ fn arrows(root: &Path) -> BTreeSet<(String, String)> {
         .collect()
 }
 
-/// Prints the measures; `cargo test -p xtask --test tidy picture -- --nocapture` shows them.
+/// Prints these measures; to see them, run `cargo test -p xtask --test tidy picture -- --nocapture`.
 #[test]
 fn imports_between_the_rooms_of_a_package_lead_down() {
     let mut wrong = Vec::new();

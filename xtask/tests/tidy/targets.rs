@@ -1,5 +1,5 @@
-//! A library or program without tests must set `test = false` in its `Cargo.toml`;
-//! otherwise cargo compiles it once more as an empty test program.
+//! Test that a library or program without tests has `test = false` in its `Cargo.toml`;
+//! otherwise cargo would compile it once more as an empty test program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::{name, read, root};
 
-/// Returns the root files of the libraries and programs that cargo builds as test programs.
+/// Returns the root files of those libraries and programs that cargo also builds as test programs.
 fn test_programs() -> Vec<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .current_dir(root())
@@ -32,13 +32,12 @@ fn test_programs() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Returns true if a source contains a test.
 fn has_test(source: &Path) -> bool {
     let text = read(source);
     text.contains("#[test]") || text.contains("proptest! {")
 }
 
-/// Returns true if a library or program has a test in any of its files.
+/// Returns true if any file of this crate has a test.
 fn is_tested(at: &Path) -> bool {
     let folder = at.parent().expect("a folder");
     let is_alone = folder.ends_with("bin");

@@ -1,6 +1,6 @@
-//! A ratchet for `unsafe` in the functions of the C interface, which take typed arguments.
+//! Test that `unsafe` does not increase in the functions of the C interface, which take typed arguments.
 //!
-//! `unsafe_left.txt` lists the number of blocks and functions per file of `mpi-abi/src/api`.
+//! `unsafe_left.txt` has the number of `unsafe` blocks and functions in each file of `mpi-abi/src/api`.
 //! `api/args`, which creates the argument types, is not counted.
 //! `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
 
@@ -9,9 +9,9 @@ use std::fs;
 
 use super::{files, name, read, root};
 
-/// The folder of the C interface's functions.
+/// The folder that contains the functions of the C interface.
 const FUNCTIONS: &str = "mpi-abi/src/api/";
-/// The folder of the argument types.
+/// The folder of the argument types, which is not counted.
 const ARGUMENTS: &str = "mpi-abi/src/api/args/";
 const LEFT: &str = "xtask/tests/tidy/unsafe_left.txt";
 

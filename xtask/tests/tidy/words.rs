@@ -1,7 +1,7 @@
-//! The lexicon: phrases that comments, strings and documents must avoid, and their ratchet.
+//! Test that the use of unclear phrases in comments, strings and documents does not increase.
 //!
-//! `words.txt` lists each phrase with its replacement.
-//! `words_left.txt` lists the number of occurrences of each phrase in each package.
+//! `words.txt` lists each phrase with a replacement.
+//! `words_left.txt` has the permitted number of occurrences of each phrase in each package.
 //! `WORDS_UPDATE=1 cargo test -p xtask --test tidy` lowers these numbers.
 
 use std::collections::BTreeMap;
@@ -10,23 +10,21 @@ use std::path::{Path, PathBuf};
 
 use super::{files, name, read, root};
 
-/// A phrase and its replacement.
 struct Entry {
     phrase: String,
     instead: String,
 }
 
-/// The number of occurrences of a phrase in a package.
 type Counts = BTreeMap<(String, String), usize>;
 
-/// The syntax of prose in a language.
+/// Where the prose is in a file of a language.
 #[derive(Clone, Copy)]
 enum Prose {
-    /// `//`, `/* */`, and strings in double quotes.
+    /// In comments with `//` or `/*`, and in strings in double quotes.
     Slashes,
-    /// A comment starts with this mark and ends at the end of the line.
+    /// In comments that start with this text and end at the end of the line.
     Marks(&'static str),
-    /// All text outside of fences.
+    /// Everywhere except in code fences.
     Markdown,
 }
 
@@ -41,7 +39,7 @@ const LANGUAGES: &[(&str, Prose)] = &[
     ("md", Prose::Markdown),
 ];
 
-/// Separator of prose pieces, so that no phrase is found across two pieces.
+/// Inserted between two comments or strings, so that no phrase is found across both.
 const BREAK: &str = " | ";
 
 fn lexicon() -> Vec<Entry> {
@@ -57,7 +55,7 @@ fn lexicon() -> Vec<Entry> {
     entries.map(entry).collect()
 }
 
-/// Returns the comments and strings of a text in a language with `//`, in order.
+/// Returns the comments and strings of a text in a language with `//` comments, in order.
 fn of_slashes(text: &str) -> String {
     let mut prose = String::new();
     let mut rest = text;
@@ -92,8 +90,8 @@ fn of_slashes(text: &str) -> String {
     prose
 }
 
-/// Returns the text of the string literal at the start of `here`, and the rest of `here`.
-/// The code before the literal shows whether the literal is raw.
+/// Returns the text of the string literal with which `here` starts, and the rest of `here`.
+/// `before` is the code before the literal, which shows whether it is a raw string.
 fn string<'a>(here: &'a str, before: &str) -> (&'a str, &'a str) {
     let hashes = before.len() - before.trim_end_matches('#').len();
     let is_raw = before[..before.len() - hashes].ends_with('r');
@@ -116,7 +114,7 @@ fn string<'a>(here: &'a str, before: &str) -> (&'a str, &'a str) {
     (inside, "")
 }
 
-/// Returns the text after a character literal, or after the apostrophe of a lifetime.
+/// Returns the rest of the text after a character literal, or after the apostrophe of a lifetime.
 fn behind_character(here: &str) -> &str {
     let inside = &here[1..];
     let mut chars = inside.char_indices();
@@ -131,8 +129,8 @@ fn behind_character(here: &str) -> &str {
     }
 }
 
-/// Returns the prose of a file in lower case, without code in backticks;
-/// each run of blanks is replaced by one blank.
+/// Returns the prose of a file in lower case and without code in backticks;
+/// each sequence of blanks is replaced by one blank.
 fn prose(text: &str, language: Prose) -> String {
     let found = match language {
         Prose::Slashes => of_slashes(text),
@@ -153,7 +151,7 @@ fn prose(text: &str, language: Prose) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the number of occurrences of a phrase as separate words.
+/// Returns how often a phrase occurs in a text as separate words.
 fn count(text: &str, phrase: &str) -> usize {
     let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let occurrences = text.match_indices(phrase).filter(|(at, _)| {
@@ -164,7 +162,7 @@ fn count(text: &str, phrase: &str) -> usize {
     occurrences.count()
 }
 
-/// Returns the folder of the package of a file, or its top-level folder.
+/// Returns the folder of the package that contains a file, or the file's top-level folder.
 fn package(path: &Path) -> String {
     let mut folders = path.ancestors().skip(1);
     let own = folders.find(|folder| folder.join("Cargo.toml").exists());
@@ -181,7 +179,7 @@ fn package(path: &Path) -> String {
 fn counted(lexicon: &[Entry]) -> (Counts, BTreeMap<(String, String), Vec<String>>) {
     let (mut counts, mut places) = (Counts::new(), BTreeMap::new());
     for (extension, language) in LANGUAGES {
-        // These files contain the phrases and the replaced words.
+        // Files of this test are omitted: they contain the phrases.
         let own = |path: &PathBuf| name(path).starts_with("xtask/tests/tidy");
         for path in files(extension).into_iter().filter(|path| !own(path)) {
             let text = prose(&read(&path), *language);
@@ -213,11 +211,11 @@ fn left() -> Counts {
     lines.map(line).collect()
 }
 
-/// The package name in the line of a phrase that does not occur.
+/// Stands for the package in the line of a phrase that occurs in no package.
 const NOWHERE: &str = "-";
 
-/// Writes the counts, and a zero for each phrase that does not occur.
-/// So a phrase that occurs again is not treated as a new phrase of the lexicon.
+/// Writes the counts to `words_left.txt`, and a zero for each phrase that does not occur,
+/// so that the phrase is known and may not occur again.
 fn write_left(lexicon: &[Entry], counts: &Counts) {
     let mut text = String::from(
         "# What is left of the phrases of words.txt, by package. These numbers only fall.\n# PACKAGE | PHRASE | COUNT\n",
@@ -232,8 +230,8 @@ fn write_left(lexicon: &[Entry], counts: &Counts) {
     fs::write(root().join("xtask/tests/tidy/words_left.txt"), text).expect("words_left.txt");
 }
 
-/// Returns the counts above the allowed ones, each with the allowed count.
-/// A phrase without a line is new in the lexicon and has no limit yet.
+/// Returns the counts that exceed the permitted ones, each with the permitted count.
+/// A phrase without a line in `words_left.txt` is new and not limited yet.
 fn excess<'a>(counts: &'a Counts, left: &Counts) -> Vec<(&'a (String, String), usize, usize)> {
     let is_known = |phrase: &String| left.keys().any(|(_, known)| known == phrase);
     let found = counts.iter().map(|(key, count)| {

@@ -1,17 +1,17 @@
-/* The program of every core of cores_tb.v: barriers over the register block, polled or slept through.
+/* Program of every core of cores_tb.v: barriers over the register block; a waiting core polls or sleeps.
  *
- * Core 0 sets the group up; the others wait for it. Before each barrier a core computes for a number of cycles of its own. */
+ * Core 0 configures the group; the others wait for that. Before each barrier each core executes a delay loop of varying length. */
 #include <stdint.h>
 
 #include "barrier_regs.h"
 
-/* The bench: what it tells a core, and what a core reports. */
+/* The testbench's mailbox: the core's parameters and results. */
 #define BENCH ((volatile uint32_t *)0x20000000)
 enum { CORE, CORES, SLEEPS, ROUNDS, ENTERS, LEFT, FINISHED };
 
 #define REGS ((volatile uint32_t *)0x10000000)
 
-/* PicoRV32's instruction that stops the core until an interrupt is pending; all interrupts are masked, so none is taken. */
+/* PicoRV32's instruction that stops the core until an interrupt is pending. All interrupts are masked, so no handler runs. */
 static inline void wait_for_interrupt(void)
 {
     __asm__ volatile(".word 0x0800428b" ::: "t0", "memory");
@@ -50,7 +50,7 @@ static void run(void)
         ;
 }
 
-/* The reset address; 2 KiB of memory end above the stack. */
+/* The reset address. The stack grows down from the end of the 2 KiB memory. */
 __attribute__((naked, section(".start"))) void start(void)
 {
     __asm__ volatile("li sp, 0x800\n\tj %0" ::"i"(run));

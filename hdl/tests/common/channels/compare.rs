@@ -1,10 +1,10 @@
-//! The benches' file formats, and the comparison field by field.
+//! The testbenches' file formats, and the comparison of a trace with the model.
 
 use super::{Coverage, Edge, LEASE_BITS, apply};
 use fpga_model::channels::{Channel, ChannelMachine, Line, Pins};
 use std::fmt::Write as _;
 
-/// Returns the stimulus in the benches' format.
+/// Returns the stimulus in the testbenches' format.
 pub fn text(edges: &[Edge], machine: &ChannelMachine) -> String {
     let identity = machine.identity();
     let (nodes, channels) = (usize::from(identity.nodes), usize::from(identity.channels));
@@ -21,7 +21,7 @@ pub fn text(edges: &[Edge], machine: &ChannelMachine) -> String {
     })
 }
 
-/// Compares a trace with the model, edge by edge and flip-flop by flip-flop.
+/// Compares each edge and each flip-flop of a trace with the model.
 pub fn compare(
     what: &str,
     blank: ChannelMachine,
@@ -58,7 +58,7 @@ pub fn compare(
     println!("{what}: {nodes} nodes, {channels} channels, {compared} edges agree");
 }
 
-/// Formats a number of any width as `%h` does; `words` have `bits` bits each, the lowest first.
+/// Formats a number of any width like Verilog's `%h`; `words` have `bits` bits each, the lowest first.
 fn hex(words: &[u64], bits: usize) -> String {
     let digits = (words.len() * bits).div_ceil(4);
     let (mut text, mut rest, mut there) = (vec![b'0'; digits], 0u128, 0);
@@ -82,7 +82,7 @@ fn line(line: Line) -> u64 {
     stage1 << 4 | stage2 << 3 | level << 2 | u64::from(line.run)
 }
 
-/// Returns the names of the fields of a trace line and the model's values.
+/// Returns the names of the fields of a trace line, each with the model's value.
 fn state(machine: &ChannelMachine, nodes: usize, channels: usize) -> Vec<(&'static str, String)> {
     let of = |field: fn(&Channel) -> u64, bits| {
         let words: Vec<u64> = (0..channels)

@@ -1,21 +1,21 @@
-//! The coverage of a stimulus, counted by the model.
+//! Coverage of a stimulus, counted by the model.
 
 use super::Edge;
 use fpga_model::channels::frame::{Body, Operation, Status};
 use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The reached states and transitions of the machines, and the reached answers to each operation.
+/// Counts of the states and transitions that a stimulus reached, and of the replies to each operation.
 #[derive(Debug, Default)]
 pub struct Coverage {
     pub edges: u64,
-    /// Each operation (0 for a nonexistent one) with each of its answers, and the counts.
+    /// Number of replies by operation code (0 for a nonexistent operation) and status.
     pub answers: BTreeMap<(u8, u8), u64>,
-    /// The transitions of a frame's phases; 9 is a reset.
+    /// Numbers of transitions between frame phases; 9 is a reset.
     pub frame: BTreeMap<(u8, u8), u64>,
-    /// Events of a channel, with its level: see [`CHANNEL`].
+    /// Numbers of a channel's events ([`CHANNEL`]), by event and level.
     pub channel: BTreeMap<(&'static str, bool), u64>,
-    /// Events of the arbiter: see [`ARBITER`].
+    /// Numbers of the arbiter's events ([`ARBITER`]).
     pub arbiter: BTreeMap<&'static str, u64>,
 }
 
@@ -41,7 +41,7 @@ const ARBITER: [&str; 5] = [
     "kept blocked",
 ];
 
-/// Returns the answers that the rules allow to each operation.
+/// Returns all pairs of operation and status that the rules allow.
 fn possible() -> BTreeSet<(u8, u8)> {
     use Operation::{
         Drop, Identify, ReadArrived, ReadCounts, ReadLate, ReadMask, SetLimit, SetMask,
@@ -81,7 +81,7 @@ fn possible() -> BTreeSet<(u8, u8)> {
     all
 }
 
-/// The transitions receive, execute, reply, over; select and reset also interrupt each phase.
+/// The transitions receive, execute, reply, over (0 to 3); a falling select (to 0) or a reset (9) interrupts a phase.
 const FRAME: [(u8, u8); 10] = [
     (0, 1),
     (1, 2),
@@ -96,7 +96,7 @@ const FRAME: [(u8, u8); 10] = [
 ];
 
 impl Coverage {
-    /// Counts one edge of the model.
+    /// Counts the events of one clock edge of the model.
     pub fn note(&mut self, before: &ChannelMachine, edge: &Edge, after: &ChannelMachine) {
         self.edges += 1;
         let (was, is) = (before.serial(), after.serial());
@@ -152,7 +152,7 @@ impl Coverage {
         }
     }
 
-    /// Adds the counts of another run.
+    /// Adds the counts of another stimulus.
     pub fn add(&mut self, other: &Coverage) {
         fn all<K: Ord + Clone>(to: &mut BTreeMap<K, u64>, from: &BTreeMap<K, u64>) {
             for (what, times) in from {
@@ -166,7 +166,7 @@ impl Coverage {
         all(&mut self.arbiter, &other.arbiter);
     }
 
-    /// Returns descriptions of everything that was not reached.
+    /// Returns descriptions of what was not reached.
     pub fn missing(&self) -> Vec<String> {
         let answers = possible();
         let answers = answers
@@ -189,7 +189,7 @@ impl Coverage {
         answers.chain(frame).chain(channel).chain(arbiter).collect()
     }
 
-    /// Prints a summary for the documentation.
+    /// Prints the counts for the documentation.
     pub fn report(&self, what: &str) {
         println!("{what}: {} edges", self.edges);
         println!("  answers  {:?}", self.answers);

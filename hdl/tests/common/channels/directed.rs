@@ -1,10 +1,10 @@
-//! The directed stimulus: each rule, each refusal, each hazard, and events that coincide at one edge.
+//! The directed stimulus of version 2: each rule, each refusal, each hazard, and events that coincide at one edge.
 
 use super::{Edge, LEASE_BITS, apply};
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Phase, Pins};
 
-/// Number of edges for which a level of a serial line is held: the filter's need and a margin.
+/// Number of edges for which a serial line keeps a level: the filter's need and a margin.
 const HOLD: usize = 5;
 
 struct Script {
@@ -13,7 +13,7 @@ struct Script {
     edges: Vec<Edge>,
 }
 
-/// Returns the stimulus for a board of at least three nodes and two channels.
+/// Returns the stimulus for the board `blank`, which must have at least three nodes and two channels.
 pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let mut script = Script {
         machine: blank,
@@ -26,7 +26,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
     let pair = 1 | 1 << last;
 
-    // Every request about every channel, at rest, by a member and by another node.
+    // Every request about every channel, at rest, by a member and a non-member.
     // Each request is also sent with a wrong checksum.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
@@ -59,13 +59,13 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         ] {
             script.ask(1, read as u8, 1, 0);
         }
-        // Members cannot change while a node has arrived; the limit can change.
+        // Refused and accepted: members cannot change while a node has arrived; the limit can.
         script.ask(0, set_mask, 1, 0);
         script.ask(0, set_limit, 1, 11);
         script.arrive(1, 1 << last);
         script.hold(8);
     }
-    // An arrival is withdrawn, at both levels.
+    // A node arrives and withdraws its arrival, at both levels.
     for _ in 0..2 {
         script.arrive(1, 1);
         script.hold(5);
@@ -74,7 +74,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, pair);
         script.hold(8);
     }
-    // The channel is also released and claimed while its level is high.
+    // The channel is also freed and claimed while its level is high.
     script.arrive(1, pair);
     script.hold(6);
     script.ask(last, set_mask, 1, 0);
@@ -86,12 +86,12 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.arrive(1, pair | 0b10);
     script.hold(6);
     script.ask(0, set_mask, 1, 0);
-    // An arrival at each edge around the edge at which its channel is claimed or released.
+    // Node 0 arrives at each edge around the edge at which the channel is claimed or freed.
     for offset in 0..8 {
         for mask in [pair, 0] {
             script.ask_and(0, set_mask, 1, mask, offset);
             script.hold(6);
-            // Whatever the result, the lines return to the channel's level.
+            // Whether the request was granted or not, all lines return to the channel's level.
             let level = script
                 .machine
                 .channel(1)
@@ -104,7 +104,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             }
         }
     }
-    // Late members are dropped, at both levels, once all other members wait and are the majority.
+    // At both levels: late members are dropped after all other members have arrived, which must be the majority.
     let drop = Operation::Drop as u8;
     for _ in 0..2 {
         script.ask(0, set_mask, 1, 0);
@@ -119,7 +119,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, 1 << last);
         script.hold(8);
         script.ask(0, set_mask, 1, 0);
-        // The other nodes set their lines to the level, too, because they become members.
+        // All nodes set their lines to the level, because all become members.
         script.pins.arrive[1] = script.level(1);
         script.hold(8);
         script.ask(0, set_mask, 1, 0b111);
@@ -131,12 +131,12 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.hold(8);
         script.ask(0, drop, 1, 0b100);
         script.ask(0, Operation::ReadCounts as u8, 1, 0);
-        // The other two nodes complete a barrier, regardless of the third node's line.
+        // The two remaining members complete a barrier, regardless of the dropped node's line.
         script.arrive(1, 0b111);
         script.hold(8);
         script.arrive(1, 0b100);
         script.hold(8);
-        // A pulse that two edges see is an arrival, and the release is counted as early.
+        // An arrival of only two edges causes a release, which is counted as early when the arrival ends.
         for _ in 0..2 {
             script.arrive(1, 0b01);
             script.hold(8);
@@ -148,11 +148,11 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             script.hold(8);
         }
         script.ask(1, Operation::ReadCounts as u8, 1, 0);
-        // Five releases have occurred, so the next round is at the other level.
+        // Five releases have occurred, so the next iteration has the other level.
     }
     script.ask(0, set_mask, 1, 0);
     script.ask(0, set_mask, 1, pair);
-    // Frames that are interrupted after each bit, and a frame with an additional bit.
+    // Frames interrupted after every 13th bit, and a frame with three additional bits.
     for bits in (0..FRAME_BITS * 2).step_by(13) {
         script.session(1, body(set_mask, 1, 0b10).frame(), bits);
     }
@@ -161,7 +161,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         body(Operation::Identify as u8, 0, 0).frame(),
         FRAME_BITS * 2 + 3,
     );
-    // Two nodes send at once: the lower is served, then the other.
+    // Nodes 0 and `last` request the receiver: node 0, the lower one, is granted it first.
     script.serial(0, true, false, false);
     script.serial(last, true, false, false);
     script.hold(HOLD);
@@ -169,13 +169,13 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.hold(HOLD);
     script.serial(last, false, false, false);
     script.hold(HOLD);
-    // A silent node loses the receiver and is not served until its select falls; meanwhile another node is served.
+    // A silent node loses the receiver and is not granted it before its select falls; in that time another node is.
     script.serial(0, true, false, false);
     script.hold((1 << LEASE_BITS) + 20);
     script.ask(last, Operation::Identify as u8, 0, 0);
     script.hold(HOLD);
     script.ask(0, Operation::Identify as u8, 0, 0);
-    // Pulses of each width on each serial line of a node that has the receiver.
+    // Pulses of 1 to 5 edges on each serial line of the node that has the receiver.
     for width in 1..=5 {
         for line in 0..3 {
             script.serial(1, true, false, false);
@@ -188,7 +188,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             script.hold(HOLD);
         }
     }
-    // A reset and a falling select in each phase of a frame, the reset at a level that is high.
+    // A falling select and a reset in each phase of a frame, with a high level at the reset.
     for phase in [Phase::Receive, Phase::Execute, Phase::Reply, Phase::Over] {
         for reset in [false, true] {
             script.pins.arrive[0] = wires;
@@ -204,10 +204,10 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Causes more expiries and early releases of channel 0 than its counters can count.
-/// Then changes the members, which clears the counters.
+/// Returns more expiries and early releases of channel 0 than its counters can count,
+/// followed by a change of members, which clears the counters.
 ///
-/// The board must have at least two nodes.
+/// The board `blank` must have at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     const MORE_THAN_ALL: usize = u8::MAX as usize + 2;
     let mut script = Script {
@@ -227,7 +227,7 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     for _ in 0..MORE_THAN_ALL {
         script.arrive(0, wires & !0b10);
         script.hold(3);
-        // A pulse that two edges see is an arrival, and the release is counted as early.
+        // An arrival of only two edges causes a release, which is counted as early when the arrival ends.
         script.arrive(0, 0b10);
         script.hold(2);
         script.arrive(0, 0b10);
@@ -242,7 +242,7 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Each channel with all nodes as members: limits with every bit, each node late and silent once.
+/// Returns a stimulus with all nodes in each channel: limits use every bit; each node is late and silent once.
 pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
     let mut script = Script {
         machine: blank,
@@ -267,7 +267,7 @@ pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
         }
         script.ask(0, set_mask, number, 0);
     }
-    // Each node keeps the receiver without sending until it loses the receiver.
+    // Each node requests the receiver and then sends nothing until the lease expires.
     for node in 0..nodes as usize {
         script.serial(node, true, false, false);
         script.hold((1 << LEASE_BITS) + 20);
@@ -305,12 +305,12 @@ impl Script {
         self.edges.push(edge);
     }
 
-    /// Toggles the lines of these nodes in a channel.
+    /// Inverts the lines of these nodes (a bit mask) in a channel.
     fn arrive(&mut self, channel: usize, nodes: u64) {
         self.pins.arrive[channel] ^= nodes;
     }
 
-    /// Returns the value of the lines when all of them are at this channel's level.
+    /// Returns the lines' levels with which all nodes are at this channel's level.
     fn level(&self, channel: usize) -> u64 {
         let level = self.machine.channel(channel).map(|channel| channel.level);
         match level {
@@ -334,7 +334,7 @@ impl Script {
         self.session(node, frame, FRAME_BITS * 2);
     }
 
-    /// Runs a session of this number of clocks.
+    /// Sends the first `clocks` bits of a request and its reply in a new session.
     fn session(&mut self, node: usize, frame: u128, clocks: u8) {
         self.begin(node);
         for bit in 0..clocks {
@@ -343,7 +343,7 @@ impl Script {
         self.end(node);
     }
 
-    /// Sends a request; node 0 arrives during the last bit, after `offset` edges.
+    /// Sends a request; node 0 arrives `offset` edges after the start of the last bit.
     fn ask_and(&mut self, node: usize, code: u8, channel: u64, value: u64, offset: usize) {
         let frame = body(code, channel, value).frame();
         self.begin(node);
@@ -360,7 +360,7 @@ impl Script {
         self.end(node);
     }
 
-    /// Runs a session up to a phase; phase over means all clocks of the frame.
+    /// Runs a session up to this phase; `Phase::Over` is after all clocks.
     fn until(&mut self, node: usize, phase: Phase) {
         let frame = body(Operation::Identify as u8, 0, 0).frame();
         self.begin(node);
@@ -375,7 +375,7 @@ impl Script {
         }
         if phase == Phase::Execute {
             self.serial(node, true, true, frame & 1 == 1);
-            // Select falls so that the filter passes it on at the edge that completes the request.
+            // Select falls at such an edge that the filtered select falls at the edge that completes the request.
             self.hold(1);
             self.pins.select = 0;
             while self.machine.serial().phase == Phase::Receive && self.machine.serial().grant != 0
@@ -391,7 +391,7 @@ impl Script {
     }
 
     fn clock(&mut self, node: usize, frame: u128, bit: u8) {
-        // The data line is low after the end of the frame.
+        // After the request's frame the data line is low.
         let data = bit < FRAME_BITS && frame >> (FRAME_BITS - 1 - bit) & 1 == 1;
         self.serial(node, true, true, data);
         self.hold(HOLD);

@@ -1,4 +1,4 @@
-//! The stimulus of the channels for both the model and the RTL, its coverage, and the comparison.
+//! The stimulus of version 2, applied to both the model and the RTL, its coverage, and the comparison.
 
 mod compare;
 mod coverage;
@@ -13,10 +13,10 @@ use fpga_model::channels::{ChannelMachine, Pins};
 use hdl::random::Random;
 use std::collections::VecDeque;
 
-/// The lease is short enough to expire during the stimulus.
+/// The lease has 2^8 edges, short enough to expire during the stimulus.
 pub const LEASE_BITS: u32 = 8;
 
-/// The inputs before one edge.
+/// The design's inputs before one edge.
 #[derive(Clone, Copy)]
 pub struct Edge {
     pub reset: bool,
@@ -31,7 +31,7 @@ pub fn apply(machine: &mut ChannelMachine, edge: &Edge) {
     }
 }
 
-/// One write to a node's serial lines, and the number of edges for which it is held.
+/// Levels of a node's serial lines, and the number of edges for which they are held.
 #[derive(Clone, Copy)]
 struct Write {
     select: bool,
@@ -40,10 +40,10 @@ struct Write {
     edges: u64,
 }
 
-/// Returns the writes of a session of one node, which may fail in every way.
+/// Returns the writes of a random session of one node, which may be faulty in every way.
 fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeque<Write> {
     let channels = u64::from(machine.identity().channels);
-    // Sometimes a channel number beyond the last.
+    // Sometimes one channel number more than exist.
     let end = channels + u64::from(random.one_in(10));
     let channel = random.below(end);
     let mask = machine
@@ -84,7 +84,7 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
         true => random.below(u64::from(2 * FRAME_BITS)),
         false => u64::from(2 * FRAME_BITS),
     };
-    // Four samples make a level, so a clock of three is not seen, and a data line may be late for a fast clock.
+    // The filter needs four samples, so a clock level of three edges is not seen; with a fast clock the data line may be late.
     let edges = if random.one_in(16) {
         3
     } else {
@@ -99,21 +99,21 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
     let mut writes = VecDeque::from([write(false, random.one_in(10), false); 2]);
     writes.push_back(write(true, false, false));
     for bit in 0..bits {
-        // The data line is low after the end of the frame.
+        // After the request's frame the data line is low.
         let rest = aligned.checked_shl(bit as u32);
         let data = rest.is_some_and(|rest| rest >> 127 == 1);
         writes.push_back(write(true, true, data));
         writes.push_back(write(true, false, data));
     }
     if random.one_in(16) {
-        // The node is silent for longer than the lease.
+        // The node sends nothing for longer than the lease.
         writes.extend([write(true, false, false); 80]);
     }
     writes.extend([write(false, false, false); 3]);
     writes
 }
 
-/// Random sessions at random nodes while random nodes arrive; with pulses, silences, and resets.
+/// Returns random sessions of random nodes while random nodes arrive, with pulses, pauses and resets.
 pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let nodes = blank.wires().count_ones() as usize;
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
@@ -124,7 +124,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let mut made = Vec::with_capacity(edges);
     for number in 0..edges {
         if number % 512 == 0 {
-            // While a channel's nodes rest, the channel can be programmed.
+            // A channel can be programmed only while its nodes do not arrive.
             calm = random.next_u64() | random.next_u64() | random.next_u64();
         }
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
@@ -156,7 +156,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             let level = if channel.level { machine.wires() } else { 0 };
             match random.below(64) {
                 _ if calm >> number & 1 == 1 => *lines = level,
-                // All nodes rest, all nodes arrive, some arrive, or some withdraw.
+                // All lines go to the level, all nodes arrive, some arrive, or some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
                 2..5 => *lines ^= random.next_u64() & !(*lines ^ level) & machine.wires(),
@@ -169,7 +169,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             pins,
         };
         if random.one_in(1000) {
-            // A pulse of one sample on some line.
+            // A pulse of one sample on a random line.
             let node = 1 << random.below(nodes as u64);
             match random.below(3) {
                 0 => edge.pins.select ^= node,

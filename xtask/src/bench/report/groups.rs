@@ -1,15 +1,15 @@
-//! The rows of the report in one table, which defines the commands, the tables and the plots.
+//! The table of the report's groups of runs: it defines the commands, the tables and the plots.
 
-/// Runs of `mpi-bench` whose rows are in one table.
+/// Runs of `mpi-bench` whose results are in one table of the report.
 #[derive(Debug)]
 pub struct Group {
-    /// The prefix of the group's plot files.
+    /// The prefix of the names of the group's plot files.
     pub name: &'static str,
-    /// The heading.
+    /// The heading of the group's section.
     pub title: &'static str,
-    /// A sentence about the measured quantity.
+    /// A sentence that describes the measured quantity.
     pub words: &'static str,
-    /// The variable of the rows, and the horizontal axis of the plots.
+    /// The variable that distinguishes the rows; in plots it is the horizontal axis.
     pub over: Over,
     /// The runs of the group, in order.
     pub runs: &'static [Run],
@@ -29,7 +29,7 @@ pub enum Over {
 /// One run of `mpi-bench`, which prints a row for each size.
 #[derive(Clone, Copy, Debug)]
 pub struct Run {
-    /// The name of the operation, in a group of several operations.
+    /// The name of the operation, in a group that compares several operations.
     pub what: &'static str,
     benchmark: &'static str,
     /// The number of ranks.
@@ -39,7 +39,7 @@ pub struct Run {
     is_long: bool,
 }
 
-/// The message sizes in bytes of the long and the quick report;
+/// The message sizes in bytes, in the long and in the quick report;
 /// empty if the benchmark has no sizes.
 #[derive(Clone, Copy, Debug)]
 struct Sizes {
@@ -109,7 +109,7 @@ impl Run {
         self
     }
 
-    /// Excludes the run from the quick report.
+    /// Returns the run, excluded from the quick report.
     const fn long(mut self) -> Self {
         self.is_long = true;
         self
@@ -133,8 +133,8 @@ impl Run {
         !self.sizes.long.is_empty()
     }
 
-    /// Returns the arguments of `mpi-bench`.
-    /// `peers` are the folders of the compared libraries, or placeholders for the folders.
+    /// Returns the run's arguments of `mpi-bench`.
+    /// `peers` are the folders of the compared libraries, or placeholders for them.
     pub fn arguments(&self, effort: &Effort, peers: &[String]) -> Vec<String> {
         let mut all = vec![
             self.benchmark.to_owned(),
@@ -164,9 +164,9 @@ impl Run {
         all
     }
 
-    /// Estimates the duration of the run, in which each library starts a job per setting.
+    /// Estimates the duration of the run in seconds; each library starts one job per setting.
     fn seconds(&self, effort: &Effort, peers: usize, cores: usize) -> f64 {
-        // If each rank has a core, more settings are tried.
+        // If each rank has its own core, more settings are tried.
         let settings = if self.ranks as usize <= cores {
             2.5
         } else {
@@ -174,7 +174,7 @@ impl Run {
         };
         let jobs = 1.0 + settings * peers as f64;
         let start = 0.7 + 0.03 * f64::from(self.ranks);
-        // Short messages complete their iterations before the time limit.
+        // Benchmarks of short messages complete their iterations before the time limit.
         let measuring = self.sizes(effort).len().max(1) as f64 * effort.max_seconds / 2.0;
         f64::from(effort.rounds) * jobs * (start + effort.settle + measuring)
     }

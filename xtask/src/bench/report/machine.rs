@@ -1,4 +1,4 @@
-//! The machine of the measurements: its relevant properties, without the host's identity.
+//! Properties of the measuring machine that are relevant to results, without the host's identity.
 
 use std::fs;
 
@@ -36,13 +36,13 @@ impl Machine {
         }
     }
 
-    /// Returns true if other processes used the cores before the first run.
+    /// Returns true if the load shows that other processes used the cores before the first run.
     pub fn was_busy(&self) -> bool {
         self.load.parse::<f64>().is_ok_and(|load| load > 0.5)
     }
 }
 
-/// Returns the first field of this name in `/proc/cpuinfo`; architectures have different fields.
+/// Returns the value of the first field with this name in `/proc/cpuinfo`; architectures have different fields.
 fn field<'a>(cpuinfo: &'a str, name: &str) -> Option<&'a str> {
     let fields = cpuinfo.lines().filter_map(|line| line.split_once(':'));
     let mut values = fields.filter(|(key, _)| key.trim() == name);

@@ -1,4 +1,4 @@
-//! The report as a Markdown file: the machine, a summary, and a section for each group.
+//! Writer of the report as a Markdown page: the machine, a summary, and a section for each group.
 
 use std::fmt::Write as _;
 
@@ -16,9 +16,9 @@ pub struct Report {
     pub machine: Machine,
     /// Name and version of each library, Portcullis first.
     pub versions: Vec<(String, String)>,
-    /// The compared libraries with results, in column order.
+    /// The names of the compared libraries that have results, in column order.
     pub peers: Vec<&'static str>,
-    /// A sentence for each compared library without results.
+    /// One sentence for each compared library without results.
     pub absent: Vec<String>,
     /// The length of the report.
     pub effort: Effort,
@@ -87,8 +87,8 @@ impl Report {
         text
     }
 
-    /// Formats, per group and compared library, the mean ratio
-    /// and the number of rows where Portcullis is slower.
+    /// Returns the summary: for each group and compared library, the mean ratio
+    /// and the number of rows in which Portcullis is slower.
     fn summary(&self) -> String {
         if self.peers.is_empty() {
             return String::new();
@@ -157,7 +157,7 @@ impl Report {
         .iter()
         .filter_map(|&(is_there, label)| is_there.then_some(label))
         .collect();
-        // The operations of a group may have different units.
+        // In a group of operations, rows may have different units.
         let unit = &measured.rows[0].figures.unit;
         let is_of_one_unit = measured.rows.iter().all(|row| row.figures.unit == *unit);
         let ours = if is_of_one_unit {
@@ -198,7 +198,7 @@ impl Report {
         text
     }
 
-    /// Formats the best settings of each compared library.
+    /// Returns a text with the best settings of each compared library.
     fn settings(&self, rows: &[Row]) -> String {
         let mut text = String::new();
         for peer in &self.peers {
@@ -239,7 +239,7 @@ fn ratios<'a>(rows: &'a [Row], peer: &'a str) -> impl Iterator<Item = f64> + 'a 
     of_peer.map(|figure| figure.ours_is_better_by)
 }
 
-/// Returns true if the ratio is below 1 as printed, so that 1.00 is never bold.
+/// Returns true if the ratio as printed (two decimals) is below 1, so that 1.00 is never bold.
 fn is_behind(ratio: f64) -> bool {
     (ratio * 100.0).round() < 100.0
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench --report`: a page with tables and plots of the current performance.
 //!
 //! The page contains only results of this command, with the commands, the machine and the versions.
-//! A missing or failing MPICH or Open MPI is reported on the page;
+//! If MPICH or Open MPI is missing or fails, the page reports it;
 //! only a Portcullis installation that cannot run aborts the report.
 //! The table in `groups` defines the rows; parsing, formatting and drawing are pure functions.
 
@@ -30,7 +30,7 @@ use crate::process::{self, Outcome, ProcessError, Running};
 use crate::ui::{Steps, say};
 use crate::workspace;
 
-/// Reasons why a report fails.
+/// The reason why a report fails.
 #[derive(Debug)]
 pub enum ReportError {
     /// Portcullis could not be built or installed.
@@ -39,7 +39,7 @@ pub enum ReportError {
     Run(ProcessError),
     /// The report could not be written.
     Write {
-        /// The file or folder.
+        /// The path of the file or folder.
         path: PathBuf,
         /// The system error.
         reason: std::io::Error,
@@ -66,9 +66,9 @@ impl fmt::Display for ReportError {
 
 impl std::error::Error for ReportError {}
 
-/// Time limit of one library in one run; a library above the limit has no result.
+/// Time limit of one library in one run; a library that exceeds the limit has no result.
 const LIMIT: Duration = Duration::from_secs(60);
-/// An upper bound of the number of settings of all libraries.
+/// Maximum total number of settings of all libraries.
 const MOST_SETTINGS: u32 = 10;
 
 /// Runs the measurements and writes the report to `folder`.
@@ -117,7 +117,6 @@ pub fn run(
     write(folder, &report)
 }
 
-/// Writes the page and its plots to `folder`.
 fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     let failed = |path: &Path, reason| ReportError::Write {
         path: path.to_owned(),
@@ -146,10 +145,10 @@ fn write(folder: &Path, report: &Report) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// The arguments of the shortest job, which tests whether a library works.
+/// Arguments of the shortest job, which tests whether a library works.
 const PROBE: &[&str] = &["init", "-n", "2", "--rounds", "1", "--settings", "default"];
 
-/// The installation with `mpi-bench`, and a folder for its files.
+/// An installation with `mpi-bench`, and a folder for the files of its runs.
 struct Bench {
     prefix: PathBuf,
     scratch: PathBuf,
@@ -165,7 +164,7 @@ impl Bench {
         Ok(Self { prefix, scratch })
     }
 
-    /// Runs `mpi-bench` to its end and accepts every exit status.
+    /// Runs `mpi-bench` until it exits; any exit status is accepted.
     fn run(&self, arguments: &[String], limit: Duration) -> Result<Outcome, ProcessError> {
         let mut command = Command::new(self.prefix.join("bin/mpi-bench"));
         command.args(arguments).current_dir(&self.scratch);
@@ -187,8 +186,8 @@ impl Bench {
         })
     }
 
-    /// Returns the folder of a compared library after a test job has succeeded.
-    /// If the job fails, returns the reason.
+    /// Returns the folder of a compared library if a test job with it succeeds;
+    /// otherwise returns the reason.
     fn find(
         &self,
         peer: &Peer,
@@ -245,8 +244,8 @@ impl Bench {
                 measured.commands.push(format!("mpi-bench {shown}"));
                 match self.run(&complete(&folders), limit) {
                     Ok(outcome) => measured.add(run, &outcome.stdout, &outcome.stderr),
-                    // `mpi-bench` has worked before.
-                    // So a run that times out does not abort the other runs.
+                    // `mpi-bench` has worked in `check`,
+                    // so a timeout is reported and the other runs continue.
                     Err(error) => {
                         let said = format!("mpi-bench: {}", first_line(&error.to_string()));
                         measured.add(run, "", &said);
@@ -269,20 +268,18 @@ impl Bench {
         git.current_dir(workspace::root());
         match process::output(&mut git, LIMIT) {
             Ok(outcome) => format!("{version}, commit {}", outcome.stdout.trim()),
-            // Sources without a repository have no commit.
+            // If the sources are not in a git repository, there is no commit.
             Err(_) => version,
         }
     }
 }
 
-/// Returns the version that a launcher prints.
 fn version(launcher: &Path) -> String {
     let outcome = process::output(Command::new(launcher).arg("--version"), LIMIT);
     let said = outcome.ok().and_then(|outcome| version_in(&outcome.stdout));
     said.unwrap_or_else(|| "unknown version".into())
 }
 
-/// Returns the first word of a text that looks like a version.
 fn version_in(text: &str) -> Option<String> {
     let is_version = |word: &&str| {
         let parts: Vec<&str> = word.split('.').collect();

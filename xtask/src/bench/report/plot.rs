@@ -1,4 +1,4 @@
-//! The plots of a group, with logarithmic axes and a line per library.
+//! Plots of a group as SVG, with logarithmic axes and one line per library.
 
 use plotters::coord::combinators::{BindKeyPoints as _, IntoLogRange as _};
 use plotters::prelude::*;
@@ -18,7 +18,6 @@ pub struct Plot {
     lines: Vec<Line>,
 }
 
-/// The results of one library.
 #[derive(Clone, Debug, PartialEq)]
 struct Line {
     library: String,
@@ -26,7 +25,7 @@ struct Line {
 }
 
 /// Colours of Portcullis and of the compared libraries, in column order;
-/// markers distinguish the lines without colours.
+/// the lines also have different markers.
 const COLOURS: [RGBColor; 3] = [
     RGBColor(0x1b, 0x5e, 0xa8),
     RGBColor(0xc8, 0x55, 0x1b),
@@ -35,8 +34,8 @@ const COLOURS: [RGBColor; 3] = [
 
 const SIZE: (u32, u32) = (720, 420);
 
-/// Returns the plots of a group: one over sizes, or one over ranks per size;
-/// a single point has no plot.
+/// Returns the plots of a group: one over sizes, or one per size over ranks;
+/// a group with a single point has no plot.
 pub fn plots(measured: &Measured, peers: &[&str]) -> Vec<Plot> {
     let group = measured.group;
     let rows = &measured.rows;
@@ -94,7 +93,7 @@ fn lines(over: Over, rows: &[&Row], peers: &[&str]) -> Vec<Line> {
     std::iter::once(ours).chain(theirs).collect()
 }
 
-/// Formats a size with the binary prefixes of the tables.
+/// Formats a size in bytes with the binary prefixes of the tables.
 pub fn bytes(size: u64) -> String {
     match spelled(size) {
         text if text.ends_with(['K', 'M']) => {
@@ -116,7 +115,7 @@ impl Plot {
             .flat_map(|line| line.points.iter().copied())
     }
 
-    /// Draws the plot as SVG; fails only if drawing fails.
+    /// Returns the plot as SVG; the error is that of the drawing library.
     pub fn svg(&self) -> Result<String, String> {
         let mut text = String::new();
         self.draw(&mut text).map_err(|error| error.to_string())?;
@@ -187,7 +186,7 @@ impl Plot {
         }
         chart
             .configure_series_labels()
-            // Curves rise, so the lower right corner is free.
+            // Curves rise, so the lower right corner is free for the legend.
             .position(SeriesLabelPosition::LowerRight)
             .label_font(("sans-serif", 14))
             .background_style(WHITE.mix(0.85))
@@ -198,13 +197,13 @@ impl Plot {
     }
 }
 
-/// Returns the first and the last of sorted values.
+/// Returns the smallest and the largest of sorted values.
 fn ends(sorted: &[f64]) -> [f64; 2] {
     let first = sorted.first().copied().unwrap_or(1.0);
     [first, sorted.last().copied().unwrap_or(first)]
 }
 
-/// Returns the values whose labels on a logarithmic axis do not overlap.
+/// Returns those values whose labels do not overlap on a logarithmic axis.
 fn apart(sorted: &[f64]) -> Vec<f64> {
     const MOST: f64 = 14.0;
     let [first, last] = ends(sorted);
@@ -218,8 +217,8 @@ fn apart(sorted: &[f64]) -> Vec<f64> {
     kept
 }
 
-/// Returns round numbers from below `low` to above `high`: powers of ten,
-/// and for few decades also 2 and 5 times these.
+/// Returns round numbers for an axis from below `low` to above `high`: powers of ten;
+/// if the range is below a factor of 200, also 2 and 5 times these.
 fn ticks(low: f64, high: f64) -> Vec<f64> {
     let decades = (low.log10().floor() as i32)..=(high.log10().ceil() as i32);
     let steps: &[f64] = if high / low < 200.0 {
@@ -229,7 +228,7 @@ fn ticks(low: f64, high: f64) -> Vec<f64> {
     };
     let all = decades.flat_map(|decade| {
         let power = 10f64.powi(decade.abs());
-        // The division gives exactly 0.02; a product with 0.01 would print many digits.
+        // Dividing by a power gives exactly 0.02; multiplying by 0.01 would print many digits.
         let at = move |step: &f64| {
             if decade < 0 {
                 step / power

@@ -1,4 +1,4 @@
-//! The results of the runs of a group: rows, and a sentence per failure.
+//! The results of the runs of a group: rows, and a sentence for each failure.
 
 use super::groups::{Group, Run};
 use crate::bench::compared::{self, Compared};
@@ -6,11 +6,11 @@ use crate::bench::compared::{self, Compared};
 /// A group with its results.
 #[derive(Debug)]
 pub struct Measured {
-    /// The group.
+    /// The description of the group.
     pub group: &'static Group,
-    /// The commands of the runs, as a reader types them.
+    /// The commands of the runs, as a user would type them.
     pub commands: Vec<String>,
-    /// The rows of all runs, in run order.
+    /// The rows of all runs, in the order of the runs.
     pub rows: Vec<Row>,
     /// A sentence for each failure.
     pub failures: Vec<String>,
@@ -19,18 +19,18 @@ pub struct Measured {
 /// One row of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// The name of the operation, in a group of several operations.
+    /// The name of the operation, in a group that compares several operations.
     pub what: String,
     /// The number of ranks.
     pub ranks: u32,
     /// The message size in bytes, if the benchmark has sizes.
     pub size: Option<u64>,
-    /// The medians of the libraries.
+    /// The medians of all libraries.
     pub figures: Compared,
 }
 
 impl Measured {
-    /// Returns an empty result of a group.
+    /// Returns a group without results yet.
     pub fn new(group: &'static Group) -> Self {
         Self {
             group,
@@ -40,7 +40,7 @@ impl Measured {
         }
     }
 
-    /// Adds the output of one run to the group.
+    /// Adds the rows and the failures in the output of one run.
     pub fn add(&mut self, run: &Run, stdout: &str, stderr: &str) {
         let rows = compared::rows(stdout).into_iter().map(|figures| Row {
             what: part_of_a_start(&figures.benchmark)
@@ -53,7 +53,7 @@ impl Measured {
         self.rows.extend(rows);
         for said in failures(stderr) {
             let sentence = format!("{} ranks: {said}", run.ranks);
-            // Several operations may fail for the same reason, which is listed once.
+            // Several operations may fail for the same reason; it is listed once.
             if !self.failures.contains(&sentence) {
                 self.failures.push(sentence);
             }
@@ -61,7 +61,7 @@ impl Measured {
     }
 }
 
-/// Returns the phase of start-up in a row of `init`, which has one row for each of three phases.
+/// Returns the name of the phase of start-up that a row of `init` measures; there are three.
 fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     match benchmark {
         "init" => Some("`MPI_Init`"),
@@ -71,7 +71,7 @@ fn part_of_a_start(benchmark: &str) -> Option<&'static str> {
     }
 }
 
-/// Returns the messages of `mpi-bench` about missing results, without paths of this machine.
+/// Returns `mpi-bench`'s messages about missing results, without the paths of this machine.
 pub fn failures(stderr: &str) -> Vec<String> {
     let lines = stderr.lines();
     let ours = lines.filter_map(|line| line.trim_start().strip_prefix("mpi-bench: "));
@@ -95,7 +95,7 @@ pub fn without_folders(text: &str) -> String {
         .collect()
 }
 
-/// Truncates a long message of another program.
+/// Truncates a long message that comes from another program.
 fn short(text: &str) -> String {
     const LENGTH: usize = 240;
     match text.char_indices().nth(LENGTH) {

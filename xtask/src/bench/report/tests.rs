@@ -1,4 +1,4 @@
-//! Tests of the page and its plots with fictitious results.
+//! Tests of the report page and its plots, with invented results.
 
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -10,7 +10,7 @@ use super::plot::plots;
 use super::results::Measured;
 use super::{version_in, write};
 
-/// Returns a line of `mpi-bench --vs --json`.
+/// Returns a row in the format of `mpi-bench --vs --json`.
 /// Open MPI's median is 2 times that of Portcullis, and MPICH's 0.95 times.
 fn line(benchmark: &str, size: u64, ours: f64) -> String {
     let (half, better) = (ours * 2.0, ours * 0.95);
@@ -19,7 +19,6 @@ fn line(benchmark: &str, size: u64, ours: f64) -> String {
     )
 }
 
-/// Returns a report of some groups; one of them has failures.
 fn report() -> Report {
     let effort = Effort::new(true, None);
     let words = ["OPENMPI".to_owned(), "MPICH".to_owned()];
@@ -95,7 +94,7 @@ fn a_peer_that_is_missing_is_a_line_and_has_no_columns() {
     assert!(!text.contains("## Summary"));
 }
 
-/// Parses the SVG; returns all element names and all text. Panics on malformed XML.
+/// Parses an SVG text; returns all element names and all text. Panics on malformed XML.
 fn read(svg: &str) -> (Vec<String>, String) {
     let mut reader = Reader::from_str(svg);
     let (mut elements, mut text, mut open) = (Vec::new(), String::new(), 0);
@@ -144,7 +143,7 @@ fn pictures_are_well_formed_and_show_every_library_and_point() {
         }
         let count = |name: &str| elements.iter().filter(|e| *e == name).count();
         assert_eq!(elements[0], "svg");
-        // Portcullis and Open MPI have circles as markers, in the plot and in the legend.
+        // In the plot and in the legend, the markers of Portcullis and of Open MPI are circles.
         let points = if plot.file == "latency.svg" { 4 } else { 3 };
         assert_eq!(count("circle"), 2 * (points + 1), "{}", plot.file);
     }
@@ -156,7 +155,7 @@ fn a_picture_needs_a_line_but_not_every_point() {
     let mut measured = Measured::new(group);
     measured.add(&group.runs[0], &line("latency", 8, 0.3), "");
     assert!(plots(&measured, &["Open MPI"]).is_empty());
-    // A value of zero is not drawn; the other values are.
+    // A zero is not drawn on a logarithmic axis; other values are.
     let rest = [line("latency", 64, 0.0), line("latency", 4096, 1.0)].join("\n");
     measured.add(&group.runs[0], &rest, "");
     let pictures = plots(&measured, &["Open MPI", "unmeasured"]);
