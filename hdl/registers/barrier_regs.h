@@ -72,7 +72,7 @@
 #define BARRIER_GLOBAL_PULSE_WIDTH_SHIFT         0
 #define BARRIER_GLOBAL_START                     0x3Cu
 
-/* One group: a barrier among its members. */
+/* One group of nodes: a barrier for its members. */
 #define BARRIER_GROUP_BASE                   0x100u
 #define BARRIER_GROUP_STRIDE                 0x80u
 #define BARRIER_GROUP_MASK0                  0x00u
@@ -103,7 +103,7 @@
 #define BARRIER_GROUP_ACTION_DROP_LATE_MASK  0x00000001u
 #define BARRIER_GROUP_ACTION_DROP_LATE_SHIFT 0
 
-/* One node: the page that its process may have to itself. */
+/* One node: a page of registers, which can be mapped for the process of this node only. */
 #define BARRIER_NODE_BASE                      0x1000u
 #define BARRIER_NODE_ARRIVE                    0x00u
 #define BARRIER_NODE_ARRIVE_GROUP_MASK         0x000000FFu

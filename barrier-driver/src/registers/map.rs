@@ -45,7 +45,7 @@ pub mod global {
     pub const CLOCK_HZ: usize = 0x10;
     /// No effect; for tests of the bus.
     pub const SCRATCH: usize = 0x14;
-    /// Operation.
+    /// Enables the block.
     pub const CTRL: usize = 0x18;
     /// Events; an event in the cycle of its clear is kept.
     pub const INTR_STATE: usize = 0x20;
@@ -55,7 +55,7 @@ pub mod global {
     pub const INTR_TEST: usize = 0x28;
     /// Cycles since the reset, bits 31:0.
     pub const TIME_LO: usize = 0x30;
-    /// Bits 63:32; read high, low, high until both high words agree.
+    /// Cycles since the reset, bits 63:32; read TIME_HI, TIME_LO and TIME_HI until both values of TIME_HI agree.
     pub const TIME_HI: usize = 0x34;
     /// The line start_o: a release of a group in GROUPS makes it active for WIDTH cycles, from the first cycle of the new level on. A pulse in progress keeps its width, and a release during a pulse begins none.
     pub const PULSE: usize = 0x38;
@@ -70,7 +70,7 @@ pub mod global {
         pub const MAJOR: Field = Field::new(23, 16);
         /// Later minor versions only add registers and fields.
         pub const MINOR: Field = Field::new(15, 8);
-        /// Corrections.
+        /// Later patch versions only have corrections.
         pub const PATCH: Field = Field::new(7, 0);
     }
 
@@ -161,7 +161,7 @@ pub mod global {
     }
 }
 
-/// One group: a barrier among its members.
+/// One group of nodes: a barrier for its members.
 pub mod group {
     /// Address of the first instance, in bytes.
     pub const BASE: usize = 0x100;
@@ -169,15 +169,15 @@ pub mod group {
     pub const STRIDE: usize = 0x80;
     /// The members among nodes 0 to 31. Refused while the line of an old or new member differs from LEVEL. A write clears LIMIT, LATE and COUNTS.
     pub const MASK0: usize = 0x0;
-    /// The members among nodes 32 to 63, with the same rule.
+    /// The members among nodes 32 to 63, with the rules of MASK0.
     pub const MASK1: usize = 0x4;
     /// The members among nodes 0 to 31 that are in the barrier in progress.
     pub const ARRIVED0: usize = 0x10;
-    /// Those among nodes 32 to 63.
+    /// The members among nodes 32 to 63 that are in the barrier in progress.
     pub const ARRIVED1: usize = 0x14;
     /// The members among nodes 0 to 31 that were missing when the limit first expired.
     pub const LATE0: usize = 0x20;
-    /// Those among nodes 32 to 63.
+    /// The members among nodes 32 to 63 that were missing when the limit first expired.
     pub const LATE1: usize = 0x24;
     /// The state of the barrier.
     pub const STATUS: usize = 0x30;
@@ -185,11 +185,11 @@ pub mod group {
     pub const RELEASES: usize = 0x34;
     /// Cycles that a barrier may take from its first arrival, 0 for no limit. A write clears LATE.
     pub const LIMIT: usize = 0x38;
-    /// Since the members were set.
+    /// Numbers of events since the members were last set.
     pub const COUNTS: usize = 0x3c;
     /// Bits 31:0 of TIME in the cycle of the first arrival of the last released barrier.
     pub const FIRST: usize = 0x40;
-    /// Bits 31:0 of TIME in the cycle of its last arrival; LEVEL changes one cycle later.
+    /// Bits 31:0 of TIME in the cycle of the last arrival of the last released barrier; LEVEL changes one cycle later.
     pub const LAST: usize = 0x48;
     /// Refused unless the value is 0xA5000001 and the barrier is overdue: the missing members stop being members, and the others are released.
     pub const ACTION: usize = 0x58;
@@ -210,9 +210,9 @@ pub mod group {
     pub mod counts {
         use super::super::Field;
 
-        /// Early arrivals, 255 for that and more.
+        /// Number of early arrivals; 255 means 255 or more.
         pub const EARLIES: Field = Field::new(23, 16);
-        /// Expired limits, 255 for that and more.
+        /// Number of expired limits; 255 means 255 or more.
         pub const LIMITS: Field = Field::new(7, 0);
     }
 
@@ -220,18 +220,18 @@ pub mod group {
     pub mod action {
         use super::super::Field;
 
-        /// 0xA5.
+        /// Must be 0xA5.
         pub const KEY: Field = Field::new(31, 24);
-        /// 1.
+        /// Must be 1.
         pub const DROP_LATE: Field = Field::new(0, 0);
     }
 }
 
-/// One node: the page that its process may have to itself.
+/// One node: a page of registers, which can be mapped for the process of this node only.
 pub mod node {
     /// Address of the first instance, in bytes.
     pub const BASE: usize = 0x1000;
-    /// Bit g: the level of this node in group g; a store enters.
+    /// Bit g: the level of this node in group g; a store that changes the bit enters.
     pub const ARRIVE: usize = 0x0;
     /// Bit g: the level of group g.
     pub const LEVEL: usize = 0x4;
@@ -243,7 +243,7 @@ pub mod node {
     pub const INTR_ENABLE: usize = 0x14;
     /// A 1 sets the event in INTR_STATE.
     pub const INTR_TEST: usize = 0x18;
-    /// A 1 inverts the bit in ARRIVE; several processes of one node can enter different groups without a read.
+    /// A 1 inverts the bit in ARRIVE; several processes of one node can enter different groups without reading ARRIVE first.
     pub const TOGGLE: usize = 0x2c;
 
     /// Fields of `ARRIVE`.

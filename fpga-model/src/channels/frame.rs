@@ -108,13 +108,13 @@ pub enum Status {
     NoSuchOperation = 3,
     /// The channel does not exist.
     NoSuchChannel = 4,
-    /// The mask names nodes that do not exist, or the limit does not fit 32 bits; the value is the bits in question.
+    /// The mask names nodes that do not exist, or the limit does not fit 32 bits; the value is the offending bits.
     BadValue = 5,
     /// The node is not, or would not be, a member of the channel; the value is the members.
     NotMember = 6,
-    /// The channel already has other members; the value is those members.
+    /// The channel already has other members; the value is the present members.
     Taken = 7,
-    /// Lines of old or new members are not at the channel's level; the value is those nodes.
+    /// Lines of old or new members are not at the channel's level; the value is the nodes of these lines.
     NotIdle = 8,
     /// The nodes to be dropped are not exactly the missing members of a barrier whose limit has expired; the value is the members that have arrived.
     NotLate = 9,
