@@ -2,11 +2,11 @@
 //!
 //! The driver requires the same error type for both pins,
 //! but an output of one chip and an input of another chip have different error types.
-//! [`KindOfError`] reduces each to embedded-hal's [`ErrorKind`], which every pin's error has.
+//! [`KindOfError`] converts each error to embedded-hal's [`ErrorKind`], which every pin's error provides.
 
 use embedded_hal::digital::{Error as _, ErrorKind, ErrorType, InputPin, OutputPin};
 
-/// A pin whose error is reduced to its embedded-hal error kind.
+/// A pin whose errors are converted to embedded-hal error kinds.
 #[derive(Debug, Clone)]
 pub struct KindOfError<P>(
     /// The wrapped pin.
@@ -72,7 +72,7 @@ mod tests {
     use core::convert::Infallible;
     use embedded_hal::digital::{Error, ErrorKind, ErrorType, InputPin, OutputPin};
 
-    /// The error of a port expander on a bus.
+    /// The error type of a port expander on a bus.
     #[derive(Debug)]
     struct Bus;
 

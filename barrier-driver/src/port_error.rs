@@ -1,4 +1,4 @@
-//! Errors of opening a port, with messages for the user; wires and register blocks share them.
+//! Errors of opening a port, with messages for the user; ports of wires and ports of register blocks share this type.
 
 use core::{error::Error, fmt};
 
@@ -21,7 +21,7 @@ pub enum PortError {
         /// The expected syntax.
         syntax: &'static str,
     },
-    /// This build lacks the port.
+    /// This build does not contain the port.
     NotBuilt {
         /// The port's name.
         name: &'static str,
@@ -32,7 +32,7 @@ pub enum PortError {
     Forbidden {
         /// The port, as named in messages.
         port: String,
-        /// The way to get the permission.
+        /// The action by which the user can get the permission.
         remedy: &'static str,
     },
     /// The kernel has no support for this kind of port.
@@ -53,16 +53,16 @@ pub enum PortError {
     Absent {
         /// The port, as named in messages.
         port: String,
-        /// The sign by which the absence was detected.
+        /// The observation from which the driver concludes that no hardware is there.
         sign: &'static str,
     },
-    /// The system reported another error.
+    /// The operating system reported another error.
     Refused {
         /// The port, as named in messages.
         port: String,
         /// The step that failed.
         step: &'static str,
-        /// The error that the system reported.
+        /// The error that the operating system reported.
         cause: String,
     },
 }

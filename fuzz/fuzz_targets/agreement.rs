@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_engine::fuzz::agreement`.
+//! cargo-fuzz target: calls `mpi_engine::fuzz::agreement` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_engine::fuzz::agreement(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpirun::fuzz::configuration_file`.
+//! cargo-fuzz target: calls `mpirun::fuzz::configuration_file` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::configuration_file(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_p2p::fuzz::described_types`.
+//! cargo-fuzz target: calls `mpi_p2p::fuzz::described_types` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_p2p::fuzz::described_types(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpirun::fuzz::host_list`.
+//! cargo-fuzz target: calls `mpirun::fuzz::host_list` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::host_list(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpirun::fuzz::launch_frames`.
+//! cargo-fuzz target: calls `mpirun::fuzz::launch_frames` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::launch_frames(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_transport::fuzz::node_card`.
+//! cargo-fuzz target: calls `mpi_transport::fuzz::node_card` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_transport::fuzz::node_card(bytes));

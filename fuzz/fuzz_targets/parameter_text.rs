@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_base::fuzz::parameter_text`.
+//! cargo-fuzz target: calls `mpi_base::fuzz::parameter_text` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_base::fuzz::parameter_text(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_engine::fuzz::port_name`.
+//! cargo-fuzz target: calls `mpi_engine::fuzz::port_name` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_engine::fuzz::port_name(bytes));

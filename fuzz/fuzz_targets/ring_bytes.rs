@@ -1,4 +1,4 @@
-//! Random bytes for `barrier_driver::fuzz::ring_bytes`.
+//! cargo-fuzz target: calls `barrier_driver::fuzz::ring_bytes` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| barrier_driver::fuzz::ring_bytes(bytes));

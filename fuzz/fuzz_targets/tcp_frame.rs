@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_transport::fuzz::tcp_frame`.
+//! cargo-fuzz target: calls `mpi_transport::fuzz::tcp_frame` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_transport::fuzz::tcp_frame(bytes));

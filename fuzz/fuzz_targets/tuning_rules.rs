@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_coll::fuzz::tuning_rules`.
+//! cargo-fuzz target: calls `mpi_coll::fuzz::tuning_rules` with bytes from the fuzzer.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_coll::fuzz::tuning_rules(bytes));

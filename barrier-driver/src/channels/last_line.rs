@@ -1,11 +1,11 @@
-//! The status line of the fifth channel's release,
-//! which carries the reply while this node's session is open.
+//! The release line of the fifth channel, shared by threads:
+//! it carries the reply while this node's programming session is open.
 //!
 //! The thread that polls the channel and the thread that uses the programmer may differ.
 //! A lock gives the line to one of them at a time.
 //! A session holds the lock from before select rises until after select has fallen,
 //! so no poll reads a bit of a reply as a release.
-//! Where both are on one thread, as on a microcontroller, [`LocalLine`](super::LocalLine) needs no lock.
+//! A program with one thread, as on a microcontroller, uses [`LocalLine`](super::LocalLine), which needs no lock.
 
 use super::ReplyLine;
 use crate::InputEvents;
@@ -23,9 +23,9 @@ impl<I> LastLine<I> {
         Self(Arc::new(Mutex::new(pin)))
     }
 
-    /// Locks the line, so that polls wait until the guard is dropped.
+    /// Locks the line: polls through other clones wait until the guard is dropped.
     fn lock(&self) -> MutexGuard<'_, I> {
-        // A pin has no state that a panic could have left inconsistent.
+        // A pin has no state that a panic could leave inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -58,12 +58,12 @@ impl<I: InputPin> ReplyLine for LastLine<I> {
     }
 }
 
-/// The release line of a channel, either dedicated or shared with the replies.
+/// The release line of a channel, either dedicated to it or shared with the replies.
 #[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
     /// A line that only this channel uses.
     Own(I),
-    /// The last channel's line, which the replies share.
+    /// The last channel's line, which also carries the replies.
     Shared(LastLine<I>),
 }
 
@@ -84,7 +84,7 @@ impl<I: InputPin> InputPin for ReleaseLine<I> {
     }
 }
 
-/// The shared line wakes no sleeper, because a sleeping process would have to hold the lock.
+/// The shared line wakes no sleeper: a sleeping process would have to hold the lock during its sleep.
 impl<I: InputEvents> InputEvents for ReleaseLine<I> {
     fn wakes_sleepers(&mut self) -> bool {
         match self {

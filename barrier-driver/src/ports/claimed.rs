@@ -1,4 +1,4 @@
-//! The interface of a kind of port: claimed lines, read and written by index.
+//! The trait of a claimed port, whose lines are read and written by index.
 
 use super::error::Failure;
 use super::spec::{LineName, Spec};
@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The lines that a port's text requests, in the order of the pins made from them.
+/// The lines that a port's text requests; their order is that of the pins made from them.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub outs: Vec<LineName<'a>>,
@@ -24,7 +24,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// Returns a request for the two levels of a register block's node: its own and its group's.
+    /// Returns a request for the two levels of a node of a register block: that of the node and that of its group.
     pub fn node() -> Self {
         let level = |name| LineName {
             name,
@@ -36,8 +36,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Returns the requested numbers of lines in each direction, which the text separates by `+`.
-    /// Missing keys have the values of `usual`, for ports with defaults.
+    /// Returns a request for the given numbers of lines in each direction; the text separates the lines by `+`.
+    /// For a missing key the lines are those of `usual`, the port's defaults.
     pub fn many(
         spec: &Spec<'a>,
         (outs, ins): (usize, usize),
@@ -65,8 +65,8 @@ pub(super) trait Claimed: Send + Sync + 'static {
 
     fn get(&self, input: usize) -> Result<bool, Failure>;
 
-    /// As [`set`](Self::set), for a process that is ending:
-    /// it waits for no lock, because the holder may never run again.
+    /// As [`set`](Self::set), for a process that is ending.
+    /// It does not wait for a lock, because the thread that holds the lock may never run again.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
     }
@@ -76,12 +76,12 @@ pub(super) trait Claimed: Send + Sync + 'static {
         false
     }
 
-    /// Discards all earlier changes of this line.
+    /// Discards all earlier changes of this incoming line.
     fn arm(&self, _input: usize) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Sleeps until the line may have become `high` since it was armed, for at most `limit`; see
+    /// Sleeps for at most `limit` until the line may have become `high` after it was armed; see
     /// [`InputEvents`](crate::InputEvents).
     fn sleep(&self, _input: usize, _high: bool, _limit: Duration) -> Result<(), Failure> {
         Ok(())
@@ -92,9 +92,10 @@ pub(super) trait Claimed: Send + Sync + 'static {
     fn in_name(&self, input: usize) -> String;
 }
 
-/// The lines of version 2 that are not a port of this machine, such as a simulator's; `true` is a high wire.
+/// The lines of barrier version 2 if they are not a port of this machine but, for example, those of a simulator; `true` is a high wire.
 ///
-/// The outgoing lines are the arrivals of the five channels, then serial clock, data and select; the incoming lines are the releases.
+/// The outgoing lines are the arrivals of the five channels, then serial clock, data and select;
+/// the incoming lines are the five releases.
 pub trait Lines: Send + Sync + 'static {
     /// Drives an outgoing line; `None` if the lines have been disconnected.
     fn set(&self, out: usize, high: bool) -> Option<()>;
@@ -103,7 +104,7 @@ pub trait Lines: Send + Sync + 'static {
     fn get(&self, input: usize) -> Option<bool>;
 }
 
-/// A port that consists of [`Lines`].
+/// A port whose lines are a value of the caller that implements [`Lines`].
 pub(super) struct Elsewhere<L> {
     pub lines: L,
     pub name: String,
@@ -135,12 +136,12 @@ impl<L: Lines> Claimed for Elsewhere<L> {
 #[derive(Clone)]
 pub struct Resting {
     port: Arc<dyn Claimed>,
-    /// For each outgoing line, the incoming line whose level is its idle level.
+    /// For each outgoing line, the index of the incoming line that has its idle level; `None` if the idle level is low.
     outs: Vec<Option<usize>>,
 }
 
-/// Number of tries, as for [`ToggleBarrier::close`](crate::ToggleBarrier::close):
-/// the barrier may complete once between read and write.
+/// Maximum number of tries, as in [`ToggleBarrier::close`](crate::ToggleBarrier::close):
+/// the barrier may complete once between the read and the write.
 const TRIES: u32 = 3;
 
 impl Resting {
@@ -163,7 +164,7 @@ impl Resting {
 
     /// Withdraws every arrival; returns true if all wires are idle afterwards.
     pub fn rest(&self) -> bool {
-        // The serial line has the last index, so its session ends first.
+        // The select line has the last index, so the programming session ends first.
         // After that, the last status line carries releases again.
         let all = self.outs.iter().enumerate().rev();
         all.fold(true, |good, (out, &input)| {

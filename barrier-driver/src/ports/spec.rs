@@ -1,8 +1,8 @@
-//! The parser of a port's text: `name[:place][,key=value]...`.
+//! The parser of the text that names a port: `name[:place][,key=value]...`.
 
 use super::PortError;
 
-/// The parsed text of a port; each port reads the keys that it knows and calls [`finish`](Self::finish).
+/// The parsed text of a port. Each port reads the keys that it supports and then calls [`finish`](Self::finish).
 #[derive(Debug)]
 pub(crate) struct Spec<'a> {
     pub text: &'a str,
@@ -15,7 +15,7 @@ pub(crate) struct Spec<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineName<'a> {
     pub name: &'a str,
-    /// True if the wiring inverts the line.
+    /// True if the name starts with `!`: the wiring inverts the line.
     pub inverted: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Spec<'a> {
         Ok(spec)
     }
 
-    /// An error about this text.
+    /// Returns an error that quotes the text and the syntax; `why` is the reason.
     pub fn wrong(&self, why: impl Into<String>) -> PortError {
         PortError::Text {
             text: self.text.into(),
@@ -62,13 +62,13 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// The port's place, for ports that require one.
+    /// Returns the port's place; an error if the place is missing, which `what` describes.
     pub fn place(&self, what: &str) -> Result<&'a str, PortError> {
         self.place
             .ok_or_else(|| self.wrong(format!("it does not give {what}")))
     }
 
-    /// Rejects a place, for ports of which a machine has only one.
+    /// Returns an error if the text has a place; for ports of which a machine has only one.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     pub fn no_place(&self) -> Result<(), PortError> {
         self.place.map_or(Ok(()), |place| {
@@ -76,7 +76,7 @@ impl<'a> Spec<'a> {
         })
     }
 
-    /// The single line of a key.
+    /// Returns the single line that a key names.
     pub fn line(&self, key: &str) -> Result<LineName<'a>, PortError> {
         let value = self
             .option(key)
@@ -84,7 +84,7 @@ impl<'a> Spec<'a> {
         Ok(LineName::of(value))
     }
 
-    /// The `count` lines of a key, separated by `+`, or the defaults if the key is missing.
+    /// Returns the `count` lines that a key names, separated by `+`, or the defaults if the key is missing.
     pub fn lines(
         &self,
         key: &str,
@@ -108,7 +108,7 @@ impl<'a> Spec<'a> {
         Ok(lines)
     }
 
-    /// A line that is identified by a number.
+    /// Parses a line's name as a number.
     #[cfg_attr(not(any(feature = "gpio", feature = "rppal")), allow(dead_code))]
     pub fn number<N: core::str::FromStr>(
         &self,
@@ -136,7 +136,7 @@ impl<'a> Spec<'a> {
         self.option(key)
     }
 
-    /// Rejects keys that the port does not know, which are probably misspelt.
+    /// Returns an error if the text has keys that the port does not support, which are probably misspelt.
     pub fn finish(&self, known: &[&str]) -> Result<(), PortError> {
         match self.options.iter().find(|(key, _)| !known.contains(key)) {
             Some((key, _)) => Err(self.wrong(format!("it has no key \"{key}\""))),

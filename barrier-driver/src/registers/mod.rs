@@ -1,14 +1,14 @@
 //! The register block of the barrier, mapped into this process: addresses, fields, and volatile accesses.
 //!
 //! `hdl/registers/registers.txt` describes the block; [`map`] is generated from it.
-//! The hot path has two accesses: a store to the node's `ARRIVE`, and loads of its `LEVEL`.
-//! Both are levels, so a store that is repeated or merged is harmless, and no arrival can be lost.
+//! A barrier needs two kinds of accesses: one store to the node's `ARRIVE`, and loads of its `LEVEL`.
+//! Both registers hold levels, so a repeated or merged store is harmless, and no arrival can be lost.
 //!
-//! # Order of memory
+//! # Memory order
 //!
-//! A release fence precedes the store and an acquire fence follows the load, so memory that a node has written before it enters
-//! is visible to the others after they have left. The registers are mapped uncached where they are a device's,
-//! and a load of a device returns after the stores that precede it on the same path.
+//! A release fence precedes the store and an acquire fence follows the load, so data that a node has written before it enters
+//! are visible to the other nodes after they have left. A device's registers are mapped uncached,
+//! and a load from a device returns after the stores that precede it on the same path.
 #![allow(unsafe_code)]
 
 pub mod map;
@@ -21,49 +21,49 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
 
-/// Bytes of the part before the nodes' pages.
+/// Number of bytes of the block before the first node's page.
 const COMMON: usize = node::BASE;
 
 /// A register block in the address space of this process.
 #[derive(Debug)]
 pub struct RegisterBlock {
-    /// The first mapped byte, which is at the start of a memory page.
+    /// Address of the first mapped byte, at the start of a memory page.
     start: NonNull<u8>,
     mapped: usize,
-    /// The block's first register, from `start`.
+    /// Offset of the block's first register from `start`, in bytes.
     offset: usize,
     sizes: Sizes,
 }
 
-/// The line `start_o` of a block: a pulse at a release, for instruments.
+/// The settings of a block's line `start_o`, which pulses when a barrier releases, to trigger instruments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartPulse {
-    /// The groups whose releases start a pulse, a bit for each.
+    /// The groups whose releases start a pulse, bit `n` for group `n`.
     pub groups: u8,
-    /// Cycles of a pulse, 0 for no pulse.
+    /// Width of a pulse in clock cycles; 0 disables pulses.
     pub cycles: u16,
-    /// True if the line is low in a pulse and high otherwise.
+    /// True if the line is low during a pulse and high otherwise.
     pub is_inverted: bool,
 }
 
-/// The parameters of an instance.
+/// The sizes of an instance of the register block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Number of nodes.
     pub nodes: u32,
     /// Number of groups.
     pub groups: u32,
-    /// Bytes from one node's page to the next.
+    /// Distance from one node's page to the next, in bytes.
     pub stride: usize,
 }
 
-// SAFETY: the mapping belongs to this value and is accessed by volatile atomic words alone.
+// SAFETY: the mapping belongs to this value, and all accesses are volatile and of whole words.
 unsafe impl Send for RegisterBlock {}
-// SAFETY: as for `Send`; no access needs exclusive use of the value.
+// SAFETY: as for `Send`; no access requires exclusive use of the value.
 unsafe impl Sync for RegisterBlock {}
 
 impl RegisterBlock {
-    /// Maps the block whose first register is at `offset` of the file, and checks its identity, version and sizes.
+    /// Maps the block whose first register is at byte `offset` of the file, and checks its identity, version and sizes.
     ///
     /// `name` is used in messages.
     pub fn map(file: &File, offset: u64, name: &str) -> Result<Self, PortError> {
@@ -76,7 +76,7 @@ impl RegisterBlock {
         Ok(whole)
     }
 
-    /// Returns the parameters of this instance.
+    /// Returns the sizes of this instance.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }
@@ -97,7 +97,7 @@ impl RegisterBlock {
         let mapped = (inside + bytes).next_multiple_of(page);
         is_long_enough(file, offset + bytes as u64).map_err(refused)?;
         let flags = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a null address lets the kernel choose a free place, so no other memory of this process is replaced.
+        // SAFETY: with a null address the kernel chooses a free address range, so no other memory of this process is replaced.
         let start = unsafe {
             mmap(
                 core::ptr::null_mut(),
@@ -122,7 +122,7 @@ impl RegisterBlock {
         })
     }
 
-    /// Returns an error unless the memory is a register block of the supported major version.
+    /// Returns an error unless the mapped memory is a register block of the supported major version.
     fn is_supported(&self, name: &str) -> Result<(), PortError> {
         let refused = |cause: String| PortError::Refused {
             port: name.to_owned(),
@@ -173,22 +173,22 @@ impl RegisterBlock {
         unsafe { self.start.add(self.offset + address).cast().as_ref() }
     }
 
-    /// Reads the register at an address of the block, in bytes.
+    /// Reads the register at byte `address` of the block.
     ///
     /// # Panics
     ///
-    /// If the address is not that of a word in the block.
+    /// Panics unless `address` is that of a word in the block.
     pub fn read(&self, address: usize) -> u32 {
         let word = self.word(address).load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         u32::from_le(word)
     }
 
-    /// Writes the register at an address of the block, in bytes.
+    /// Writes the register at byte `address` of the block.
     ///
     /// # Panics
     ///
-    /// If the address is not that of a word in the block.
+    /// Panics unless `address` is that of a word in the block.
     pub fn write(&self, address: usize, value: u32) {
         fence(Ordering::Release);
         self.word(address).store(value.to_le(), Ordering::Relaxed);
@@ -204,12 +204,13 @@ impl RegisterBlock {
         group::BASE + number as usize * group::STRIDE + register
     }
 
-    /// Returns the members of a group, a bit for each node.
+    /// Returns the members of a group, bit `n` for node `n`.
     pub fn members(&self, number: u32) -> u64 {
         self.wide(Self::group(number, group::MASK0))
     }
 
-    /// Requests new members of a group; the block refuses while the line of an old or new member differs from the level.
+    /// Requests new members of a group.
+    /// The block refuses the request while the line of an old or new member differs from the group's level.
     pub fn set_members(&self, number: u32, members: u64) {
         self.write(Self::group(number, group::MASK0), members as u32);
         if self.sizes.nodes > 32 {
@@ -217,7 +218,7 @@ impl RegisterBlock {
         }
     }
 
-    /// Returns the members that have entered the barrier in progress.
+    /// Returns the members that have entered the barrier in progress, bit `n` for node `n`.
     pub fn arrived(&self, number: u32) -> u64 {
         self.wide(Self::group(number, group::ARRIVED0))
     }
@@ -227,7 +228,7 @@ impl RegisterBlock {
         self.read(global::BASE + global::CLOCK_HZ)
     }
 
-    /// Returns the settings of the start pulse; `None` if the block has no such line.
+    /// Returns the settings of the start pulse; `None` if the block has no line `start_o`.
     pub fn start_pulse(&self) -> Option<StartPulse> {
         let capabilities = self.read(global::BASE + global::CAPS);
         (global::caps::PULSE.of(capabilities) == 1).then(|| {
@@ -240,7 +241,8 @@ impl RegisterBlock {
         })
     }
 
-    /// Changes the settings of the start pulse; a pulse in progress keeps its width. A block without the line ignores them.
+    /// Changes the settings of the start pulse; a pulse in progress keeps its width.
+    /// A block without the line `start_o` ignores the settings.
     pub fn set_start_pulse(&self, pulse: StartPulse) {
         let word = global::pulse::GROUPS.with(pulse.groups.into())
             | global::pulse::WIDTH.with(pulse.cycles.into())
@@ -248,7 +250,7 @@ impl RegisterBlock {
         self.write(global::BASE + global::PULSE, word);
     }
 
-    /// Returns the low 32 bits of the time, in cycles, of the release that began the last pulse.
+    /// Returns the time of the release that began the last pulse: the low 32 bits of the cycle counter.
     pub fn start_time(&self) -> u32 {
         self.read(global::BASE + global::START)
     }
@@ -269,7 +271,7 @@ impl Drop for RegisterBlock {
     }
 }
 
-/// Refuses an ordinary file that ends before the block does: an access beyond the end would kill the process.
+/// Returns an error for an ordinary file that ends before the block does: an access beyond the file's end would kill the process.
 fn is_long_enough(file: &File, wanted: u64) -> Result<(), String> {
     let about = file.metadata().map_err(|e| e.to_string())?;
     if about.is_file() && about.len() < wanted {
