@@ -1,16 +1,16 @@
-/* Random one-sided accesses against a sequential oracle.
+/* Test of one-sided communication: random accesses are compared with a sequential model.
  *
- * Every rank generates the same accesses for all ranks from one seed and executes its own.
- * Block `o` of each window is private: only origin `o` accesses it, so its contents are known,
- * also after several accumulates in one epoch, which are ordered.
- * The rest is shared: commutative accumulates, with one type and one operator per phase.
- * Each rank chooses the form of a call: with or without a request, with or without large counts.
+ * Every rank generates the accesses of all ranks from one seed and executes those of its own rank.
+ * Block `o` of each window is private: only origin `o` accesses it, so its contents are known
+ * even after several accumulates in one epoch, which are ordered.
+ * The rest of the window is shared: commutative accumulates, with one type and one operator per phase.
+ * Each rank chooses at random which function makes an access: with or without a request, with or without large counts.
  * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
 
 enum { BLOCK = 2048, SHARED = 2048, MOST_RANKS = 32, MOST_KEPT = 4096 };
 
-/* Generator states: one is equal on all ranks, the other belongs to this rank. */
+/* States of two random generators: `common` is equal on all ranks, `own` differs between ranks. */
 static uint64_t common, own;
 
 static unsigned next(uint64_t *state, unsigned below)
@@ -54,7 +54,7 @@ static MPI_Info hints(void)
     return info;
 }
 
-/* Creates a window; returns false if this kind of window is impossible. */
+/* Creates a window; returns false if this kind of window cannot be created here. */
 static int make_window(void)
 {
     static const int units[] = {1, 1, 2, 8, 32};
@@ -88,7 +88,7 @@ static int make_window(void)
         OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (is_dynamic()) {
         OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        /* Two adjacent regions. */
+        /* The memory is attached as two adjacent regions. */
         OK(MPI_Win_attach(win, base, bytes / 2));
         OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
         OK(MPI_Get_address(base, &mine));
@@ -124,7 +124,7 @@ static unsigned may_access[MOST_RANKS];
 
 static int is_passive(void) { return sync_kind >= LOCK_ALL; }
 
-/* The buffers of an access until its epoch ends, and the expected result of a fetch. */
+/* The buffers that must exist until an access's epoch ends, and the expected result of a fetch. */
 typedef struct { const Type *type; Layout result; char *got, *due; int what, target; } Check;
 static Check checks[MOST_KEPT];
 static void *kept[MOST_KEPT];
@@ -163,7 +163,7 @@ typedef struct {
     MPI_Op op;
 } Access;
 
-/* Calls one of the four forms of a function; forms with a request only where allowed. */
+/* Calls one of a function's four variants at random; those with a request only in passive epochs. */
 #define FORMS(name, ...) \
     switch (coin(is_passive() ? 4 : 2)) { \
     case 0: OK(MPI_##name(__VA_ARGS__, win)); break; \
@@ -191,7 +191,7 @@ typedef struct {
 #define MPI_RGet_accumulate_c MPI_Rget_accumulate
 #endif
 
-/* Executes an access; returns true if the result is already available. */
+/* Executes an access; returns true if its result is available before the epoch ends. */
 static int perform(const Access *a)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -202,7 +202,7 @@ static int perform(const Access *a)
     case GET: FORMS(Get, a->result, r->count, r->type, a->target, a->disp, t->count, t->type); break;
     case ACCUMULATE: FORMS(Accumulate, a->origin, f->count, f->type, a->target, a->disp, t->count, t->type, a->op); break;
     case GET_ACCUMULATE:
-        /* An operator that ignores the origin gets no origin buffer. */
+        /* An operator that ignores the origin data gets a null origin buffer. */
         FORMS(Get_accumulate, reads ? NULL : a->origin, reads ? 0 : f->count, reads ? MPI_BYTE : f->type,
             a->result, r->count, r->type, a->target, a->disp, t->count, t->type, a->op);
         break;
@@ -219,8 +219,8 @@ static int perform(const Access *a)
     return a->what == GET || a->what == GET_ACCUMULATE;
 }
 
-/* Generates an access of `o` to elements at byte `start` of a target's window.
- * Rank `o` executes the access; every rank applies it to the model. */
+/* Generates an access of rank `o` to elements at byte `start` of a target's window.
+ * Rank `o` executes the access; every rank applies the access to its model. */
 static void access_model(int o, int target, int what, const Type *t, int n, MPI_Op op, int start)
 {
     Access a = {.what = what, .target = target, .disp = displacement(target, start), .type = t, .op = op};
@@ -236,7 +236,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
         memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
     }
     if (what == SWAP) {
-        /* The compare value equals the window's contents, or differs. */
+        /* The compare value equals the window's contents or differs from them. */
         memcpy(compare, cells, t->extent);
         if (draw(2))
             compare[0] ^= 1;
@@ -281,8 +281,8 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block has arbitrary contents.
-     * Elements of this type are stored first, so that an addition is defined. */
+    /* The block has arbitrary contents, on which an addition may be undefined.
+     * So elements of this type are stored first. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);
@@ -293,7 +293,7 @@ static void half_block(int o, int target, int half)
     for (int more = 1 + draw(4); more > 0; more--) {
         int what = ACCUMULATE + draw(is_swappable(t) ? 4 : 3);
         MPI_Op op = draw(4) ? operator_of(t, draw(60), 0) : MPI_REPLACE;
-        /* All bytes of the block are compared. */
+        /* Most types: all bytes of the block are compared. */
         if (has_padding(t))
             op = MPI_REPLACE;
         if (what > ACCUMULATE && draw(4) == 0)
@@ -381,7 +381,7 @@ static void end_epoch(int asserts)
     }
 }
 
-/* Between these two calls a rank may access its own part with loads and stores. */
+/* Between take_hold and let_go a rank may access its own part of the window with loads and stores. */
 static void take_hold(void)
 {
     if (has_locks)
@@ -399,7 +399,7 @@ static void let_go(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* All ranks set the shared part to elements of the phase's type. */
+/* All ranks set the shared part of the window to elements of the phase's type. */
 static void reset_shared(const Type *t)
 {
     for (int r = 0; r < size; r++)

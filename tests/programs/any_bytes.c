@@ -1,7 +1,7 @@
 /*
- * Names, arguments, variables and info values are bytes and are returned unchanged.
- * Arguments: "job", every byte except zero, a folder for files.
- * The spawned process gets "child" and the same two arguments.
+ * Names, arguments, variables and info values may contain any bytes and are returned unchanged.
+ * Arguments: "job", a string with every byte except zero, a folder for files.
+ * The spawned process gets "child" and the same other two arguments.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #define VALUES 255
 #define VARIABLE "ANY_BYTES"
 
-/* A string of each byte except zero, once. */
+/* A string that contains each byte except zero once. */
 static char every[VALUES + 1];
 /* A private-use character in UTF-8; a library may represent invalid bytes by such characters. */
 static const char private_use[] = "\xef\x9f\xa4\xe4";
@@ -48,7 +48,7 @@ static void files(const char *folder)
     OK(MPI_File_close(&file));
     CHECK(access(path, F_OK), "the file is there after it was closed");
 
-    /* Opens a file that another program has created. */
+    /* Opens a file that another program created. */
     snprintf(path, sizeof path, "%s/\xe4-%s", folder, private_use);
     int made = creat(path, 0600);
     CHECK(made >= 0 && !close(made), "no file \"%s\"", path);
@@ -86,7 +86,7 @@ static void values(void)
     CHECK(!strcmp(found, port), "the port \"%s\" was published as \"%s\"", port, found);
     OK(MPI_Unpublish_name(service, MPI_INFO_NULL, port));
 
-    /* The process's own working folder, arguments and variables. */
+    /* Checks the process's own working folder, arguments and variables. */
     char here[1024];
     CHECK(getcwd(here, sizeof here), "no working folder");
     length = sizeof told;
@@ -94,7 +94,7 @@ static void values(void)
     CHECK(flag && !strcmp(told, here), "the working folder is \"%s\"", told);
 }
 
-/* Spawns this program from a folder with an unusual name. */
+/* Spawns this program with a working folder whose name has unusual bytes. */
 static void spawn(char **argv)
 {
     char variable[VALUES + 32];
@@ -102,7 +102,7 @@ static void spawn(char **argv)
     int code = -1;
     MPI_Info info;
     MPI_Comm children;
-    /* In the value of "env", a newline ends a variable. */
+    /* In the info value "env", a newline ends a variable. */
     snprintf(variable, sizeof variable, VARIABLE "=%s", every + 10);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "wdir", argv[3]));

@@ -1,6 +1,6 @@
-/* Times of MPI_Comm_rank, and of a receive, a send and their wait, on one process.
- * The program prints medians of many runs. Compiled by another library's compiler,
- * it measures the native time; compiled by mpicc, that of `mpirun --on` (docs/compat.md). */
+/* Benchmark on one process: the time of MPI_Comm_rank, and of a receive, a send and their waits.
+ * Prints medians of many repetitions. If compiled by another library's compiler wrapper,
+ * the program measures that library; if compiled by mpicc, it measures `mpirun --on` (docs/compat.md). */
 #include "check.h"
 
 #define RUNS 201

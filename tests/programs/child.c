@@ -1,4 +1,4 @@
-/* An MPI program that a rank starts is a singleton; the rank's job continues undisturbed. */
+/* A rank runs an MPI program as a child process: that program is a singleton job, and the rank's own job is not disturbed. */
 #include "check.h"
 
 int main(int argc, char **argv)

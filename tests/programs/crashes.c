@@ -1,5 +1,5 @@
 /*
- * Rank 1 dies by a signal inside two functions.
+ * For backtraces: rank 1 dies by a signal inside two nested functions.
  *
  *     crashes null|overflow|sent|handled
  */

@@ -1,8 +1,8 @@
 /*
- * Buffers in the memory of a CUDA device.
+ * Test of buffers in the memory of a CUDA device.
  * Arguments: the driver's library; "early" or "late" to load it before or after MPI_Init;
- * and "kinds" for the memory kinds of the world.
- * tests/tests/devices.rs generates a program with single functions; this one combines them.
+ * and "kinds" to check the info hint mpi_memory_alloc_kinds of MPI_COMM_WORLD.
+ * tests/tests/devices.rs generates programs that call single functions; this program calls several together.
  */
 #include "device.h"
 #include <pthread.h>
@@ -54,7 +54,7 @@ static void protected_memory(void)
 }
 #endif
 
-/* The first message after the library was loaded; the message is short. */
+/* Sends a short message, the first one after the driver's library was loaded. */
 static void first_message(void)
 {
     char *from = device_pattern(8, rank), *to = device_memory(8);
@@ -63,7 +63,7 @@ static void first_message(void)
     discard(from), discard(to);
 }
 
-/* Messages of all protocols from a device to device, host and managed memory. */
+/* Messages of every protocol from a device to device memory, host memory and managed memory. */
 static void messages(size_t length)
 {
     char *from = device_pattern(length, rank), *to = device_memory(length), *managed = managed_memory(length), *host = malloc(length);
@@ -95,7 +95,7 @@ static void messages(size_t length)
     free(host), free(pattern);
 }
 
-/* Two receives into interleaved columns of a matrix; neither may write the other's column. */
+/* Receives two messages into interleaved columns of a matrix; neither may write the other's column. */
 static void columns(void)
 {
     enum { ROWS = 500, WIDTH = 6 };
@@ -113,7 +113,7 @@ static void columns(void)
         OK(MPI_Irecv(device + 2 * c, 1, column, rank, c, MPI_COMM_WORLD, &requests[c]));
     for (int c = 1; c >= 0; c--) {
         OK(MPI_Send(data[c], ROWS, MPI_INT, rank, c, MPI_COMM_WORLD));
-        /* Each is completed alone, in reverse order;
+        /* The receives complete one at a time, in reverse order;
            MPI_Request_get_status also reports completion. */
         int done = 0;
         while (!done)
@@ -123,7 +123,7 @@ static void columns(void)
             CHECK(host[i][2 * c] == data[c][i] && host[i][1] == -1 && host[i][3] == -1, "row %d", i);
         OK(MPI_Wait(&requests[c], MPI_STATUS_IGNORE));
     }
-    /* A strided column is sent, and then an irregular type. */
+    /* Sends a strided column, and then data of an irregular type. */
     int got[ROWS], lengths[3] = {1, 3, 2}, places[3] = {0, 5, 11}, some[6];
     OK(MPI_Sendrecv(device + 2, 1, column, rank, 5, got, ROWS, MPI_INT, rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(!memcmp(got, data[1], sizeof got), "a column that was sent");
@@ -138,7 +138,7 @@ static void columns(void)
     discard(device);
 }
 
-/* Reductions, also in place and persistent: each start reads the device's current data. */
+/* Reductions, also in place and persistent: each start of a request reads the device's current data. */
 static void reductions(void)
 {
     enum { N = 3000 };
@@ -172,7 +172,7 @@ static void reductions(void)
     discard(from), discard(to);
 }
 
-/* Origin buffers of window accesses: a flush completes only the gets from the flushed rank. */
+/* Origin buffers of one-sided accesses are in device memory: a flush completes only the gets from the flushed rank. */
 static void windows(void)
 {
     int *base, host[4] = {1, 2, 3, rank}, *from = device_memory(sizeof host), *to = device_memory(sizeof host), code;
@@ -205,8 +205,8 @@ static void windows(void)
     discard(from), discard(to);
 }
 
-/* Memory of a pool and of a handle has no context and reports the type of the host.
- * A thread without a current context accesses both. */
+/* Memory from a pool or mapped from a handle has no context, and the driver reports its type as host.
+ * A thread without a current context accesses both kinds. */
 static void *in_thread(void *at)
 {
     OK(MPI_Sendrecv_replace(at, 100, MPI_BYTE, next, 9, before, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -231,8 +231,8 @@ static void contexts(void)
     }
 }
 
-/* Several nonblocking operations at once, completed by every completion call;
- * also a freed and a cancelled request. */
+/* Several nonblocking operations in progress, completed by every completion call;
+ * and a freed and a cancelled request. */
 static void requests(void)
 {
     char host_byte[1];
@@ -268,7 +268,7 @@ static void requests(void)
     OK(MPI_Recv(to, LENGTH, MPI_BYTE, before, 50, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(device_differs(to, LENGTH, before) < 0, "a freed send");
 
-    /* MPI_Isendrecv with a freed request: its send completes before its receive. */
+    /* MPI_Isendrecv whose request is freed; its send completes before its receive. */
     char *late = device_memory(LENGTH);
     int token = 0;
     OK(MPI_Isendrecv(from, 4, MPI_BYTE, rank, 60, late, LENGTH, MPI_BYTE, next, 61, MPI_COMM_WORLD, &unused));
@@ -287,7 +287,7 @@ static void requests(void)
     discard(from), discard(to);
 }
 
-/* A failure of the driver is an error of the MPI call. */
+/* If the driver fails, the MPI call returns an error. */
 static void failed(int code, const char *words)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -313,13 +313,13 @@ static void failures(void)
         failed(MPI_Allreduce(MPI_IN_PLACE, at, 25, MPI_INT, MPI_SUM, MPI_COMM_SELF), "");
         unsetenv("FAKE_CUDA");
     }
-    /* The program frees the buffer before its receive is complete. */
+    /* The program frees the device buffer before its receive is complete. */
     OK(MPI_Irecv(early, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD, &request));
     discard(early);
     OK(MPI_Send(&byte, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD));
     failed(MPI_Wait(&request, MPI_STATUS_IGNORE), "");
     CHECK(request == MPI_REQUEST_NULL, "a request that has failed");
-    /* The other operations continue. */
+    /* After these failures, other operations on device memory still work. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Sendrecv(at, 1, MPI_BYTE, rank, 7, &byte, 1, MPI_BYTE, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -1,5 +1,5 @@
-/* Elements of every predefined datatype: small numbers are written and compared.
- * The operators of each datatype are applied to them. */
+/* Elements of every predefined datatype: writes small numbers, compares elements,
+ * and applies each datatype's operators. */
 #ifndef ELEMENTS_H
 #define ELEMENTS_H
 
@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <wchar.h>
 
-/* Classes of types by operator: the rows of the standard's table (section 6.9.2). */
+/* Classes of datatypes by their permitted operators: the rows of the standard's table (section 6.9.2). */
 enum { INTEGER, COUNTING, REAL, COMPLEX, LOGICAL, BYTES, PAIR, LETTER };
 
 typedef struct {
@@ -21,7 +21,7 @@ typedef struct {
 
 enum { LONGEST_ELEMENT = 32 };
 
-/* A pair of a value and an index. */
+/* The pair types: a value and an index. */
 #define PAIRS(X) \
     X(FLOAT_INT, float, int) X(DOUBLE_INT, double, int) X(LONG_INT, long, int) X(2INT, int, int) X(SHORT_INT, short, int) \
     X(LONG_DOUBLE_INT, long double, int) X(2REAL, float, float) X(2DOUBLE_PRECISION, double, double) X(2INTEGER, int, int)
@@ -43,8 +43,8 @@ enum { LONGEST_ELEMENT = 32 };
     X(C_FLOAT_COMPLEX, COMPLEX, float complex) X(C_DOUBLE_COMPLEX, COMPLEX, double complex) \
     X(C_LONG_DOUBLE_COMPLEX, COMPLEX, long double complex) X(COMPLEX, COMPLEX, float complex) X(DOUBLE_COMPLEX, COMPLEX, double complex)
 
-/* Numbers are small, so that sums and products of a few are exact;
- * logicals are 0 or 1, and complex numbers have two parts. */
+/* Writers of one element. Numbers are small, so that sums and products of a few are exact;
+ * logicals are 0 or 1, and complex numbers have a real and an imaginary part. */
 #define WRITER(tag, group, ctype) \
     static void number_##tag(void *to, int value) \
     { \
@@ -96,13 +96,13 @@ static void name_types(void)
     }
 }
 
-/* Returns true if the type has padding; an operator leaves padding bytes unspecified. */
+/* Returns true if the type has padding bytes, which an operator leaves unspecified. */
 static int has_padding(const Type *t)
 {
     return strstr(t->name, "LONG_DOUBLE") != NULL;
 }
 
-/* Compares two elements without padding, including the last six bytes of a long double. */
+/* Compares two elements without padding bytes and without the last six bytes of a long double. */
 static int same_element(const Type *t, const void *a, const void *b)
 {
     if (!strcmp(t->name, "MPI_LONG_DOUBLE"))

@@ -1,4 +1,4 @@
-/* Messages and collectives of lengths for every protocol; every byte is checked, under valgrind. */
+/* For runs under valgrind: messages and collectives with lengths for every protocol; every byte is checked. */
 #include "check.h"
 
 int main(int argc, char **argv)

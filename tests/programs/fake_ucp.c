@@ -1,14 +1,14 @@
 /*
- * A fake libucp.so.0 that reaches no process. Values of FAKE_UCP:
+ * A fake libucp.so.0 (UCX) that cannot reach any process. Values of the variable FAKE_UCP:
  *
- *     init, worker, address   that call fails
+ *     init, worker, address   the named call fails
  *     unreachable             no endpoint can be created
- *     again                   no message is ever accepted
- *     late                    each message is accepted, and fails after some polls
- *     dead                    each message is accepted, and then its peer fails
+ *     again                   every send returns "no resources, try again"
+ *     late                    every send is accepted, and fails after some polls
+ *     dead                    every send is accepted, and then the endpoint reports that its peer has failed
  *
- * Compiled with -DWITHOUT, the library lacks its last function.
- * Like a newer version, the library reads beyond the end of each current structure,
+ * Compiled with -DWITHOUT, the library lacks the last of its functions.
+ * Like a newer UCX version, the library reads beyond the end of each present structure,
  * and ends the process if a byte there is set.
  */
 #include <stddef.h>
@@ -33,7 +33,7 @@ static uint64_t word(const void *at, size_t offset)
     return value;
 }
 
-/* Checks that all fields of the mask are known, and that no byte after `size` is set. */
+/* Checks a parameter structure: all bits of its field mask are known, and no byte after `size` is set. */
 static void check(const char *what, const void *at, uint64_t known, size_t size, size_t longest)
 {
     int bad = (word(at, 0) & ~known) != 0;
@@ -45,7 +45,7 @@ static void check(const char *what, const void *at, uint64_t known, size_t size,
     }
 }
 
-/* The single active send, and its pending failure. */
+/* The single active send, and the failure to report for it. */
 static struct {
     void (*sent)(void *, status, void *);
     void *argument;

@@ -1,7 +1,7 @@
 /*
- * A fake libze_loader.so.1 whose device memory the host can neither read nor write.
- * The addresses that the program gets are reserved with PROT_NONE; the data are elsewhere.
- * With FAKE_ZE=copy, copies fail. Compiled with -DWITHOUT, the library lacks its last function.
+ * A fake libze_loader.so.1 (Level Zero) for tests without a GPU; the host can neither read nor write its device memory.
+ * Device addresses are ranges reserved with PROT_NONE; the data are at other addresses.
+ * With FAKE_ZE=copy, copies fail. Compiled with -DWITHOUT, the library lacks the last of its functions.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -74,7 +74,7 @@ result zeMemAllocDevice(struct context *context, const struct alloc_desc *desc, 
     (void)desc, (void)alignment, (void)device;
     return make(context->driver, length, DEVICE, at);
 }
-/* Shared memory belongs to no device. */
+/* Shared memory is not associated with a device here. */
 result zeMemAllocShared(struct context *context, const struct alloc_desc *device_desc, const void *host_desc, size_t length, size_t alignment,
                         void *device, void **at)
 {
@@ -99,7 +99,7 @@ result zeMemGetAllocProperties(struct context *context, const void *at, struct p
 struct queue_desc { int kind; const void *next; uint32_t ordinal, index, flags; int mode, priority; };
 result zeCommandListCreateImmediate(struct context *context, void *device, const struct queue_desc *desc, struct list **list)
 {
-    /* Only on a synchronous list is a copy complete when the call returns. */
+    /* The caller must create a synchronous command list: only then is a copy complete when the call returns. */
     if (desc->kind != 0xe || desc->next || desc->mode != 1 || (char *)device - devices != context->driver)
         return INVALID;
     *list = calloc(1, sizeof **list);

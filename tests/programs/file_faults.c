@@ -1,6 +1,6 @@
 /*
- * Failures of the file system: every rank gets the same error class, no rank hangs,
- * only the data file is left, and bytes that no rank writes are unchanged.
+ * Failures of the file system: every rank must get the same error class, no rank may hang,
+ * no file but the data file may remain, and bytes that no rank writes must be unchanged.
  * Arguments: the kind of failure, and a folder.
  */
 #include "check.h"
@@ -24,7 +24,7 @@ static void same_class(int code, int wanted, const char *what)
         CHECK(all[i] == wanted, "%s: rank %d has class %d, not %d", what, i, all[i], wanted);
 }
 
-/* Checks that the folder contains only the file `name`. */
+/* Checks that the folder contains the file `name` and nothing else. */
 static void only(const char *name)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -49,7 +49,7 @@ static void interleave(MPI_File file, int piece, int pieces)
 
 enum { PIECE = 1000, PIECES = 4000 };
 
-/* Every kind of collective access to a disk without enough space, then accesses that fit. */
+/* All kinds of collective accesses fail on a full disk, then smaller ones succeed. */
 static void full(void)
 {
     MPI_File file;
@@ -73,8 +73,8 @@ static void full(void)
     free(data);
 }
 
-/* One rank's file size limit lies within an aggregated access;
- * other ranks' data before the limit are written. */
+/* The file size limit of one rank's process lies within an aggregated access;
+ * data of other ranks before the limit must be written. */
 static void limit(void)
 {
     MPI_File file;
@@ -92,8 +92,8 @@ static void limit(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         int code = MPI_File_write_all(file, data, PIECE * PIECES, MPI_CHAR, &status), class, sum, failed;
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* The choice of aggregators decides whether the limited rank itself writes;
-         * all ranks have the same outcome in either case. */
+        /* Whether the limited rank writes itself depends on the choice of aggregators;
+         * in either case all ranks must get the same result. */
         OK(MPI_Error_class(code, &class));
         failed = class != MPI_SUCCESS;
         OK(MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -107,7 +107,7 @@ static void limit(void)
     free(data);
 }
 
-/* One rank has a separate piece after the interleaved ones, which it may not write,
+/* One rank has a separate piece after the interleaved ones, which it is not permitted to write,
  * or which lies beyond the end of the file.
  * All other bytes are written, counts are per rank, and all ranks get the same error class. */
 static void apart(void)
@@ -172,7 +172,7 @@ static void readonly(void)
     only("there");
 }
 
-/* A folder instead of a file, a path through a file, a name that is too long, a missing file. */
+/* Opening must fail for a folder, a path through a file, a name that is too long, and a missing file. */
 static void names(void)
 {
     MPI_File file;
@@ -204,7 +204,7 @@ static void names(void)
     }
 }
 
-/* The file is unlinked while it is open: accesses continue, and delete on close finds no file. */
+/* The file is unlinked while open: accesses still work, and MPI_MODE_DELETE_ON_CLOSE finds no file. */
 static void removed(void)
 {
     MPI_File file;
@@ -225,7 +225,7 @@ static void removed(void)
 }
 
 /* Another process truncates the open file.
- * Each rank gets the true count, and the rest of its buffer is unchanged. */
+ * Each rank gets the number of bytes that were read, and the rest of its buffer is unchanged. */
 static void cut(void)
 {
     MPI_File file;
@@ -255,8 +255,8 @@ static void cut(void)
     free(back);
 }
 
-/* Two handles of one file, and two files with the same base name;
- * each handle has a separate shared file pointer. */
+/* Two file handles for one file, and two files with the same base name in different folders;
+ * each handle has its own shared file pointer. */
 static void twice(void)
 {
     MPI_File first, second, other;
@@ -296,7 +296,7 @@ static void twice(void)
     only(NULL);
 }
 
-/* Endless collective writes, during which the test kills a rank. */
+/* Collective writes in an endless loop, during which the test kills a rank. */
 static void forever(void)
 {
     MPI_File file;

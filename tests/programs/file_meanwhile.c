@@ -1,7 +1,7 @@
 /*
- * Long nonblocking reads progress while the program computes, from the page cache or the disk.
+ * Long nonblocking reads make progress while the program computes, whether the data are in the page cache or on disk.
  * They return the right bytes and count, and leave the rest of the buffer unchanged.
- * Requests may be freed early.
+ * A read whose request is freed early also completes.
  * Argument: a folder.
  */
 #include "check.h"
@@ -12,7 +12,7 @@ enum { MIB = 1 << 20, LENGTH = 12 * MIB + 4321 };
 
 static char path[4096];
 
-/* Evicts the file from the page cache, as far as the system allows it. */
+/* Evicts the file from the page cache, as far as the operating system allows this. */
 static void forget(void)
 {
     int fd = open(path, O_RDWR);
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
             if (cold)
                 forget();
             OK(MPI_Barrier(MPI_COMM_WORLD));
-            /* Every rank reads from a different byte on, and beyond the end of the file. */
+            /* Every rank starts to read at a different offset, and reads beyond the end of the file. */
             long from = 1000003L * (rank % 4) + how, wanted = LENGTH - (rank % 4) * 4096, there = LENGTH - from;
             if (there > wanted)
                 there = wanted;
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
             if (how == 1)
                 OK(MPI_Wait(&request, &status));
             if (how == 2) {
-                /* Messages progress during the read. */
+                /* Messages are exchanged during the read. */
                 int mine = rank, sum;
                 OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
                 CHECK(sum == size * (size - 1) / 2, "%d", sum);
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
             CHECK(request == MPI_REQUEST_NULL, "the request is still there");
             came(&status, data, from, wanted, there);
         }
-    /* Several reads at once, and a read whose request the program frees. */
+    /* Several reads in progress, and a read whose request the program frees. */
     forget();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     MPI_Request both[2];

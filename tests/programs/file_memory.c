@@ -1,13 +1,13 @@
 /*
- * A rank's memory does not grow with the number of pieces of its view:
- * a thousand and ten million pieces, in independent and collective accesses.
+ * The memory that a rank needs for an access must not grow with the number of pieces of its view:
+ * compares a thousand with ten million pieces, in independent and in collective accesses.
  */
 #include "check.h"
 #include <unistd.h>
 
 enum { PIECE = 2 };
 
-/* Returns the peak memory of this process since the last reset, in KiB. */
+/* Returns the peak memory of this process since the last reset, in KiB; if `reset`, also resets the peak. */
 static long most(int reset)
 {
     if (reset) {
@@ -25,7 +25,7 @@ static long most(int reset)
     return kib;
 }
 
-/* Returns the additional memory of an access, in KiB. */
+/* Returns the memory that an access needs in addition, in KiB. */
 static long needs(const char *path, long pieces, int collective)
 {
     MPI_File file;
@@ -72,12 +72,12 @@ int main(int argc, char **argv)
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/portcullis-file-memory-%d", folder ? folder : "/tmp", id);
     for (int collective = size > 1; collective >= 0; collective--) {
-        /* A rank that writes back the gaps between its pieces would undo concurrent writes. */
+        /* An independent write writes the gaps between pieces back, which would undo other ranks' concurrent writes. */
         if (!collective && size > 1)
             break;
         long few = needs(path, 1000, collective);
         long many = needs(path, 10000000, collective);
-        /* The limit is twice an aggregator's buffers;
+        /* The limit is twice the size of an aggregator's buffers;
            a list of ten million pieces would take 240 MiB. */
         CHECK(many < few + (40 << 10), "%ld KiB for a thousand pieces, %ld for ten million", few, many);
     }

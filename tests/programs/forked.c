@@ -1,10 +1,10 @@
 /*
- * A process that forks after MPI_Init; both processes continue.
+ * A program that forks after MPI_Init; parent and child continue.
  *
  *     forked asks|sends|executes
  *
- * The child calls functions that are always allowed and exits; or sends a message;
- * or executes a program without MPI.
+ * The child calls functions that are always permitted and exits ("asks"), or sends a message ("sends"),
+ * or executes a program without MPI ("executes").
  */
 #include "check.h"
 
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
         if (!flag)
             _exit(3);
         MPI_Finalized(&flag);
-        /* `exit` runs the C library's exit handlers. */
+        /* `exit` runs the exit handlers that are registered with the C library. */
         exit(flag ? 3 : 0);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status), "status %d", status);

@@ -1,6 +1,6 @@
 /*
- * Jobs that pause and then continue, each for a reason that is invisible to MPI.
- * mpirun must end none of them.
+ * Jobs that pause and then continue, each for a reason that the MPI library cannot see.
+ * mpirun must not take them for hung jobs and end them.
  *
  *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
  *     healthy serves|calls PORT
@@ -24,7 +24,7 @@ static void rest(void)
         ;
 }
 
-/* A message around the ring, from rank `first` back to rank `first`. */
+/* Passes a message around the ring, from rank `first` to itself. */
 static void ring(int first)
 {
     int word = 7, next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -55,7 +55,7 @@ static void *computes_then_flags(void *flag)
     return NULL;
 }
 
-/* A word is passed by the system (a pipe or a file) and not by MPI. */
+/* A word is passed through the operating system (a pipe or a file), not through MPI. */
 static void through(const char *kind)
 {
     const char *folder = getenv("TMPDIR");
@@ -87,7 +87,7 @@ static void through(const char *kind)
         unlink(path);
 }
 
-/* A child process that is no rank stops rank 1 in the middle of its messages. */
+/* A child process of a rank stops rank 1 in the middle of its messages. */
 static void stops(void)
 {
     long pids[64];
@@ -131,8 +131,8 @@ static void locks(void)
     OK(MPI_Win_free(&win));
 }
 
-/* After a pause, rank 0 stores into memory that all ranks map.
- * Rank 1 reads the memory, and all other ranks wait for rank 1. */
+/* After a pause, rank 0 stores into memory that all ranks have mapped.
+ * Rank 1 polls that memory, and all other ranks wait for a message of rank 1. */
 static void shared(void)
 {
     volatile int *memory;
@@ -173,7 +173,7 @@ static void accepts(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* All ranks wait inside MPI, rank 0 for another job: first at its port, which it prints, and then for its message. */
+/* All ranks wait inside MPI. Rank 0 waits for another job: first for a connection to its port, whose name it prints, and then for a message. */
 static void serves(void)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -191,7 +191,7 @@ static void serves(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* The other job. */
+/* The job that connects to the port. */
 static void calls(const char *port)
 {
     MPI_Comm inter;
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
     if (is_threaded) {
         pthread_t thread;
         int word = 0, flag = 0;
-        /* A thread that has not yet called MPI, and a thread that first computes. */
+        /* A thread that calls MPI only later, and a thread that first computes. */
         CHECK(pthread_create(&thread, NULL, sends_later, NULL) == 0, "no thread");
         OK(MPI_Recv(&word, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         pthread_join(thread, NULL);
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "shared"))
         shared();
     if (!strcmp(way, "polls")) {
-        /* Only the polls can end this wait; the last poll cancels the receive. */
+        /* This wait has no MPI call that blocks: the program polls, and cancels the receive at the last poll. */
         MPI_Request request;
         int there = 0, word;
         long long until = now() + milliseconds * 1000000LL;

@@ -1,4 +1,4 @@
-/* Intercommunicators: creation, split, merge, and every collective between two groups. */
+/* Tests of intercommunicators: creation, split, merge, and every collective between the two groups. */
 #include "check.h"
 
 #define TAG 77
@@ -6,7 +6,7 @@
 static int here, there, mine; /* sizes of the local and the remote group; rank in the local group */
 static int side;              /* 0 for the even ranks of the world, 1 for the odd ones */
 
-/* Returns the world rank of rank r of a side. */
+/* Returns the rank in MPI_COMM_WORLD of rank r of side s. */
 static int world_rank(int s, int r) { return 2 * r + s; }
 
 static void shape(MPI_Comm inter)
@@ -46,14 +46,14 @@ static void shape(MPI_Comm inter)
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL));
 }
 
-/* Every rank sends to every rank of the other side. */
+/* Every rank sends a message to every rank of the other side. */
 static void messages(MPI_Comm inter)
 {
     MPI_Request sends[64];
     int me = rank;
     for (int r = 0; r < there; r++)
         OK(MPI_Isend(&me, 1, MPI_INT, r, TAG, inter, &sends[r]));
-    /* Messages from even remote ranks are received by rank, the others by a wildcard. */
+    /* Messages from even remote ranks are received by rank, those from odd ranks by MPI_ANY_SOURCE. */
     for (int i = 0; i < there; i++) {
         MPI_Status status;
         int got, named = 2 * i < there;
@@ -64,7 +64,7 @@ static void messages(MPI_Comm inter)
     OK(MPI_Waitall(there, sends, MPI_STATUSES_IGNORE));
 }
 
-/* Returns the root argument of an operation whose root is the last rank of side `rooted`. */
+/* Returns this rank's root argument for an operation whose root is the last rank of side `rooted`. */
 static int root_of(int rooted)
 {
     int size = rooted == side ? here : there, root = size - 1;
@@ -101,7 +101,7 @@ static void rooted(MPI_Comm inter, int to)
 
     int sum = -1;
     one = rank + 1;
-    /* On non-root ranks no argument is significant, not even the datatype. */
+    /* On ranks that pass MPI_PROC_NULL as root, no argument is significant, not even the datatype. */
     MPI_Datatype mine_too = root == MPI_PROC_NULL ? MPI_DATATYPE_NULL : MPI_INT;
     OK(MPI_Reduce(&one, &sum, 1, mine_too, MPI_SUM, root, inter));
     int expected = 0;
@@ -144,7 +144,7 @@ static void symmetric(MPI_Comm inter)
     for (int i = 0; i < there; i++)
         CHECK(all[i] == 100 * world_rank(!side, i) + mine, "rank %d gave %d", i, all[i]);
 
-    /* Both groups contribute the same number of elements;
+    /* Both groups contribute the same total number of elements;
      * each group scatters the other group's sum over its members. */
     int total = here * there, whole[1024], part[64];
     for (int i = 0; i < total; i++)
@@ -161,7 +161,7 @@ static void symmetric(MPI_Comm inter)
 
 static void children(MPI_Comm inter)
 {
-    /* A group of the first rank of each side. */
+    /* A communicator from the first rank of each side. */
     MPI_Group local, first;
     MPI_Comm small, part, whole;
     OK(MPI_Comm_group(inter, &local));
@@ -179,7 +179,7 @@ static void children(MPI_Comm inter)
     OK(MPI_Group_free(&local));
     OK(MPI_Group_free(&first));
 
-    /* Colours that occur on one side only create no communicator. */
+    /* A colour that occurs on one side only creates no communicator. */
     int lonely = mine == 0 && here > there, color = lonely ? 99 : mine % 2;
     OK(MPI_Comm_split(inter, color, -mine, &part));
     int others = color == 0 ? (there + 1) / 2 : color == 1 ? there / 2 : 0;
@@ -208,7 +208,7 @@ static void children(MPI_Comm inter)
     }
 }
 
-/* A leader's wrong argument fails the call on the whole group, and no rank hangs. */
+/* A wrong argument of a leader fails the call on its whole group, and no rank hangs. */
 static void astray(MPI_Comm half)
 {
     MPI_Comm none = MPI_COMM_NULL;
@@ -227,7 +227,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(half, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* Without a communicator, the handler of MPI_COMM_SELF is called. */
+    /* If no communicator is created, errors call the error handler of MPI_COMM_SELF. */
     MPI_Group ours;
     OK(MPI_Comm_group(half, &ours));
     OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
@@ -241,7 +241,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* With an empty group on either side, the call is local (section 7.6.2).
+    /* If either group is empty, the call is local (section 7.6.2 of MPI 5.0).
      * It creates no communicator, even if only one rank makes the call. */
     MPI_Comm made = half;
     OK(MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));

@@ -1,4 +1,4 @@
-/* Datatypes of many shapes with a given number of elements, and each element's position. */
+/* Derived datatypes of several shapes, for a given number of elements, with each element's position. */
 #ifndef LAYOUTS_H
 #define LAYOUTS_H
 
@@ -6,7 +6,7 @@
 
 enum { MOST_ELEMENTS = 64, LAYOUTS = 8 };
 
-/* `place[i]` is the position of element i of the packed order, in elements.
+/* `place[i]` is the position in memory, in elements, of the element that is packed as number i.
  * All positions are below `room`, which is four times the maximum number of elements. */
 typedef struct { MPI_Datatype type; int count, n, place[MOST_ELEMENTS], room; } Layout;
 

@@ -1,9 +1,9 @@
 /*
- * One rank ends in the given way; the other ranks wait for a message that never arrives.
+ * One rank ends in the named way; the other ranks wait for a message that never arrives.
  *
  *     leave abort|exit|quiet|kill|segv|wait|fork|deaf RANK
  *
- * Before that, every rank prints "ready PID": a test then kills or searches these processes.
+ * Before that, every rank prints "ready PID", so that a test can kill these processes or look for them.
  */
 #include "check.h"
 
@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* While a thread sleeps, the job cannot be proved dead: it waits until a test ends it. */
+/* While this thread sleeps, the launcher cannot prove that the job is dead, so the job waits until a test ends it. */
 static void *sleeps(void *unused)
 {
     for (;;)
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 4; i++)
             signal((int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i], SIG_IGN);
     if (!strcmp(way, "fork") && fork() == 0) {
-        /* A child process that has the rank's files open and would outlive the rank. */
+        /* A child process that has inherited the rank's open files and would outlive the rank. */
         printf("ready %d\n", (int)getpid());
         fflush(stdout);
         for (;;)

@@ -1,5 +1,5 @@
-/* Lifetimes of objects: a duplicate inherits its parent's state at the time of the call.
- * Operations continue after their handle was freed. */
+/* Tests of objects' lifetimes: a duplicate inherits its parent's state at the time of the call,
+ * and operations continue after their handle has been freed. */
 #include "check.h"
 
 enum { LONG = 1 << 20, TAG = 5 };
@@ -9,7 +9,7 @@ static const char *const assertions[] = {
     "mpi_assert_strict_persistent_collective_ordering",
 };
 
-/* Returns the value of a communicator's hint, or NULL. */
+/* Returns the value of a communicator's hint, or NULL if the hint is not set. */
 static const char *hint(MPI_Comm comm, const char *key)
 {
     static char value[MPI_MAX_INFO_VAL];
@@ -27,8 +27,8 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     CHECK(value ? found && strcmp(found, value) == 0 : !found, "%s is %s and not %s", key, found ? found : "not there", value ? value : "absent");
 }
 
-/* Hints belong to one communicator: a duplicate has only the hints of its call.
- * All other hints of the duplicate have their defaults (7.4.2, 7.4.4). */
+/* Hints are not inherited: a duplicate has only the hints that are passed to the call.
+ * All other hints of the duplicate have their default values (sections 7.4.2 and 7.4.4 of MPI 5.0). */
 static void hints_are_given_and_not_inherited(void)
 {
     MPI_Info info;
@@ -76,8 +76,8 @@ static int drop(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* A nonblocking duplicate inherits its parent's state at the time of the call;
- * the error of a copy function is returned. */
+/* A nonblocking duplicate has its parent's state at the time of the call, not of its completion;
+ * if a copy function returns an error, the call returns this error. */
 static void a_duplicate_is_of_the_time_of_the_call(void)
 {
     int keyval, there, one, two, code;
@@ -116,7 +116,7 @@ static void a_duplicate_is_of_the_time_of_the_call(void)
     OK(MPI_Comm_free_keyval(&keyval));
 }
 
-/* A persistent buffered send uses its communicator's buffer (3.6);
+/* A persistent buffered send uses the buffer of its communicator (section 3.6);
  * a send to MPI_PROC_NULL needs no buffer. */
 static void buffers_belong_to_communicators(void)
 {
@@ -141,7 +141,7 @@ static void buffers_belong_to_communicators(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Sends whose requests were freed complete; MPI_Comm_disconnect waits for them (11.10.4). */
+/* Sends whose requests were freed still complete; MPI_Comm_disconnect waits for them (section 11.10.4). */
 static void disconnecting_waits_for_what_was_freed(void)
 {
     if (size < 2)
@@ -162,7 +162,7 @@ static void disconnecting_waits_for_what_was_freed(void)
     }
     OK(MPI_Comm_disconnect(&comm));
     CHECK(comm == MPI_COMM_NULL, "the handle stays");
-    /* The data are sent, so the program may reuse the buffer. */
+    /* The send has completed, so the program may reuse the buffer. */
     memset(data, 0, sizeof data);
 }
 
@@ -176,8 +176,8 @@ static void hear(MPI_Comm *comm, int *code, ...)
     heard_on = *comm;
 }
 
-/* A failure on a freed communicator calls its error handler.
- * The communicator exists until its pending operations have completed (7.4.3). */
+/* An operation that fails on a freed communicator calls that communicator's error handler.
+ * The communicator exists until its pending operations have completed (section 7.4.3). */
 static void a_freed_communicator_hears_of_its_failures(void)
 {
     int data[2] = {1, 2}, code;
@@ -198,8 +198,8 @@ static void a_freed_communicator_hears_of_its_failures(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* A matched receive has no communicator argument: errors are raised on its message's communicator
- * (9.3); a message from MPI_PROC_NULL has none. */
+/* A matched receive has no communicator argument: its errors are raised on the communicator of the message
+ * (section 9.3); a message from MPI_PROC_NULL has no communicator. */
 static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
 {
     int data[2] = {1, 2}, code;
@@ -222,8 +222,8 @@ static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* If one of several requests fails, the call returns MPI_ERR_IN_STATUS.
- * All statuses are set then (3.2.5). */
+/* If some of several requests fail, the call returns MPI_ERR_IN_STATUS,
+ * and all statuses are set (section 3.2.5). */
 static void failures_are_in_the_statuses_that_are_looked_at(void)
 {
     int data[4] = {1, 2, 3, 4}, flag, code, n, indices[3];
@@ -253,7 +253,7 @@ static void failures_are_in_the_statuses_that_are_looked_at(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A rank with MPI_UNDEFINED need not know the other ranks' arguments of the split (7.4.2). */
+/* A rank that passes MPI_UNDEFINED to a split need not know the other ranks' arguments (section 7.4.2). */
 static void nobody_need_know_how_the_others_split(void)
 {
     const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_HW_GUIDED};
@@ -267,7 +267,7 @@ static void nobody_need_know_how_the_others_split(void)
     }
 }
 
-/* Text need not be UTF-8: the library returns the bytes that were set (7.8, 10.1). */
+/* Strings need not be UTF-8: the library returns the bytes that were set (sections 7.8 and 10.1). */
 static void text_is_bytes(void)
 {
     MPI_Info info;
@@ -318,8 +318,8 @@ static int cancel(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* A freed generalized request must still be completed by the program;
- * it is then deallocated (13.2). */
+/* A generalized request that was freed must still be completed by the program;
+ * the library deallocates it then (section 13.2). */
 static void a_freed_generalized_request_is_completed_later(void)
 {
     MPI_Request request, kept;
@@ -335,10 +335,10 @@ static void small_things(void)
 {
     int arrived = 0, n, dims[1] = {size}, periods[1] = {0}, code;
     char name[2 * MPI_MAX_OBJECT_NAME], found[MPI_MAX_OBJECT_NAME];
-    /* A null request has no partition that could be missing. */
+    /* For a null request, MPI_Parrived reports that the partition has arrived. */
     OK(MPI_Parrived(MPI_REQUEST_NULL, 0, &arrived));
     CHECK(arrived, "a partition of no message has not arrived");
-    /* Names are truncated (7.8). */
+    /* Names that are too long are truncated (section 7.8). */
     MPI_Comm comm, other, grid;
     MPI_Datatype type;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -352,7 +352,7 @@ static void small_things(void)
     OK(MPI_Type_get_name(type, found, &n));
     CHECK(n == MPI_MAX_OBJECT_NAME - 1, "%d characters are kept", n);
     OK(MPI_Type_free(&type));
-    /* Memory is allocated with the requested alignment (9.2). */
+    /* Memory has the alignment that the hint requests (section 9.2). */
     MPI_Info info;
     char *memory;
     OK(MPI_Info_create(&info));
@@ -361,7 +361,7 @@ static void small_things(void)
     CHECK((size_t)memory % 4096 == 0, "%p", (void *)memory);
     OK(MPI_Free_mem(memory));
     OK(MPI_Info_free(&info));
-    /* Packing requires a valid communicator. */
+    /* Packing with an invalid communicator is an error. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     n = 0;
@@ -371,7 +371,7 @@ static void small_things(void)
     CHECK(code == MPI_ERR_COMM, "MPI_Unpack returned %d", code);
     code = MPI_Pack_size(1, MPI_INT, MPI_COMM_NULL, &n);
     CHECK(code == MPI_ERR_COMM, "MPI_Pack_size returned %d", code);
-    /* An intercommunicator cannot have a Cartesian topology. */
+    /* Only an intracommunicator can have a Cartesian topology. */
     if (size > 1) {
         OK(MPI_Comm_split(comm, rank % 2, 0, &other));
         MPI_Comm inter;

@@ -1,5 +1,5 @@
-/* Windows exhaust no resource: ten thousand in sequence and two thousand at once.
- * They use no descriptor, and the number of mappings stays the same.
+/* Windows must not exhaust resources: ten thousand windows in sequence, and two thousand at the same time.
+ * A window must not use a file descriptor, and the number of memory mappings must not grow.
  * A window of more than 4 GiB is accessed beyond 2^32, by displacements that do not fit an int. */
 #include "check.h"
 #include <dirent.h>
@@ -53,10 +53,10 @@ int main(int argc, char **argv)
     CHECK(entries("/proc/self/fd") <= descriptors, "%d descriptors, not %d", entries("/proc/self/fd"), descriptors);
     for (int i = 0; i < alive; i++)
         OK(MPI_Win_free(&wins[i]));
-    /* The C library's heap may add a few mappings. */
+    /* The C library's heap may have grown by a few mappings. */
     CHECK(lines("/proc/self/maps") <= mappings + 8, "%d mappings, not %d", lines("/proc/self/maps"), mappings);
     free(wins);
-    /* Only touched pages use memory. */
+    /* Only pages that are accessed use memory. */
     MPI_Aint bytes = (MPI_Aint)5 << 30;
     OK(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     int next = (rank + 1) % size;

@@ -1,6 +1,6 @@
 /*
- * Random array sections, given by descriptors as a compiler would create.
- * Each section is packed and unpacked by module mpi_f08 with the descriptor,
+ * Test of random array sections, given by descriptors like those that a compiler creates.
+ * Each section is packed and unpacked twice: by module mpi_f08 with the descriptor,
  * and by the C functions with a datatype built from its extents and strides.
  */
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_RANK = 15, MOST = 40000 };
 
-/* The descriptor of the Fortran standard, as gfortran and flang lay it out. */
+/* The array descriptor of the Fortran standard (CFI_cdesc_t), in the memory layout of gfortran and flang. */
 struct descriptor {
     void *base;
     size_t element;
@@ -37,7 +37,7 @@ static int below(int n)
     return (int)((state >> 8) % (uint32_t)n);
 }
 
-/* The datatype of one element, or of a part of an element. */
+/* The datatype that a call names: one element, or a part of an element. */
 struct element {
     MPI_Datatype type;
     int size, parts;
@@ -83,7 +83,7 @@ static int section(struct descriptor *d, char *memory, int element)
     return elements;
 }
 
-/* Returns a datatype of the whole section, from its extents and strides. */
+/* Returns a datatype that describes the whole section by its extents and strides. */
 static MPI_Datatype description(const struct descriptor *d, const struct element *e)
 {
     MPI_Datatype made;
@@ -121,10 +121,10 @@ static int packs(int number, const struct element *e)
     MPI_Datatype whole = description(&d, e);
     int at = 0;
     MPI_Pack(d.base, 1, whole, expected, MOST, &at, MPI_COMM_SELF);
-    /* A part of a section is also the beginning of the whole packed section. */
+    /* Packing the first `part` items must give the beginning of the packed section. */
     if (position != part * e->size || memcmp(packed, expected, position))
         return wrong("packed other elements than the datatype has", number, &d);
-    /* Unpacks into an array with other contents. */
+    /* Unpacks into an array that has other contents. */
     memset(other, 0x55, MOST);
     memcpy(again, other, MOST);
     struct descriptor into = d;
@@ -141,7 +141,7 @@ static int packs(int number, const struct element *e)
     return 0;
 }
 
-/* Reductions copy a section element by element; on one rank the result equals the argument. */
+/* Reductions copy a section element by element; with one rank the result must equal the argument. */
 static int reduces(int number)
 {
     struct descriptor d, result;

@@ -1,4 +1,4 @@
-/* A tool that counts the calls of three functions. */
+/* A profiling tool that counts the calls of three functions. */
 #include <mpi.h>
 
 static int sends, reductions, waits;
