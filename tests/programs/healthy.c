@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "shared"))
         shared();
     if (!strcmp(way, "polls")) {
-        /* This wait has no MPI call that blocks: the program polls, and cancels the receive at the last poll. */
+        /* Rank 0 polls for a message that never arrives, while the other ranks wait in the barrier; then all cancel their receives. */
         MPI_Request request;
         int there = 0, word;
         long long until = now() + milliseconds * 1000000LL;

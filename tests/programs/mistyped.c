@@ -111,7 +111,7 @@ static void matches(MPI_Datatype particle)
             OK(MPI_Recv(integers, 3, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 3, MPI_FLOAT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(integers, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            /* The message of this type was cancelled before a receive could match it. */
+            /* When this message (tag 10) arrives, the long message with tag 6 has been cancelled, so the next receive cannot match it. */
             OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 1, MPI_FLOAT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             MPI_Message first, second;

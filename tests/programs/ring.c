@@ -1,5 +1,5 @@
-/* A token visits every rank in turn and returns with all ranks' marks;
- * then every rank starts a token at the same time. */
+/* A token travels around the ring and collects a mark of every rank;
+ * then every rank sends a token at the same time. */
 #include "check.h"
 
 enum { LAPS = 50 };
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
             OK(MPI_Send(&token, 1, MPI_LONG, next, lap, MPI_COMM_WORLD));
         }
     }
-    /* All tokens are in flight at the same time. */
+    /* The tokens of all ranks are in flight at the same time. */
     int mine = rank, token = rank;
     for (int step = 0; step < size; step++) {
         OK(MPI_Sendrecv(&mine, 1, MPI_INT, next, 7, &token, 1, MPI_INT, before, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

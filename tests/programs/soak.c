@@ -1,14 +1,14 @@
-/* Any process may die at any moment; dead processes are replaced.
- * Processes also die in MPI_Init, in a spawn, and during the recovery from another death.
+/* Fault tolerance test in which any process may die at any moment; spawned processes replace the dead.
+ * Processes also die in MPI_Init, in a spawn, and during the recovery from an earlier death.
  * Usage: soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <sys/time.h>
 #include <unistd.h>
 
-/* The end of the soak on a clock that all processes share; an argument of spawned processes. */
+/* The time at which the test ends, on a clock that all processes share; passed to spawned processes as an argument. */
 static char ends[64];
 
-/* Rebuilds the communicator, even if processes die meanwhile; returns NULL on a surplus process. */
+/* Restores the communicator to `wanted` members, even if processes die during the recovery; returns NULL on a surplus process. */
 static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
 {
     int child = broken == MPI_COMM_NULL;
@@ -78,8 +78,8 @@ static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
     }
 }
 
-/* For the given number of seconds, any process may die anywhere;
- * dead processes are replaced, and the data remain right. */
+/* For the given number of seconds, any process may die anywhere:
+ * dead processes must be replaced, and the data must stay right. */
 static void soak(char **argv, int again)
 {
     enum { LENGTH = 5000 };
@@ -95,7 +95,7 @@ static void soak(char **argv, int again)
         return;
     int *mine = malloc(LENGTH * sizeof *mine), *theirs = malloc(LENGTH * sizeof *theirs);
     for (int stop = 0;;) {
-        /* Agrees on the current round, which new processes do not know. */
+        /* All processes agree on the current round, which a new process does not know. */
         int word[2] = {round, place == 0 && now() * 1e-9 > until};
         int error = TRY(MPI_Allreduce(MPI_IN_PLACE, word, 2, MPI_INT, MPI_MAX, comm));
         if (!error) {
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s soak SEED SECONDS RANKS\n", argv[0]);
         return 2;
     }
-    /* About one process dies per second; the initial processes start to die later. */
+    /* On average one process dies per second; an initial process lives at least one second. */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     chance += (uint64_t)t.tv_nsec * (uint64_t)getpid();

@@ -1,5 +1,5 @@
-/* Results that each rank gets from a window of rank 0 and that depend on timing: locks, fetches,
- * gets under a shared lock, and a test of an epoch. Every rank prints its results in one line. */
+/* For recording and replay: each rank accesses a window of rank 0 with results that depend on timing, by locks, fetches,
+ * gets under a shared lock, and tests of an epoch. Every rank prints its results on one line. */
 #include "check.h"
 
 static char line[4096] = "seen";
@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         saw(old);
     }
     OK(MPI_Win_unlock_all(win));
-    /* The number of tests in which the epoch is not complete yet. */
+    /* Counts the calls of MPI_Win_test until the epoch is complete. */
     MPI_Group world, first;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
     OK(MPI_Group_incl(world, 1, (int[]){0}, &first));
