@@ -1,4 +1,4 @@
-//! Debuggers: mpirun's table of a job's processes (MPIR), and the message queues of a rank.
+//! Tests of debugger support: mpirun's table of a job's processes (MPIR), and a rank's message queues.
 
 use rustix::process::Signal;
 use std::path::Path;
@@ -9,7 +9,7 @@ use xtask::process;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs gdb with these commands and without the user's settings.
+/// Runs gdb with these commands, without the user's settings; returns its output.
 fn gdb(commands: &[&str], rest: &[&str]) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off"]);
@@ -75,7 +75,7 @@ fn ranks_wait_in_mpi_init_until_the_debugger_that_started_mpirun_has_seen_them()
             "break main",
             "run",
             "delete 1",
-            // mpirun is a Rust program, but its process table has C types.
+            // gdb takes mpirun for a Rust program, but the process table has C types.
             "set language c",
             "set variable MPIR_being_debugged = 1",
             "break MPIR_Breakpoint",
@@ -104,7 +104,7 @@ fn a_rank_under_gdb_waits_at_main_in_a_pane_until_the_user_continues_it() {
     if !has_gdb() || !needs(Path::new("/usr/bin/tmux").exists(), "tmux") {
         return;
     }
-    // A private tmux server.
+    // The test uses its own tmux server.
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let tmux = |arguments: &[&str]| {
         let mut tmux = Command::new("tmux");
@@ -145,7 +145,7 @@ MPI_COMM_SELF: rank 0 of 1, members 0
 backwards: rank 1 of 2, members 1 0
   receive from -1 (-1 in the job), tag any, 20 bytes
 ";
-    // The rank publishes its queues before it sleeps in a wait, a moment after it prints its line.
+    // The rank prints its line first, and publishes its queues a moment later, before it sleeps in a wait.
     loop {
         let mut command = Command::new(&debugger);
         let shown = process::output(command.arg(&rank), LIMIT);
@@ -195,8 +195,8 @@ fn the_failure_of_a_rank_is_shown_to_the_debugger_that_started_mpirun() {
     }
 }
 
-/// rr needs performance counters, which virtual machines often lack.
-/// A script named `rr` shows how mpirun calls it.
+/// rr needs performance counters, which virtual machines often lack,
+/// so a script named `rr` prints how mpirun calls it.
 #[test]
 fn a_rank_that_is_recorded_is_a_program_of_rr() {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));

@@ -1,6 +1,6 @@
-//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
+//! Tests of building programs: with `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
 //!
-//! `building/fortran.rs` builds Fortran programs without `mpifort`.
+//! The module `building/fortran.rs` builds Fortran programs without `mpifort`.
 
 #[path = "building/fortran.rs"]
 mod fortran;
@@ -34,7 +34,7 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
-    // FindMPI gets only the compiler wrappers and must derive all other settings from them.
+    // FindMPI is told only the compiler wrappers, and must derive all other settings from them.
     for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx"), ("Fortran", "mpifort")] {
         let wrapper = installation().join("bin").join(wrapper);
         configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));
@@ -79,7 +79,7 @@ fn pkg_config_knows_the_flags() {
         let mut asked = Command::new("pkg-config");
         asked
             .args(["--cflags", "--libs", name])
-            // The system may have .pc files of these names for another library.
+            // Only the installation's .pc files are searched: another library may have installed files of the same names.
             .env("PKG_CONFIG_LIBDIR", installation().join("lib/pkgconfig"));
         let flags = output(&mut asked).stdout;
         let mut build = Command::new(compiler);
@@ -110,7 +110,7 @@ fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
             runs(&program);
         }
     }
-    // A program that a script starts finds the library too.
+    // A program that is started by a script finds the library, too.
     let script = format!("{}; exit $?", program.display());
     let said = Job::command(Path::new("/bin/sh"))
         .under(&installation().join("bin/mpirun"))

@@ -1,6 +1,6 @@
-//! Programs compiled by MPICH's and Open MPI's compilers run on this library under its mpirun.
+//! Tests of programs that MPICH's and Open MPI's compilers have compiled, on this library under its mpirun.
 //!
-//! The sources are the C programs of these tests, so they check the same results again with the
+//! The sources are the C programs of the other tests, so the same results are checked with the
 //! constants, handles, statuses and functions of the other ABIs.
 
 use std::collections::BTreeSet;
@@ -12,12 +12,12 @@ use tempfile::TempDir;
 use tests::{Job, compile_with, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
-/// Compiles a C program with another library's compiler; dropping the folder removes the program.
+/// Compiles a C program with another library's compiler; dropping the returned folder removes the program.
 fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     compile_as(compiler, &format!("{name}.c"), &["-std=gnu11"], &["-lm"])
 }
 
-/// Compiles a C++ program without the C++ bindings that MPI 3.0 removed.
+/// Compiles a C++ program without MPI's C++ bindings, which MPI 3.0 removed.
 fn compile_cpp(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     let options = ["-x", "c++", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX"];
     compile_as(compiler, &format!("{name}.cc"), &options, &["-lstdc++"])
@@ -41,7 +41,7 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// Runs each program, with its argument, on each number of ranks.
+/// Runs each program with its argument on each of the numbers of ranks.
 fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     for (name, argument) in programs {
         let (_folder, program) = compile(compiler, name);
@@ -56,7 +56,7 @@ fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     }
 }
 
-/// Programs whose functions both headers declare.
+/// Programs, with arguments, whose functions are declared by both libraries' headers.
 const BOTH: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -82,7 +82,7 @@ const BOTH: &[(&str, &str)] = &[
     ("revoking", ""),
 ];
 
-/// Programs that call functions of MPI 4.0 and later, which Open MPI 5.0's header lacks.
+/// Programs, with arguments, that call functions of MPI 4.0 and later, which Open MPI 5.0's header lacks.
 const NEWER: &[(&str, &str)] = &[
     ("aliased", ""),
     ("cancels", ""),
@@ -121,7 +121,7 @@ fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_three() {
     of_open_mpi(&[1, 3]);
 }
 
-/// A call whose callback throws has completed and returned its results, as with the standard ABI.
+/// If a callback throws an exception, the call that invoked it completes and returns its results, as with the standard ABI.
 #[test]
 fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
     let compilers = [
@@ -164,7 +164,7 @@ fn explain_names_the_library_that_replaces_another() {
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
 }
 
-/// The dynamic linker requires every name that a program refers to, even if it is never used.
+/// The dynamic linker requires every name that a program refers to, even if the program never uses it.
 #[test]
 fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     if let Some(mpich) = mpich() {
@@ -175,7 +175,7 @@ fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     }
 }
 
-/// Checks that the replacement exports every name of a library that the library's headers contain.
+/// Checks that this library's replacement exports every name that the other library exports and its headers contain.
 fn has_names_of(prefix: &Path, library: &str, family: &str) {
     let theirs = exported(&prefix.join("lib").join(library));
     let stand_in = installation().join("lib/portcullis/compat").join(family);
@@ -196,7 +196,7 @@ fn has_names_of(prefix: &Path, library: &str, family: &str) {
     assert!(missing.is_empty(), "{family}: {missing:?}");
 }
 
-/// Returns the names that a library exports.
+/// Returns the names of the symbols that a library exports.
 fn exported(library: &Path) -> BTreeSet<String> {
     let mut nm = Command::new("nm");
     nm.args(["--dynamic", "--defined-only", "--format=posix"])
@@ -209,7 +209,7 @@ fn exported(library: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Collects words that look like MPI function names from the headers below a folder.
+/// Adds all words that look like MPI function names in the headers below a folder to `named`.
 fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -220,7 +220,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
             let text = std::fs::read_to_string(&path).unwrap();
             let words = text.split(|c| !is_of_names(c));
             let begins = ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "ompi_mpi_"];
-            // Names in capitals are skipped: a constant may have the name of a Fortran function.
+            // Names in capitals are skipped: they are constants, some with the name of a Fortran function.
             let of_mpi = words.filter(|word| {
                 begins.iter().any(|begin| word.starts_with(begin))
                     && word.chars().any(|c| c.is_ascii_lowercase())
@@ -230,7 +230,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     }
 }
 
-/// Open MPI's Fortran libraries use its C library; here they use the replacement.
+/// Open MPI's Fortran libraries call its C library; here they call the replacement for that library.
 #[test]
 fn programs_in_fortran_of_open_mpi_run() {
     let compiler = Path::new("mpif90.openmpi");
@@ -239,8 +239,8 @@ fn programs_in_fortran_of_open_mpi_run() {
     }
 }
 
-/// Runs MPICH's Fortran library on the replacement for its C library.
-/// Without MPICH's Fortran compiler the test is skipped: few machines have Open MPI's and MPICH's.
+/// Runs MPICH's Fortran library with the replacement for MPICH's C library.
+/// The test is skipped if MPICH's Fortran compiler is missing, because few machines have both Open MPI's and MPICH's.
 #[test]
 fn programs_in_fortran_of_mpich_run() {
     let compiler = Path::new("mpif90.mpich");
@@ -259,7 +259,7 @@ fn runs(compiler: &Path) -> bool {
     process::output(command.arg("--version"), Duration::from_secs(20)).is_ok()
 }
 
-/// Compiles the Fortran programs by this wrapper and runs them.
+/// Compiles the Fortran programs with this compiler wrapper, and runs them.
 fn fortran_programs_of(compiler: &Path) {
     for name in ["fortran_calls", "fortran_2008"] {
         let folder = tempfile::tempdir().unwrap();

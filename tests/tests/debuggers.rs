@@ -1,4 +1,4 @@
-//! Programs under valgrind: the library adds no errors to those of the program.
+//! Tests of programs under valgrind: the library must add no errors to those of the program.
 
 use tests::{Job, compile, compile_with, installation, needs};
 
@@ -7,7 +7,7 @@ fn has(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// Runs a program on two ranks under valgrind; valgrind must not report errors.
+/// Runs a program on two ranks under valgrind with the options `ways`; valgrind must report no error.
 fn examine(program: &str, arguments: &[&str], ways: &[&str]) {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;
@@ -54,7 +54,7 @@ fn valgrind_finds_nothing_in_random_accesses_of_windows() {
     examine("accesses", &["2", "7"], &["self,sm", "self,tcp"]);
 }
 
-/// A race detector that did not know the library's lock would report races on the program's
+/// A race detector that did not recognise the library's lock would report races on the program's
 /// variables.
 #[test]
 #[ignore = "long: cargo xtask test --long"]

@@ -1,4 +1,4 @@
-//! Checks that the commands in documents print the output that the documents show.
+//! Tests that the commands in documents print the output that the documents show.
 
 use std::fs;
 
@@ -17,16 +17,16 @@ fn the_job_of_the_document_on_checkpoints_is_taken_up_as_it_shows() {
     assert!(counts.files >= 2 && counts.commands >= 3, "{counts:?}");
 }
 
-/// Checks that the Rust plugin in the document equals the package in the repository,
-/// which clippy and other tests compile.
+/// Checks that the Rust plugin in the document equals the source of the package `package`,
+/// which clippy checks and other tests compile.
 fn has_source_of(document: &Document, file: &str, package: &str) {
     let source = workspace::root().join(package).join("src/lib.rs");
     let source = fs::read_to_string(source).expect("the plugin's source");
     assert_eq!(document.file(file), source, "{file}");
 }
 
-/// The test compiles two packages in release folders, which takes more than a minute.
-/// `plugin` and `privileged` test plugins in the short form.
+/// Long, because two packages are compiled in release mode, which takes more than a minute.
+/// The test files `plugin` and `privileged` test plugins in every run.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_plugins_of_the_document_serve_as_it_shows_built_outside_of_the_sources() {

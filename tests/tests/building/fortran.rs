@@ -1,4 +1,4 @@
-//! Building Fortran programs without calling `mpifort`.
+//! Tests of building Fortran programs without calling `mpifort`.
 //!
 //! The tools are FindMPI without components, pkg-config, meson, and autoconf's macros.
 
@@ -13,7 +13,7 @@ use xtask::workspace;
 
 use super::output;
 
-/// Runs a program, which must report that the claims of its source hold.
+/// Runs a program on two ranks under the installation's `mpirun`; panics unless it succeeds.
 fn runs(program: &Path) {
     Job::command(program)
         .under(&installation().join("bin/mpirun"))
@@ -21,14 +21,14 @@ fn runs(program: &Path) {
         .succeeds();
 }
 
-/// Returns a search path that begins with the installation's programs.
+/// Returns the environment's `PATH` with the installation's programs first.
 fn our_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let ours = std::iter::once(installation().join("bin"));
     std::env::join_paths(ours.chain(std::env::split_paths(&path))).unwrap_or(path)
 }
 
-/// Returns the absolute path of a file below `tests`.
+/// Returns the absolute path of a file in the folder `tests`.
 fn of_tests(path: &str) -> PathBuf {
     workspace::root().join("tests").join(path)
 }
@@ -108,7 +108,7 @@ fn the_macros_of_autoconf_find_everything_in_the_wrapper() {
     }
 }
 
-/// `cargo xtask test` does not install meson, so a missing meson is no failure.
+/// `cargo xtask test` does not install meson, so the test is skipped if meson is missing.
 #[test]
 fn meson_finds_mpi_in_both_languages() {
     if !on_path("meson") || !on_path("ninja") || !on_path("gfortran") {
