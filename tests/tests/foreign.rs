@@ -1,7 +1,7 @@
-//! The hardware barrier in other MPI libraries, under their own launchers.
+//! Tests of the hardware barrier in other MPI libraries, under their own launchers.
 //!
-//! The barrier is a component of Debian's Open MPI, or is preloaded by LD_PRELOAD.
-//! `hwbarr serve` serves the board; the tests then read its number of releases.
+//! The barrier is either a component of Debian's Open MPI, or a library that LD_PRELOAD loads.
+//! `hwbarr serve` serves the board, from which the tests read the number of releases.
 //! The program checks that no rank leaves a barrier before all ranks have entered.
 
 use barrier_board::served::{Address, BoardObserver};
@@ -16,7 +16,7 @@ use tests::{installation, mpich, needs};
 use xtask::packages;
 use xtask::process::{self, Outcome};
 
-/// Runs a program under Debian's Open MPI.
+/// Runs a program under Debian's Open MPI and returns its outcome.
 fn run_open_mpi(
     program: &Program,
     ranks: u32,
@@ -30,7 +30,7 @@ fn run_open_mpi(
     )
 }
 
-/// Returns Open MPI's component path, with this installation's folder first.
+/// Returns the value of Open MPI's component path, with this installation's folder first.
 fn components() -> String {
     let folder = installation().join("lib/portcullis/openmpi");
     format!("{}:SYSTEM_DEFAULT", folder.display())
@@ -42,8 +42,8 @@ fn releases(server: &Server) -> u64 {
     observer.look().expect("served").board.releases
 }
 
-/// Arguments of the program: 50 barriers in its loop.
-/// `RELEASES` adds the program's first and last barrier and the two barriers of the self-test.
+/// Arguments of `barrier_loop.c`: 50 barriers in its loop, and delays of at most 300 us.
+/// `RELEASES` also counts one barrier before and one after the loop, and two of the self-test.
 const BARRIERS: &[&str] = &["50", "300"];
 const RELEASES: u64 = 52 + 2;
 
@@ -64,7 +64,7 @@ fn open_mpi_takes_its_barrier_from_the_board() {
     }
 }
 
-/// A file in the user's component folder suffices; only the port's variable must be set.
+/// The component's file is in the user's component folder, and only the variable with the port is set.
 #[test]
 fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     if !debian_open_mpi() {
@@ -88,7 +88,7 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     assert_eq!(releases(&server), RELEASES);
 }
 
-/// Uses a simulated board in shared memory: each node counts one release per barrier.
+/// The board is simulated in shared memory: its report counts one release per barrier on each node.
 #[test]
 fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     if !debian_open_mpi() {
@@ -112,8 +112,8 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     assert!(waveform.contains("$enddefinitions"), "{waveform}");
 }
 
-/// The board has another number of nodes than the job has ranks:
-/// one rank warns, and Open MPI's own barrier is used.
+/// The board has another number of nodes than the job has ranks: in that case
+/// one rank prints a warning, and Open MPI uses its own barrier.
 #[test]
 fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     if !debian_open_mpi() {
@@ -134,7 +134,7 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     assert_eq!(releases(&server), 0);
 }
 
-/// The board fails while the job runs: one rank warns, no barrier is lost, and later barriers use
+/// The board fails while the job runs: one rank prints a warning, no barrier is lost, and later barriers are done in
 /// software.
 #[test]
 fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
@@ -188,7 +188,7 @@ fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicat
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// The number of hardware barriers in `duplicates.c`.
+/// The number of barriers in `duplicates.c` that use the hardware.
 const DUPLICATES: u64 = 5 + 5 + 5 + 1;
 
 #[test]
@@ -204,7 +204,7 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// The program makes twenty barriers by their Fortran names, half of them on a duplicate.
+/// The program calls twenty barriers by their Fortran names, half of them on a duplicate of MPI_COMM_WORLD.
 #[test]
 fn a_preloaded_library_serves_programs_in_fortran() {
     let fortran = packages::on_path("gfortran");

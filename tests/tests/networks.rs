@@ -1,11 +1,11 @@
-//! Network libraries: jobs over UCX and libfabric without special hardware,
-//! and libraries that are missing or fail.
+//! Tests of network libraries: jobs over UCX and libfabric without special hardware,
+//! and with libraries that are missing or fail.
 
 use std::path::{Path, PathBuf};
 use tests::hosts::Hosts;
 use tests::{Job, compile, compile_with, needs, open_mpi};
 
-/// Returns true if this library is in one of the folders of Debian's loader.
+/// Returns true if a library is in one of the folders that Debian's loader searches; otherwise prints the missing package.
 fn installed(name: &str, package: &str) -> bool {
     let folders = std::fs::read_dir("/usr/lib")
         .into_iter()
@@ -27,7 +27,7 @@ fn libfabric() -> bool {
     installed("libfabric.so.1", "libfabric1")
 }
 
-/// A job of three ranks over UCX, which uses the UCX transports `by`.
+/// Returns a job of three ranks over UCX; UCX uses the transports that `by` lists.
 fn over_ucx(program: &str, by: &str) -> Job {
     Job::of(program)
         .ranks(3)
@@ -143,8 +143,8 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
     }
 }
 
-/// The members of a window are on two hosts. The network accesses the other host's memory;
-/// ranks access their own node's memory directly.
+/// The members of a window are on two hosts: accesses between the hosts go through the network library,
+/// accesses within a host directly to memory.
 #[test]
 fn between_hosts_the_network_accesses_windows() {
     if !ucx() {
@@ -172,7 +172,7 @@ fn between_hosts_the_network_accesses_windows() {
     assert!(reads > 0 && writes > 0, "{reads}, {writes}");
 }
 
-/// Without network hardware no library is loaded. `--explain` names the missing hardware.
+/// Without network hardware no network library is loaded, and `--explain` names the missing hardware.
 #[test]
 fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];
@@ -196,7 +196,7 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     }
 }
 
-/// A job over the UCX library in the file `library`, or over TCP if the library cannot be used.
+/// Returns a job over the UCX library in the file `library`; TCP is used if the library cannot be used.
 fn with_library(library: &Path, transports: &str) -> Job {
     let library = library.display().to_string();
     Job::of("ring")
@@ -206,7 +206,7 @@ fn with_library(library: &Path, transports: &str) -> Job {
         .with(["--mca", "btl_ucx_library", &library])
 }
 
-/// Checks that TCP carries the job and that `--explain` prints this sentence about UCX.
+/// Checks that the job runs over TCP, and that `--explain` prints `sentence` about UCX.
 #[track_caller]
 fn tcp_replaces(job: Job, sentence: &str) {
     let outcome = job.holds();
@@ -233,7 +233,7 @@ fn without_the_library_tcp_serves_and_the_package_is_named() {
     assert!(outcome.stderr.contains(package), "{}", outcome.stderr);
 }
 
-/// Compiles the fake UCX library; `-DWITHOUT` removes a function.
+/// Compiles the fake UCX library; with `-DWITHOUT` it lacks a function.
 fn fake(options: &[&str]) -> PathBuf {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_ucp{}.so", options.len());
@@ -272,7 +272,7 @@ fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
     );
 }
 
-/// A job over a fake libfabric with the behaviour `way`, or over TCP if the library fails.
+/// Returns a job over a fake libfabric with the behaviour `way`; TCP is used if the library fails.
 fn with_fake_fabric(options: &[&str], way: &str, transports: &str) -> Job {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_fabric{}.so", options.len());
@@ -339,7 +339,7 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
         ("dead", "error -25 of UCX"),
     ];
     for (way, why) in cases {
-        // The fake library lacks the functions that read remote memory, so messages carry all data.
+        // The fake library lacks the functions that read remote memory, so all data go in messages.
         let outcome = with_library(&fake(&[]), "self,ucx")
             .with(["--mca", "btl_ucx_read", "yes"])
             .with(["--mca", "btl_ucx_connect_timeout", "1s"])
@@ -354,13 +354,13 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
     }
 }
 
-/// Compiles the wrapper of UCX that counts accesses to registered memory or makes them fail.
+/// Compiles `failing_get.c`, the wrapper of UCX that counts accesses to remote memory or makes them fail.
 fn failing_get() -> PathBuf {
     let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libucp.so.0"];
     compile_with("failing_get", "libfailing_get.so", &options)
 }
 
-/// A job on one node whose windows are accessed through UCX and not through shared memory;
+/// Returns a job on one node whose windows are accessed through UCX instead of shared memory;
 /// the wrapper library counts the accesses.
 fn windows_over_ucx(program: &str, way: &str) -> Job {
     over_ucx(program, "tcp,self")
@@ -370,7 +370,7 @@ fn windows_over_ucx(program: &str, way: &str) -> Job {
         .env("FAILING_GET", way)
 }
 
-/// Returns the numbers of reads and writes of remote memory that all ranks have requested from UCX.
+/// Returns the total numbers of reads and writes of remote memory that the ranks have requested from UCX.
 fn accesses(stderr: &str) -> [u64; 2] {
     let mut all = [0, 0];
     for line in stderr.lines() {
@@ -424,8 +424,8 @@ fn windows_of_registered_memory_are_accessed_by_libfabric() {
     }
 }
 
-/// The receiver reads long messages from the sender's memory.
-/// If the library refuses a read, or fails it later, the sender sends fragments.
+/// The receiver reads long messages directly from the sender's memory;
+/// if UCX refuses a read or a read fails later, the sender sends the data in fragments instead.
 #[test]
 fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
     if !ucx() {
@@ -449,7 +449,7 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
             .env("UCX_TLS", "tcp,self")
             .env("FAILING_GET", way)
             .holds();
-        // Two of eight message lengths are at least 64 KiB.
+        // Two of eight message lengths are at least `btl_ucx_read_min` (64 KiB), so a quarter of the thousand messages is read.
         let reads = "failing_get: 250 reads";
         assert!(outcome.stderr.contains(reads), "{way}: {}", outcome.stderr);
     }
@@ -474,8 +474,8 @@ fn long_messages_are_read_by_libfabric() {
     }
 }
 
-/// A deadlock proof needs the counts of messages that the library carries.
-/// UCX has an internal thread, so a job over UCX is never proved dead.
+/// mpirun can prove a deadlock only if it knows the number of messages inside the network library.
+/// UCX has an internal thread, so a job over UCX is never ended as deadlocked; one over libfabric is.
 #[test]
 fn a_dead_job_over_libfabric_is_ended() {
     if !libfabric() {

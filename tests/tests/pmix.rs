@@ -1,6 +1,6 @@
-//! PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library.
+//! Tests of PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library.
 //!
-//! The launchers use their own libpmix.
+//! Each launcher uses its own libpmix.
 
 use rustix::process::Signal;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tests::{Job, compile, open_mpi};
 
-/// A job under one of the launchers; root must set two variables for them.
+/// Returns a job under one of the launchers, with the two variables without which they refuse to run as root.
 fn under(launcher: &Path, program: &Path) -> Job {
     Job::command(program)
         .under(launcher)
@@ -52,7 +52,7 @@ fn prterun_starts_jobs_and_keeps_names_for_our_programs() {
     };
     dynamic("spawn", 1).holds();
     dynamic("spawn", 3).holds();
-    // The program also spawns a command that does not exist, so prterun reports a failed run.
+    // The program also tries to spawn a command that does not exist; prterun then reports a failure for the whole run.
     let outcome = dynamic("ports", 2).run();
     let said = "all claims of dynamic hold on 2 ranks";
     assert!(outcome.stdout.contains(said), "{}", outcome.stderr);
@@ -114,8 +114,8 @@ fn where_prterun_lets_a_job_go_on_the_others_name_the_dead_rank() {
         .arg("kill")
         .run();
     let line = "rank 1 has died, so this rank ends too";
-    // prterun ends the job after the first rank has ended.
-    // So the second rank may end before it has printed its line.
+    // prterun ends the job as soon as the first rank has ended,
+    // so the second rank may end before it has printed its line.
     let said = outcome.stderr.matches(line).count();
     assert!((1..=2).contains(&said), "{}", outcome.stderr);
 }
@@ -129,7 +129,7 @@ fn ranks_do_not_outlive_prterun() {
         .start();
     job.ready(3);
     job.signal(Signal::KILL);
-    // libpmix reports the loss after about a second; prterun leaves its session folder.
+    // libpmix reports the lost connection after about a second; prterun leaves its session folder behind.
     let outcome = job.wait_for_processes(Duration::from_secs(10));
     assert!(!outcome.status.success());
 }

@@ -1,4 +1,4 @@
-//! Jobs whose barriers use the simulated RTL: `--mca coll_hwbarr_port rtl`.
+//! Tests of jobs whose barriers use the simulated RTL (`--mca coll_hwbarr_port rtl`).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ fn can_translate() -> bool {
         .all(|tool| needs(tool.is_there(), tool.package))
 }
 
-/// Returns mpirun's arguments for barriers on the RTL; `cache` holds the compiled model.
+/// Returns arguments of mpirun for barriers on the RTL; the folder `cache` stores the compiled model.
 fn on_the_rtl(cache: &Path) -> Vec<String> {
     let cache = cache.display().to_string();
     [
@@ -50,7 +50,7 @@ fn the_barriers_of_a_program_are_released_by_the_rtl() {
     let report = Report::read(&file).unwrap_or_else(|e| panic!("{e}"));
     let barriers = number(&outcome.stdout, "barriers").unwrap() as u64;
     assert_eq!(report.releases, barriers);
-    // A release requires three clock edges after the arrival; only the model evaluates edges.
+    // Each release takes three clock edges after the last arrival, and only the RTL model counts edges.
     assert!(report.rtl_edges >= 3 * barriers, "{report:?}");
 }
 
@@ -89,7 +89,7 @@ fn a_job_that_is_killed_while_it_translates_leaves_nothing_that_hinders_the_next
         std::thread::sleep(Duration::from_millis(5));
     }
     job.signal(Signal::KILL);
-    // `wait` fails if the compiler still runs or has left a temporary file.
+    // `wait` panics if the compiler is still running or has left a temporary file.
     job.wait();
     Job::of("barrier_loop")
         .with(on_the_rtl(cache.path()))

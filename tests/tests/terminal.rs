@@ -1,4 +1,4 @@
-//! mpirun on a terminal, with keyboard input.
+//! Tests of mpirun on a terminal with keyboard input.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ const CTRL_C: &[u8] = b"\x03";
 const CTRL_Z: &[u8] = b"\x1a";
 const ENTER: &[u8] = b"\n";
 
-/// The keyboard side (master) of a pseudo-terminal.
+/// The keyboard side (master) of a pseudo-terminal; bytes written to it are keys pressed.
 struct Keyboard(File);
 
 impl Keyboard {
@@ -23,7 +23,7 @@ impl Keyboard {
     }
 }
 
-/// Opens a pseudo-terminal: returns its keyboard side, and the file for a program's input.
+/// Opens a pseudo-terminal; returns its keyboard side and the side that is a program's standard input.
 fn terminal() -> (Keyboard, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -36,7 +36,7 @@ fn terminal() -> (Keyboard, File) {
 
 /// Runs a command as the foreground job of a new terminal session.
 fn at(terminal: File, command: &[&str]) -> Job {
-    // setsid(1) of util-linux makes standard input the controlling terminal of the new session.
+    // setsid(1) of util-linux starts a new session, whose controlling terminal is standard input.
     let job = Job::command("setsid".as_ref())
         .alone()
         .stdin(terminal)
@@ -45,7 +45,7 @@ fn at(terminal: File, command: &[&str]) -> Job {
     words.fold(job, |job, word| job.arg(word))
 }
 
-/// Returns mpirun's arguments for ranks that wait for a message and never end by themselves.
+/// Returns the arguments for mpirun with ranks that wait for a message and never end by themselves.
 fn mpirun(options: &[&str], way: &str) -> Vec<String> {
     let mut words = vec![
         installation().join("bin/mpirun").display().to_string(),
@@ -66,7 +66,7 @@ fn start(terminal: File, words: &[String]) -> Started {
     at(terminal, &words).start()
 }
 
-/// Waits until all processes are stopped (`stopped`) or all are running.
+/// Waits until all processes are stopped (if `stopped`) or until all are running.
 fn await_stopped(processes: &[i32], stopped: bool) {
     let is_stopped = |process: &i32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -99,7 +99,7 @@ fn ctrl_c_ends_the_job() {
 #[test]
 fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
     let (mut keyboard, terminal) = terminal();
-    // The grace period of one hour shows that the second Ctrl-C ends the job.
+    // The grace period is one hour, so the job can only end because of the second Ctrl-C.
     let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_C);
@@ -114,7 +114,7 @@ fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
 fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let (mut keyboard, terminal) = terminal();
     let script = "\"$0\" \"$@\"; echo stopped $?; read line; fg; echo ended $?";
-    // A non-interactive shell has job control only if its standard error is the terminal.
+    // A shell that is not interactive has job control only if its standard error is the terminal.
     let shell = ["sh", "-c", "exec \"$@\" 2>/dev/tty", "sh"];
     let shell = [&shell[..], &["bash", "--norc", "-m", "-c", script]].concat();
     let shell: Vec<String> = shell.into_iter().map(String::from).collect();
@@ -122,7 +122,7 @@ fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let job = start(terminal, &words);
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_Z);
-    // The shell's status is 128 plus the number of the signal that stopped mpirun.
+    // The status that the shell prints is 128 plus the number of the signal that stopped mpirun.
     assert!(["147", "148"].contains(&job.says("stopped ").as_str()));
     await_stopped(&ranks, true);
     keyboard.press(ENTER);
