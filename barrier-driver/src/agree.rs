@@ -2,14 +2,13 @@
 //!
 //! All wires from the barrier have the same level, so in an idle barrier every node reads the same level.
 //! If a node reads another level, its input is floating, cut or inverted.
-//! A caller that can collect the levels, for example with MPI,
-//! calls [`same_level`] between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
-//! and [`self_test`](crate::self_test()), and reports the faulty node before a barrier hangs.
+//! A caller that can collect the levels, as MPI can, calls [`same_level`] between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
+//! and [`self_test`](crate::self_test()), and names the node before a barrier hangs.
 
 use core::{error::Error, fmt};
 use embedded_hal::digital::PinState;
 
-/// The error of [`same_level`]: the nodes whose level differs from the majority's.
+/// The error that names the nodes whose level differs from the majority's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelMismatch {
     /// The nodes of the minority; if both levels are equally frequent, the nodes that read high,

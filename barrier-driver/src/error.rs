@@ -1,7 +1,7 @@
 //! Errors of the driver: one enum for each operation;
 //! every message names the wire and the expected state.
 //!
-//! `E` is the error type of the pins, of which embedded-hal guarantees only `Debug`; `F` is the error type of the caller's fence.
+//! `E` is the pins' own error, which embedded-hal only guarantees to be `Debug`; `F` is the error of the caller's fence.
 
 use core::{error::Error, fmt, time::Duration};
 use embedded_hal::digital::PinState;

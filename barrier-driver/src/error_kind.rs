@@ -2,7 +2,7 @@
 //!
 //! The driver requires the same error type for both pins,
 //! but an output of one chip and an input of another chip have different error types.
-//! [`KindOfError`] converts each error to embedded-hal's [`ErrorKind`], which every pin's error provides.
+//! [`KindOfError`] reduces each to embedded-hal's [`ErrorKind`], which every pin's error has.
 
 use embedded_hal::digital::{Error as _, ErrorKind, ErrorType, InputPin, OutputPin};
 

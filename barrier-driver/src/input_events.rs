@@ -79,7 +79,7 @@ impl<O: OutputPin, I: InputEvents<Error = O::Error>> ToggleBarrier<O, I> {
     /// As [`wait`](Self::wait), on an oversubscribed core: between two calls of `progress` the process sleeps until the release
     /// may have occurred, for at most `nap` at a time.
     ///
-    /// If the port cannot wake a sleeping process, this is `wait`,
+    /// If the port cannot wake a sleeper, this is `wait`,
     /// and `progress` decides how to use the processor.
     #[cfg(feature = "std")]
     pub fn wait_asleep(

@@ -43,7 +43,7 @@ static ENDING: AtomicUsize = AtomicUsize::new(0);
 /// Process ID of the process that registered the wires.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
-/// Signals whose default action ends the process; each gets the handler.
+/// Signals whose default action ends the process.
 const SIGNALS: [c_int; 11] = [
     libc::SIGHUP,
     libc::SIGINT,

@@ -16,7 +16,7 @@
 //! which saves one port access of about a microsecond per barrier.
 //! This is correct because of the following invariant, which holds for every node between two barriers:
 //!
-//! > *the remembered level = the level on the node's own wire = the level that a read would return.*
+//! > *the remembered level = the level on the node's own wire = the level a read would give.*
 //!
 //! * It holds after [`ToggleBarrier::open`]: the level was read, written to the wire, and read again after the fence.
 //! * It is preserved while the node is not in a barrier: the barrier's wire toggles only when *every* synchronised wire differs from it.

@@ -1,4 +1,4 @@
-//! Errors of opening a port, with messages for the user; ports of wires and ports of register blocks share this type.
+//! Errors of opening a port, with messages for the user; wires and register blocks share them.
 
 use core::{error::Error, fmt};
 
@@ -21,7 +21,7 @@ pub enum PortError {
         /// The expected syntax.
         syntax: &'static str,
     },
-    /// This build does not contain the port.
+    /// This build lacks the port.
     NotBuilt {
         /// The port's name.
         name: &'static str,
@@ -56,13 +56,13 @@ pub enum PortError {
         /// The observation from which the driver concludes that no hardware is there.
         sign: &'static str,
     },
-    /// The operating system reported another error.
+    /// The system reported another error.
     Refused {
         /// The port, as named in messages.
         port: String,
         /// The step that failed.
         step: &'static str,
-        /// The error that the operating system reported.
+        /// The error that the system reported.
         cause: String,
     },
 }

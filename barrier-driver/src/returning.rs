@@ -10,7 +10,7 @@
 //! # The protocol
 //!
 //! The level to which a reboot takes a wire is called *rest*.
-//! Only the transition from rest is a barrier; the return to rest follows immediately, and no node waits for its end.
+//! Only the transition from rest is a barrier; the return to rest follows at once and no node waits for it.
 //!
 //! 1. *Enter*: when the barrier's wire is at rest, write the other level.
 //! 2. *Leave*: when the barrier's wire has the other level, write rest and continue.
@@ -67,7 +67,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         Self::over_by(stopwatch(), toggle, rest, progress, limit)
     }
 
-    /// As `over`, with the caller's clock instead of the machine's, as in [`ToggleBarrier::wait_by`].
+    /// As `over`, with another clock than the machine's, as in [`ToggleBarrier::wait_by`].
     pub fn over_by(
         now: impl FnMut() -> Duration,
         mut toggle: ToggleBarrier<O, I>,

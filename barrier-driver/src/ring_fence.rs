@@ -27,7 +27,7 @@ pub(crate) const COUNT: u8 = 0x0f;
 
 /// One node's end of the ring: it computes the byte to send and processes received bytes.
 ///
-/// This type does no I/O and has no clock. The caller sends [`byte`](Self::byte) every few milliseconds, and passes each byte that
+/// It has no line and no clock. The caller sends [`byte`](Self::byte) every few milliseconds and passes each byte that
 /// arrives to [`receive`](Self::receive) until [`is_complete`](Self::is_complete) returns true, then sends the byte once more.
 #[derive(Debug, Clone)]
 pub struct RingFence {
@@ -52,7 +52,7 @@ impl RingFence {
         self.known = 1;
     }
 
-    /// Returns the byte to send to the next node. It is below 64, so the line can carry other data too.
+    /// The byte to send to the next node: below 64, so the line can carry other data too.
     pub fn byte(&self) -> u8 {
         self.fence << 4 | self.known
     }

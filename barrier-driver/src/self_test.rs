@@ -6,8 +6,8 @@
 //! # The protocol, for each late node and each of the two directions of the wires
 //!
 //! 1. Every node but the late one enters, then all call the fence.
-//! 2. Every node but the late one polls for the time `hold`, in which the barrier must not release; then all call the fence.
-//! 3. The late node enters, and all nodes must be released within the limit.
+//! 2. Every node but the late one polls for a while and must find the barrier closed, then all call the fence.
+//! 3. The late node enters, and all must be released within the limit.
 //!
 //! The fences, not the clock, make the late node last, so a slow machine cannot make a correct barrier fail in step 2.
 //! A node that has detected a fault no longer enters but still calls every fence,
@@ -19,7 +19,7 @@ use crate::{EnterError, SelfTestError, ToggleBarrier, WaitError};
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 
-/// The parameters of a self-test; all nodes must pass the same values except for `me`.
+/// The parameters of a self-test; every node passes the same, except for `me`.
 #[derive(Debug, Clone, Copy)]
 pub struct SelfTest {
     /// The number of this node.
@@ -48,7 +48,7 @@ where
     self_test_by(stopwatch(), barrier, test, late, fence, progress)
 }
 
-/// `self_test` with the caller's clock instead of the machine's, as in [`ToggleBarrier::wait_by`].
+/// `self_test` with another clock than the machine's, as in [`ToggleBarrier::wait_by`].
 pub fn self_test_by<O, I, F>(
     mut now: impl FnMut() -> Duration,
     barrier: &mut ToggleBarrier<O, I>,

@@ -23,13 +23,13 @@ pub trait Rig: Sync {
     /// The wire from the barrier.
     type In: InputPin<Error = Self::Error> + Send;
 
-    /// Creates a barrier of `nodes` nodes in its state after power-on.
+    /// A barrier of `nodes` nodes after power-on.
     fn build(nodes: usize) -> Self;
 
-    /// Returns the wires of one node; may be called again after the earlier pins have been dropped.
+    /// The wires of one node; may be called again when the earlier pins have been dropped.
     fn wires(&self, node: usize) -> (Self::Out, Self::In);
 
-    /// Returns the number of times that the barrier has released its nodes.
+    /// The number of times the barrier has released its nodes.
     fn releases(&self) -> u64;
 }
 
@@ -245,7 +245,7 @@ pub fn a_panic_withdraws_an_arrival<R: Rig>() {
         let unwound = thread::scope(|scope| {
             let inside = scope.spawn(move || {
                 let _held = node;
-                // `resume_unwind` unwinds without the message that a panic would print into the test's output.
+                // Unwinds without the message that a panic would print into the test's output.
                 std::panic::resume_unwind(Box::new("a node fails inside the barrier"));
             });
             inside.join()

@@ -1,4 +1,4 @@
-//! One node's end of the toggle barrier, with the operations open, enter, poll, wait and close.
+//! One node's end of the toggle barrier: open, enter, poll or wait, close.
 //!
 //! A [`ToggleBarrier`] owns its two pins, and no other code may drive the output while it exists.
 //! The crate documentation describes the protocol and why the remembered level is correct.
@@ -18,7 +18,7 @@ use std::time::Instant;
 /// Number of times that `close` tries to write the level back before it returns an error.
 ///
 /// Without a fault the second try succeeds: the barrier may complete between this node's read and its write,
-/// but then this node's wire is not idle, so the barrier can complete at most once more.
+/// but then its wire is not idle and the barrier can complete at most once more.
 const CLOSE_TRIES: u32 = 3;
 
 /// The driver of one node's wire pair, open for barriers.
@@ -132,7 +132,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.wait_by(stopwatch(), progress, limit)
     }
 
-    /// `wait` with the caller's clock instead of the machine's: `now` returns the time since any fixed instant.
+    /// `wait` with another clock than the machine's: `now` returns the time since any fixed instant.
     ///
     /// Examples are the simulated time of a simulator and the timer of a microcontroller.
     pub fn wait_by(
@@ -141,7 +141,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         mut progress: impl FnMut(),
         limit: Duration,
     ) -> Result<(), WaitError<O::Error>> {
-        // The first poll usually finds no release and the limit is far away, so the clock is first read after it.
+        // The first poll usually finds no release and the limit is far away, so the clock starts after it.
         if self.poll()?.is_ready() {
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.level
     }
 
-    /// Returns the input pin, which reads the barrier's wire.
+    /// The input pin, which reads the barrier's wire.
     pub(crate) const fn input(&mut self) -> &mut I {
         &mut self.input
     }

@@ -185,7 +185,7 @@ mod tests {
         for mut node in [first, second] {
             assert_eq!(node.poll(), Ok(Poll::Ready(())));
         }
-        // Node 0's wire has another level than the barrier, as after a dead job.
+        // Node 0 has another level than the barrier, as after a dead job.
         board.wires.set(0b10);
         let mut context = Context::from_waker(Waker::noop());
         {

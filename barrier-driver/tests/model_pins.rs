@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-/// The model as a board; its clock advances by a few edges per access to a wire.
+/// A model whose clock advances by a few edges per access to a wire.
 struct Board {
     machine: ToggleMachine,
     inputs: u64,
@@ -200,7 +200,7 @@ fn closing_during_a_release_follows_to_the_new_idle_level() {
     drop(board);
 }
 
-/// A wire that counts the number of times it is dropped.
+/// A wire that counts how often it is dropped.
 struct Counted(Wire, std::rc::Rc<std::cell::Cell<usize>>);
 
 impl Drop for Counted {
@@ -304,7 +304,7 @@ fn an_input_that_never_stays_still_cannot_be_closed() {
     assert_eq!(node.close(), Err(CloseError::NeverStill { tries: 3 }));
 }
 
-/// Runs the self-test with a thread for each of `nodes` nodes; the input of node `bad` is inverted.
+/// Runs the self-test on `nodes` threads, with the input of node `bad` inverted.
 fn self_test_with_inverted_input(
     nodes: usize,
     bad: usize,

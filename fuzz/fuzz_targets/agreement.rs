@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpi_engine::fuzz::agreement` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpi_engine::fuzz::agreement`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_engine::fuzz::agreement(bytes));

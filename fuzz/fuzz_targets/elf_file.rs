@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpirun::fuzz::elf_file` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpirun::fuzz::elf_file`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::elf_file(bytes));

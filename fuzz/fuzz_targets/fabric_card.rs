@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpi_transport::fuzz::fabric_card` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpi_transport::fuzz::fabric_card`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_transport::fuzz::fabric_card(bytes));

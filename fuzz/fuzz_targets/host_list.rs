@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpirun::fuzz::host_list` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpirun::fuzz::host_list`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::host_list(bytes));

@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpirun::fuzz::hostfile` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpirun::fuzz::hostfile`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::hostfile(bytes));

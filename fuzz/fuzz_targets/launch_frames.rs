@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpirun::fuzz::launch_frames` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpirun::fuzz::launch_frames`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::launch_frames(bytes));

@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpi_transport::fuzz::tcp_address_record` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpi_transport::fuzz::tcp_address_record`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_transport::fuzz::tcp_address_record(bytes));

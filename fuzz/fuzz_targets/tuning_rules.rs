@@ -1,4 +1,4 @@
-//! cargo-fuzz target: calls `mpi_coll::fuzz::tuning_rules` with bytes from the fuzzer.
+//! The cargo-fuzz target of `mpi_coll::fuzz::tuning_rules`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_coll::fuzz::tuning_rules(bytes));

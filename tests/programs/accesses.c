@@ -54,7 +54,7 @@ static MPI_Info hints(void)
     return info;
 }
 
-/* Creates a window; returns false if this kind of window cannot be created here. */
+/* Creates a window; returns false if this kind of window is impossible. */
 static int make_window(void)
 {
     static const int units[] = {1, 1, 2, 8, 32};
@@ -191,7 +191,7 @@ typedef struct {
 #define MPI_RGet_accumulate_c MPI_Rget_accumulate
 #endif
 
-/* Executes an access; returns true if its result is available before the epoch ends. */
+/* Executes an access; returns true if the result is already available. */
 static int perform(const Access *a)
 {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -219,8 +219,8 @@ static int perform(const Access *a)
     return a->what == GET || a->what == GET_ACCUMULATE;
 }
 
-/* Generates an access of rank `o` to elements at byte `start` of a target's window.
- * Rank `o` executes the access; every rank applies the access to its model. */
+/* Generates an access of `o` to elements at byte `start` of a target's window.
+ * Rank `o` executes the access; every rank applies it to the model. */
 static void access_model(int o, int target, int what, const Type *t, int n, MPI_Op op, int start)
 {
     Access a = {.what = what, .target = target, .disp = displacement(target, start), .type = t, .op = op};
@@ -236,7 +236,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
         memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
     }
     if (what == SWAP) {
-        /* The compare value equals the window's contents or differs from them. */
+        /* The compare value equals the window's contents, or differs. */
         memcpy(compare, cells, t->extent);
         if (draw(2))
             compare[0] ^= 1;
@@ -293,7 +293,7 @@ static void half_block(int o, int target, int half)
     for (int more = 1 + draw(4); more > 0; more--) {
         int what = ACCUMULATE + draw(is_swappable(t) ? 4 : 3);
         MPI_Op op = draw(4) ? operator_of(t, draw(60), 0) : MPI_REPLACE;
-        /* Most types: all bytes of the block are compared. */
+        /* All bytes of the block are compared. */
         if (has_padding(t))
             op = MPI_REPLACE;
         if (what > ACCUMULATE && draw(4) == 0)
@@ -399,7 +399,7 @@ static void let_go(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* All ranks set the shared part of the window to elements of the phase's type. */
+/* All ranks set the shared part to elements of the phase's type. */
 static void reset_shared(const Type *t)
 {
     for (int r = 0; r < size; r++)

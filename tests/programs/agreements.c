@@ -53,7 +53,7 @@ static int is_out(int other)
 
 static int out[64], any_out;
 
-/* Checks one agreement's outcome; returns true if all ranks agree to continue. */
+/* Checks one outcome; returns true if all ranks agree to continue. */
 static int outcome(int error, int flag, int in)
 {
     int class;

@@ -123,7 +123,7 @@ static void allowed(MPI_Comm comm)
     OK(MPI_Reduce_local(both, both, 0, MPI_INT, MPI_SUM));
     OK(MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm));
 
-    /* The same address in arguments that are not significant, and buffers that are adjacent. */
+    /* The same address in arguments that are not significant, and in adjacent blocks. */
     both[0] = rank;
     OK(MPI_Reduce(rank == 0 ? MPI_IN_PLACE : both, both, 1, MPI_INT, MPI_SUM, 0, comm));
     CHECK(rank != 0 || both[0] == sum, "the sum is %d", both[0]);

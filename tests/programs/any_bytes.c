@@ -1,7 +1,7 @@
 /*
- * Names, arguments, variables and info values may contain any bytes and are returned unchanged.
- * Arguments: "job", a string with every byte except zero, a folder for files.
- * The spawned process gets "child" and the same other two arguments.
+ * Names, arguments, variables and info values are bytes and are returned unchanged.
+ * Arguments: "job", every byte except zero, a folder for files.
+ * The spawned process gets "child" and the same two arguments.
  */
 #include "check.h"
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #define VALUES 255
 #define VARIABLE "ANY_BYTES"
 
-/* A string that contains each byte except zero once. */
+/* A string of each byte except zero, once. */
 static char every[VALUES + 1];
 /* A private-use character in UTF-8; a library may represent invalid bytes by such characters. */
 static const char private_use[] = "\xef\x9f\xa4\xe4";

@@ -1,5 +1,5 @@
-/* Persistent collectives that each rank starts in a different order (section 6.13 of MPI 5.0).
- * Other collectives are called between the starts. */
+/* Persistent collectives that each rank starts in a different order (section 6.13).
+ * Other collectives run between the starts. */
 #include "check.h"
 
 enum { OPERATIONS = 6, ROUNDS = 20, N = 300 };

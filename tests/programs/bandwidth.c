@@ -1,5 +1,5 @@
-/* Benchmark: prints the bandwidth of messages of 16 MiB from rank 0 to rank 1,
- * as the median of the given number of messages after two warm-up messages. */
+/* Prints the bandwidth of messages of 16 MiB from rank 0 to rank 1:
+ * the median of the given number of messages, after two warm-up messages. */
 #include "check.h"
 
 enum { BYTES = 16 << 20, UNCOUNTED = 2 };

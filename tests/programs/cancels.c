@@ -14,7 +14,7 @@ static void refused(const char *what, MPI_Request *request)
 }
 
 /* Each rank sends to the next rank.
- * MPI_Cancel is called before the start, during the operation and after its end, and fails each time. */
+ * MPI_Cancel is refused before the start, during the operation and after its end. */
 static void partitioned(void)
 {
     int sent[2] = {rank, rank + 1}, received[2] = {-1, -1}, last = (rank + size - 1) % size;

@@ -99,7 +99,7 @@ __attribute__((unused)) static void fill(void *data, size_t n, unsigned salt)
         ((unsigned char *)data)[i] = pattern(i, salt);
 }
 
-/* Returns the index of the first byte that differs from the pattern, or -1. */
+/* Returns the index of the first byte that differs, or -1. */
 __attribute__((unused)) static long differs(const void *data, size_t n, unsigned salt)
 {
     for (size_t i = 0; i < n; i++)

@@ -89,7 +89,7 @@ static void *waits_inside(void *number)
     return NULL;
 }
 
-/* Writes the name of a port to a file, for another job. */
+/* Writes the name of a port for another job. */
 static void give_port(const char *name, const char *port)
 {
     char path[4096];

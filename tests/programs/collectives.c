@@ -143,7 +143,7 @@ static void all_cases(int n, int way, int salt)
     for (int k = 0; k < n * size; k++)
         CHECK(all[k] == value(k / n, k % n, salt), "allgather in place: number %d is %d", k, all[k]);
 
-    /* The values of rank r's block for rank j depend on r * size + j. */
+    /* The values of block j of rank r depend on r * size + j. */
     for (int k = 0; k < n * size; k++)
         out[k] = value(rank * size + k / n, k % n, salt);
     EITHER(MPI_Alltoall, MPI_Ialltoall, out, n, MPI_INT, all, n, MPI_INT);
@@ -213,7 +213,7 @@ static void uneven(int n, int way, int salt)
         for (int i = 0; i < to[r]; i++)
             CHECK(in[to_at[r] + i] == value(r * size + rank, i, salt), "alltoallv: number %d of %d is %d", i, r, in[to_at[r] + i]);
 
-    /* The same exchange with a datatype per partner and displacements in bytes. */
+    /* Also with a datatype per partner and displacements in bytes. */
     MPI_Datatype *types = malloc(size * sizeof *types);
     for (int r = 0; r < size; r++) {
         types[r] = MPI_INT;
@@ -242,7 +242,7 @@ static void uneven(int n, int way, int salt)
     free(types); free(to); free(to_at); free(lengths); free(places);
 }
 
-/* Several collectives in progress on two communicators, completed in another order than they were started. */
+/* Several collectives in progress on two communicators, completed in another order than started. */
 static void overlapping(void)
 {
     enum { FLIGHT = 12 };

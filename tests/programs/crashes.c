@@ -1,5 +1,5 @@
 /*
- * For backtraces: rank 1 dies by a signal inside two nested functions.
+ * Rank 1 dies by a signal inside two functions.
  *
  *     crashes null|overflow|sent|handled
  */

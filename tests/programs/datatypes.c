@@ -22,7 +22,7 @@ static void through(const void *data, int count, MPI_Datatype type, const void *
     OK(MPI_Get_count(&status, type, &seen));
     CHECK(seen == count, "%s: counted %d of %d", name, seen, count);
 
-    /* Checks that unpacking writes only the bytes that belong to the type. */
+    /* Unpacking writes only the bytes that belong to the type. */
     size_t span = (size_t)extent * count + 64;
     unsigned char *spread = malloc(span), *mask = malloc(span);
     memset(spread, 0xAB, span);
@@ -76,7 +76,7 @@ static void check_type(MPI_Datatype *type, const void *data, int count, const in
     CHECK(*type == MPI_DATATYPE_NULL, "%s: a freed type is still there", name);
 }
 
-/* Stores the offsets of all bytes of `items` items, which have `width` bytes each and begin at `starts`. */
+/* Stores the offsets of all bytes of items of `width` bytes at `starts`. */
 static int spell(int *offsets, const int *starts, int items, int width)
 {
     int n = 0;
@@ -125,7 +125,7 @@ static void check_external(void)
     OK(MPI_Type_free(&type));
 }
 
-/* Fortran datatypes by precision: one handle for each kind, accepted by operators, cannot be freed. */
+/* Fortran datatypes by precision: one handle per kind, valid for operators, never freed. */
 static void check_fortran_kinds(void)
 {
     MPI_Datatype real, again, whole, pair, old;
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
             starts[n++] = i * 37 + j;
     check_type(&type, data, 100, offsets, spell(offsets, starts, n, 1), 5 * 37 + 2, "hvector");
 
-    /* The type's blocks are packed in list order, which differs from their order in memory. */
+    /* The blocks are in list order, which differs from memory order. */
     OK(MPI_Type_indexed(3, (int[]){2, 1, 4}, (int[]){10, 0, 3}, MPI_INT, &type));
     static const int list[] = {40, 44, 0, 12, 16, 20, 24};
     /* The extent of 12 ints ends after the last byte in memory. */

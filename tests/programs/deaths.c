@@ -1,4 +1,4 @@
-/* Calls that involve a dead rank and must fail, and calls that must still work without that rank.
+/* Errors of calls that involve a dead rank, and calls that still work without the rank.
  * Usage: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <unistd.h>
@@ -18,7 +18,7 @@ static void dead(void)
     double begun = MPI_Wtime();
     CHECK(class_of(MPI_Recv(in, 1, MPI_CHAR, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%g s", MPI_Wtime() - begun);
     if (rank == 0) {
-        /* Messages that the rank sent before its death are still received. */
+        /* Messages that the rank sent before its death arrive. */
         OK(MPI_Recv(in, 5, MPI_CHAR, victim, 9, world, MPI_STATUS_IGNORE));
         CHECK(!strcmp(in, "last"), "%s", in);
     }
@@ -89,7 +89,7 @@ static void barrier(void)
     OK(MPI_Comm_free(&smaller));
 }
 
-/* Checks by a sum that a communicator of the survivors works. */
+/* Checks a communicator of the survivors with a sum. */
 static void works(MPI_Comm comm, const char *made_by)
 {
     int one = 1, sum = 0, members;
@@ -102,7 +102,7 @@ static void works(MPI_Comm comm, const char *made_by)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A rank dies during a split; the groups of living ranks still create working communicators. */
+/* A rank dies during a split; groups without the rank create working communicators. */
 static void groups(void)
 {
     MPI_Comm world = MPI_COMM_WORLD, part = MPI_COMM_NULL;

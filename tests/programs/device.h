@@ -1,5 +1,5 @@
-/* Shared code of test programs with device memory: loads the driver's library from a file,
- * and copies data between host memory and device memory. */
+/* Device memory for test programs: the driver's library, loaded from a file,
+ * and copies between host memory and device memory. */
 #ifndef DEVICE_H
 #define DEVICE_H
 
@@ -20,7 +20,7 @@ static void *cuda_library;
 
 #define FUNCTION(field, name) (*(void **)&cuda.field = dlsym(cuda_library, name))
 
-/* Loads the driver's library without initializing it. */
+/* Loads the library without using it. */
 __attribute__((unused)) static void load_cuda(const char *file)
 {
     cuda_library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
@@ -84,7 +84,7 @@ __attribute__((unused)) static void *device_pattern(size_t length, unsigned salt
     return device;
 }
 
-/* Returns the index of the first byte of device memory that differs from the pattern, or -1. */
+/* Returns the index of the first byte of device memory that differs, or -1. */
 __attribute__((unused)) static long device_differs(const void *device, size_t length, unsigned salt)
 {
     char *host = malloc(length);

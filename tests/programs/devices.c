@@ -1,5 +1,5 @@
 /*
- * Test of buffers in the memory of a CUDA device.
+ * Buffers in the memory of a CUDA device.
  * Arguments: the driver's library; "early" or "late" to load it before or after MPI_Init;
  * and "kinds" to check the info hint mpi_memory_alloc_kinds of MPI_COMM_WORLD.
  * tests/tests/devices.rs generates programs that call single functions; this program calls several together.
@@ -63,7 +63,7 @@ static void first_message(void)
     discard(from), discard(to);
 }
 
-/* Messages of every protocol from a device to device memory, host memory and managed memory. */
+/* Messages of all protocols from a device to device, host and managed memory. */
 static void messages(size_t length)
 {
     char *from = device_pattern(length, rank), *to = device_memory(length), *managed = managed_memory(length), *host = malloc(length);
@@ -95,7 +95,7 @@ static void messages(size_t length)
     free(host), free(pattern);
 }
 
-/* Receives two messages into interleaved columns of a matrix; neither may write the other's column. */
+/* Two receives into interleaved columns of a matrix; neither may write the other's column. */
 static void columns(void)
 {
     enum { ROWS = 500, WIDTH = 6 };
@@ -138,7 +138,7 @@ static void columns(void)
     discard(device);
 }
 
-/* Reductions, also in place and persistent: each start of a request reads the device's current data. */
+/* Reductions, also in place and persistent: each start reads the device's current data. */
 static void reductions(void)
 {
     enum { N = 3000 };
@@ -172,7 +172,7 @@ static void reductions(void)
     discard(from), discard(to);
 }
 
-/* Origin buffers of one-sided accesses are in device memory: a flush completes only the gets from the flushed rank. */
+/* Origin buffers of window accesses: a flush completes only the gets from the flushed rank. */
 static void windows(void)
 {
     int *base, host[4] = {1, 2, 3, rank}, *from = device_memory(sizeof host), *to = device_memory(sizeof host), code;
@@ -313,7 +313,7 @@ static void failures(void)
         failed(MPI_Allreduce(MPI_IN_PLACE, at, 25, MPI_INT, MPI_SUM, MPI_COMM_SELF), "");
         unsetenv("FAKE_CUDA");
     }
-    /* The program frees the device buffer before its receive is complete. */
+    /* The program frees the buffer before its receive is complete. */
     OK(MPI_Irecv(early, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD, &request));
     discard(early);
     OK(MPI_Send(&byte, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD));

@@ -41,8 +41,8 @@ static void exchange(MPI_Comm inter, int me)
     free(in);
 }
 
-/* Checks communicators that are created from an intercommunicator between jobs;
- * both jobs must call this in the same order. */
+/* Checks communicators created from an intercommunicator between jobs;
+ * both sides create them in the same order. */
 static void communicators(MPI_Comm inter, int parent_side, int one_job)
 {
     int mine, theirs, flag, me;

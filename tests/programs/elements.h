@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <wchar.h>
 
-/* Classes of datatypes by their permitted operators: the rows of the standard's table (section 6.9.2). */
+/* Classes of types by operator: the rows of the standard's table (section 6.9.2). */
 enum { INTEGER, COUNTING, REAL, COMPLEX, LOGICAL, BYTES, PAIR, LETTER };
 
 typedef struct {
@@ -43,8 +43,8 @@ enum { LONGEST_ELEMENT = 32 };
     X(C_FLOAT_COMPLEX, COMPLEX, float complex) X(C_DOUBLE_COMPLEX, COMPLEX, double complex) \
     X(C_LONG_DOUBLE_COMPLEX, COMPLEX, long double complex) X(COMPLEX, COMPLEX, float complex) X(DOUBLE_COMPLEX, COMPLEX, double complex)
 
-/* Writers of one element. Numbers are small, so that sums and products of a few are exact;
- * logicals are 0 or 1, and complex numbers have a real and an imaginary part. */
+/* Numbers are small, so that sums and products of a few are exact;
+ * logicals are 0 or 1, and complex numbers have two parts. */
 #define WRITER(tag, group, ctype) \
     static void number_##tag(void *to, int value) \
     { \

@@ -33,7 +33,7 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
             OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
-            /* Two adjacent two-byte elements in the same word, and an element of 16 bytes. */
+            /* Two-byte elements that share a word, and an element of 16 bytes. */
             short two = 1;
             OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, 1, MPI_SHORT, MPI_SUM, win));
             OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, 1, MPI_LONG, MPI_SUM, win));

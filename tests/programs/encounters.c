@@ -147,7 +147,7 @@ static void survive(const char *program, const char *sign)
         while (kill(pid, 0) == 0)
             usleep(1000);
     }
-    /* The launcher handles the end of the child before it handles the next spawn request. */
+    /* The launcher handles the end of the child before the next request. */
     come(program);
     announce("encounters");
 }
@@ -162,7 +162,7 @@ static void die_alone(const char *sign, MPI_Comm parent)
     raise(SIGKILL);
 }
 
-/* Makes a spawn that must fail on all members with the error text `says`. */
+/* A spawn that must fail on all members with the message `says`. */
 static void in_vain(const char *program, int many, MPI_Info info, const char *says)
 {
     enum { MOST = 64 };

@@ -31,7 +31,7 @@ static int sum(MPI_Comm comm, int mine)
     return all;
 }
 
-/* Polls the line once and returns true if the line is high; stores in `first` whether this rank raised it first. */
+/* Polls the line once and returns true if it is high; `first` is set at the rank that raised it. */
 static int looks(MPI_Comm comm, int *first)
 {
     int flag = -1;
@@ -48,7 +48,7 @@ static void wait_for_it(MPI_Comm comm)
         ;
 }
 
-/* Wrong calls: outside a round there is no line, and a second open round is an error. */
+/* Without a round there is no line; a second open round is an error. */
 static void mistakes(MPI_Comm comm)
 {
     int flag = 7, first = 7;

@@ -1,4 +1,4 @@
-/* For runs under valgrind: messages and collectives with lengths for every protocol; every byte is checked. */
+/* Messages and collectives of lengths for every protocol; every byte is checked, under valgrind. */
 #include "check.h"
 
 int main(int argc, char **argv)

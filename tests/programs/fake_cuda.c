@@ -69,7 +69,7 @@ static int used, initialized, pinned, opened, copied_between;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char contexts[DEVICES][2], pool;
 
-/* The stack of a thread's contexts; the last one is current. */
+/* The contexts of a thread; the last one is current. */
 static __thread struct { void *stack[16]; int depth; } here;
 
 static void *current(void) { return here.depth ? here.stack[here.depth - 1] : NULL; }
@@ -214,7 +214,7 @@ result cuMemAllocManaged(address *at, size_t length, unsigned flags)
 }
 result cuMemFree_v2(address at) { return discard(at); }
 
-/* Memory from a pool or mapped from a handle belongs to no context. */
+/* Memory of a pool or of a handle belongs to no context. */
 result cuMemAllocAsync(address *at, size_t length, void *stream) { (void)stream; return make(at, length, POOLED, device_of(current())); }
 result cuMemFreeAsync(address at, void *stream) { (void)stream; return discard(at); }
 result cuMemPoolGetAccess(int *flags, void *of, const int *location)

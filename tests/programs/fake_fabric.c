@@ -1,12 +1,12 @@
 /*
- * A fake libfabric.so.1 with one provider that cannot reach any process. Values of the variable FAKE_FABRIC:
+ * A fake libfabric.so.1 with one provider that reaches no process. Values of FAKE_FABRIC:
  *
  *     getinfo, fabric, endpoint   the named call fails
  *     short                       the table of message functions ends before fi_send, as in an older version
  *     again                       every send returns "try again"
  *     late                        every send is accepted, and fails after some polls
  *
- * Compiled with -DWITHOUT, the library lacks the last of its functions.
+ * Compiled with -DWITHOUT, the library lacks its last function.
  * The completion queue has no file descriptor.
  */
 #include <stdint.h>

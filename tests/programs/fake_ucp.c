@@ -1,5 +1,5 @@
 /*
- * A fake libucp.so.0 (UCX) that cannot reach any process. Values of the variable FAKE_UCP:
+ * A fake libucp.so.0 that reaches no process. Values of FAKE_UCP:
  *
  *     init, worker, address   the named call fails
  *     unreachable             no endpoint can be created

@@ -99,7 +99,7 @@ result zeMemGetAllocProperties(struct context *context, const void *at, struct p
 struct queue_desc { int kind; const void *next; uint32_t ordinal, index, flags; int mode, priority; };
 result zeCommandListCreateImmediate(struct context *context, void *device, const struct queue_desc *desc, struct list **list)
 {
-    /* The caller must create a synchronous command list: only then is a copy complete when the call returns. */
+    /* Only on a synchronous list is a copy complete when the call returns. */
     if (desc->kind != 0xe || desc->next || desc->mode != 1 || (char *)device - devices != context->driver)
         return INVALID;
     *list = calloc(1, sizeof **list);

@@ -1,6 +1,6 @@
 /*
- * Failures of the file system: every rank must get the same error class, no rank may hang,
- * no file but the data file may remain, and bytes that no rank writes must be unchanged.
+ * Failures of the file system: every rank gets the same error class, no rank hangs,
+ * only the data file is left, and bytes that no rank writes are unchanged.
  * Arguments: the kind of failure, and a folder.
  */
 #include "check.h"
@@ -24,7 +24,7 @@ static void same_class(int code, int wanted, const char *what)
         CHECK(all[i] == wanted, "%s: rank %d has class %d, not %d", what, i, all[i], wanted);
 }
 
-/* Checks that the folder contains the file `name` and nothing else. */
+/* Checks that the folder contains only the file `name`. */
 static void only(const char *name)
 {
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -73,8 +73,8 @@ static void full(void)
     free(data);
 }
 
-/* The file size limit of one rank's process lies within an aggregated access;
- * data of other ranks before the limit must be written. */
+/* One rank's file size limit lies within an aggregated access;
+ * other ranks' data before the limit are written. */
 static void limit(void)
 {
     MPI_File file;
@@ -107,7 +107,7 @@ static void limit(void)
     free(data);
 }
 
-/* One rank has a separate piece after the interleaved ones, which it is not permitted to write,
+/* One rank has a separate piece after the interleaved ones, which it may not write,
  * or which lies beyond the end of the file.
  * All other bytes are written, counts are per rank, and all ranks get the same error class. */
 static void apart(void)
@@ -225,7 +225,7 @@ static void removed(void)
 }
 
 /* Another process truncates the open file.
- * Each rank gets the number of bytes that were read, and the rest of its buffer is unchanged. */
+ * Each rank gets the true count, and the rest of its buffer is unchanged. */
 static void cut(void)
 {
     MPI_File file;
@@ -255,8 +255,8 @@ static void cut(void)
     free(back);
 }
 
-/* Two file handles for one file, and two files with the same base name in different folders;
- * each handle has its own shared file pointer. */
+/* Two handles of one file, and two files with the same base name;
+ * each handle has a separate shared file pointer. */
 static void twice(void)
 {
     MPI_File first, second, other;
@@ -296,7 +296,7 @@ static void twice(void)
     only(NULL);
 }
 
-/* Collective writes in an endless loop, during which the test kills a rank. */
+/* Endless collective writes, during which the test kills a rank. */
 static void forever(void)
 {
     MPI_File file;

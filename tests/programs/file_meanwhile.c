@@ -1,7 +1,7 @@
 /*
- * Long nonblocking reads make progress while the program computes, whether the data are in the page cache or on disk.
+ * Long nonblocking reads progress while the program computes, from the page cache or the disk.
  * They return the right bytes and count, and leave the rest of the buffer unchanged.
- * A read whose request is freed early also completes.
+ * Requests may be freed early.
  * Argument: a folder.
  */
 #include "check.h"
@@ -12,7 +12,7 @@ enum { MIB = 1 << 20, LENGTH = 12 * MIB + 4321 };
 
 static char path[4096];
 
-/* Evicts the file from the page cache, as far as the operating system allows this. */
+/* Evicts the file from the page cache, as far as the system allows it. */
 static void forget(void)
 {
     int fd = open(path, O_RDWR);
@@ -55,7 +55,7 @@ int main(int argc, char **argv)
             if (cold)
                 forget();
             OK(MPI_Barrier(MPI_COMM_WORLD));
-            /* Every rank starts to read at a different offset, and reads beyond the end of the file. */
+            /* Every rank reads from a different byte on, and beyond the end of the file. */
             long from = 1000003L * (rank % 4) + how, wanted = LENGTH - (rank % 4) * 4096, there = LENGTH - from;
             if (there > wanted)
                 there = wanted;

@@ -7,7 +7,7 @@
 
 enum { PIECE = 2 };
 
-/* Returns the peak memory of this process since the last reset, in KiB; if `reset`, also resets the peak. */
+/* Returns the peak memory of this process since the last reset, in KiB. */
 static long most(int reset)
 {
     if (reset) {
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
             break;
         long few = needs(path, 1000, collective);
         long many = needs(path, 10000000, collective);
-        /* The limit is twice the size of an aggregator's buffers;
+        /* The limit is twice an aggregator's buffers;
            a list of ten million pieces would take 240 MiB. */
         CHECK(many < few + (40 << 10), "%ld KiB for a thousand pieces, %ld for ten million", few, many);
     }

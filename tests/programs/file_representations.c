@@ -43,7 +43,7 @@ static void look(MPI_File file, void *bytes, int count)
     CHECK(length == count, "the file has %lld bytes, not %d", (long long)length, count);
 }
 
-/* Returns the position in the file, in elements, of element `i` of rank `who`. */
+/* Returns the index in the file of element `i` of rank `who`. */
 static int place(int who, int i)
 {
     return i / PART * PART * size + who * PART + i % PART;
@@ -54,7 +54,7 @@ static long value(int who, int i)
     return (i % 2 ? -1 : 1) * (0x010203L + 1000 * who + i);
 }
 
-/* In external32 a long has four bytes in the file. */
+/* In external32 a long has four bytes. */
 static void longs(int collective)
 {
     MPI_File file = opened();

@@ -115,7 +115,7 @@ static void shared(void)
     OK(MPI_File_close(&file));
 }
 
-/* A read beyond the end of the file returns the existing data and leaves the rest of the buffer unchanged. */
+/* A read beyond the end of the file returns the existing data and leaves the rest unchanged. */
 static void ends(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -141,7 +141,7 @@ static void ends(void)
     OK(MPI_File_close(&file));
 }
 
-/* In external32 data are big-endian on every machine. */
+/* external32 is big-endian on every machine. */
 static void portable(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);

@@ -1,4 +1,4 @@
-/* A process has a listening TCP socket while MPI is in use, and must have none after MPI_Finalize. */
+/* A process has a listening TCP socket while MPI is in use, and none after MPI_Finalize. */
 #include "check.h"
 #include <unistd.h>
 

@@ -3,8 +3,8 @@
  *
  *     forked asks|sends|executes
  *
- * The child calls functions that are always permitted and exits ("asks"), or sends a message ("sends"),
- * or executes a program without MPI ("executes").
+ * The child calls functions that are always allowed and exits; or sends a message;
+ * or executes a program without MPI.
  */
 #include "check.h"
 

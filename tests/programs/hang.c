@@ -3,7 +3,7 @@
  *
  *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering
  *
- * The programs do not end by themselves, except "buffering" if sends are buffered; run them with a time limit.
+ * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
  */
 #include "check.h"
 

@@ -1,6 +1,6 @@
 /*
- * Jobs that pause and then continue, each for a reason that the MPI library cannot see.
- * mpirun must not take them for hung jobs and end them.
+ * Jobs that pause and then continue, each for a reason that is invisible to MPI.
+ * mpirun must end none of them.
  *
  *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
  *     healthy serves|calls PORT
@@ -55,7 +55,7 @@ static void *computes_then_flags(void *flag)
     return NULL;
 }
 
-/* A word is passed through the operating system (a pipe or a file), not through MPI. */
+/* A word is passed by the system (a pipe or a file) and not by MPI. */
 static void through(const char *kind)
 {
     const char *folder = getenv("TMPDIR");
@@ -131,8 +131,8 @@ static void locks(void)
     OK(MPI_Win_free(&win));
 }
 
-/* After a pause, rank 0 stores into memory that all ranks have mapped.
- * Rank 1 polls that memory, and all other ranks wait for a message of rank 1. */
+/* After a pause, rank 0 stores into memory that all ranks map.
+ * Rank 1 reads the memory, and all other ranks wait for rank 1. */
 static void shared(void)
 {
     volatile int *memory;

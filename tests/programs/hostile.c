@@ -2,7 +2,7 @@
  * Rank 1 writes random data into the memory that it shares with the other ranks.
  * The other ranks exchange messages of every protocol until the job is ended.
  * While rank 1 waits in a call, a timer continues the writes.
- * So the job ends even if a corrupted message is never received.
+ * So the job ends even if a corrupted message is lost.
  *
  *     hostile SEED
  */

@@ -6,7 +6,7 @@
 static int here, there, mine; /* sizes of the local and the remote group; rank in the local group */
 static int side;              /* 0 for the even ranks of the world, 1 for the odd ones */
 
-/* Returns the rank in MPI_COMM_WORLD of rank r of side s. */
+/* Returns the world rank of rank r of a side. */
 static int world_rank(int s, int r) { return 2 * r + s; }
 
 static void shape(MPI_Comm inter)
@@ -46,14 +46,14 @@ static void shape(MPI_Comm inter)
     OK(MPI_Comm_set_errhandler(inter, MPI_ERRORS_ARE_FATAL));
 }
 
-/* Every rank sends a message to every rank of the other side. */
+/* Every rank sends to every rank of the other side. */
 static void messages(MPI_Comm inter)
 {
     MPI_Request sends[64];
     int me = rank;
     for (int r = 0; r < there; r++)
         OK(MPI_Isend(&me, 1, MPI_INT, r, TAG, inter, &sends[r]));
-    /* Messages from even remote ranks are received by rank, those from odd ranks by MPI_ANY_SOURCE. */
+    /* Messages from even remote ranks are received by rank, the others by a wildcard. */
     for (int i = 0; i < there; i++) {
         MPI_Status status;
         int got, named = 2 * i < there;
@@ -64,7 +64,7 @@ static void messages(MPI_Comm inter)
     OK(MPI_Waitall(there, sends, MPI_STATUSES_IGNORE));
 }
 
-/* Returns this rank's root argument for an operation whose root is the last rank of side `rooted`. */
+/* Returns the root argument of an operation whose root is the last rank of side `rooted`. */
 static int root_of(int rooted)
 {
     int size = rooted == side ? here : there, root = size - 1;
@@ -101,7 +101,7 @@ static void rooted(MPI_Comm inter, int to)
 
     int sum = -1;
     one = rank + 1;
-    /* On ranks that pass MPI_PROC_NULL as root, no argument is significant, not even the datatype. */
+    /* On non-root ranks no argument is significant, not even the datatype. */
     MPI_Datatype mine_too = root == MPI_PROC_NULL ? MPI_DATATYPE_NULL : MPI_INT;
     OK(MPI_Reduce(&one, &sum, 1, mine_too, MPI_SUM, root, inter));
     int expected = 0;

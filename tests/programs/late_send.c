@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     unsigned char *data = malloc(BYTES);
     CHECK(data, "no memory");
     for (int round = 0; round < ROUNDS; round++) {
-        /* The even rank sends, the odd rank receives late; a rank without a partner only enters the barrier. */
+        /* The even rank sends, the odd rank receives late; a rank without a partner only enters. */
         int partner = rank ^ 1;
         if (partner >= size) {
             OK(MPI_Barrier(MPI_COMM_WORLD));

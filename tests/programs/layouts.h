@@ -1,4 +1,4 @@
-/* Derived datatypes of several shapes, for a given number of elements, with each element's position. */
+/* Datatypes of many shapes with a given number of elements, and each element's position. */
 #ifndef LAYOUTS_H
 #define LAYOUTS_H
 

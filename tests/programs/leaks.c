@@ -1,5 +1,5 @@
-/* Objects that are never freed, for the report at the end.
- * Each rank leaves two communicators, and requests, a datatype, a group and an operator. */
+/* Objects that are never freed.
+ * Each rank leaves two communicators, requests, a datatype, a group and an operator. */
 #include "check.h"
 
 static void sum(void *in, void *inout, int *count, MPI_Datatype *type)

@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 4; i++)
             signal((int[]){SIGINT, SIGTERM, SIGHUP, SIGQUIT}[i], SIG_IGN);
     if (!strcmp(way, "fork") && fork() == 0) {
-        /* A child process that has inherited the rank's open files and would outlive the rank. */
+        /* A child process that has the rank's files open and would outlive the rank. */
         printf("ready %d\n", (int)getpid());
         fflush(stdout);
         for (;;)

@@ -9,7 +9,7 @@ static const char *const assertions[] = {
     "mpi_assert_strict_persistent_collective_ordering",
 };
 
-/* Returns the value of a communicator's hint, or NULL if the hint is not set. */
+/* Returns the value of a communicator's hint, or NULL. */
 static const char *hint(MPI_Comm comm, const char *key)
 {
     static char value[MPI_MAX_INFO_VAL];
@@ -141,7 +141,7 @@ static void buffers_belong_to_communicators(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* Sends whose requests were freed still complete; MPI_Comm_disconnect waits for them (section 11.10.4). */
+/* Sends whose requests were freed complete; MPI_Comm_disconnect waits for them (11.10.4). */
 static void disconnecting_waits_for_what_was_freed(void)
 {
     if (size < 2)
@@ -198,8 +198,8 @@ static void a_freed_communicator_hears_of_its_failures(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* A matched receive has no communicator argument: its errors are raised on the communicator of the message
- * (section 9.3); a message from MPI_PROC_NULL has no communicator. */
+/* A matched receive has no communicator argument: errors are raised on its message's communicator
+ * (9.3); a message from MPI_PROC_NULL has none. */
 static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
 {
     int data[2] = {1, 2}, code;
@@ -253,7 +253,7 @@ static void failures_are_in_the_statuses_that_are_looked_at(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* A rank that passes MPI_UNDEFINED to a split need not know the other ranks' arguments (section 7.4.2). */
+/* A rank with MPI_UNDEFINED need not know the other ranks' arguments of the split (7.4.2). */
 static void nobody_need_know_how_the_others_split(void)
 {
     const int types[] = {MPI_COMM_TYPE_SHARED, MPI_COMM_TYPE_HW_UNGUIDED, MPI_COMM_TYPE_HW_GUIDED};
@@ -267,7 +267,7 @@ static void nobody_need_know_how_the_others_split(void)
     }
 }
 
-/* Strings need not be UTF-8: the library returns the bytes that were set (sections 7.8 and 10.1). */
+/* Text need not be UTF-8: the library returns the bytes that were set (7.8, 10.1). */
 static void text_is_bytes(void)
 {
     MPI_Info info;
@@ -318,8 +318,8 @@ static int cancel(void *extra, int complete)
     return MPI_SUCCESS;
 }
 
-/* A generalized request that was freed must still be completed by the program;
- * the library deallocates it then (section 13.2). */
+/* A freed generalized request must still be completed by the program;
+ * it is then deallocated (13.2). */
 static void a_freed_generalized_request_is_completed_later(void)
 {
     MPI_Request request, kept;

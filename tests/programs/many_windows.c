@@ -53,10 +53,10 @@ int main(int argc, char **argv)
     CHECK(entries("/proc/self/fd") <= descriptors, "%d descriptors, not %d", entries("/proc/self/fd"), descriptors);
     for (int i = 0; i < alive; i++)
         OK(MPI_Win_free(&wins[i]));
-    /* The C library's heap may have grown by a few mappings. */
+    /* The C library's heap may add a few mappings. */
     CHECK(lines("/proc/self/maps") <= mappings + 8, "%d mappings, not %d", lines("/proc/self/maps"), mappings);
     free(wins);
-    /* Only pages that are accessed use memory. */
+    /* Only touched pages use memory. */
     MPI_Aint bytes = (MPI_Aint)5 << 30;
     OK(MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
     int next = (rank + 1) % size;

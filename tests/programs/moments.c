@@ -171,7 +171,7 @@ static void prepare_locked_win(struct work *w)
     OK(MPI_Win_lock_all(0, w->win));
 }
 
-/* Accumulates to memory that the program allocated take locks; a member that dies may hold one. */
+/* Accumulates to the program's own memory use locks; a member that dies may hold one. */
 static int call_accumulate(struct work *w)
 {
     static const int ones[64];

@@ -1,4 +1,4 @@
-/* Object names that contain terminal escape sequences appear in an error message or in the report at the end.
+/* Object names with terminal escapes, in an error message or in the report at the end.
  * The argument is `comm`, `win` or `file`. */
 #include "check.h"
 

@@ -79,7 +79,7 @@ static void before_the_first(int n)
     free(data), free(room);
 }
 
-/* Every rank sends to rank 0 only: most ranks receive no block, and rank 0 sends none (section 8.6). */
+/* Every rank sends to rank 0 only: most ranks receive no block, and rank 0 sends none (8.6). */
 static void without_neighbours(void)
 {
     int sources[64], target = 0, mine = rank, got[64], *none = NULL;

@@ -1,6 +1,6 @@
 /*
- * Blocking sends of more short messages than the receiver can buffer;
- * the receiver receives them in reverse order.
+ * Blocking sends of more short messages than the receiver buffers;
+ * the receives are in the reverse order.
  *
  *     other_order BYTES MESSAGES
  */

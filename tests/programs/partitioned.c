@@ -5,7 +5,7 @@
 #define ROUNDS 5
 #define TAG 21
 
-/* Sends data in `out` partitions to the next rank, and receives from the previous rank in `in` partitions;
+/* Sends `out` partitions to the next rank and receives `in` from the previous rank;
  * `elements` is the total number of elements. */
 static void exchange(int out, int in, int elements)
 {
@@ -98,7 +98,7 @@ static void typed(void)
             to[i][j] = rank * 1000 + i * N + j, from[i][j] = -1;
     MPI_Request requests[2];
     OK(MPI_Psend_init(to, 6, 2, shifted, next, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
-    /* The receiver has four partitions of three rows; the sender's partitions have other boundaries. */
+    /* Four partitions of three rows; the sender's partitions have other boundaries. */
     OK(MPI_Precv_init(from, 4, 3 * N, MPI_INT, before, 5, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Startall(2, requests));
     for (int p = 0; p < 6; p++)

@@ -1,4 +1,4 @@
-/* Checks that port names fit MPI_MAX_PORT_NAME, and that a lookup returns the published name. */
+/* Port names fit MPI_MAX_PORT_NAME, and a lookup returns the published name. */
 #include "check.h"
 
 /* Opens a port with the hints in `info`, publishes the port's name, and looks it up. */

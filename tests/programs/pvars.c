@@ -114,7 +114,7 @@ static void waits(void)
             steps = COUNTER("mpi_base_progress_steps") - steps;
             asleep = value_of("mpi_base_asleep_ns", MPI_T_PVAR_CLASS_TIMER) - asleep;
             CHECK(asleep <= took && waits <= sleeps + 1, "%llu of %llu ns, %llu sleeps of %llu waits", asleep, took, sleeps, waits);
-            /* The operating system needs longer than 100 ns for a sleep. */
+            /* The system needs longer than 100 ns for a sleep. */
             CHECK(asleep >= 100 * sleeps, "%llu ns in %llu sleeps", asleep, sleeps);
             OK(MPI_Recv(&word, 1, MPI_INT, 0, 22, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             has_slept = sleeps > 0 && waits > 0 && steps > 0;
@@ -381,7 +381,7 @@ int main(int argc, char **argv)
     WORKS(MPI_T_pvar_read(session, total, &number));
     CHECK(number == 1 + sizeof lots / 2, "%llu", number);
 
-    /* Variables that are bound to windows and files. */
+    /* Variables of windows and files. */
     MPI_Win win;
     MPI_File file;
     char path[64];

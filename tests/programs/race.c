@@ -1,6 +1,6 @@
 /*
- * For recording and replay: rank 0's results depend on timing, by wildcards, probes, and the order in which requests complete.
- * Rank 0 prints all results on one line.
+ * Rank 0's results depend on timing: wildcards, probes, and the order in which requests complete.
+ * Rank 0 prints all results in one line.
  *
  *     race        every rank sleeps for random times between its calls
  *     race other  rank 0 makes other calls, so that a replay of a recording of `race` must fail

@@ -1,4 +1,4 @@
-/* Programs that continue after deaths without the dead ranks or with replacements, as in ULFM's tutorials.
+/* Programs that continue without dead ranks, or with replacements, like ULFM's tutorials.
  * Usage: recoveries WHAT SEED, started by mpirun --with-ft ulfm.
  * SEED determines which ranks die, and when. */
 #include "survival.h"
@@ -137,7 +137,7 @@ static void checkpoint(char **argv, int again)
         while (round < ROUNDS) {
             for (int i = 0; i < LENGTH; i++)
                 CHECK(mine[i] == me * 1000 + round, "place %d, round %d: %d", me, round, mine[i]);
-            /* The right neighbour stores a copy of the state of this round.
+            /* The neighbour stores the state of this round.
                If not all ranks have stored it, no rank continues. */
             int kept[LENGTH], flag;
             error = TRY(MPI_Sendrecv(mine, LENGTH, MPI_INT, right, 4, kept, LENGTH, MPI_INT, left, 4, comm, MPI_STATUS_IGNORE));

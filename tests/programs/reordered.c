@@ -45,8 +45,8 @@ static void is_gathered(MPI_Comm ring, const char *what)
     CHECK(left <= 2, "a %s of %d still crosses cores %d times", what, size, left);
 }
 
-/* Checks that MPI_Cart_map returns the same order as MPI_Cart_create.
- * If the present order is as good as any other, it must be kept. */
+/* Checks that MPI_Cart_map returns the order that the call uses.
+ * An order that is as good as any other must be kept. */
 static void is_as_mapped(MPI_Comm ring, int mapped, const char *what)
 {
     int me, kept;
@@ -65,7 +65,7 @@ static void grid(void)
     is_gathered(ring, "grid");
     is_as_mapped(ring, mapped, "grid");
     OK(MPI_Comm_free(&ring));
-    /* If reordering is not permitted, the ranks keep their order. */
+    /* Without reordering, the ranks keep their order. */
     OK(MPI_Cart_create(MPI_COMM_WORLD, 1, &size, periods, 0, &ring));
     OK(MPI_Comm_compare(ring, MPI_COMM_WORLD, &mapped));
     CHECK(mapped == MPI_CONGRUENT, "without reordering it compares as %d", mapped);
@@ -88,7 +88,7 @@ static void graph(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* Checks that rank r of the new communicator has the edges that were specified for rank r, in the same order. */
+/* Checks that the new rank r has the edges that rank r specified, in the same order. */
 static void has_edges_of_its_rank(MPI_Comm ring)
 {
     int me, in, out, weighted, sources[2], destinations[2], into[2], from[2];
@@ -115,7 +115,7 @@ static void own_edges(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* The last rank specifies the edges of all ranks; every second edge has a large weight. */
+/* The last rank specifies all edges; every second edge is heavy. */
 static void edges_of_others(void)
 {
     int all = rank == size - 1, sources[size], degrees[size], destinations[size], weights[size];
@@ -134,7 +134,7 @@ static void edges_of_others(void)
     OK(MPI_Dist_graph_neighbors(ring, 1, &source, &into, 1, &destination, &from));
     CHECK(source == (me + size - 1) % size && destination == (me + 1) % size, "%d and %d are next to %d", source, destination, me);
     CHECK(from == (me % 2 ? 1 : 9), "%d weighs what leads from %d", from, me);
-    /* Edges with a large weight stay within one core if each core has an even number of ranks. */
+    /* Heavy edges stay within one core if each core has an even number of ranks. */
     OK(MPI_Sendrecv(&core, 1, MPI_INT, source, 1, &next, 1, MPI_INT, destination, 1, ring, MPI_STATUS_IGNORE));
     if (size % 4 == 0)
         CHECK(from == 1 || next == core, "the heavy edge from %d crosses cores", me);

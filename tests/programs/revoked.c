@@ -33,7 +33,7 @@ static void agreements(MPI_Comm comm, int me)
         OK(MPIX_Comm_agree(comm, &flag));
         CHECK(flag == wanted, "%x is not %x", flag, wanted);
     }
-    /* The last rank contributes after all other ranks have started the agreement. */
+    /* The last rank contributes after all other ranks have begun. */
     int flag = 7, done = 0;
     MPI_Request request;
     if (size > 1) {

@@ -45,7 +45,7 @@ int main(int argc, char **argv)
     OK(MPI_Bcast(&flag, 1, MPI_INT, 0, MPI_COMM_WORLD));
     if (flag) {
         int error, got;
-        /* The notification of the revocation may take some time; this receive waits for it. */
+        /* The notification may take some time; the receive waits for it. */
         error = MPI_Recv(&got, 1, MPI_INT, rank, 9, whole, MPI_STATUS_IGNORE);
         CHECK(class_of(error) == MPIX_ERR_REVOKED, "class %d", class_of(error));
 #if !defined(MPICH_VERSION)

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
             OK(MPI_Send(&token, 1, MPI_LONG, next, lap, MPI_COMM_WORLD));
         }
     }
-    /* The tokens of all ranks are in flight at the same time. */
+    /* All tokens are in flight at the same time. */
     int mine = rank, token = rank;
     for (int step = 0; step < size; step++) {
         OK(MPI_Sendrecv(&mine, 1, MPI_INT, next, 7, &token, 1, MPI_INT, before, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

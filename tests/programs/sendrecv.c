@@ -102,7 +102,7 @@ int main(int argc, char **argv)
     CHECK(count == 0 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG,
           "no rank sent %d bytes as %d with tag %d", count, status.MPI_SOURCE, status.MPI_TAG);
 
-    /* Many small messages that are in flight together arrive in order. */
+    /* Many small messages in flight stay in order. */
     enum { FLIGHT = 500 };
     static int sent[FLIGHT], received[FLIGHT];
     static MPI_Request requests[2 * FLIGHT];

@@ -1,4 +1,4 @@
-/* Checks that short messages make no system call, no allocation and no atomic read-modify-write.
+/* Short messages make no system call, no allocation and no atomic read-modify-write.
  *
  * The processor executes the examined calls in single steps (trap flag);
  * a signal handler decodes every instruction before it is executed.
@@ -41,7 +41,7 @@ static void step(int signal, siginfo_t *info, void *context)
         lock |= *at++ == 0xf0;
     if ((*at & 0xf0) == 0x40)
         at++;
-    /* XCHG with a memory operand is locked even without the prefix. */
+    /* XCHG with memory is locked without a prefix. */
     int exchange = (*at == 0x86 || *at == 0x87) && at[1] >> 6 != 3;
     seen.locked += lock || exchange;
     seen.system += at[0] == 0x0f && (at[1] == 0x05 || at[1] == 0x34);
@@ -50,7 +50,7 @@ static void step(int signal, siginfo_t *info, void *context)
 #define TRAP(change) \
     __asm__ volatile("lea -128(%%rsp), %%rsp; pushfq; " change ", (%%rsp); popfq; lea 128(%%rsp), %%rsp" ::: "memory", "cc")
 
-/* Executes a call in single steps, and checks its locked instructions, system calls and allocations. */
+/* Single-steps a call; checks its locked instructions, system calls and allocations. */
 #define STEP_BY_STEP(call) \
     do { \
         memset(&seen, 0, sizeof seen); \

@@ -1,5 +1,5 @@
-/* Fault tolerance test in which any process may die at any moment; spawned processes replace the dead.
- * Processes also die in MPI_Init, in a spawn, and during the recovery from an earlier death.
+/* Any process may die at any moment; dead processes are replaced.
+ * Processes also die in MPI_Init, in a spawn, and during the recovery from another death.
  * Usage: soak soak SEED SECONDS RANKS, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <sys/time.h>
@@ -78,8 +78,8 @@ static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
     }
 }
 
-/* For the given number of seconds, any process may die anywhere:
- * dead processes must be replaced, and the data must stay right. */
+/* For the given number of seconds, any process may die anywhere;
+ * dead processes are replaced, and the data remain right. */
 static void soak(char **argv, int again)
 {
     enum { LENGTH = 5000 };
@@ -95,7 +95,7 @@ static void soak(char **argv, int again)
         return;
     int *mine = malloc(LENGTH * sizeof *mine), *theirs = malloc(LENGTH * sizeof *theirs);
     for (int stop = 0;;) {
-        /* All processes agree on the current round, which a new process does not know. */
+        /* Agrees on the current round, which new processes do not know. */
         int word[2] = {round, place == 0 && now() * 1e-9 > until};
         int error = TRY(MPI_Allreduce(MPI_IN_PLACE, word, 2, MPI_INT, MPI_MAX, comm));
         if (!error) {

@@ -1,5 +1,5 @@
-/* Shared code of the programs that survive process failures (mpi-ext.h; ULFM): random numbers,
- * deaths, and calls that may fail because a process has died. */
+/* Shared code of programs that survive process failures (mpi-ext.h; ULFM): random numbers,
+ * deaths, and calls that may fail because of a death. */
 #ifndef SURVIVAL_H
 #define SURVIVAL_H
 

@@ -2,7 +2,7 @@
  * and the topology of a duplicate, which is that of its parent. */
 #include "check.h"
 
-/* A grid of all processes that is periodic in the first dimension only. */
+/* A grid of all processes, periodic in the first dimension only. */
 static void grid(void)
 {
     int dims[2] = {0, 0}, periods[2] = {1, 0}, kind, ndims;
@@ -26,13 +26,13 @@ static void grid(void)
     OK(MPI_Sendrecv(&me, 1, MPI_INT, down, 1, &got, 1, MPI_INT, up, 1, cart, MPI_STATUS_IGNORE));
     CHECK(got == up, "from %d came %d", up, got);
 
-    /* At the ends of the dimension that is not periodic, the neighbour is MPI_PROC_NULL. */
+    /* Beyond the ends of the open dimension, the neighbour is MPI_PROC_NULL. */
     int left, right;
     OK(MPI_Cart_shift(cart, 1, 1, &left, &right));
     CHECK((left == MPI_PROC_NULL) == (here[1] == 0), "left of column %d is %d", here[1], left);
     CHECK((right == MPI_PROC_NULL) == (here[1] == dims[1] - 1), "right of column %d is %d", here[1], right);
 
-    /* A row of the grid is a one-dimensional grid; the sum over its columns is known. */
+    /* A row is a one-dimensional grid; the sum of its columns is known. */
     int keep[2] = {0, 1}, sum, members, rank_in_row;
     OK(MPI_Cart_sub(cart, keep, &row));
     OK(MPI_Comm_size(row, &members));
@@ -49,7 +49,7 @@ static void grid(void)
     OK(MPI_Comm_free(&cart));
 }
 
-/* A grid that is smaller than the world does not contain the last process. */
+/* A grid that is smaller than the world excludes the last process. */
 static void too_small(void)
 {
     int dims[1] = {size > 1 ? size - 1 : 1}, periods[1] = {0}, newrank;
@@ -63,7 +63,7 @@ static void too_small(void)
         OK(MPI_Comm_free(&cart));
 }
 
-/* A star-shaped graph: every rank is a neighbour of process 0. */
+/* A star: every rank is a neighbour of process 0. */
 static void star(void)
 {
     int *index = malloc(size * sizeof *index), *edges = malloc(2 * size * sizeof *edges);
@@ -88,7 +88,7 @@ static void star(void)
     free(edges);
 }
 
-/* A ring whose edges are specified by other processes: each process specifies the weighted edge of its successor. */
+/* A ring that other processes specify: each process gives the weighted edge of its successor. */
 static void told(void)
 {
     int source = (rank + 1) % size, degree = 1, destination = (rank + 2) % size, weight = 10 + source;

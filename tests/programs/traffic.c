@@ -1,4 +1,4 @@
-/* Sends a known number of messages and bytes of each kind, for the test of `mpirun --matrix`. */
+/* A known number of messages and bytes of each kind, for `mpirun --matrix`. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* Large messages from rank 0 to rank 1 for the given number of seconds; every word is checked.
- * Rank 1 prints "ready PID" after the first message, so that a test can then unplug a network. */
+ * Rank 1 prints "ready PID" after the first message, so that a test can pull a cable. */
 #include "check.h"
 #include <stdint.h>
 #include <unistd.h>

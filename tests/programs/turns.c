@@ -1,5 +1,5 @@
-/* For recording and replay: each rank accesses a window of rank 0 with results that depend on timing, by locks, fetches,
- * gets under a shared lock, and tests of an epoch. Every rank prints its results on one line. */
+/* Results that each rank gets from a window of rank 0 and that depend on timing: locks, fetches,
+ * gets under a shared lock, and a test of an epoch. Every rank prints its results in one line. */
 #include "check.h"
 
 static char line[4096] = "seen";

@@ -1,4 +1,4 @@
-/* Messages that are never received, for the report at the end: rank 0 sends several to the last rank, which receives one. */
+/* Messages that are never received: rank 0 sends to the last rank, which receives one message. */
 #include "check.h"
 
 int main(int argc, char **argv)
@@ -18,7 +18,7 @@ int main(int argc, char **argv)
         for (int i = 0; i < 3; i++)
             OK(MPI_Send(&value, 1, MPI_INT, last, 5, MPI_COMM_WORLD));
         OK(MPI_Send(&value, 0, MPI_INT, last, 6, halo));
-        /* A cancelled message does not count as unreceived. */
+        /* A cancelled message is not counted. */
         OK(MPI_Issend(large, sizeof large, MPI_BYTE, last, 9, MPI_COMM_WORLD, &request));
         OK(MPI_Cancel(&request));
         OK(MPI_Wait(&request, &status));

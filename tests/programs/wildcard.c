@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     MPI_Status status;
 
-    /* Rank 0 receives from MPI_ANY_SOURCE; the messages of each sender must arrive in order. */
+    /* Rank 0 receives from any source; each sender's messages arrive in order. */
     if (rank == 0) {
         int *last = calloc(size, sizeof *last);
         for (int i = 0; i < EACH * (size - 1); i++) {

@@ -10,7 +10,7 @@ static int shorter = 1;
 
 typedef struct { MPI_Win win; char *base; int creates; } Window;
 
-/* Creates a window on memory of the program (`creates`) or of the library; the displacement unit is one byte. */
+/* Creates a window on the program's or the library's memory; the displacement unit is one byte. */
 static Window make(int creates, MPI_Aint bytes, MPI_Comm comm)
 {
     Window w = {.creates = creates};
@@ -42,7 +42,7 @@ static long peek(MPI_Win win, int target, MPI_Aint disp)
 }
 
 /* MPI_Win_shared_query is valid for any kind of window (4.1).
- * With MPI_PROC_NULL as rank, it returns the memory of the lowest rank that has any. */
+ * Without a rank, it returns the memory of the lowest rank with any memory. */
 static void shared_query(int creates)
 {
     Window w = make(creates, rank == 0 && size > 1 ? 0 : 64, MPI_COMM_WORLD);
@@ -150,7 +150,7 @@ static void one_step(int creates)
     }
     OK(MPI_Win_unlock_all(w.win));
     OK(MPI_Allreduce(sum, all, N, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
-    /* Each value from 0 on must have been fetched exactly once. */
+    /* Each value from 0 on was fetched exactly once. */
     long each = (long)times * size;
     for (int k = 0; k < N; k++)
         CHECK(all[k] == each * (each - 1) / 2, "element %d was fetched as %ld in all, not %ld", k, all[k], each * (each - 1) / 2);
@@ -442,7 +442,7 @@ static void hints(void)
     unmake(&w);
 }
 
-/* The memory use must not grow during a long sequence of gets. */
+/* Memory use does not grow during a stream of gets. */
 static void streams(int creates)
 {
     enum { BYTES = 1 << 18 };
@@ -459,7 +459,7 @@ static void streams(int creates)
     }
     getrusage(RUSAGE_SELF, &after);
     OK(MPI_Win_unlock_all(w.win));
-    /* The permitted growth is half of the data transferred since the first measurement. */
+    /* The limit is half of the data since the first measurement. */
     long most = (200 / shorter - 20) * (BYTES / 2 / 1024L);
     CHECK(after.ru_maxrss - before.ru_maxrss < most, "%ld KiB, then %ld", before.ru_maxrss, after.ru_maxrss);
     free(in);
@@ -483,7 +483,7 @@ static void *of_its_own(void *argument)
     return NULL;
 }
 
-/* Threads that use different windows must not wait for each other. */
+/* Threads with separate windows do not wait for each other. */
 static void threads(int creates)
 {
     enum { THREADS = 3 };

@@ -99,7 +99,7 @@ static void put_and_get(int kind)
     for (int i = 0; i < 300; i++)
         CHECK(mine[i] == (i % 3 ? 0 : before * N + i / 3 * 2), "%s: element %d is %d", kinds[kind], i, mine[i]);
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* Accesses with requests, with large counts, and with MPI_PROC_NULL as target. */
+    /* Accesses with requests, with large counts, and to MPI_PROC_NULL. */
     MPI_Request both[2];
     OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.win));
     OK(MPI_Rput_c(out, (MPI_Count)N, MPI_INT, next, w.at[next], (MPI_Count)N, MPI_INT, w.win, &both[0]));
@@ -120,7 +120,7 @@ static void put_and_get(int kind)
     unmake(&w);
 }
 
-/* All ranks increment one counter by fetch-and-add; each value must be fetched exactly once. */
+/* All ranks increment one counter; each value is fetched exactly once. */
 static void counters(int kind)
 {
     enum { TIMES = 500 };
@@ -336,7 +336,7 @@ static void mistakes(void)
         FAILS(MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, w.win), MPI_ERR_RMA_SYNC);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, w.win), MPI_ERR_OP);
     FAILS(MPI_Accumulate(&value, 1, MPI_INT, 0, 0, 1, MPI_FLOAT, MPI_SUM, w.win), MPI_ERR_TYPE);
-    /* After the errors the window is still usable. */
+    /* The window is still usable. */
     OK(MPI_Put(&value, 1, MPI_INT, 0, 4, 1, MPI_INT, w.win));
     OK(MPI_Win_unlock(0, w.win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -376,7 +376,7 @@ static void attached_regions(void)
     OK(MPI_Get_address(memory, &mine));
     OK(MPI_Allgather(&mine, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD));
     OK(MPI_Win_lock_all(0, win));
-    /* Every second region is still attached, and all others have been detached. */
+    /* Every second region is still attached, and the others are not. */
     for (int i = 0; i < REGIONS; i += 97) {
         int none = 0, to = (rank + 1) % size;
         MPI_Aint at = MPI_Aint_add(bases[to], i * sizeof(int));

@@ -22,7 +22,7 @@ use crate::installation;
 /// The time limit of one command.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// A document's text, and the temporary folder in which its commands run.
+/// A document, and the folder in which its commands run.
 #[derive(Debug)]
 pub struct Document {
     text: String,

@@ -1,4 +1,4 @@
-//! Compilation of Fortran programs by `mpifort`, with each Fortran compiler of this machine.
+//! Fortran programs, compiled by `mpifort` with each compiler of this machine.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,8 +58,8 @@ impl Compiler {
     }
 }
 
-/// Compiles `programs/fortran/SOURCE` and the other sources, unless the program is up to date.
-/// The file name of the returned path ends in the name of the first source.
+/// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date.
+/// The returned path ends in the name of the first source.
 pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
     // The installation is made before the lock is taken, because that may take minutes.
     let installation = installation();

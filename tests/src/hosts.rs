@@ -2,10 +2,10 @@
 //!
 //! A network is a bridge in a namespace of its own (the switch), with a virtual cable to each host.
 //! `mpirun` launches each rank through a wrapper that enters the rank's namespace.
-//! The wrapper unsets the environment variables about shared memory, so each rank must find out
-//! which ranks are on its host, as under a launcher that does not pass this information.
+//! The wrapper unsets the variables about shared memory, so each rank must detect
+//! the ranks of its host, as under a launcher that does not pass this information.
 //!
-//! Requires root, and the programs `ip` and `tc` of Debian's iproute2. Dropping [`Hosts`] removes the hosts.
+//! Requires root, and `ip` and `tc` of Debian's iproute2. Dropping [`Hosts`] removes the hosts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -86,7 +86,7 @@ impl Hosts {
         format!("{}-{number}", self.name)
     }
 
-    /// Connects all hosts to a new network; on each host it is interface `ethN` with the addresses
+    /// Connects all hosts by a network: interface `ethN` with the addresses
     /// 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
     ///
     /// The hosts get the values of `mtus` in turn.
@@ -224,7 +224,7 @@ impl Hosts {
         self.script(&script, "in-place-of-ssh")
     }
 
-    /// As `remote_job`, but `mpirun` reaches the hosts over their network, by a `far serve` on each host.
+    /// Like `remote_job`, but hosts are reached over their network by a `far serve` on each host.
     ///
     /// `mpirun` runs on the first host. Dropping the returned servers kills them.
     pub fn distant_job(&self, far: &Path, program: &Path) -> (Job, Vec<Server>) {

@@ -32,7 +32,7 @@ impl Job {
         Self::command(&compile(name)).under(&installation().join("bin/mpirun"))
     }
 
-    /// Returns a job of any program, without a launcher.
+    /// A job of any program, without a launcher.
     pub fn command(program: &Path) -> Self {
         Self {
             launcher: None,
@@ -186,8 +186,8 @@ pub struct Started {
 }
 
 impl Started {
-    /// Waits until `processes` processes have printed `ready PID` on standard output.
-    /// Returns their process IDs in the order of the output.
+    /// Waits until `processes` processes have printed `ready PID`.
+    /// Returns their process ids in the order of the output.
     #[track_caller]
     pub fn ready(&self, processes: usize) -> Vec<i32> {
         let begin = Instant::now();
@@ -228,7 +228,7 @@ impl Started {
         }
     }
 
-    /// Waits until the launcher and the ranks together have printed `words` on standard error `times` times.
+    /// Waits until the launcher and the ranks have printed `words` on standard error `times` times.
     #[track_caller]
     pub fn complains(&self, words: &str, times: usize) {
         let begin = Instant::now();

@@ -1,4 +1,4 @@
-//! Search for leftovers of a job: processes that have the job's mark in their environment,
+//! Leftovers of a job: processes with the job's mark in their environment,
 //! and files in the job's temporary folder.
 
 use std::fs;
@@ -11,7 +11,7 @@ pub const MARK: &str = "PORTCULLIS_TEST_JOB";
 /// Maximum time from a job's end to the end of its last process.
 pub const GRACE: Duration = Duration::from_secs(1);
 
-/// Returns the process ID and the command line of each process with this mark.
+/// Returns process id and command line of each process with this mark.
 pub fn processes(mark: &str) -> Vec<String> {
     let wanted = format!("{MARK}={mark}");
     let mut found = Vec::new();

@@ -23,7 +23,7 @@ pub trait Kind: Sized {
     /// The suffix of the port's name in the parameter `coll_hwbarr_port`.
     const LINES: &str;
 
-    /// Returns a board in its state after power-on, and the ports of its nodes (at least [`RANKS`]).
+    /// Returns a board after power-on, and the ports of its nodes (at least [`RANKS`]).
     fn power_on() -> (Self, Vec<ParallelPort>);
 
     /// Returns the number of barriers that the board has released.
@@ -104,7 +104,7 @@ pub struct Machines<B> {
 }
 
 impl<B: Kind> Machines<B> {
-    /// Creates the machines; returns `None` if this process has no right to mount.
+    /// Creates the machines; returns `None` if this process may not mount.
     pub fn new() -> Option<Self> {
         let (board, ports) = B::power_on();
         let files = match Parports::mount(ports) {

@@ -1,4 +1,4 @@
-//! Jobs of other MPI libraries under their own launchers: Debian's Open MPI, and MPICH from its Python wheel.
+//! Programs of other MPI libraries under their own launchers: Debian's Open MPI, and MPICH's wheel.
 
 use crate::{installation, mpich, needs};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ pub const LIMIT: Duration = Duration::from_secs(120);
 /// Name and value of an environment variable that the launcher passes to the ranks.
 pub type Setting<'a> = (&'a str, &'a str);
 
-/// A program that is linked with another MPI library, in a temporary folder.
+/// A program linked with another library, in a separate folder.
 #[derive(Debug)]
 pub struct Program {
     folder: tempfile::TempDir,

@@ -1,4 +1,4 @@
-//! A `hwbarr serve` process, on this host or on one of the simulated [`Hosts`].
+//! A `hwbarr serve` process, on this host or on one of [`Hosts`].
 
 use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader};
@@ -17,7 +17,7 @@ pub struct Server {
     process: Child,
     /// The server's address, as value of the parameter `coll_hwbarr_port`.
     pub address: String,
-    /// The read end of the server's standard output; kept open because the server continues to print its log.
+    /// The read end of the server's standard output, open because the server keeps writing its log.
     _log: BufReader<ChildStdout>,
 }
 
@@ -94,7 +94,7 @@ impl Server {
         seen.unwrap_or_else(|e| panic!("{e}")).stdout
     }
 
-    /// Returns the board's number of released barriers, as `hwbarr watch` reports it on one of the simulated hosts.
+    /// Returns the number of released barriers that `hwbarr watch` reports on one of these hosts.
     #[track_caller]
     pub fn releases_seen_from(&self, hosts: &Hosts, host: u32) -> u64 {
         let seen = self.seen(hosts.command(host, &program()));

@@ -30,7 +30,7 @@ pub fn installation() -> &'static Path {
     })
 }
 
-/// Returns the prefix of an installation that is compiled and linked like the distributed packages, but not optimised.
+/// Returns an installation compiled and linked like the distributed packages, but not optimised.
 ///
 /// The files of the shared [`installation`] contain build paths,
 /// and its launcher is linked dynamically with the C library.
@@ -48,7 +48,7 @@ pub fn shipped_installation() -> &'static Path {
     })
 }
 
-/// Returns the prefix of an installation without the hardware barrier and without plugin files.
+/// Returns an installation without the hardware barrier and without plugin files.
 pub fn bare_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -71,7 +71,7 @@ fn make(prefix: PathBuf, contents: &Contents) -> PathBuf {
     prefix
 }
 
-/// Takes the exclusive lock `what` against other threads and test processes; closing the returned file releases it.
+/// Takes an exclusive lock against other threads and test processes; closing the file releases it.
 pub(crate) fn lock(what: &str) -> File {
     let folder = workspace::target();
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
@@ -101,7 +101,7 @@ pub fn compile_source(name: &str, text: &str) -> PathBuf {
     let folder = workspace::target().join("test-programs");
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
     let source = folder.join(name).with_extension("c");
-    // An unchanged source is not rewritten: it keeps its modification time, so the program stays up to date.
+    // An unchanged file keeps its modification time, so the program stays up to date.
     if fs::read_to_string(&source).ok().as_deref() != Some(text) {
         fs::write(&source, text)
             .unwrap_or_else(|e| panic!("cannot write {}: {e}", source.display()));
@@ -151,7 +151,7 @@ pub(crate) fn is_newer(a: &Path, b: &Path) -> bool {
     matches!((time(a), time(b)), (Some(a), Some(b)) if a > b)
 }
 
-/// Returns the Python environment that contains MPICH's wheel, if it is installed.
+/// Returns the environment of MPICH's wheel, if installed.
 pub fn mpich() -> Option<&'static venv::Venv> {
     let mpich = &venv::MPICH;
     needs(
@@ -161,7 +161,7 @@ pub fn mpich() -> Option<&'static venv::Venv> {
     .then_some(mpich)
 }
 
-/// Returns the Python environment that contains Open MPI's wheel, if it is installed.
+/// Returns the environment of Open MPI's wheel, if installed.
 pub fn open_mpi() -> Option<&'static venv::Venv> {
     let open_mpi = &venv::OPEN_MPI;
     needs(
@@ -171,7 +171,7 @@ pub fn open_mpi() -> Option<&'static venv::Venv> {
     .then_some(open_mpi)
 }
 
-/// Returns the Python interpreter that has mpi4py built with this `mpicc`, if it is installed.
+/// Returns the Python interpreter with mpi4py built by this `mpicc`, if installed.
 pub fn mpi4py_python() -> Option<PathBuf> {
     let mpi4py = &venv::MPI4PY;
     needs(

@@ -1,4 +1,4 @@
-//! A temporary Slurm cluster on this machine: a controller and two nodes, with their own ports and folders.
+//! A private Slurm on this machine: a controller and two nodes, with private ports and folders.
 //!
 //! Both nodes are this machine; each `slurmd` gets the name of its node as an argument.
 //! A Slurm that is already running on this machine is not affected. No authentication key is needed,
@@ -109,7 +109,7 @@ impl Slurm {
         make().unwrap_or_else(|e| panic!("cannot configure Slurm in {at}: {e}"));
     }
 
-    /// Returns the path of the configuration file, the value of `SLURM_CONF` for every command.
+    /// Returns the path of the configuration file, for `SLURM_CONF` of every command.
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("slurm.conf")
     }
@@ -161,7 +161,7 @@ impl Slurm {
             .concat()
     }
 
-    /// Returns a job that `srun` starts with these options.
+    /// A job that srun starts with these options.
     pub fn srun(&self, program: &Path, options: &[&str]) -> Job {
         Job::command(program)
             .under(Path::new("srun"))
@@ -183,7 +183,7 @@ impl Slurm {
 
 impl Drop for Slurm {
     fn drop(&mut self) {
-        // The controller believes that a job is running even if its srun was killed, so all jobs are cancelled.
+        // The controller treats a job whose srun was killed as running, so all jobs are cancelled.
         let _ = self.said("scancel", &["--user=root"]);
         let begin = Instant::now();
         while self

@@ -13,7 +13,7 @@ fn every_byte_but_zero() -> OsString {
     OsString::from_vec((1..=255).collect())
 }
 
-/// Returns a job of the program in a folder named `ODD`; its arguments and an environment variable contain every byte.
+/// A job of the program in a folder named `ODD`; its arguments and a variable contain every byte.
 fn job(folder: &std::path::Path) -> Job {
     let place = folder.join(OsString::from_vec(ODD.to_vec()));
     fs::create_dir_all(&place).expect("a folder");

@@ -9,7 +9,7 @@ use xtask::process;
 
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs gdb with these commands, without the user's settings; returns its output.
+/// Runs gdb with these commands and without the user's settings.
 fn gdb(commands: &[&str], rest: &[&str]) -> String {
     let mut gdb = Command::new("gdb");
     gdb.args(["-nx", "-batch", "-iex", "set debuginfod enabled off"]);
@@ -75,7 +75,7 @@ fn ranks_wait_in_mpi_init_until_the_debugger_that_started_mpirun_has_seen_them()
             "break main",
             "run",
             "delete 1",
-            // gdb takes mpirun for a Rust program, but the process table has C types.
+            // mpirun is a Rust program, but its process table has C types.
             "set language c",
             "set variable MPIR_being_debugged = 1",
             "break MPIR_Breakpoint",

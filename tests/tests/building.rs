@@ -1,6 +1,6 @@
 //! Tests of building programs: with `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
 //!
-//! The module `building/fortran.rs` builds Fortran programs without `mpifort`.
+//! `building/fortran.rs` builds Fortran programs without `mpifort`.
 
 #[path = "building/fortran.rs"]
 mod fortran;
@@ -110,7 +110,7 @@ fn a_program_without_a_run_path_gets_the_library_of_its_mpirun() {
             runs(&program);
         }
     }
-    // A program that is started by a script finds the library, too.
+    // A program that a script starts finds the library too.
     let script = format!("{}; exit $?", program.display());
     let said = Job::command(Path::new("/bin/sh"))
         .under(&installation().join("bin/mpirun"))

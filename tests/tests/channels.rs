@@ -29,7 +29,7 @@ fn count(report: &str, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("{name} is no number in {report}"))
 }
 
-/// Runs `channels.c`, which has many communicators, on a simulated board, and returns the simulator's report.
+/// Runs the program with many communicators over a simulated board, and returns the report.
 fn synchronise(job: Job, port: &str, nodes: &str) -> String {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");

@@ -1,7 +1,7 @@
 //! Tests of checkpoint and restart of jobs.
 //!
-//! A restarted job must give the same results as an undisturbed one, bit for bit. A job that is killed at any step of
-//! writing must leave a complete checkpoint. Damaged or unsuitable checkpoints must be refused.
+//! Restarted jobs give bitwise the results of undisturbed ones. A job that is killed at any step of
+//! writing leaves a complete checkpoint. Damaged or unsuitable checkpoints are refused.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -167,7 +167,7 @@ fn a_job_on_a_served_board_is_taken_up_on_the_same_board() {
         let between = server.releases();
         assert!(between - before >= 11, "{before} and {between} releases");
         assert_eq!(result(&restart(kept.path(), &board)), expected);
-        // Steps 11 to 30 of the restarted job have a barrier each.
+        // Steps 11 to 30 have a barrier each.
         let after = server.releases();
         assert!(after - between >= 19, "{between} and {after} releases");
     }
@@ -288,7 +288,7 @@ fn two_hundred_kills_at_all_steps_of_writing_leave_a_whole_checkpoint() {
     }
 }
 
-/// Compiles `killed_at.c`, the LD_PRELOAD library that kills the process, and returns its path.
+/// Compiles `killed_at.c`, the LD_PRELOAD library that kills its process.
 fn preload() -> PathBuf {
     let source = xtask::workspace::programs().join("killed_at.c");
     let target = xtask::workspace::target().join("killed_at.so");
@@ -663,7 +663,7 @@ fn a_job_that_is_killed_at_random_moments_comes_to_the_same_result() {
     assert_eq!(found, expected);
 }
 
-/// Kills and restarts jobs until there have been a hundred kills; `job` creates each job in a new folder.
+/// Kills jobs a hundred times in total; `job` creates each job in a new folder.
 fn a_hundred_stops(
     job: &dyn Fn(&Path, &Path) -> Job,
     expected: &str,

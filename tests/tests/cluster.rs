@@ -1,6 +1,6 @@
 //! Tests on a cluster of four simulated hosts with several ranks each and a hardware barrier.
 //!
-//! `hwbarr serve` runs on one of the hosts and serves the board to all.
+//! `hwbarr serve` on one of the hosts serves the board.
 //! The hosts are network namespaces of this machine.
 //! Ranks use shared memory within a host, and TCP over a bridge between hosts.
 
@@ -101,9 +101,9 @@ fn programs_with_many_barriers_hold_on_ranks_of_four_hosts() {
     hold(Board::OfRanks, FEW, &barriers);
 }
 
-/// Runs all programs about messages and collectives that can run on several hosts;
-/// `communicators` cannot, because it requires all ranks on one machine.
-/// These programs depend on the board only in barriers, so one board version suffices.
+/// All programs of messages and collectives that run on several hosts.
+/// `communicators` requires all ranks on one machine.
+/// Only barriers depend on the board, so one board version is used.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn every_program_holds_on_ranks_of_four_hosts() {

@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use tests::{Job, compile_with, installation, mpich, needs, open_mpi};
 use xtask::{process, workspace};
 
-/// Compiles a C program with another library's compiler; dropping the returned folder removes the program.
+/// Compiles a C program with another library's compiler; dropping the folder removes the program.
 fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     compile_as(compiler, &format!("{name}.c"), &["-std=gnu11"], &["-lm"])
 }
@@ -82,7 +82,7 @@ const BOTH: &[(&str, &str)] = &[
     ("revoking", ""),
 ];
 
-/// Programs, with arguments, that call functions of MPI 4.0 and later, which Open MPI 5.0's header lacks.
+/// Programs that call functions of MPI 4.0 and later, which Open MPI 5.0's header lacks.
 const NEWER: &[(&str, &str)] = &[
     ("aliased", ""),
     ("cancels", ""),
@@ -164,7 +164,7 @@ fn explain_names_the_library_that_replaces_another() {
     assert!(!quiet.stderr.contains("stands in"), "{}", quiet.stderr);
 }
 
-/// The dynamic linker requires every name that a program refers to, even if the program never uses it.
+/// The dynamic linker requires every name that a program refers to, even if it is never used.
 #[test]
 fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     if let Some(mpich) = mpich() {
@@ -175,7 +175,7 @@ fn the_stand_ins_have_what_the_headers_of_both_families_name() {
     }
 }
 
-/// Checks that this library's replacement exports every name that the other library exports and its headers contain.
+/// Checks that the replacement exports every name of a library that the library's headers contain.
 fn has_names_of(prefix: &Path, library: &str, family: &str) {
     let theirs = exported(&prefix.join("lib").join(library));
     let stand_in = installation().join("lib/portcullis/compat").join(family);
@@ -196,7 +196,7 @@ fn has_names_of(prefix: &Path, library: &str, family: &str) {
     assert!(missing.is_empty(), "{family}: {missing:?}");
 }
 
-/// Returns the names of the symbols that a library exports.
+/// Returns the names that a library exports.
 fn exported(library: &Path) -> BTreeSet<String> {
     let mut nm = Command::new("nm");
     nm.args(["--dynamic", "--defined-only", "--format=posix"])
@@ -209,7 +209,7 @@ fn exported(library: &Path) -> BTreeSet<String> {
     names.map(str::to_owned).collect()
 }
 
-/// Adds all words that look like MPI function names in the headers below a folder to `named`.
+/// Collects words that look like MPI function names from the headers below a folder.
 fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     let is_of_names = |c: char| c.is_ascii_alphanumeric() || c == '_';
     for entry in std::fs::read_dir(folder).unwrap() {
@@ -220,7 +220,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
             let text = std::fs::read_to_string(&path).unwrap();
             let words = text.split(|c| !is_of_names(c));
             let begins = ["MPI_", "PMPI_", "MPIX_", "PMPIX_", "ompi_mpi_"];
-            // Names in capitals are skipped: they are constants, some with the name of a Fortran function.
+            // Names in capitals are skipped: a constant may have the name of a Fortran function.
             let of_mpi = words.filter(|word| {
                 begins.iter().any(|begin| word.starts_with(begin))
                     && word.chars().any(|c| c.is_ascii_lowercase())
@@ -259,7 +259,7 @@ fn runs(compiler: &Path) -> bool {
     process::output(command.arg("--version"), Duration::from_secs(20)).is_ok()
 }
 
-/// Compiles the Fortran programs with this compiler wrapper, and runs them.
+/// Compiles the Fortran programs by this wrapper and runs them.
 fn fortran_programs_of(compiler: &Path) {
     for name in ["fortran_calls", "fortran_2008"] {
         let folder = tempfile::tempdir().unwrap();

@@ -8,7 +8,7 @@ use xtask::process::Outcome;
 
 const SENTENCE: &str = "the job cannot go on: all";
 
-/// Runs the job `hang WAY`; mpirun must end the job as deadlocked.
+/// Runs `hang WAY`, which mpirun must end as deadlocked.
 fn is_ended(job: Job) -> Outcome {
     // The timeout is the fallback if mpirun does not detect the deadlock.
     let outcome = job.with(["--timeout", "60"]).run();

@@ -7,7 +7,7 @@ fn has(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// Runs a program on two ranks under valgrind with the options `ways`; valgrind must report no error.
+/// Runs a program on two ranks under valgrind; valgrind must not report errors.
 fn examine(program: &str, arguments: &[&str], ways: &[&str]) {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;

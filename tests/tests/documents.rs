@@ -17,8 +17,8 @@ fn the_job_of_the_document_on_checkpoints_is_taken_up_as_it_shows() {
     assert!(counts.files >= 2 && counts.commands >= 3, "{counts:?}");
 }
 
-/// Checks that the Rust plugin in the document equals the source of the package `package`,
-/// which clippy checks and other tests compile.
+/// Checks that the Rust plugin in the document equals the package in the repository,
+/// which clippy and other tests compile.
 fn has_source_of(document: &Document, file: &str, package: &str) {
     let source = workspace::root().join(package).join("src/lib.rs");
     let source = fs::read_to_string(source).expect("the plugin's source");

@@ -53,7 +53,7 @@ fn ports_serve_within_a_job_and_refuse_with_the_right_class() {
     }
 }
 
-/// The job runs in a mount namespace with an empty /proc, so no process can find out on which machine it is.
+/// The job runs in a mount namespace with an empty /proc, so no process can identify its machine.
 #[test]
 fn a_spawn_that_fails_where_proc_is_missing_says_so() {
     for transports in ["tcp,self", "sm,self"] {

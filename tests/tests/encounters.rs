@@ -7,7 +7,7 @@ fn part(what: &str, file: &Path, ranks: u32) -> Job {
     Job::of("encounters").arg(what).arg(file).ranks(ranks)
 }
 
-/// Runs two jobs that connect by a port whose name is in a file; the first job accepts, the second connects.
+/// Runs two jobs that connect at a port whose name is in a file; the first job accepts.
 fn two_jobs(accepting: impl Fn(&Path) -> Job, connecting: impl Fn(&Path) -> Job) -> [Outcome; 2] {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("port");
@@ -126,7 +126,7 @@ fn spawns_that_cannot_come_about_fail_at_all_members_and_the_job_goes_on() {
 fn spawns_on_another_host_that_cannot_come_about_fail_at_all_members() {
     let folder = tempfile::tempdir().expect("a folder");
     let broken = script(folder.path(), "broken", "#!/no/such/interpreter\n");
-    // The host `elsewhere` does not exist: this agent runs the launcher for it on this machine.
+    // The host `elsewhere` does not exist: the script runs its launcher on this machine.
     let agent = script(
         folder.path(),
         "agent",

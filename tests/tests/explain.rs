@@ -1,6 +1,6 @@
 //! Tests of `mpirun --explain` and `mpi-info --explain`, which print the selected components.
 //!
-//! Both commands also print the reason why each other component was not selected.
+//! Both commands also print why each other component was not selected.
 
 use std::process::Command;
 use std::time::Duration;

@@ -61,7 +61,7 @@ fn a_rank_that_is_killed_ends_the_job_and_is_named() {
 
 #[test]
 fn a_death_is_reported_and_not_the_reactions_of_other_ranks() {
-    // The time of the kill increases in equal steps, from before MPI_Init to a moment when messages of every protocol
+    // The kill times increase in equal steps, from before MPI_Init until messages of every protocol
     // are in flight.
     for round in 0..20_u64 {
         let transports = ["self,sm", "self,tcp"][(round % 2) as usize];
@@ -228,7 +228,7 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
     });
 }
 
-/// Stops all ranks with SIGSTOP, as a user or a batch system does to free the machine; returns their process IDs.
+/// Stops all ranks with SIGSTOP, as a user or a batch system does to free the machine.
 fn stopped(job: &Started) -> Vec<i32> {
     let ranks = job.ready(RANKS as usize);
     for &rank in &ranks {

@@ -11,7 +11,7 @@ fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
 }
 
-/// Returns a job of `deaths.c`, which checks the errors of calls that involve a dead rank.
+/// A job that checks the errors of calls that involve a dead rank.
 fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("deaths", what, ranks, seed)
 }
@@ -93,7 +93,7 @@ fn the_hardware_barrier_names_the_dead_node_and_is_left() {
     }
 }
 
-/// The last survivor writes the simulator's report; the cases are one board, and several cascaded boards.
+/// The last survivor writes the simulator's report, for one board and for cascaded boards.
 #[test]
 fn the_report_of_the_hardware_is_written_without_the_dead_node() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -112,7 +112,7 @@ fn the_report_of_the_hardware_is_written_without_the_dead_node() {
     }
 }
 
-/// The board removes the dead member from MPI_COMM_WORLD's channel, and the survivors then free the channel.
+/// The board drops the dead member from the world's channel, so the survivors can free the channel.
 #[test]
 fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -26,7 +26,7 @@ struct Small {
 }
 
 impl Small {
-    /// Mounts a small file system; returns `None` if this process has no right to mount.
+    /// Mounts a small file system; returns `None` if this process may not mount.
     fn new() -> Option<Small> {
         let folder = folder();
         let at = folder.path().join("small");
@@ -238,7 +238,7 @@ fn a_trace_has_a_lane_for_each_file_with_its_system_calls() {
     assert_eq!(offsets, [0, 100, 200]);
 }
 
-/// The program calls `MPI_File_sync` once, and only one rank of the node calls fsync.
+/// The program calls `MPI_File_sync` once; one rank of the node calls fsync.
 #[test]
 fn the_members_of_a_node_bring_a_file_to_the_disk_once_for_all() {
     let folder = folder();

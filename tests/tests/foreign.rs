@@ -16,7 +16,7 @@ use tests::{installation, mpich, needs};
 use xtask::packages;
 use xtask::process::{self, Outcome};
 
-/// Runs a program under Debian's Open MPI and returns its outcome.
+/// Runs a program under Debian's Open MPI.
 fn run_open_mpi(
     program: &Program,
     ranks: u32,
@@ -30,7 +30,7 @@ fn run_open_mpi(
     )
 }
 
-/// Returns the value of Open MPI's component path, with this installation's folder first.
+/// Returns Open MPI's component path, with this installation's folder first.
 fn components() -> String {
     let folder = installation().join("lib/portcullis/openmpi");
     format!("{}:SYSTEM_DEFAULT", folder.display())
@@ -112,8 +112,8 @@ fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     assert!(waveform.contains("$enddefinitions"), "{waveform}");
 }
 
-/// The board has another number of nodes than the job has ranks: in that case
-/// one rank prints a warning, and Open MPI uses its own barrier.
+/// The board has another number of nodes than the job has ranks:
+/// one rank warns, and Open MPI's own barrier is used.
 #[test]
 fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     if !debian_open_mpi() {
@@ -134,7 +134,7 @@ fn open_mpi_goes_on_with_its_own_barrier_where_the_board_does_not_fit() {
     assert_eq!(releases(&server), 0);
 }
 
-/// The board fails while the job runs: one rank prints a warning, no barrier is lost, and later barriers are done in
+/// The board fails while the job runs: one rank warns, no barrier is lost, and later barriers use
 /// software.
 #[test]
 fn members_leave_a_lost_board_together_and_open_mpi_goes_on() {
@@ -204,7 +204,7 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// The program calls twenty barriers by their Fortran names, half of them on a duplicate of MPI_COMM_WORLD.
+/// The program makes twenty barriers by their Fortran names, half of them on a duplicate.
 #[test]
 fn a_preloaded_library_serves_programs_in_fortran() {
     let fortran = packages::on_path("gfortran");

@@ -9,8 +9,8 @@ use std::path::Path;
 use tests::fortran::{Compiler, WAYS, Way, compile};
 use tests::{Job, installation, mpich, open_mpi};
 
-/// Compiles a program with each compiler and interface, and runs it with each number of ranks.
-/// The program gets the path of a new folder as its argument.
+/// Compiles a program with each compiler and interface, and runs it on each number of ranks.
+/// The program's argument is a new folder.
 fn hold(compilers: &[Compiler], ways: &[Way], sources: &[&str], ranks: &[u32]) {
     for &compiler in compilers {
         for &way in ways {

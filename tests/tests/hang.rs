@@ -14,10 +14,10 @@ fn report_of(job: Job) -> String {
         .split_once("All ranks are ended.\n")
         .unwrap_or_else(|| panic!("no report in:\n{}", outcome.stderr));
     let mut text = String::new();
-    // A rank may print this error, which is removed, if a rank on another host ended before it.
+    // A rank may print this error if a rank on another host was ended a moment before.
     let complaint = |line: &str| line.contains("cannot arrive: the connection between");
     for line in report.lines().filter(|line| !complaint(line)) {
-        // The time for which a rank has waited differs between runs and is removed.
+        // The waiting time of a rank differs between runs and is removed.
         match line.rsplit_once(", for ") {
             Some((before, time)) if time.ends_with(" s") => text += before,
             _ => text += line,

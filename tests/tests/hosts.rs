@@ -63,7 +63,7 @@ fn collective_accesses_to_files_hold_across_three_hosts() {
     files_on(3, "60");
 }
 
-/// Runs the file tests with two ranks per host and `accesses` random file accesses.
+/// Runs two ranks per host with `accesses` random file accesses.
 fn files_on(hosts: u32, accesses: &str) {
     let Some(all) = Hosts::new(hosts) else { return };
     let all = all.network(0, &[1500]);
@@ -213,7 +213,7 @@ fn a_thousand_messages_arrive_though_either_network_is_disconnected_and_one_warn
     }
 }
 
-/// Prints the bandwidth of each of two networks and of both together; the figures are for docs/tcp.md.
+/// Prints the bandwidth of each of two networks and of both together, for docs/tcp.md.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_bandwidth_of_two_networks_is_reported() {

@@ -10,7 +10,7 @@ use tests::hosts::Hosts;
 use tests::{Job, compile, installation, mpich};
 use xtask::process;
 
-/// Programs that test start-up, point-to-point communication and collectives.
+/// Programs that use start-up, point-to-point and collectives.
 const PROGRAMS: [&str; 3] = ["hello", "ring", "operators"];
 
 fn all_ranks_meet(launcher: &Path, library: &Path) {
@@ -105,7 +105,7 @@ fn first_uses_have_a_row_each_and_leave_no_file() {
     assert_eq!(left, 0);
 }
 
-/// The benchmark compares this library with itself, so that no other library is needed.
+/// The library is compared with itself, so that no other library is needed.
 #[test]
 fn mpi_bench_compares_operations_beside_busy_loops() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -187,8 +187,8 @@ fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
     }
 }
 
-/// The report must name each compared guideline with both times;
-/// violated guidelines do not change the exit status.
+/// The report names each compared guideline with both times;
+/// violations do not change the exit status.
 #[test]
 fn guidelines_are_compared_in_one_job_and_violated_ones_are_explained() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -278,7 +278,7 @@ fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
     }
 }
 
-/// The environment variables of the launcher are unset, so the ranks exchange their addresses.
+/// The launcher's variables are unset, so the ranks exchange their addresses.
 #[test]
 fn ranks_without_launcher_variables_exchange_addresses_through_the_launcher() {
     for said in overheard("ring", &["PORTCULLIS_NODE_FD", "PORTCULLIS_JOB"], 2) {

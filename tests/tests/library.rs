@@ -55,7 +55,7 @@ fn the_library_has_the_standard_soname_and_needs_only_the_c_library() {
     }
 }
 
-/// Runs the part `part` of `local.c` without a launcher; it needs no other process.
+/// Runs `local.c` without a launcher; the program needs no other process.
 fn local(part: &str) -> std::process::Output {
     Command::new(compile("local"))
         .arg(part)

@@ -13,7 +13,7 @@ use tests::hosts::Hosts;
 use tests::{Job, Started, installation};
 use xtask::{process, workspace};
 
-/// A folder with a program that is not linked with MPI, and with empty libraries that have the file names
+/// A folder with a program that uses no MPI library, and with empty libraries that have the names
 /// of other MPI libraries.
 struct Others {
     folder: TempDir,
@@ -66,7 +66,7 @@ fn job(program: &Path) -> Job {
         .ranks(2)
 }
 
-/// Checks that both ranks belong to one job, on this library's replacement for the MPI library `family`.
+/// Checks that both ranks belong to one job on the replacement for the library `family`.
 #[track_caller]
 fn is_served(job: Job, family: &str) {
     let said = job.succeeds().stdout;

@@ -15,7 +15,7 @@ use xtask::process;
 /// The time limit for formatting all pages.
 const LIMIT: Duration = Duration::from_secs(120);
 
-/// Returns the names of the files in a folder of the installation.
+/// Returns the file names in a folder of the installation.
 fn names(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(installation().join(folder));
     let entries = entries.unwrap_or_else(|e| panic!("{folder}: {e}"));
@@ -60,7 +60,7 @@ fn the_page_of_each_tool_has_a_name_a_synopsis_and_its_options() {
     }
 }
 
-/// Returns the paths of all pages of a section.
+/// Returns all pages of a section.
 fn pages(section: &str) -> Vec<PathBuf> {
     let folder = Path::new("share/man").join(section);
     let names = names(&folder.to_string_lossy());

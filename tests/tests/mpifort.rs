@@ -12,7 +12,7 @@ fn wrapper() -> PathBuf {
     installation().join("bin/mpifort")
 }
 
-/// Compiles `programs/SOURCE` to the program `name` in this folder; returns its path.
+/// Compiles `programs/SOURCE` to a program `name` in this folder.
 fn compile(compiler: Compiler, source: &str, folder: &Path, name: &str) -> PathBuf {
     let program = folder.join(name);
     let mut command = Command::new(wrapper());
@@ -55,8 +55,8 @@ fn every_interface_greets_in_every_compiler() {
     }
 }
 
-/// HDF5 and other projects request a Fortran standard by a compiler option;
-/// gfortran then rejects extensions of the language in `mpif.h`, too.
+/// HDF5 and other projects select a Fortran standard.
+/// gfortran then rejects extensions in `mpif.h` too.
 #[test]
 fn programs_that_demand_a_standard_are_compiled() {
     if Compiler::gfortran().is_none() {
@@ -121,7 +121,7 @@ fn refusal(args: &[&str]) -> String {
     String::from_utf8(output.stderr).unwrap()
 }
 
-/// The compiler flags contain a folder with another compiler's modules, as a project's settings may.
+/// The flags contain a folder with another compiler's modules, as settings of a project may.
 #[test]
 fn the_folder_of_another_compilers_modules_in_the_flags_does_no_harm() {
     let folder = tempfile::tempdir().unwrap();

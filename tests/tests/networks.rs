@@ -172,7 +172,7 @@ fn between_hosts_the_network_accesses_windows() {
     assert!(reads > 0 && writes > 0, "{reads}, {writes}");
 }
 
-/// Without network hardware no network library is loaded, and `--explain` names the missing hardware.
+/// Without network hardware no library is loaded. `--explain` names the missing hardware.
 #[test]
 fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     let hardware = ["/sys/class/infiniband", "/sys/class/cxi"];
@@ -196,7 +196,7 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     }
 }
 
-/// Returns a job over the UCX library in the file `library`; TCP is used if the library cannot be used.
+/// A job over the UCX library in the file `library`, or over TCP if the library cannot be used.
 fn with_library(library: &Path, transports: &str) -> Job {
     let library = library.display().to_string();
     Job::of("ring")
@@ -272,7 +272,7 @@ fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
     );
 }
 
-/// Returns a job over a fake libfabric with the behaviour `way`; TCP is used if the library fails.
+/// A job over a fake libfabric with the behaviour `way`, or over TCP if the library fails.
 fn with_fake_fabric(options: &[&str], way: &str, transports: &str) -> Job {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_fabric{}.so", options.len());
@@ -354,7 +354,7 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
     }
 }
 
-/// Compiles `failing_get.c`, the wrapper of UCX that counts accesses to remote memory or makes them fail.
+/// Compiles the wrapper of UCX that counts accesses to registered memory or makes them fail.
 fn failing_get() -> PathBuf {
     let options = ["-shared", "-fPIC", "-Wl,--no-as-needed", "-l:libucp.so.0"];
     compile_with("failing_get", "libfailing_get.so", &options)

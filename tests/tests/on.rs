@@ -3,7 +3,7 @@
 //! The libraries are MPICH, Open MPI 5 and Debian's Open MPI 4.1.
 //! Each program checks its own results,
 //! so a wrong constant, handle, status or callback fails a test.
-//! Programs that fail on these libraries even without `mpirun --on` are left out; docs/compat.md lists the reasons.
+//! Programs that fail natively on these libraries are excluded; docs/compat.md lists the reasons.
 
 use std::path::{Path, PathBuf};
 use tests::peers::Program;
@@ -26,7 +26,7 @@ const TWO: &[u32] = &[2];
 /// Additional numbers of ranks in the long form of the tests.
 const OTHERS: &[u32] = &[1, 3];
 
-/// Runs each program with its argument on each number of ranks; reports all failures, not only the first.
+/// Runs each program with its argument; reports all failures, not only the first.
 fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     let mut failed = Vec::new();
     for (name, argument) in programs {
@@ -45,7 +45,7 @@ fn hold(library: &Path, programs: &[(&str, &str)], on: &[u32]) {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Programs, with arguments, whose functions all these libraries implement.
+/// Programs whose functions all libraries implement.
 const ALL: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),

@@ -233,7 +233,7 @@ fn a_bad_plugin_file_has_its_sentence_and_the_job_goes_on_without_it() {
 
 #[test]
 fn a_plugin_that_ends_its_process_is_named() {
-    // With these options the plugin calls `exit` when it is opened or queried, or returns an invalid result code.
+    // The plugin calls `exit` when it is opened or queried, or returns an invalid result code.
     for (option, sentence) in [
         ("-DAT_OPEN=exit(3)", "in the start of "),
         ("-DAT_QUERY=exit(3)", "in the function query of "),
@@ -342,7 +342,7 @@ fn the_librarys_own_transport_uses_the_same_table() {
     let outcome = job("ring").with(["--explain"]).holds();
     says(&outcome, "dgram");
     job("windows").holds();
-    // A plugin file whose component has the name of a built-in component replaces that component.
+    // A plugin file with the name of a built-in component replaces the component.
     let shelf = Shelf::of_transport(&["-DNAME=\"dgram\"", "-DVERSION=\"7.0\""]);
     let file = shelf.folder.path().join("btl_dgram.so");
     fs::rename(&shelf.file, &file).expect("renaming");

@@ -52,7 +52,7 @@ fn prterun_starts_jobs_and_keeps_names_for_our_programs() {
     };
     dynamic("spawn", 1).holds();
     dynamic("spawn", 3).holds();
-    // The program also tries to spawn a command that does not exist; prterun then reports a failure for the whole run.
+    // The program also spawns a command that does not exist, so prterun reports a failed run.
     let outcome = dynamic("ports", 2).run();
     let said = "all claims of dynamic hold on 2 ranks";
     assert!(outcome.stdout.contains(said), "{}", outcome.stderr);
@@ -129,7 +129,7 @@ fn ranks_do_not_outlive_prterun() {
         .start();
     job.ready(3);
     job.signal(Signal::KILL);
-    // libpmix reports the lost connection after about a second; prterun leaves its session folder behind.
+    // libpmix reports the loss after about a second; prterun leaves its session folder.
     let outcome = job.wait_for_processes(Duration::from_secs(10));
     assert!(!outcome.status.success());
 }

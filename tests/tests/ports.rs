@@ -52,7 +52,7 @@ fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     machines.pass_fifty_barriers();
 }
 
-/// Over parallel ports a node cannot read which nodes have entered, so the members find out by messages.
+/// A parallel port cannot report which nodes have entered, so the members exchange messages.
 #[test]
 fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     for late in ["0", "2"] {

@@ -14,7 +14,7 @@ use xtask::process::{self, ProcessError};
 /// The option of setpriv that selects the user `nobody`, an account without rights that every Debian system has.
 const USER: &str = "--reuid=65534";
 
-/// A program in a folder of its own, with a copy of the library: for a set-user-ID program the loader ignores
+/// A program in a separate folder with a copy of the library: the loader ignores
 /// LD_LIBRARY_PATH for a set-user-ID program.
 struct Installed {
     folder: TempDir,
@@ -39,7 +39,7 @@ impl Installed {
         Installed { folder, program }
     }
 
-    /// Returns a command that gives the program's file these mode bits and starts it as an ordinary user.
+    /// Returns a command that starts the program with these mode bits as an ordinary user.
     fn command(&self, mode: u32) -> Command {
         fs::set_permissions(&self.program, fs::Permissions::from_mode(mode)).unwrap();
         let mut command = Command::new("setpriv");

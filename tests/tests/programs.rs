@@ -125,7 +125,7 @@ mod with_other_numbers_of_ranks {
     }
 }
 
-/// The program continues after `MPI_Finalize`, and then counts its own listening sockets.
+/// The program continues after `MPI_Finalize` and checks its own descriptors.
 #[test]
 fn a_process_that_has_finalized_does_not_listen() {
     let job = Job::of("finalized").ranks(3);
@@ -143,7 +143,7 @@ fn random_accesses_to_files_agree_with_an_array_by_messages() {
     job.with(["--mca", "osc", "am"]).holds();
 }
 
-/// Without shared memory between processes, the shared file pointer is accessed by messages.
+/// Without shared memory between processes, messages access the shared file pointer.
 #[test]
 fn files_hold_what_every_family_of_accesses_wrote_over_tcp() {
     let job = Job::of("files").ranks(3);

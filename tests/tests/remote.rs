@@ -141,7 +141,7 @@ fn a_job_may_be_here_and_elsewhere() {
     assert_eq!(sorted(&said.stdout), ["0 1", "1 1"]);
 }
 
-/// Returns a job of `leave.c`: rank 1, on the second host, ends in the way `way` while rank 0 waits.
+/// A job of `leave.c`: rank 1, on the second host, ends as `way` says while rank 0 waits.
 fn leaves(hosts: &Hosts, way: &str) -> Job {
     hosts.remote_job(&compile("leave"), 1).arg(way).arg("1")
 }
@@ -197,7 +197,7 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
     }
 }
 
-/// Returns the process IDs of a job's launchers on other hosts (`mpirun --daemon`)
+/// Returns the process ids of a job's remote launchers (`mpirun --daemon`)
 /// and of their guard processes.
 fn outposts(job: &Started) -> Vec<i32> {
     let all = tests::leftovers::processes(job.mark());
@@ -274,7 +274,7 @@ fn a_host_that_cannot_be_reached_is_named() {
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
-/// Returns a job with a host whose launcher accepts the connection but never sends a message.
+/// A job on a host whose launcher accepts the connection but never sends a message.
 fn mute() -> Job {
     let folder = workspace::target().join("mute");
     fs::create_dir_all(&folder).unwrap();

@@ -18,7 +18,7 @@ fn can_translate() -> bool {
         .all(|tool| needs(tool.is_there(), tool.package))
 }
 
-/// Returns arguments of mpirun for barriers on the RTL; the folder `cache` stores the compiled model.
+/// Returns mpirun's arguments for barriers on the RTL; `cache` holds the compiled model.
 fn on_the_rtl(cache: &Path) -> Vec<String> {
     let cache = cache.display().to_string();
     [
@@ -89,7 +89,7 @@ fn a_job_that_is_killed_while_it_translates_leaves_nothing_that_hinders_the_next
         std::thread::sleep(Duration::from_millis(5));
     }
     job.signal(Signal::KILL);
-    // `wait` panics if the compiler is still running or has left a temporary file.
+    // `wait` fails if the compiler still runs or has left a temporary file.
     job.wait();
     Job::of("barrier_loop")
         .with(on_the_rtl(cache.path()))

@@ -185,7 +185,7 @@ const UNSERVED: [(&str, &str); 20] = [
     ),
 ];
 
-/// Returns a job of two ranks with these parameters of the hardware barrier (`name=value name=value`).
+/// A job of two ranks with these parameters of the hardware barrier, `name=value name=value`.
 fn with_hardware(settings: &str, folder: &str) -> Job {
     let settings = settings.replace("FOLDER", folder);
     let mut job = Job::of("hello").ranks(2);
@@ -196,7 +196,7 @@ fn with_hardware(settings: &str, folder: &str) -> Job {
     job
 }
 
-/// Creates a temporary folder that contains invalid Verilog.
+/// Creates a folder with invalid Verilog.
 fn broken_verilog() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("toggle_barrier.v");

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use tests::Job;
 use tests::served::Server;
 
-/// Time limit of a step, far longer than any step of these tests takes even on a loaded machine.
+/// A time limit, much longer than any step of these tests takes on a loaded machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// Waits until the board has released `wanted` barriers.

@@ -23,7 +23,7 @@ impl Keyboard {
     }
 }
 
-/// Opens a pseudo-terminal; returns its keyboard side and the side that is a program's standard input.
+/// Opens a pseudo-terminal: returns its keyboard side, and the file for a program's input.
 fn terminal() -> (Keyboard, File) {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&master).unwrap();
@@ -45,7 +45,7 @@ fn at(terminal: File, command: &[&str]) -> Job {
     words.fold(job, |job, word| job.arg(word))
 }
 
-/// Returns the arguments for mpirun with ranks that wait for a message and never end by themselves.
+/// Returns mpirun's arguments for ranks that wait for a message and never end by themselves.
 fn mpirun(options: &[&str], way: &str) -> Vec<String> {
     let mut words = vec![
         installation().join("bin/mpirun").display().to_string(),
@@ -66,7 +66,7 @@ fn start(terminal: File, words: &[String]) -> Started {
     at(terminal, &words).start()
 }
 
-/// Waits until all processes are stopped (if `stopped`) or until all are running.
+/// Waits until all processes are stopped (`stopped`) or all are running.
 fn await_stopped(processes: &[i32], stopped: bool) {
     let is_stopped = |process: &i32| {
         let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
@@ -114,7 +114,7 @@ fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
 fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let (mut keyboard, terminal) = terminal();
     let script = "\"$0\" \"$@\"; echo stopped $?; read line; fg; echo ended $?";
-    // A shell that is not interactive has job control only if its standard error is the terminal.
+    // A non-interactive shell has job control only if its standard error is the terminal.
     let shell = ["sh", "-c", "exec \"$@\" 2>/dev/tty", "sh"];
     let shell = [&shell[..], &["bash", "--norc", "-m", "-c", script]].concat();
     let shell: Vec<String> = shell.into_iter().map(String::from).collect();

@@ -10,7 +10,7 @@ use tests::peers::{Peer, Program, complains, debian_open_mpi, preload, succeeds}
 use tests::{Job, compile, installation, mpich, needs};
 use xtask::packages;
 
-/// Returns the hang report in `said`, without the parts that differ between runs, such as waiting times.
+/// Returns the report without the parts that differ between runs, such as waiting times.
 fn report_in(said: &str) -> String {
     let begin = said.find("portcullis: ").expect("a report");
     let mut text = String::new();
@@ -42,8 +42,8 @@ macro_rules! mistakes {
         $(
             #[test]
             fn $claim() {
-                // To save time, each mistake is tested on one library only,
-                // and the mistakes are distributed over the libraries.
+                // Each mistake is tested on one library.
+                // The mistakes are distributed over the libraries.
                 let peers = Peer::all();
                 let turn = WAYS.iter().position(|(way, _)| *way == $way).expect("it is one");
                 if let Some(peer) = peers.get(turn % peers.len().max(1)) {
@@ -116,7 +116,7 @@ fn arrows(events: &[Value]) -> Vec<(u64, u64)> {
     starts.into_iter().map(arrow).collect()
 }
 
-/// Returns the number of calls of the function `name` by each rank.
+/// Returns the number of calls of a function by each rank.
 fn calls(events: &[Value], name: &str) -> BTreeMap<u64, usize> {
     let mut found = BTreeMap::new();
     for event in of(events, "X") {
@@ -200,7 +200,7 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
         ];
         succeeds(peer.launch(&program.path(), 2, &settings).args(["5", "0"]));
         let text = std::fs::read_to_string(&file).expect("a trace");
-        // `line` is the identifier that the waveform uses for rank 1's wire; the level changes of this wire are counted below.
+        // `line` is the identifier of rank 1's wire; its changes are counted below.
         let line = text
             .split("rank_1")
             .nth(1)
@@ -211,7 +211,7 @@ fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
     }
 }
 
-/// Half of the ranks run under another host name (`unshare --uts`), as if on another host.
+/// Half of the ranks run under another host name (`unshare --uts`).
 #[test]
 fn clocks_of_several_hosts_are_compared() {
     let mut unshare = std::process::Command::new("unshare");
@@ -329,7 +329,7 @@ fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     }
 }
 
-/// A PMPI profiler is preloaded in addition to the library that records the calls.
+/// A PMPI profiler is preloaded after the library that records the calls.
 #[test]
 fn a_profiler_goes_on_counting() {
     for peer in Peer::all() {
@@ -351,7 +351,7 @@ fn a_profiler_goes_on_counting() {
     }
 }
 
-/// Returns a job of a program of the standard ABI on another library.
+/// A job of a program of the standard ABI on another library.
 fn on(library: &Path, name: &str, ranks: u32) -> Job {
     Job::command(&compile(name))
         .under(&installation().join("bin/mpirun"))

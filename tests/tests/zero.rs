@@ -131,7 +131,7 @@ impl Surrounding {
     }
 }
 
-/// Returns an environment that is a mount namespace in which root may mount; `setup` and `proof` are its fields.
+/// Returns an environment with a mount namespace in which root may mount.
 fn mounts(setup: &str, proof: &'static str) -> Surrounding {
     Surrounding {
         before: words("unshare --mount --propagation private"),
@@ -310,7 +310,7 @@ fn half_a_core_is_enough() {
     }
 }
 
-/// Returns the names of the libraries that a file requires from the dynamic linker.
+/// Returns the libraries that a file needs from the dynamic linker.
 fn needed(file: &Path) -> Vec<String> {
     let mut readelf = Command::new("readelf");
     readelf.arg("-d").arg(file);
@@ -324,7 +324,7 @@ fn needed(file: &Path) -> Vec<String> {
 
 #[track_caller]
 fn needs_only_libc(file: &str) {
-    // All these files belong to the C library's Debian package.
+    // All these files belong to the C library's package.
     const LIBC: [&str; 3] = ["libc.so.6", "libm.so.6", "ld-linux"];
     for name in needed(&installation().join(file)) {
         let known = LIBC.iter().any(|libc| name.starts_with(libc));

@@ -45,7 +45,7 @@ pub enum ChannelOpenError<E, F> {
     Program(ProgramError<E>),
     /// The fence after the channel was taken failed.
     Fence(F),
-    /// The release line changed between the two fences, although the lines of all members were at rest.
+    /// The release line changed between the two fences, while every member was at rest.
     Moved {
         /// The channel.
         channel: u8,

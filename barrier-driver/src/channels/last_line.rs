@@ -5,7 +5,7 @@
 //! A lock gives the line to one of them at a time.
 //! A session holds the lock from before select rises until after select has fallen,
 //! so no poll reads a bit of a reply as a release.
-//! A program with one thread, as on a microcontroller, uses [`LocalLine`](super::LocalLine), which needs no lock.
+//! Where both are on one thread, as on a microcontroller, [`LocalLine`](super::LocalLine) needs no lock.
 
 use super::ReplyLine;
 use crate::InputEvents;
@@ -23,7 +23,7 @@ impl<I> LastLine<I> {
         Self(Arc::new(Mutex::new(pin)))
     }
 
-    /// Locks the line: polls through other clones wait until the guard is dropped.
+    /// Locks the line, so that polls wait until the guard is dropped.
     fn lock(&self) -> MutexGuard<'_, I> {
         // A pin has no state that a panic could leave inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -84,7 +84,7 @@ impl<I: InputPin> InputPin for ReleaseLine<I> {
     }
 }
 
-/// The shared line wakes no sleeper: a sleeping process would have to hold the lock during its sleep.
+/// The shared line wakes no sleeper, because a sleeping process would have to hold the lock.
 impl<I: InputEvents> InputEvents for ReleaseLine<I> {
     fn wakes_sleepers(&mut self) -> bool {
         match self {

@@ -33,7 +33,7 @@ pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
 /// Maximum number of times that a request is sent.
 const TRIES: u32 = 8;
 
-/// Pause before the second try, in microseconds; it doubles before each further try.
+/// Pause before the second try; it doubles for each further try.
 /// A session at a parallel port takes about this time.
 const PAUSE_US: u32 = 500;
 
@@ -80,7 +80,7 @@ where
 
     /// Makes `members`, including this node, the members of a free channel.
     ///
-    /// The lines of all these nodes must be at rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open,
+    /// All of these nodes must be at rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open,
     /// and no node has entered.
     pub fn take(&mut self, channel: u8, members: u64) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetMask, channel, members).map(drop)
@@ -182,8 +182,7 @@ where
         let reply = self.reply.clone();
         reply.hold(|line| {
             let heard = self.exchange(frame, line);
-            // Select is lowered also after an error;
-            // otherwise the hardware would reserve the receiver for this node until the lease expires.
+            // Select is lowered also after an error; otherwise the hardware would wait for this node until the lease expires.
             let hung_up = self.select(PinState::Low);
             let heard = heard?;
             hung_up?;

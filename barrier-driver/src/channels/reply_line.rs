@@ -3,7 +3,7 @@
 use core::cell::RefCell;
 use embedded_hal::digital::{ErrorType, InputPin};
 
-/// A line that carries replies during sessions and the last channel's releases between them; clones refer to the same line.
+/// A line that carries replies and, between the sessions, the last channel's releases; clones are the same line.
 ///
 /// Implementations: `LastLine` (feature `std`) shares the line between threads, [`LocalLine`] works on one thread.
 /// Code that polls the release in an interrupt handler implements this trait with its critical section.
@@ -15,7 +15,7 @@ pub trait ReplyLine: ErrorType + Clone {
     fn hold<T>(&self, session: impl FnOnce(&mut Self::Pin) -> T) -> T;
 }
 
-/// The reply line for a single thread, without a lock and without allocation: the caller owns the pin in a `RefCell`.
+/// The line on a single thread, without a lock and without allocation: the pin is in the caller's cell.
 ///
 /// The pin is borrowed during a whole session, so the programmer's delay must not poll the last channel.
 #[derive(Debug)]

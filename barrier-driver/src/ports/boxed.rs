@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The pins of this node's two wires at a claimed port.
+/// The two wires of this node at a claimed port.
 #[derive(Debug)]
 pub struct BoxedWires {
     /// The wire to the barrier.

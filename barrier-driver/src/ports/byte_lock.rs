@@ -70,7 +70,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let opened = || File::options().read(true).write(true).open(file.path());
         let mine = opened().unwrap();
-        // The clone is a second descriptor of the same open file description, like the descriptor that a forked process gets.
+        // The clone is a second descriptor of the same open file description, as after a fork.
         let of_fork = mine.try_clone().unwrap();
         let held = ByteLock::take(mine, 3, "a port").unwrap();
         let other = ByteLock::take(opened().unwrap(), 3, "a port");

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The lines that a port's text requests; their order is that of the pins made from them.
+/// The lines that a port's text requests, in the order of the pins made from them.
 #[derive(Debug)]
 pub(super) struct Wanted<'a> {
     pub outs: Vec<LineName<'a>>,
@@ -65,8 +65,8 @@ pub(super) trait Claimed: Send + Sync + 'static {
 
     fn get(&self, input: usize) -> Result<bool, Failure>;
 
-    /// As [`set`](Self::set), for a process that is ending.
-    /// It does not wait for a lock, because the thread that holds the lock may never run again.
+    /// As [`set`](Self::set), for a process that is ending:
+    /// it waits for no lock, because the holder may never run again.
     fn set_at_the_end(&self, out: usize, high: bool) -> Result<(), Failure> {
         self.set(out, high)
     }
@@ -76,7 +76,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
         false
     }
 
-    /// Discards all earlier changes of this incoming line.
+    /// Discards all earlier changes of this line.
     fn arm(&self, _input: usize) -> Result<(), Failure> {
         Ok(())
     }

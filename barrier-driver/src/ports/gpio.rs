@@ -12,7 +12,7 @@
 //! from then on each edge costs an interrupt, so a process that only spins does not make this call.
 //! If the chip has no interrupt for the line, the request fails,
 //! and the line stays an input without events.
-//! Reading all pending events arms the input, and `poll` on the request's file returns when there is an
+//! Reading all events arms the input, and `poll` on the request's file returns when there is an
 //! event.
 
 use super::PortKind;
@@ -63,7 +63,7 @@ mod lines {
     /// a line with more pending events changes too often for a sleep.
     const MOST_EVENTS: usize = 64;
 
-    /// The lines of one chip. Each line is requested separately, so an access changes only one line.
+    /// The lines of one chip, each requested separately, so an access changes only one line.
     struct Lines {
         chip: String,
         outs: Vec<Line>,

@@ -66,7 +66,7 @@ pub struct PortKind {
     pub help: &'static str,
     /// The default lines of barrier version 2: those to the board, and those from the board.
     usual: Option<(&'static [&'static str], &'static [&'static str])>,
-    /// The permitted keys of a text that names a node of a register block; empty for ports with lines, whose keys are `out` and `in`.
+    /// The keys of a text that names a node of a register block; empty for ports with lines, whose keys are `out` and `in`.
     options: &'static [&'static str],
     claim: Claim,
 }
@@ -106,13 +106,13 @@ pub fn open(text: &str) -> Result<BoxedWires, PortError> {
     })
 }
 
-/// Opens the port that `text` names with the lines of barrier version 2, and claims it until all pins are dropped.
+/// Opens the port that `text` names with the lines of version 2, and claims it until all pins are dropped.
 ///
 /// `out=` names the arrival lines of the five channels, then serial clock, data and select;
 /// `in=` names the releases of the five channels; the last one also carries the replies.
 /// The defaults of a parallel port are D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
 ///
-/// The arrival lines keep their levels. A programming session that a dead job has left open is ended.
+/// The arrival lines keep their levels. A session that a dead job has left open is ended.
 pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     let kind = kind_of(text)?;
     let spec = Spec::parse(text, kind.channels_syntax)?;

@@ -24,7 +24,7 @@
 //! The data register has eight lines. A write holds the lock over the stored value of the
 //! register, so that lines of several barriers on one port do not undo each other's changes.
 //! The status register is only read.
-//! When the process ends, the code does not wait for the lock but reads the present value from the register.
+//! When the process ends, the code does not wait for the lock and reads the register itself instead.
 
 use super::PortError;
 use super::claimed::{Claimed, Wanted};
@@ -113,7 +113,7 @@ pub(super) trait Registers: Send + Sync + 'static {
 /// The line whose rising edge raises the port's interrupt; no other edge of any line does.
 const INTERRUPTS: &str = "nACK";
 
-/// Maximum duration of a sleep for the level whose edge raises no interrupt.
+/// The limit of a sleep for the level whose edge raises no interrupt.
 const WITHOUT_INTERRUPT: Duration = Duration::from_millis(1);
 
 /// The default lines of barrier version 2: the arrivals and the serial lines, then the releases.

@@ -5,8 +5,8 @@
 //! a wire must not change before [`ToggleBarrier::open`](crate::ToggleBarrier::open) changes it.
 //! The output keeps its level when it is released, so the wire stays at rest until the next job and does not float.
 //!
-//! The registers are device memory, and rppal accesses them only as volatile; therefore a fence orders the program's memory accesses
-//! relative to them.
+//! The registers are device memory and rppal's accesses are only volatile, so a fence orders the program's memory accesses
+//! against them.
 
 use super::PortKind;
 

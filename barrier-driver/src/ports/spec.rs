@@ -15,7 +15,7 @@ pub(crate) struct Spec<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LineName<'a> {
     pub name: &'a str,
-    /// True if the name starts with `!`: the wiring inverts the line.
+    /// True if the wiring inverts the line.
     pub inverted: bool,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Spec<'a> {
             .ok_or_else(|| self.wrong(format!("it does not give {what}")))
     }
 
-    /// Returns an error if the text has a place; for ports of which a machine has only one.
+    /// Rejects a place, for ports of which a machine has only one.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     pub fn no_place(&self) -> Result<(), PortError> {
         self.place.map_or(Ok(()), |place| {
@@ -84,7 +84,7 @@ impl<'a> Spec<'a> {
         Ok(LineName::of(value))
     }
 
-    /// Returns the `count` lines that a key names, separated by `+`, or the defaults if the key is missing.
+    /// The `count` lines of a key, separated by `+`, or the defaults if the key is missing.
     pub fn lines(
         &self,
         key: &str,
@@ -136,7 +136,7 @@ impl<'a> Spec<'a> {
         self.option(key)
     }
 
-    /// Returns an error if the text has keys that the port does not support, which are probably misspelt.
+    /// Rejects keys that the port does not know, which are probably misspelt.
     pub fn finish(&self, known: &[&str]) -> Result<(), PortError> {
         match self.options.iter().find(|(key, _)| !known.contains(key)) {
             Some((key, _)) => Err(self.wrong(format!("it has no key \"{key}\""))),

@@ -219,7 +219,7 @@ mod instructions {
         /// Makes the data lines outputs and disables the interrupt; returns a description of the symptom if there is no port.
         fn prepare(&self) -> Result<Option<&'static str>, Errno> {
             let control = self.read(CONTROL)?;
-            // An address without a device reads as all ones; a real port with these register values could not drive its wires.
+            // An address without a device reads as all ones; a real port that reads so could not drive its wires.
             if control & self.read(DATA)? & self.read(STATUS)? == 0xff {
                 return Ok(Some("all its registers read 0xff"));
             }

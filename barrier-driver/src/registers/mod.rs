@@ -1,8 +1,8 @@
 //! The register block of the barrier, mapped into this process: addresses, fields, and volatile accesses.
 //!
 //! `hdl/registers/registers.txt` describes the block; [`map`] is generated from it.
-//! A barrier needs two kinds of accesses: one store to the node's `ARRIVE`, and loads of its `LEVEL`.
-//! Both registers hold levels, so a repeated or merged store is harmless, and no arrival can be lost.
+//! The hot path has two accesses: a store to the node's `ARRIVE`, and loads of its `LEVEL`.
+//! Both are levels, so a store that is repeated or merged is harmless, and no arrival can be lost.
 //!
 //! # Memory order
 //!
@@ -122,7 +122,7 @@ impl RegisterBlock {
         })
     }
 
-    /// Returns an error unless the mapped memory is a register block of the supported major version.
+    /// Returns an error unless the memory is a register block of the supported major version.
     fn is_supported(&self, name: &str) -> Result<(), PortError> {
         let refused = |cause: String| PortError::Refused {
             port: name.to_owned(),
@@ -209,8 +209,7 @@ impl RegisterBlock {
         self.wide(Self::group(number, group::MASK0))
     }
 
-    /// Requests new members of a group.
-    /// The block refuses the request while the line of an old or new member differs from the group's level.
+    /// Requests new members of a group; the block refuses while the line of an old or new member differs from the level.
     pub fn set_members(&self, number: u32, members: u64) {
         self.write(Self::group(number, group::MASK0), members as u32);
         if self.sizes.nodes > 32 {
@@ -218,7 +217,7 @@ impl RegisterBlock {
         }
     }
 
-    /// Returns the members that have entered the barrier in progress, bit `n` for node `n`.
+    /// Returns the members that have entered the barrier in progress.
     pub fn arrived(&self, number: u32) -> u64 {
         self.wide(Self::group(number, group::ARRIVED0))
     }
@@ -241,8 +240,7 @@ impl RegisterBlock {
         })
     }
 
-    /// Changes the settings of the start pulse; a pulse in progress keeps its width.
-    /// A block without the line `start_o` ignores the settings.
+    /// Changes the settings of the start pulse; a pulse in progress keeps its width. A block without the line ignores them.
     pub fn set_start_pulse(&self, pulse: StartPulse) {
         let word = global::pulse::GROUPS.with(pulse.groups.into())
             | global::pulse::WIDTH.with(pulse.cycles.into())
@@ -271,7 +269,7 @@ impl Drop for RegisterBlock {
     }
 }
 
-/// Returns an error for an ordinary file that ends before the block does: an access beyond the file's end would kill the process.
+/// Refuses an ordinary file that ends before the block does: an access beyond the end would kill the process.
 fn is_long_enough(file: &File, wanted: u64) -> Result<(), String> {
     let about = file.metadata().map_err(|e| e.to_string())?;
     if about.is_file() && about.len() < wanted {

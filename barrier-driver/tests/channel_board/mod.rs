@@ -74,7 +74,7 @@ pub struct State<M> {
     samples: Option<Vec<Sample>>,
 }
 
-/// The levels of the lines of all channels at one moment.
+/// The lines of all channels at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// The arrival lines of each channel, bit `n` for node `n`.

@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Environment variable: if it is set, tests whose tools are missing fail instead of being skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
-/// Returns true if Icarus Verilog is installed; otherwise prints that these tests were skipped.
+/// Returns true if Icarus is installed; otherwise prints that these tests were skipped.
 pub fn is_there() -> bool {
     match compiled() {
         Ok(_) => true,
@@ -25,7 +25,7 @@ pub fn is_there() -> bool {
     }
 }
 
-/// Returns the path of the simulation, which is compiled once for all tests of this process.
+/// The simulation, compiled once for all tests of this process.
 fn compiled() -> &'static Result<PathBuf, ToolError> {
     static COMPILED: OnceLock<Result<PathBuf, ToolError>> = OnceLock::new();
     COMPILED.get_or_init(|| {

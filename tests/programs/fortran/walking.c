@@ -37,7 +37,7 @@ static int below(int n)
     return (int)((state >> 8) % (uint32_t)n);
 }
 
-/* The datatype that a call names: one element, or a part of an element. */
+/* The datatype of one element, or of a part of an element. */
 struct element {
     MPI_Datatype type;
     int size, parts;
@@ -83,7 +83,7 @@ static int section(struct descriptor *d, char *memory, int element)
     return elements;
 }
 
-/* Returns a datatype that describes the whole section by its extents and strides. */
+/* Returns a datatype of the whole section, from its extents and strides. */
 static MPI_Datatype description(const struct descriptor *d, const struct element *e)
 {
     MPI_Datatype made;

@@ -1,4 +1,4 @@
-/* A profiling tool that counts the calls of three functions. */
+/* A tool that counts the calls of three functions. */
 #include <mpi.h>
 
 static int sends, reductions, waits;

@@ -64,7 +64,7 @@ fn run(mut caller: TcpStream) -> io::Result<()> {
         .map(drop)
 }
 
-/// Reads a line byte by byte, so that the bytes after the line stay in the stream for the command.
+/// Reads a line byte by byte: the bytes after the line belong to the command.
 fn line(from: &mut TcpStream) -> io::Result<String> {
     let (mut text, mut byte) = (Vec::new(), [0]);
     loop {

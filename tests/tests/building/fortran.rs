@@ -28,7 +28,7 @@ fn our_path() -> OsString {
     std::env::join_paths(ours.chain(std::env::split_paths(&path))).unwrap_or(path)
 }
 
-/// Returns the absolute path of a file in the folder `tests`.
+/// Returns the absolute path of a file below `tests`.
 fn of_tests(path: &str) -> PathBuf {
     workspace::root().join("tests").join(path)
 }
@@ -108,7 +108,7 @@ fn the_macros_of_autoconf_find_everything_in_the_wrapper() {
     }
 }
 
-/// `cargo xtask test` does not install meson, so the test is skipped if meson is missing.
+/// `cargo xtask test` does not install meson, so a missing meson is no failure.
 #[test]
 fn meson_finds_mpi_in_both_languages() {
     if !on_path("meson") || !on_path("ninja") || !on_path("gfortran") {

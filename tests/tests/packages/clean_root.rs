@@ -19,7 +19,7 @@ use super::{HELLO, MPI4PY, output, shipped};
 /// Time limit for downloading and unpacking the root's hundred packages.
 const MAKING: Duration = Duration::from_secs(900);
 
-/// Returns the path of the root, or `None` if this machine cannot create one.
+/// Returns the root, or `None` if this machine cannot create one.
 fn root() -> Option<&'static Path> {
     static MADE: OnceLock<Option<PathBuf>> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -114,8 +114,8 @@ fn inside(root: &Path, script: &str) -> String {
     format!("{}{}", outcome.stdout, outcome.stderr)
 }
 
-/// A script that runs four programs: the README's first program, a program with the simulated hardware barrier,
-/// a Fortran program, and mpi4py; the installed programs are in the search path.
+/// A script that runs the README's first program, a program with the simulated hardware barrier,
+/// a Fortran program and mpi4py, with the installed programs in the search path.
 const WORKS: &str = r#"
 cd /root
 mpicc -o hello /given/hello.c

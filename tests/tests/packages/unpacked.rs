@@ -48,7 +48,7 @@ fn works(bin: &Path) {
     assert_eq!(said, "all claims of greeting hold on 2 ranks\n");
 }
 
-/// Each package must contain the licence texts in the usual folder, and list its dependencies with versions.
+/// Each package format has licence texts in the usual folder, and dependencies with versions.
 #[test]
 fn packages_bring_their_terms_and_manual_pages_and_say_which_c_library_they_need() {
     let packages = &made().packages;

@@ -38,7 +38,7 @@ struct Line {
 }
 
 impl Line {
-    /// Waits for the next byte that is not a ring byte, and returns it; stores ring bytes in the buffer.
+    /// Returns the next byte that is not a ring byte; ring bytes are kept in the buffer.
     fn answer(&mut self) -> u8 {
         loop {
             match nrf51::receive() {

@@ -36,8 +36,8 @@ fn read(register: usize) -> u32 {
     unsafe { read_volatile(register as *const u32) }
 }
 
-/// Starts both devices: the serial line at 115200 baud, on the pins of the micro:bit's USB connection,
-/// and a timer that counts microseconds.
+/// Starts both devices: the serial line of a micro:bit's USB at 115200 baud,
+/// and a timer in microseconds.
 pub fn start() {
     write(UART_PSELTXD, 24);
     write(UART_PSELRXD, 25);

@@ -1,10 +1,10 @@
 //! The node's number and the number of nodes, read from the build environment.
 //!
-//! All functions are `const`, so an invalid number is a compile-time error.
+//! All functions are `const`, so a wrong number is a compiler error.
 
 use barrier_driver::MOST_NODES;
 
-/// Parses the values of the variables `NODE` and `NODES`; the default is node 0 of 2.
+/// Parses the variables `NODE` and `NODES`; the default is node 0 of 2.
 pub const fn place(node: Option<&str>, nodes: Option<&str>) -> (u8, u8) {
     let Some(node) = number(node, 0) else {
         panic!("NODE must be a whole number from 0 to 14: the number of this node");

@@ -2,7 +2,7 @@
 //!
 //! | pin | function |
 //! |---|---|
-//! | GP2 | the wire to the barrier; until the node opens the barrier, an input with a pull-down |
+//! | GP2 | the wire to the barrier, an input with a pull-down until the node opens |
 //! | GP3 | the wire from the barrier, pulled down |
 //! | GP0, GP1 | the serial line of the ring: GP0 to GP1 of the next node, 115200 baud |
 //! | GP25 | the LED: shows the barrier's level during operation, blinks fast after the node has stopped |
