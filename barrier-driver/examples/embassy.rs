@@ -37,7 +37,7 @@ const NODES: usize = 3;
 pub enum Stopped<E, F> {
     /// The barrier could not be opened.
     Open(OpenError<E, F>),
-    /// This node could not enter the barrier: it was still in one, or the write to its pin failed.
+    /// This node could not enter: it was in a barrier already, or its pin failed.
     Enter(EnterError<E>),
     /// The wire from the barrier could not be read.
     Wait(PinFault<E>),
@@ -75,8 +75,7 @@ where
     barrier.close().map_err(Stopped::Close)
 }
 
-/// The simulated hardware: a barrier machine, clocked for 3 edges after each write,
-/// and the wakers of the tasks that wait for its interrupt.
+/// The simulated hardware: a barrier, clocked for 3 edges after each write, and the tasks that its interrupt wakes.
 struct Board {
     machine: ToggleMachine,
     wires: u64,
@@ -114,7 +113,7 @@ impl Pin {
         self.board.borrow().machine.outputs() != 0
     }
 
-    /// Waits asynchronously until the board satisfies `holds`; each release and each arrival at the fence wakes the task.
+    /// Waits until the board satisfies `holds`; each release and each arrival at the fence wakes the task.
     async fn until(&self, holds: impl Fn(&Board) -> bool) {
         poll_fn(|context| {
             let mut board = self.board.borrow_mut();

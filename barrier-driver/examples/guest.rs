@@ -1,12 +1,12 @@
-//! Example program for a virtual machine that is one node of the barrier: opens a port, runs the self-test, passes barriers,
-//! and synchronises with the other nodes over a serial line.
+//! A node's program for a virtual machine: opens a port, runs the self-test, passes barriers;
+//! a serial line synchronises the nodes.
 //!
 //! ```text
 //! guest PORT LINE ME NODES BARRIERS
 //! ```
 //!
 //! For a fence, each node writes one byte to the line and then waits for one byte;
-//! the program at the other end of the line sends that byte to every node when all nodes have written theirs.
+//! the line's other end sends that byte to every node when all nodes have written theirs.
 //! `cargo xtask nightly-qemu` boots virtual machines that run this program.
 
 use barrier_driver::{SelfTest, ToggleBarrier, ports, self_test};

@@ -20,8 +20,7 @@ pub struct LevelMismatch {
     pub others: usize,
 }
 
-/// Checks that all nodes have read the same level.
-/// `levels` must be read after all nodes have opened the barrier and before any enters it.
+/// Checks that all nodes have read the same level, after all have opened the barrier and before any enters.
 pub fn same_level(levels: &[PinState]) -> Result<(), LevelMismatch> {
     let with = |level| -> Vec<usize> {
         let same = levels.iter().enumerate().filter(|&(_, &l)| l == level);

@@ -48,8 +48,7 @@ impl<I: InputPin> InputPin for Confirmed<I> {
             if next == level {
                 agreed += 1;
             } else {
-                // The reads disagree. Before the first accepted level, the count restarts;
-                // later, `next` is the accepted level and the loop ends.
+                // The reads disagree: the count restarts, or `next` is the accepted level and ends the loop.
                 (level, agreed) = (next, 1);
             }
         }

@@ -97,8 +97,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
         if !self.read()? {
             return Ok(Poll::Pending);
         }
-        // The line and the `first` wire rise at the same clock edge.
-        // A node that has not announced cannot be the first and skips the second read.
+        // The line and the `first` wire rise at the same edge. A node that has not announced is not the first, and skips the second read.
         let first = self.announced && self.first.is_high().map_err(PinFault::Read)?;
         Ok(Poll::Ready(Found { first }))
     }

@@ -53,7 +53,7 @@ pub enum PortError {
     Absent {
         /// The port, as named in messages.
         port: String,
-        /// The observation from which the driver concludes that no hardware is there.
+        /// The observation that shows the absence.
         sign: &'static str,
     },
     /// The system reported another error.

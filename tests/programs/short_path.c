@@ -20,7 +20,7 @@ enum { ROUNDS = 8, TAG = 5 };
 /* False in the first pass, which completes the library's one-time set-up and is not examined. */
 static int watched;
 
-/* Counts since the last reset: instructions, locked instructions, system calls, allocations. */
+/* Counts since the last reset. */
 static struct { long steps, locked, system, allocations; } seen;
 
 static const char *const allocators[] = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "free"};

@@ -1,4 +1,4 @@
-/* Each member uses a new window as soon as its creating call returns, while other members may still be in that call.
+/* Each member uses a new window at once, while other members may still be creating it.
  * Usage: unready WINDOWS, the number of windows. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
-/* A program that a test stops between MPI_Init and MPI_Finalize by two named pipes:
- * it writes to the pipe NAME.there, and then waits for a line from the pipe NAME. */
+/* Between MPI_Init and MPI_Finalize, the program waits for its test by two named pipes:
+ * it writes to NAME.there, and then waits for a line in NAME. */
 #include "check.h"
 
 int main(int argc, char **argv)

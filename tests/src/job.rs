@@ -1,4 +1,4 @@
-//! A job of a test: a program, its launcher, and the checks after its end.
+//! A job of a test: a program and its launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -52,7 +52,7 @@ impl Job {
         self
     }
 
-    /// Removes the launcher, so the program is started directly.
+    /// Removes the launcher; the program is started directly.
     pub fn alone(mut self) -> Self {
         self.launcher = None;
         self

@@ -29,7 +29,7 @@ pub trait Kind: Sized {
     /// Returns the number of barriers that the board has released.
     fn releases(&self) -> u64;
 
-    /// Returns true if the nodes that have entered a barrier are exactly `nodes`, bit `n` for node `n`.
+    /// Returns true if exactly the nodes `nodes` (a bit mask) have entered a barrier.
     fn has_arrived(&self, nodes: u64) -> bool;
 
     /// Panics if a node has entered a barrier or a channel is in use.

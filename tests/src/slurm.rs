@@ -170,7 +170,7 @@ impl Slurm {
             .limit(60)
     }
 
-    /// Returns a job that runs a command by `salloc`, in an allocation of both nodes for `tasks` tasks.
+    /// Returns a job that `salloc` starts in an allocation of both nodes, for `tasks` tasks.
     pub fn salloc(&self, command: &Path, tasks: u32) -> Job {
         Job::command(command)
             .under(Path::new("salloc"))

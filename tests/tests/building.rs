@@ -79,7 +79,7 @@ fn pkg_config_knows_the_flags() {
         let mut asked = Command::new("pkg-config");
         asked
             .args(["--cflags", "--libs", name])
-            // Only the installation's .pc files are searched: another library may have installed files of the same names.
+            // Another library may have installed .pc files of the same names elsewhere.
             .env("PKG_CONFIG_LIBDIR", installation().join("lib/pkgconfig"));
         let flags = output(&mut asked).stdout;
         let mut build = Command::new(compiler);

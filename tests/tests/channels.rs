@@ -70,7 +70,7 @@ fn communicators_synchronise_over_channels_of_the_rtl() {
     let job = Job::of("channels").ranks(4);
     let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
     let report = synchronise(job, "rtl", "0");
-    // The serial bits of all channel requests pass through the simulated RTL, which takes at least this number of clock edges.
+    // The bits of all channel requests pass through the simulated RTL, in at least this number of clock edges.
     assert!(count(&report, "rtl_edges") > 88 * 8 * 16, "{report}");
 }
 
@@ -98,7 +98,7 @@ type Machines = machines::Machines<ChannelBoard>;
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        // All nodes may send requests to the board at the same time for seconds, so a channel may stay taken;
+        // All nodes may send requests to the board at once for seconds, so a channel may stay taken;
         // the next job frees the channel.
         machines.pass_fifty_barriers();
     }

@@ -26,7 +26,7 @@ fn folder() -> TempDir {
 }
 
 /// Returns a job of `checkpoints.c` that saves checkpoints in `dir`.
-/// `once` is the value of the environment variable `CHECKPOINTS` in this run; a restart does not set the variable.
+/// `once` is the environment variable `CHECKPOINTS` of this run; a restart does not set it.
 fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     let job = job.env("CHECKPOINTS", once);
@@ -273,7 +273,7 @@ fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
 
 #[test]
 fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
-    // Each kill comes before the system call of its step; the last kills come after the rename that completes the checkpoint.
+    // Each kill comes before its step's system call; the last come after the checkpoint is renamed.
     let taken = kill_at_each_step(&[]);
     assert!(taken.contains(&1) && taken.contains(&2), "{taken:?}");
 }
@@ -526,7 +526,7 @@ fn python_options() -> [String; 4] {
     ]
 }
 
-/// Returns a folder that contains the Python program of the page on checkpoints, the program's path, and a Python with mpi4py.
+/// Returns a folder with the page's Python program on checkpoints, the program's path, and a Python with mpi4py.
 fn python_program() -> Option<(TempDir, PathBuf, PathBuf)> {
     let python = mpi4py_python()?;
     let kept = folder();

@@ -56,7 +56,7 @@ fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     }
 }
 
-/// Programs, with arguments, whose functions are declared by both libraries' headers.
+/// Programs, with arguments, whose functions both libraries' headers declare.
 const BOTH: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -240,7 +240,7 @@ fn programs_in_fortran_of_open_mpi_run() {
 }
 
 /// Runs MPICH's Fortran library with the replacement for MPICH's C library.
-/// The test is skipped if MPICH's Fortran compiler is missing, because few machines have both Open MPI's and MPICH's.
+/// The test is skipped without MPICH's Fortran compiler: few machines have both Open MPI's and MPICH's.
 #[test]
 fn programs_in_fortran_of_mpich_run() {
     let compiler = Path::new("mpif90.mpich");

@@ -175,7 +175,7 @@ fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
 
 #[test]
 fn a_job_that_stands_still_and_goes_on_is_not_ended() {
-    // The pause is longer than the time that mpirun needs to prove a deadlock (1.5 s).
+    // The pause is longer than the proof of a deadlock takes (1.5 s).
     no_healthy_job_is_ended(&[], 2200);
 }
 

@@ -31,7 +31,7 @@ fn meet_often(btl: &str, rounds: u32, sizes: &[(u32, u32)]) {
     for &(accepting, connecting) in sizes {
         let job = |what: &str, file: &Path, ranks| {
             let job = part(what, file, ranks).arg(rounds.to_string());
-            // The time limit is long because a thousand connections take minutes on a loaded machine.
+            // A thousand connections take minutes on a loaded machine.
             job.with(["--mca", "btl", btl]).limit(600)
         };
         let outcomes = two_jobs(

@@ -108,8 +108,8 @@ fn the_waveform_shows_the_line() {
         let line = format!("{level}{id}");
         dump.lines().filter(|change| *change == line).count()
     };
-    // Six of the eight rounds of the test program raise the line;
-    // the test with forwarded messages and the test with barriers raise it once each.
+    // Six of the eight rounds raise the line;
+    // the tests with forwarded messages and with barriers raise it once each.
     assert_eq!(changes('1'), 6 + 2);
     // The dump begins with the initial level, low.
     assert_eq!(changes('0'), 1 + 6 + 2);

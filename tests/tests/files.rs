@@ -112,7 +112,7 @@ fn long_nonblocking_reads_go_on_while_the_program_computes() {
     }
 }
 
-/// Docker's default profile blocks io_uring's system calls, so the library cannot read in the background.
+/// Docker's default profile blocks io_uring's system calls, so a nonblocking read is made in its call.
 #[test]
 fn long_nonblocking_reads_are_done_at_once_where_the_system_has_no_rings() {
     let folder = folder();
@@ -176,8 +176,8 @@ fn a_report_counts_what_all_ranks_did_to_each_file() {
             .ends_with("/data/data"),
         "{text}"
     );
-    // Each of the three ranks writes 100 pieces of 1,000 bytes in one call, and reads 51 of them;
-    // the last rank reads half a piece less, because the file was truncated there.
+    // Each of three ranks writes 100 pieces of 1,000 bytes in one call and reads 51 of them,
+    // except that the file ends in the last rank's last piece.
     assert_eq!(told["ranks"], 3);
     assert_eq!(told["bytes_written"], 300_000);
     assert_eq!(told["bytes_read"], 152_500);

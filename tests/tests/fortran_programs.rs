@@ -228,8 +228,8 @@ fn the_same_programs_run_on_open_mpi() {
     }
 }
 
-/// `cargo xtask test` does not install Intel MPI; the test is skipped if `I_MPI_ROOT` is not set.
-/// `pip install impi-rt` installs Intel MPI's runtime; `I_MPI_ROOT` must be the prefix of that installation.
+/// Skipped without Intel MPI, which `cargo xtask test` does not install:
+/// `pip install impi-rt` installs its runtime; `I_MPI_ROOT` must be its prefix.
 #[test]
 fn the_same_programs_run_on_intel_mpi() {
     let root = std::env::var_os("I_MPI_ROOT").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Tests of launchers with libraries: this project's and MPICH's launcher run the same binary on this library and on
+//! Tests in which this project's and MPICH's launcher each run the same binary on this library and on
 //! MPICH's library.
 
 use std::io::{Seek as _, Write as _};
@@ -263,7 +263,7 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     said
 }
 
-/// A process inherits its rank, the size of the job and the shared memory from the launcher,
+/// A process gets its rank, the size of the job and the shared memory from its parent,
 /// so it finds the other ranks without asking the launcher.
 #[test]
 fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
@@ -318,8 +318,7 @@ fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
         return;
     };
     let program = compile("hello").display().to_string();
-    // As under a launcher that passes no environment variables:
-    // groups of `pair` consecutive ranks are bound to the two processors in turn.
+    // As under a launcher that passes no variables and binds groups of `pair` ranks to two processors in turn.
     let bound = |ranks: u32, pair: u32| {
         let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
         let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";

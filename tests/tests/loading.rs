@@ -147,7 +147,7 @@ fn ranks_that_load_a_library_which_is_not_served_are_reported_with_its_file_and_
     let others = Others::new();
     let library = others.file("libmpi.so.40");
     is_told(others.open(&library).arg("wait"), &library);
-    // The shell does not replace itself by the program but waits for it as a child process.
+    // The shell waits for the program as its child process.
     let script = format!(
         "{}/opener {} wait; exit 0",
         others.path().display(),

@@ -37,7 +37,7 @@ fn messages_operations_and_accesses_are_counted_from_rank_to_rank() {
             ["0,2,1,8", "1,0,1,16"],
             "{way:?}"
         );
-        // These bytes are the broadcast's and the reduction's; the collectives that create the window carry no data of the program.
+        // Only the broadcast and the reduction count: the collectives that create the window carry no program data.
         let collective = lines(&table, "collective");
         let bytes = |line: &String| -> (String, u64) {
             let (way, bytes) = line.rsplit_once(',').expect("a column");

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use tests::hosts::Hosts;
 use tests::{Job, compile, compile_with, needs, open_mpi};
 
-/// Returns true if a library is in one of the folders that Debian's loader searches; otherwise prints the missing package.
+/// Returns true if Debian's loader would find the library; otherwise prints the missing package.
 fn installed(name: &str, package: &str) -> bool {
     let folders = std::fs::read_dir("/usr/lib")
         .into_iter()
@@ -449,7 +449,7 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
             .env("UCX_TLS", "tcp,self")
             .env("FAILING_GET", way)
             .holds();
-        // Two of eight message lengths are at least `btl_ucx_read_min` (64 KiB), so a quarter of the thousand messages is read.
+        // Two of eight message lengths are at least 64 KiB, so a quarter of the thousand messages is read.
         let reads = "failing_get: 250 reads";
         assert!(outcome.stderr.contains(reads), "{way}: {}", outcome.stderr);
     }
@@ -474,8 +474,8 @@ fn long_messages_are_read_by_libfabric() {
     }
 }
 
-/// mpirun can prove a deadlock only if it knows the number of messages inside the network library.
-/// UCX has an internal thread, so a job over UCX is never ended as deadlocked; one over libfabric is.
+/// A deadlock is proved from the number of messages inside the network library, which libfabric jobs know.
+/// UCX has an internal thread, so a job over UCX is never ended as deadlocked.
 #[test]
 fn a_dead_job_over_libfabric_is_ended() {
     if !libfabric() {

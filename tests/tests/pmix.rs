@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tests::{Job, compile, open_mpi};
 
-/// Returns a job under one of the launchers, with the two variables without which they refuse to run as root.
+/// Returns a job under one of the launchers, with the variables that let it run as root.
 fn under(launcher: &Path, program: &Path) -> Job {
     Job::command(program)
         .under(launcher)

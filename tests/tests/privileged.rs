@@ -1,5 +1,4 @@
-//! Tests that a program with more rights than its user (set-user-ID or file capabilities) loads no code
-//! and reads no settings of this user.
+//! Tests that a program with more rights than its user loads none of this user's code and settings.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -114,8 +113,7 @@ enum Raised {
     Capabilities,
 }
 
-/// The program must not load a plugin of its user, whether a parameter names the folder or not.
-/// It loads a plugin of the installation only if the file belongs to root.
+/// The program must not load its user's plugin, named by a parameter or not, and the installation's only if the file is root's.
 fn opens_plugins_of_roots_installation_only(raised: Raised) {
     let hello = Installed::new("hello");
     let (named, home) = (hello.path("named"), hello.path("home"));

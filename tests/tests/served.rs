@@ -32,7 +32,7 @@ fn jobs_pass_their_barriers_over_a_served_board_one_after_the_other() {
     for _ in 0..2 {
         let before = server.releases();
         job(&server.address, 4, "100", "200").holds();
-        // Besides the 100 barriers of its loop, the program makes one before and one after it, and the self-test makes two.
+        // Besides the loop's 100 barriers, the program makes two and the self-test two.
         assert_eq!(server.releases() - before, 104);
     }
 }

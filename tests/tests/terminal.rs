@@ -14,7 +14,7 @@ const CTRL_C: &[u8] = b"\x03";
 const CTRL_Z: &[u8] = b"\x1a";
 const ENTER: &[u8] = b"\n";
 
-/// The keyboard side (master) of a pseudo-terminal; bytes written to it are keys pressed.
+/// The keyboard side (master) of a pseudo-terminal: bytes written to it are keys.
 struct Keyboard(File);
 
 impl Keyboard {

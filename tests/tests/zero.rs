@@ -22,13 +22,13 @@ const USER: &str = "65534";
 /// An environment for jobs: the commands that create it, and a check that it is in effect.
 #[derive(Default)]
 struct Surrounding {
-    /// Command that starts the script's shell in the environment, such as `unshare` with its options.
+    /// Prefix of the script's shell, such as `unshare` with its options.
     before: Vec<String>,
     /// Shell commands that create the environment; each must succeed.
     setup: String,
     /// A command that succeeds only if the environment is in effect; it is run in the same way as the job.
     proof: &'static str,
-    /// Command that starts `mpirun` in the environment; empty if `mpirun` is started directly.
+    /// Prefix of the command `mpirun` in the environment; may be empty.
     then: Vec<String>,
     /// What the machine lacks if the environment cannot be created; the test prints it.
     lacks: &'static str,
@@ -190,7 +190,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // If a process's program file is unreadable, the kernel protects the process even from other processes of its user.
+    // The kernel protects a process whose program file is unreadable even from its user's other processes.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");

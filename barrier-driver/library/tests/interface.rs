@@ -113,7 +113,7 @@ except hwbarr.Error as error:
     print(error)
 "#;
 
-/// Returns the path of the shared library, which cargo builds in the directory of the tests.
+/// The shared library's path: cargo builds it beside the tests.
 fn library() -> PathBuf {
     let program = std::env::current_exe().expect("the test's path");
     let beside = program.with_file_name("libhwbarr.so");

@@ -54,8 +54,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         });
         let opened = opened.map_err(ChannelOpenError::Wires);
         if !has_met {
-            // This node's port failed before the fence. The node still calls the fence for the other nodes,
-            // and reports the port's error instead of the fence's.
+            // This node's port failed before the fence. The node calls the fence all the same,
+            // and reports the port's error.
             let _ = fence();
         }
         let taken = match (&opened, programmer) {

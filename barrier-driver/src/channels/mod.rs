@@ -17,8 +17,7 @@
 //! all members:   line to rest, fence          one of them gives it back
 //! ```
 //!
-//! The hardware refuses to give a channel to new members if other members have it,
-//! or if the line of a new member is not at rest; the reply names those nodes.
+//! The hardware gives no channel to new members if others have it, or if a new member's line is not at rest, and names those nodes.
 //! So a line left over from a dead job cannot become an arrival, and two jobs cannot get the same channel.
 //!
 //! # Dead members

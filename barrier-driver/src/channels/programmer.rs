@@ -8,15 +8,14 @@
 //! 3. Each bit of the reply: read it, clock high, clock low.
 //! 4. Select low.
 //!
-//! After each write the driver holds the lines for [`HOLD_NS`],
-//! the time that the hardware's input filter needs; an access to a parallel port takes longer anyway.
+//! After each write the driver holds the lines for [`HOLD_NS`], which the hardware's input filter needs;
+//! a parallel port is slower anyway.
 //!
 //! # Why a request may be repeated
 //!
 //! A read changes nothing, and setting a value that is already set succeeds.
 //! So if the reply is lost, the request can be sent again, whether or not it was executed.
-//! No other rule is needed if two nodes program at the same time:
-//! while one of them has the receiver, the other gets no reply and repeats its request.
+//! Two nodes that program at the same time need no other rule: the one without the receiver gets no reply and repeats its request.
 
 use super::{ProgramError, ReplyLine};
 use crate::PinFault;
@@ -26,7 +25,7 @@ use fpga_model::CLOCK_HZ;
 use fpga_model::channels::SETTLE_EDGES;
 use fpga_model::channels::frame::{Body, Counts, FRAME_BITS, Identity, Operation, Status};
 
-/// Time for which the driver holds each level, in ns: twice the time that the hardware needs,
+/// Time for which the driver holds each level, in ns: twice what the hardware needs,
 /// to allow for cables and a slow clock.
 pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
 
@@ -91,7 +90,7 @@ where
         self.request(Operation::SetMask, channel, 0).map(drop)
     }
 
-    /// Sets the channel's time limit: the number of clock edges after which the hardware stores which members of a barrier are missing;
+    /// Sets the channel's time limit, in clock edges, after which the hardware stores the missing members of a barrier;
     /// 0 disables the limit.
     pub fn set_limit(&mut self, channel: u8, edges: u32) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetLimit, channel, u64::from(edges))
@@ -131,7 +130,7 @@ where
             answer => return answer,
         };
         // If an earlier reply was lost, or another member has sent the same request,
-        // the nodes `gone` are no longer members: that is a success.
+        // the nodes `gone` are no longer members, which is a success.
         let members = self.members(channel)?;
         match members & gone {
             0 if members != 0 => Ok(members),
@@ -139,7 +138,7 @@ where
         }
     }
 
-    /// Sends a request until the hardware answers, at most [`TRIES`] times, and returns the value of the reply.
+    /// Sends a request, at most [`TRIES`] times, and returns the value of the reply.
     pub fn request(
         &mut self,
         operation: Operation,

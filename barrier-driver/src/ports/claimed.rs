@@ -92,7 +92,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
     fn in_name(&self, input: usize) -> String;
 }
 
-/// The lines of barrier version 2 if they are not a port of this machine but, for example, those of a simulator; `true` is a high wire.
+/// The lines of barrier version 2 outside of this machine's ports, such as a simulator's; `true` is a high wire.
 ///
 /// The outgoing lines are the arrivals of the five channels, then serial clock, data and select;
 /// the incoming lines are the five releases.
@@ -104,7 +104,7 @@ pub trait Lines: Send + Sync + 'static {
     fn get(&self, input: usize) -> Option<bool>;
 }
 
-/// A port whose lines are a value of the caller that implements [`Lines`].
+/// A port that accesses the caller's [`Lines`].
 pub(super) struct Elsewhere<L> {
     pub lines: L,
     pub name: String,
@@ -136,7 +136,7 @@ impl<L: Lines> Claimed for Elsewhere<L> {
 #[derive(Clone)]
 pub struct Resting {
     port: Arc<dyn Claimed>,
-    /// For each outgoing line, the index of the incoming line that has its idle level; `None` if the idle level is low.
+    /// For each outgoing line, the incoming line that has its idle level; `None` if it idles low.
     outs: Vec<Option<usize>>,
 }
 

@@ -12,7 +12,7 @@ pub(super) enum Failure {
     Gpio(gpiocdev::Error),
     /// The connection to the lines has been closed by its other end.
     Gone,
-    /// The process ended while another access was in progress, so this access was not made.
+    /// Another access was in progress when the process ended, so this one was not made.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     InUse,
 }

@@ -23,7 +23,7 @@
 //! # The registry
 //!
 //! A port is one row of [`PORTS`]: its name, its syntax, a sentence of help, and the function that opens the port.
-//! A port that this build does not contain keeps its row; opening it returns an error that names the missing cargo feature.
+//! A port that this build does not contain keeps its row; its error names the missing cargo feature.
 
 mod boxed;
 #[cfg(target_os = "linux")]

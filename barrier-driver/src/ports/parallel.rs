@@ -228,7 +228,7 @@ impl<R: Registers> Port<R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, u8> {
-        // The lock protects a single byte, so its value is consistent even if a thread panicked while it held the lock.
+        // A single byte is consistent even if a thread panicked while it held the lock.
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -142,7 +142,7 @@ mod device {
     fn unclaimed(name: &str, errno: Errno) -> PortError {
         let port = name.into();
         match errno {
-            // ppdev returns these errors if another driver or process has the port, so that exclusive use is impossible.
+            // ppdev returns these errors if the port cannot be claimed exclusively.
             Errno::NXIO | Errno::BUSY | Errno::AGAIN => PortError::Busy {
                 port,
                 holder: "another driver or process, perhaps the printer's (rmmod lp)",

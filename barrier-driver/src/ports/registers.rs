@@ -90,7 +90,7 @@ mod mapped {
         number: u32,
         group: u32,
         name: String,
-        /// The UIO device whose interrupt is this node's; `None` if the node has no interrupt.
+        /// The UIO device whose interrupt is this node's, if it has one.
         interrupt: Option<File>,
         _claim: ByteLock,
     }
@@ -140,7 +140,7 @@ mod mapped {
         Ok(Arc::new(claimed))
     }
 
-    /// Parses a list of members such as `0-3+6` to a bit mask.
+    /// Parses members such as `0-3+6` to a bit mask.
     fn members_of(spec: &Spec<'_>, text: &str) -> Result<u64, PortError> {
         let mut members = 0;
         for range in text.split('+') {
@@ -173,7 +173,7 @@ mod mapped {
         Ok((path, number))
     }
 
-    /// Returns the offset of the registers in the first mapping of a UIO device: mappings start at page boundaries, registers need not.
+    /// Returns the registers' offset in the first mapping of a UIO device, which starts at a page boundary.
     fn uio_offset(device: &str) -> u64 {
         let name = device.rsplit('/').next().unwrap_or(device);
         let path = format!("/sys/class/uio/{name}/maps/map0/offset");
@@ -276,7 +276,7 @@ mod mapped {
                 rustix::io::read(device, &mut [0_u8; 4])?;
             }
             match rustix::io::write(device, &1_u32.to_ne_bytes()) {
-                // These errors mean that the kernel's driver masks and unmasks the interrupt by itself.
+                // With these errors the kernel's driver masks and unmasks the interrupt by itself.
                 Ok(_) | Err(Errno::NOSYS | Errno::INVAL) => Ok(()),
                 Err(errno) => Err(errno),
             }

@@ -168,7 +168,7 @@ mod pins {
                 Err(TryLockError::Poisoned(poisoned)) => {
                     out.write(&mut poisoned.into_inner(), high);
                 }
-                // The process is ending, and the thread that it interrupted is writing to this pin.
+                // The process is ending, and interrupted a thread that writes to this pin.
                 Err(TryLockError::WouldBlock) => return Err(Failure::InUse),
             }
             Ok(())

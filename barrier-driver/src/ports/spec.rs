@@ -53,7 +53,7 @@ impl<'a> Spec<'a> {
         Ok(spec)
     }
 
-    /// Returns an error that quotes the text and the syntax; `why` is the reason.
+    /// Returns an error about this text, for the reason `why`.
     pub fn wrong(&self, why: impl Into<String>) -> PortError {
         PortError::Text {
             text: self.text.into(),
@@ -62,7 +62,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// Returns the port's place; an error if the place is missing, which `what` describes.
+    /// Returns the place, for ports that require one, which `what` describes.
     pub fn place(&self, what: &str) -> Result<&'a str, PortError> {
         self.place
             .ok_or_else(|| self.wrong(format!("it does not give {what}")))

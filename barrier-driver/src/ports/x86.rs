@@ -10,7 +10,7 @@
 //! # Claiming
 //!
 //! The hardware does not prevent two processes from driving one port,
-//! so a process claims the port by binding an abstract UNIX socket with the port's name:
+//! so a process claims it by an abstract UNIX socket with the port's name:
 //! such a socket is not a file, and it disappears with its process. It is visible only inside one network namespace.
 //! A forked child keeps the socket until it calls exec, so a port that has just been released
 //! may stay claimed a moment longer; a new claim by the same process waits for the child's exec.
@@ -151,7 +151,7 @@ mod instructions {
             SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"))
                 .and_then(|address| UnixListener::bind_addr(&address))
         };
-        // Locked until the end of this function, so that of two threads the second sees the first one's claim.
+        // Locked until the end of this function, so that two threads cannot both succeed.
         let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
         let mut socket = bind();
         if is_in_use(&socket) && !claimed.contains(&base) && was_made_here(base) {
@@ -263,7 +263,7 @@ mod instructions {
         fn drop(&mut self) {
             if PERMITTED.get() == self.base {
                 PERMITTED.set(0);
-                // If revoking fails, the thread keeps a permission that no code uses any more.
+                // On failure the thread keeps a permission that no code uses any more.
                 let _ = ioperm(self.base, false);
             }
         }

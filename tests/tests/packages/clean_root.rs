@@ -35,7 +35,7 @@ fn root() -> Option<&'static Path> {
             return None;
         }
         let suite = named("VERSION_CODENAME=")?;
-        // The name contains the additional packages, so that a change of the list creates a new root.
+        // A change of the additional packages changes the name and so creates a new root.
         let root = workspace::target()
             .join("clean-root")
             .join(format!("{suite}-fortran"));

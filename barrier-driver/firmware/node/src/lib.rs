@@ -20,7 +20,7 @@ const SAY_AGAIN: Duration = Duration::from_millis(5);
 /// Duration for which the self-test checks that an incomplete barrier does not release.
 const HOLD: Duration = Duration::from_millis(2);
 
-/// What the program needs from the chip in addition to the two pins: a clock and the serial ring.
+/// What the program needs in addition to the two pins: a clock and the serial ring.
 pub trait Chip {
     /// Returns the time since any fixed instant; it never decreases.
     fn now(&mut self) -> Duration;
@@ -52,7 +52,7 @@ pub enum Stopped<E> {
     Open(OpenError<E, Late>),
     /// The self-test has detected a fault of the wires.
     SelfTest(SelfTestError<E, Late>),
-    /// This node could not enter the barrier: it was still in one, or the write to its pin failed.
+    /// This node could not enter: it was in a barrier already, or its pin failed.
     Enter(EnterError<E>),
     /// A barrier was not released in time, or a pin failed.
     Wait(WaitError<E>),
@@ -64,7 +64,7 @@ pub enum Stopped<E> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
 
-/// Runs a job: opens the barrier, tests the wires, passes the barriers, closes. Calls `passed` after every barrier.
+/// Runs a job from opening to closing the barrier; calls `passed` after every barrier.
 pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
     (out, input): (O, I),
     chip: &mut impl Chip,
