@@ -1,10 +1,10 @@
-/* Test of one-sided communication: random accesses are compared with a sequential model.
+/* Test of one-sided communication: random accesses against a sequential model.
  *
- * Every rank generates the accesses of all ranks from one seed and executes those of its own rank.
+ * Every rank generates the accesses of all ranks from one seed and executes its own.
  * Block `o` of each window is private: only origin `o` accesses it, so its contents are known
  * even after several accumulates in one epoch, which are ordered.
- * The rest of the window is shared: commutative accumulates, with one type and one operator per phase.
- * Each rank chooses at random which function makes an access: with or without a request, with or without large counts.
+ * The rest is shared: commutative accumulates, with one type and one operator per phase.
+ * Each rank chooses at random between functions with and without requests and large counts.
  * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
 
@@ -88,7 +88,7 @@ static int make_window(void)
         OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (is_dynamic()) {
         OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        /* The memory is attached as two adjacent regions. */
+        /* The memory is two adjacent regions. */
         OK(MPI_Win_attach(win, base, bytes / 2));
         OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
         OK(MPI_Get_address(base, &mine));

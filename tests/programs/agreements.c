@@ -25,8 +25,8 @@ static uint64_t mixed(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* Returns a rank's value in a round. Most bits are set, so the AND of a few ranks' values is not zero.
- * The lowest bit is clear here; mine() sets it while the agreements are to continue. */
+/* Returns a rank's value in a round; most bits are set, so the AND of a few values is not zero.
+ * mine() also sets the lowest bit while the agreements are to continue. */
 static int says(int of, int in)
 {
     uint64_t a = mixed((uint64_t)of << 32 | (uint64_t)in), b = mixed(a);

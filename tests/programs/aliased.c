@@ -98,7 +98,7 @@ static void among_neighbours(void)
     OK(MPI_Neighbor_alltoall(both, 2, MPI_INT, other, 2, MPI_INT, ring));
     OK(MPI_Comm_free(&ring));
 
-    /* Beyond the end of a non-periodic dimension there is no neighbour, so no block is read or written there. */
+    /* At the end of a non-periodic dimension there is no neighbour, so no block is accessed there. */
     int alone = 1;
     OK(MPI_Cart_create(MPI_COMM_SELF, 1, &alone, (int[]){0}, 0, &ring));
     OK(MPI_Neighbor_alltoall(both, 2, MPI_INT, both, 2, MPI_INT, ring));

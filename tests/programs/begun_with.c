@@ -1,4 +1,4 @@
-/* Checks which error handler MPI_COMM_WORLD and MPI_COMM_SELF have at first: begun_with return|abort|fatal. */
+/* Checks the initial error handler of two communicators: begun_with return|abort|fatal. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* A target that computes without MPI calls still receives puts.
- * On one node the origin writes to the target's memory itself;
- * otherwise a thread of the target handles the messages (osc_am_progress_thread).
+ * On one node the origin accesses the target's memory;
+ * otherwise a thread of the target handles messages (osc_am_progress_thread).
  * The argument chooses the kind of window. */
 #include "check.h"
 

@@ -1,6 +1,6 @@
-/* Benchmark on one process: the time of MPI_Comm_rank, and of a receive, a send and their waits.
- * Prints medians of many repetitions. If compiled by another library's compiler wrapper,
- * the program measures that library; if compiled by mpicc, it measures `mpirun --on` (docs/compat.md). */
+/* Benchmark on one process: MPI_Comm_rank, and a receive, a send and their waits.
+ * Prints medians of many repetitions. Compiled by another library's compiler,
+ * it measures that library; compiled by mpicc, `mpirun --on` (docs/compat.md). */
 #include "check.h"
 
 #define RUNS 201

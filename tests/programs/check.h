@@ -26,7 +26,7 @@ static void refute(const char *file, int line, const char *what, const char *for
     abort();
 }
 
-/* CHECK(condition, "format of the observed values", ...) ends the job if the condition is false. */
+/* CHECK(condition, "format of the values", ...) ends the job if the condition is false. */
 #define CHECK(claim, ...) \
     do { if (!(claim)) refute(__FILE__, __LINE__, "not true: " #claim, __VA_ARGS__); } while (0)
 
@@ -87,7 +87,7 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
-/* Returns the byte at position `i` of a pattern; `salt` distinguishes patterns of different owners. */
+/* Returns byte `i` of a pattern that depends on `salt`, its owner. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
     return (unsigned char)(i * 31 + (i >> 8) * 7 + salt * 131 + 5);

@@ -5,13 +5,13 @@
  *     protect   the library saves the memory (the default); handlers: functions of the program save it
  *     file NAME each step writes a line to the shared file NAME
  *     threads 1 initializes at MPI_THREAD_MULTIPLE
- *     port NAME one job writes its port's name to file NAME, accepts a connection from a job that reads the file, and disconnects
- * The environment variable CHECKPOINTS contains what a restarted job must not repeat:
+ *     port NAME the file by which a job that accepts a connection gives its port's name to the job that connects; both then end
+ * The variable CHECKPOINTS contains what a restarted job must not repeat:
  *     request N the program requests a checkpoint before step N, and waits until it is taken or refused
  *     await N   the program waits before step N until a checkpoint is taken; stop N: until it is asked to stop
  *     die N     one rank dies by SIGKILL before step N
  *     pause US  each rank sleeps for US microseconds after each step
- *     fault N   at the step of the request, an operation is pending that a checkpoint cannot save, see `disturb`
+ *     fault N   at the step of the request, an operation is pending that cannot be saved, see `disturb`
  * A spawned job has the argument "child" and ends when the connection is closed. */
 #include "check.h"
 #include <mpi-ext.h>
@@ -114,7 +114,7 @@ static void connect_and_leave(const char *name)
     OK(MPI_Comm_disconnect(&others));
 }
 
-/* Starts an operation that a checkpoint cannot save; `what` selects it. */
+/* Starts an operation that a checkpoint cannot save. */
 static void disturb(long what, MPI_Win win, char *program, const char *port_file)
 {
     static int sent, received;

@@ -1,4 +1,4 @@
-/* A rank runs an MPI program as a child process: that program is a singleton job, and the rank's own job is not disturbed. */
+/* An MPI program that a rank starts as a child process is a singleton job; the rank's own job is not disturbed. */
 #include "check.h"
 
 int main(int argc, char **argv)

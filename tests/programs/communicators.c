@@ -98,7 +98,7 @@ static void attributes(void)
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &kept, &flag));
     CHECK(!flag && deletions == 2, "deleted %d times", deletions);
-    /* A key value is freed while attributes use it: through other copies of its handle, attributes
+    /* A key value is freed while attributes use it: by copies of its handle they
      * can still be read and deleted, and the delete function is called. */
     int again = key, last = key;
     OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, name));

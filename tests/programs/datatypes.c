@@ -5,8 +5,8 @@
 
 static int partner;
 
-/* Sends `count` items of `type` from `data`; the partner receives them as `bytes` packed bytes.
- * Then a message in the reverse direction carries packed bytes that are received as `type`. */
+/* Sends `count` items of `type` from `data`; the partner receives `bytes` packed bytes.
+ * Then packed bytes are sent back and received as `type`. */
 static void through(const void *data, int count, MPI_Datatype type, const void *packed, int bytes, const char *name)
 {
     MPI_Aint lower, extent;

@@ -1,6 +1,6 @@
 /*
- * Long messages between the devices of a node, and messages whose data are copied while the message is being sent.
- * Arguments: the driver's library, and the kind of copy that is required: "between" (from device to device),
+ * Long messages between the devices of a node, and messages whose data are copied while they are sent.
+ * Arguments: the driver's library, and the required kind of copy: "between" (by the devices),
  * "pieces" (several pieces in flight at once) or "neither" (whole copies only).
  */
 #include "device.h"

@@ -2,7 +2,7 @@
  * Buffers in the memory of a CUDA device.
  * Arguments: the driver's library; "early" or "late" to load it before or after MPI_Init;
  * and "kinds" to check the info hint mpi_memory_alloc_kinds of MPI_COMM_WORLD.
- * tests/tests/devices.rs generates programs that call single functions; this program calls several together.
+ * tests/tests/devices.rs generates programs of single functions; this one combines them.
  */
 #include "device.h"
 #include <pthread.h>
@@ -319,7 +319,7 @@ static void failures(void)
     OK(MPI_Send(&byte, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD));
     failed(MPI_Wait(&request, MPI_STATUS_IGNORE), "");
     CHECK(request == MPI_REQUEST_NULL, "a request that has failed");
-    /* After these failures, other operations on device memory still work. */
+    /* Other operations on device memory still work. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Sendrecv(at, 1, MPI_BYTE, rank, 7, &byte, 1, MPI_BYTE, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

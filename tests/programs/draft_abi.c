@@ -1,6 +1,6 @@
-/* A minimal MPI library with the file name of the standard ABI but a constant from a draft of the ABI.
- * Real libraries with such constants are large and not installed everywhere;
- * this one has only the functions that the check for drafts calls, for a single process. */
+/* A minimal MPI library with the standard ABI's file name but a constant of an ABI draft.
+ * Real libraries with such constants are large and not always available;
+ * this library has only the functions that the check for drafts calls, for one process. */
 
 #define NOTHING(name) int name(void) { return 0; }
 

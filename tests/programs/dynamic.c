@@ -147,7 +147,7 @@ static void as_parent(const char *program)
     OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL, "still there");
 
-    /* Spawns two programs; the info key "soft" gives a set of permitted numbers of processes for one of them. */
+    /* Spawns two programs; for one of them the number of processes is soft (info key "soft"). */
     char *commands[] = {(char *)program, (char *)program};
     char *first[] = {"multiple", "one", NULL}, *second[] = {"multiple", NULL};
     char **arguments[] = {first, second};
@@ -481,7 +481,7 @@ static void visit(const char *name)
     announce("dynamic");
 }
 
-/* Checks that the attribute MPI_UNIVERSE_SIZE has the value `wanted`. */
+/* Checks the value of the attribute MPI_UNIVERSE_SIZE. */
 static void universe(int wanted)
 {
     int *room, flag;

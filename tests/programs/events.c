@@ -209,7 +209,7 @@ static void messages(void)
     OK(MPI_Comm_free(&other));
 }
 
-/* A tool that does not read its events fast enough is notified of the number of dropped events. */
+/* A tool that reads its events too slowly is notified of the number of dropped events. */
 static void many(void)
 {
     static MPI_Request requests[2 * MANY];

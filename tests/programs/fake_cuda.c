@@ -1,5 +1,5 @@
 /*
- * A fake libcuda.so.1 for tests without a GPU; the host can neither read nor write its device memory.
+ * A fake libcuda.so.1 for tests without a GPU; the host cannot access its device memory.
  * Device addresses are ranges reserved with PROT_NONE; the data are at other addresses.
  * So an access that does not use a function of this library kills the process.
  * Asynchronous copies are made when the stream is synchronized. Values of the variable FAKE_CUDA:
@@ -49,7 +49,7 @@ static struct allocation {
     void *context;
     unsigned long id;
     int file;
-    /* The page before the data, shared by all processes that open the memory: true after the owner freed it. */
+    /* The page before the data, shared with other processes: true after the owner freed the memory. */
     volatile struct shared { int freed; } *shared;
     /* Only for memory opened by a handle: the owner's process ID, and the address in the owner. */
     int process;
@@ -224,7 +224,7 @@ result cuMemPoolGetAccess(int *flags, void *of, const int *location)
     *flags = 3;
     return OK;
 }
-/* Makes mapped device memory in one call instead of cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess. */
+/* Makes mapped memory, as cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess together. */
 result fakeMap(address *at, size_t length, int device) { return make(at, length, MAPPED, device); }
 result cuMemRetainAllocationHandle(uint64_t *handle, void *at)
 {

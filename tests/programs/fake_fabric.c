@@ -135,7 +135,7 @@ static struct table messages = {sizeof messages, {(void *)receive, NULL, NULL, (
 
 unsigned fi_version(void) { return 1u << 16 | 99; }
 
-/* Returns an fi_info with all substructures; the pointers tx_attr, rx_attr, ep_attr, domain_attr and fabric_attr are at bytes 72 to 104. */
+/* Returns an fi_info with all substructures; tx_attr, rx_attr, ep_attr, domain_attr and fabric_attr are at bytes 72 to 104. */
 void *fi_dupinfo(const void *info)
 {
     char *made = calloc(1, 256);

@@ -3,9 +3,9 @@
  *
  *     init, worker, address   the named call fails
  *     unreachable             no endpoint can be created
- *     again                   every send returns "no resources, try again"
+ *     again                   every send returns "try again"
  *     late                    every send is accepted, and fails after some polls
- *     dead                    every send is accepted, and then the endpoint reports that its peer has failed
+ *     dead                    every send is accepted, and then its endpoint fails
  *
  * Compiled with -DWITHOUT, the library lacks the last of its functions.
  * Like a newer UCX version, the library reads beyond the end of each present structure,

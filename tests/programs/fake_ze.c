@@ -1,5 +1,5 @@
 /*
- * A fake libze_loader.so.1 (Level Zero) for tests without a GPU; the host can neither read nor write its device memory.
+ * A fake libze_loader.so.1 (Level Zero) for tests without a GPU; the host cannot access its device memory.
  * Device addresses are ranges reserved with PROT_NONE; the data are at other addresses.
  * With FAKE_ZE=copy, copies fail. Compiled with -DWITHOUT, the library lacks the last of its functions.
  */

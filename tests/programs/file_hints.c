@@ -1,5 +1,5 @@
 /*
- * Test of file hints: supported hints are returned with their effective values, other hints are not returned.
+ * Test of file hints: supported hints are returned with their effective values, others are not.
  * A hint that differs between ranks has no effect and causes no hang.
  * A file's contents do not depend on its hints.
  */

@@ -1,6 +1,6 @@
 /*
- * The memory that a rank needs for an access must not grow with the number of pieces of its view:
- * compares a thousand with ten million pieces, in independent and in collective accesses.
+ * The memory that an access needs must not grow with the number of pieces of a rank's view:
+ * a thousand and ten million pieces, in independent and in collective accesses.
  */
 #include "check.h"
 #include <unistd.h>

@@ -112,7 +112,7 @@ static void longs(int collective)
     OK(MPI_File_close(&file));
 }
 
-/* Displacements in bytes are bytes of the file, in every representation. */
+/* Displacements in bytes are bytes of the file. */
 static void bytes_stay(void)
 {
     MPI_File file = opened();

@@ -1,5 +1,5 @@
 /*
- * Tests of files: after every kind of access, the file's contents are compared with the expected contents.
+ * Tests of files: after every kind of access, the file's contents are compared with the expected ones.
  * The ranks' data interleave in the file and have holes in memory, and some ranks have no data.
  */
 #include "check.h"
@@ -20,7 +20,7 @@ static MPI_File opened(int amode)
     return file;
 }
 
-/* Checks on all ranks that `count` ints of the file, from int `from` on, have the expected values. */
+/* Checks on all ranks that `count` ints of the file, from int `from` on, are as expected. */
 static void holds(MPI_File file, MPI_Offset from, int count)
 {
     int *seen = malloc(sizeof(int) * (count + 1));
@@ -80,7 +80,7 @@ static void interleaved(int block, int each, int collective)
     OK(MPI_File_close(&file));
 }
 
-/* The shared file pointer: independent writes store each rank's ints once, ordered writes store them in rank order. */
+/* The shared file pointer: every rank writes its ints once, by independent and by ordered calls. */
 static void shared(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
             usleep(1000);
     }
     if (!strcmp(way, "buffering")) {
-        /* Both ranks send before they receive; the sends return only if they are buffered. */
+        /* Both ranks send before they receive, and hang unless the sends are buffered. */
         OK(MPI_Send(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD));
         OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         MPI_Finalize();
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (!strcmp(way, "exception")) {
-        /* Rank 1 ends like a Python program after an exception: mpi4py finalizes MPI. Rank 0 waits for a message. */
+        /* Rank 1 ends as Python does after an exception: mpi4py finalizes. Rank 0 waits for a message. */
         if (rank == 0)
             OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         fputs("Traceback (most recent call last):\n  File \"prog.py\", line 3, in <module>\n    main()\nValueError: bad\n", stderr);

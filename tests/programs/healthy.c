@@ -173,7 +173,7 @@ static void accepts(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* All ranks wait inside MPI. Rank 0 waits for another job: first for a connection to its port, whose name it prints, and then for a message. */
+/* All ranks wait inside MPI, rank 0 for another job: first for a connection to its port, whose name it prints, then for a message. */
 static void serves(void)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "shared"))
         shared();
     if (!strcmp(way, "polls")) {
-        /* Rank 0 polls for a message that never arrives, while the other ranks wait in the barrier; then all cancel their receives. */
+        /* Rank 0 polls for a message that never arrives, while the others wait in a barrier. */
         MPI_Request request;
         int there = 0, word;
         long long until = now() + milliseconds * 1000000LL;

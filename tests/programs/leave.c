@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* While this thread sleeps, the launcher cannot prove that the job is dead, so the job waits until a test ends it. */
+/* While this thread sleeps, the job cannot be proved dead, so it waits until a test ends it. */
 static void *sleeps(void *unused)
 {
     for (;;)

@@ -1,5 +1,5 @@
-/* For the trace of one-sided communication: windows with names, targets and displacements.
- * The report at the end must list windows that were not freed; a lock on one of them is still held. */
+/* For traces: windows with names, targets and displacements.
+ * The report at the end must list the windows that were not freed; a lock of one is still held. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -27,8 +27,8 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     CHECK(value ? found && strcmp(found, value) == 0 : !found, "%s is %s and not %s", key, found ? found : "not there", value ? value : "absent");
 }
 
-/* Hints are not inherited: a duplicate has only the hints that are passed to the call.
- * All other hints of the duplicate have their default values (sections 7.4.2 and 7.4.4 of MPI 5.0). */
+/* Hints are not inherited: a duplicate has only the hints of its call.
+ * All other hints have their defaults (sections 7.4.2 and 7.4.4 of MPI 5.0). */
 static void hints_are_given_and_not_inherited(void)
 {
     MPI_Info info;
@@ -76,8 +76,8 @@ static int drop(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* A nonblocking duplicate has its parent's state at the time of the call, not of its completion;
- * if a copy function returns an error, the call returns this error. */
+/* A nonblocking duplicate has its parent's state at the time of the call;
+ * if a copy function returns an error, so does the call. */
 static void a_duplicate_is_of_the_time_of_the_call(void)
 {
     int keyval, there, one, two, code;
@@ -176,8 +176,8 @@ static void hear(MPI_Comm *comm, int *code, ...)
     heard_on = *comm;
 }
 
-/* An operation that fails on a freed communicator calls that communicator's error handler.
- * The communicator exists until its pending operations have completed (section 7.4.3). */
+/* A failed operation on a freed communicator calls the communicator's error handler;
+ * the communicator exists until its operations have completed (section 7.4.3). */
 static void a_freed_communicator_hears_of_its_failures(void)
 {
     int data[2] = {1, 2}, code;
@@ -338,7 +338,7 @@ static void small_things(void)
     /* For a null request, MPI_Parrived reports that the partition has arrived. */
     OK(MPI_Parrived(MPI_REQUEST_NULL, 0, &arrived));
     CHECK(arrived, "a partition of no message has not arrived");
-    /* Names that are too long are truncated (section 7.8). */
+    /* Names that are too long are truncated (7.8). */
     MPI_Comm comm, other, grid;
     MPI_Datatype type;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

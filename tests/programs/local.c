@@ -203,7 +203,7 @@ static void performance_variables_are_read(void) {
         CLAIM(index == i);
         CLAIM(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_T_ERR_INVALID_NAME);
         if (bind != MPI_T_BIND_NO_OBJECT) {
-            /* Before MPI_Init, a variable that is bound to a communicator, window or file has no object. */
+            /* A variable that is bound to a communicator, window or file has no object before MPI_Init. */
             CLAIM(MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &count) == MPI_T_ERR_INVALID);
             continue;
         }

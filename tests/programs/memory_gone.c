@@ -4,9 +4,9 @@
  *     memory_gone kill|exit|alone RANK
  *
  * RANK kills itself or exits with status 3, and has so much memory that the kernel takes time to free it.
- * The other ranks of its host detect that it is dying, and access memory that does not exist.
- * So most of them end before RANK has ended.
- * With "alone", only RANK accesses memory that does not exist; all other ranks wait until they are ended.
+ * The other ranks of its host detect that it is dying, and access memory that does not exist,
+ * so most of them end before RANK has ended.
+ * With "alone", only RANK does so; all other ranks wait until they are ended.
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /*
- * For the check `--mca pml_ob1_check_types true`, with two ranks: messages whose type signature differs from that of their receive,
+ * For `--mca pml_ob1_check_types true`, two ranks: messages whose type signature differs from their receive's,
  * and valid messages whose signatures match less obviously.
  * With the argument "unchecked" the check is off, and all receives must succeed.
  */
@@ -9,7 +9,7 @@
 
 static int is_checked = 1;
 
-/* Checks the result of a receive: with the check it must fail with a message, without the check succeed. */
+/* The receive must fail with a message; if nothing is checked, it must succeed. */
 static void say(const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -111,7 +111,7 @@ static void matches(MPI_Datatype particle)
             OK(MPI_Recv(integers, 3, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 3, MPI_FLOAT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(integers, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            /* When this message (tag 10) arrives, the long message with tag 6 has been cancelled, so the next receive cannot match it. */
+            /* By now the message with tag 6 has been cancelled, so the next receive cannot match it. */
             OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 1, MPI_FLOAT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             MPI_Message first, second;

@@ -1,5 +1,5 @@
 /* Ranks that receive no data, or whose buffer is not significant, pass a null buffer;
- * the lengths are chosen for each of the library's methods: cells, single copies and messages. */
+ * the lengths are those of cells, single copies and messages. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 40, 3000, 24000};
@@ -48,7 +48,7 @@ static void all_to_one(int n)
     free(data), free(room), free(counts), free(starts);
 }
 
-/* Rank 0 gets no result of an exclusive scan, and only the root gets the result of a reduction (sections 6.9.1 and 6.11.2 of MPI 5.0). */
+/* Rank 0 gets no result of an exclusive scan, and only the root gets that of a reduction (6.9.1, 6.11.2). */
 static void before_the_first(int n)
 {
     long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);

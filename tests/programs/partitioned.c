@@ -1,5 +1,5 @@
-/* Tests of partitioned communication: partitions become ready in any order, requests are started several times,
- * and the two sides divide the data into different numbers of partitions. */
+/* Tests of partitioned communication: partitions become ready in any order, requests start several times,
+ * and the two sides have different numbers of partitions. */
 #include "check.h"
 
 #define ROUNDS 5

@@ -3,7 +3,7 @@
  *
  *     printed killed-before|killed|aborts|fails|waits FILE
  *
- * "aborts" and "fails" also leave an incomplete line on standard output and a line in the buffer of a stdio file.
+ * "aborts" and "fails" also leave an incomplete line, and a line in the buffer of a stdio file.
  */
 #include "check.h"
 

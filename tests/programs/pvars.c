@@ -199,7 +199,7 @@ static void arrivals(void)
     OK(MPI_Irecv(lots, sizeof lots / 2, MPI_CHAR, before, 32, MPI_COMM_WORLD, &request));
     OK(MPI_Ssend(lots + sizeof lots / 2, sizeof lots / 2, MPI_CHAR, next, 32, MPI_COMM_WORLD));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    /* Requests that the library started itself may complete at any time, so the comparison is repeated. */
+    /* The library's own requests may complete at any time, so the comparison is repeated. */
     unsigned long long idle, busy;
     int tries = 0;
     do {
@@ -211,7 +211,7 @@ static void arrivals(void)
     } while (busy != idle + 1 && tries++ < 1000);
     CHECK(busy == idle + 1, "%llu, %llu", idle, busy);
     GREW("pml_ob1_rendezvous_received", MPI_T_PVAR_CLASS_COUNTER, announced, 1);
-    /* A call counts once, even if it calls other MPI functions inside the library. */
+    /* A call counts once, even if it calls other MPI functions. */
     unsigned long long first = COUNTER("mpi_base_calls"), calls = COUNTER("mpi_base_calls"), own = calls - first;
     for (int i = 0; i < 5; i++)
         OK(MPI_Sendrecv(&word, 1, MPI_INT, rank, 33, lots, 1, MPI_INT, rank, 33, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -220,7 +220,7 @@ static void arrivals(void)
     CHECK(COUNTER("pml_ob1_protocol_errors") == 0 && COUNTER("btl_base_stray_messages") == 0, "messages were dropped");
     CHECK(COUNTER("btl_base_links_lost") == 0 && COUNTER("btl_base_peers_lost") == 0, "something was lost");
     CHECK(LEVEL("btl_base_foreign_processes") == 0, "another job is known");
-    /* Transports between hosts count their messages; PVARS_COUNTED is set if the job uses one. */
+    /* Transports between hosts count their messages; PVARS_COUNTED tells whether one is used. */
     int is_counted = getenv("PVARS_COUNTED") != NULL;
     CHECK((COUNTER("btl_base_messages_sent") > 0) == is_counted, "%llu sent", COUNTER("btl_base_messages_sent"));
     CHECK((COUNTER("btl_base_messages_received") > 0) == is_counted, "%llu received", COUNTER("btl_base_messages_received"));

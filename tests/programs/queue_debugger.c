@@ -1,6 +1,6 @@
 /* A small debugger that attaches to a rank and prints its message queues.
- * The debugger loads the message queue library whose name it finds in the rank;
- * that library reads the rank's memory by callbacks, which use /proc/PID/mem. Usage: queue_debugger PID */
+ * It loads the message queue library that the rank names;
+ * that library reads the rank's memory by callbacks (/proc/PID/mem). Usage: queue_debugger PID */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>

@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 
     begin(&argc, &argv);
     if (argc < 2) {
-        /* A process with a parent communicator is the spawned process. */
+        /* This process is the spawned one. */
         OK(MPI_Comm_get_parent(&child));
         OK(MPI_Comm_disconnect(&child));
         OK(MPI_Finalize());

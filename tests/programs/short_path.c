@@ -1,7 +1,6 @@
 /* Short messages make no system call, no allocation and no atomic read-modify-write.
  *
- * The processor executes the examined calls in single steps (trap flag);
- * a signal handler decodes every instruction before it is executed.
+ * The processor single-steps the calls (trap flag); a signal handler decodes each instruction before it runs.
  * Each message arrives before its receive is called, so waits are not examined.
  * The ranks synchronise outside MPI, by shared memory of their own. */
 #define _GNU_SOURCE

@@ -8,7 +8,7 @@
 /* The time at which the test ends, on a clock that all processes share; passed to spawned processes as an argument. */
 static char ends[64];
 
-/* Restores the communicator to `wanted` members, even if processes die during the recovery; returns NULL on a surplus process. */
+/* Restores `wanted` members, even if processes die during the recovery; returns NULL on a surplus process. */
 static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
 {
     int child = broken == MPI_COMM_NULL;

@@ -31,7 +31,7 @@ __attribute__((unused)) static int of_faults(int error)
     return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED;
 }
 
-/* Makes an MPI call that must either succeed or fail because of a process failure. */
+/* Makes an MPI call that must succeed or fail because of a death. */
 #define TRY(call)                                                                              \
     ({                                                                                         \
         int error_ = (call);                                                                   \

@@ -6,7 +6,7 @@ enum { LARGEST = 1 << 20, DATA = 3, SENT = 4 };
 
 static char data[LARGEST], room[LARGEST];
 
-/* Starts a send of `n` items; `way` selects one of five modes. */
+/* Starts a send; `way` selects one of five modes. */
 static MPI_Request begun(int way, int n, int to)
 {
     MPI_Request request;

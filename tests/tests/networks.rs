@@ -474,8 +474,8 @@ fn long_messages_are_read_by_libfabric() {
     }
 }
 
-/// A deadlock is proved from the number of messages inside the network library, which libfabric jobs know.
-/// UCX has an internal thread, so a job over UCX is never ended as deadlocked.
+/// A deadlock proof needs the counts of messages that the library carries.
+/// UCX has an internal thread, so a job over UCX is never proved dead.
 #[test]
 fn a_dead_job_over_libfabric_is_ended() {
     if !libfabric() {

@@ -12,7 +12,7 @@
 
 enum { MAX_RANK = 15, MOST = 40000 };
 
-/* The array descriptor of the Fortran standard (CFI_cdesc_t), in the memory layout of gfortran and flang. */
+/* The Fortran standard's array descriptor (CFI_cdesc_t), as gfortran and flang lay it out. */
 struct descriptor {
     void *base;
     size_t element;
