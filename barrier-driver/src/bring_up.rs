@@ -54,7 +54,7 @@ pub enum LoopBackError<E> {
         toggle: u32,
         /// The level that was written and not read back.
         written: PinState,
-        /// True if an earlier level of this test was read back.
+        /// True if an earlier level was read back.
         ever: bool,
         /// The time limit for reading the level back.
         limit: Duration,

@@ -4,7 +4,7 @@
 //! pulse.
 //! This filter reads a changed level again until `reads` reads agree;
 //! if a read does not agree, the change is discarded.
-//! So a pulse shorter than `reads - 1` accesses has no effect, and each release costs `reads - 1` additional accesses.
+//! So a pulse shorter than `reads - 1` accesses has no effect, and each release costs `reads - 1` more accesses.
 //! A read that returns the known level costs one access, as without the filter.
 
 use embedded_hal::digital::{ErrorType, InputPin};

@@ -49,7 +49,7 @@ pub enum WaitError<E> {
     Pin(PinFault<E>),
     /// Not all other nodes arrived in time; the node is still in the barrier.
     TimedOut {
-        /// The time for which the node has waited.
+        /// The time for which the node waited.
         waited: Duration,
         /// The level that this node drives; the barrier's wire still has the other level.
         driven: PinState,

@@ -72,7 +72,7 @@ mod tests {
     use core::convert::Infallible;
     use embedded_hal::digital::{Error, ErrorKind, ErrorType, InputPin, OutputPin};
 
-    /// The error type of a port expander on a bus.
+    /// The error of a port expander on a bus.
     #[derive(Debug)]
     struct Bus;
 

@@ -16,7 +16,7 @@
 //!   afterwards the process still ends by this signal.
 //!
 //! A process that ends by `SIGKILL` or `_exit`, or whose machine fails, runs no handler:
-//! the next `open` overwrites its level.
+//! the next `open` finds its level.
 //!
 //! # The protocol
 //!

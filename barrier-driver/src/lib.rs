@@ -12,7 +12,7 @@
 //!
 //! # Why the first read can be omitted
 //!
-//! [`ToggleBarrier`] remembers the level that it read last instead of reading it again on entry,
+//! [`ToggleBarrier`] remembers the level it last read instead of reading it again on entry,
 //! which saves one port access of about a microsecond per barrier.
 //! This is correct because of the following invariant, which holds for every node between two barriers:
 //!
@@ -51,7 +51,7 @@
 //!
 //! # Several barriers
 //!
-//! [`channels`] drives barrier version 2: up to five barriers on one port, each with its own members.
+//! [`channels`] is version 2: up to five barriers on one port, each with its own members.
 //!
 //! # Early termination of a search
 //!
@@ -64,7 +64,7 @@
 //! [`Confirmed`], [`self_test_by`] and [`channels`]; the caller provides the time.
 //! [`RingFence`] is the fence for nodes that have only a serial line to a neighbour.
 //! Pins with different error types are wrapped in [`KindOfError`]; with the feature `defmt` all errors have `defmt::Format`.
-//! With the feature `async` a node sleeps until its pin's interrupt: see `ToggleBarrier::released`.
+//! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
 //!
 //! # Oversubscribed cores
 //!

@@ -16,8 +16,8 @@
 //! 2. *Leave*: when the barrier's wire has the other level, write rest and continue.
 //!
 //! * A node's wire leaves rest only when the node enters, so the barrier leaves rest only when all nodes have entered,
-//!   even if nodes reboot: a reboot can withdraw an arrival but cannot create one.
-//! * A reboot can make the return complete early, but every other node has left the barrier by then.
+//!   however many reboot: a reboot can withdraw an arrival and cannot create one.
+//! * A reboot can speed up the return, but every other node has left the barrier by then.
 //! * A restarted node must not call `open` before all other nodes have closed.
 //!   The launcher ensures this if a new job starts only after the old job has ended.
 //!   `open` reads the barrier's level and writes it to the wire:
@@ -34,7 +34,7 @@ use core::task::Poll;
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin, PinState};
 
-/// One node's end of a barrier that a rebooting node cannot release early.
+/// One node's end of a barrier that a rebooting node cannot release.
 #[derive(Debug)]
 pub struct ReturningBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     toggle: ToggleBarrier<O, I>,
@@ -42,7 +42,7 @@ pub struct ReturningBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     state: State,
 }
 
-/// The state of the node; during the return, `toggle` is already in its second barrier.
+/// The state of the node; during the return, `toggle` is in its second barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The node is in no barrier; the return of the last barrier need not be complete.

@@ -99,7 +99,7 @@ mod tests {
             let step = |ring: &mut Vec<Node>, at: usize, chance: u8| {
                 let after = (at + 1) % ring.len();
                 if ring[at].come == 0 {
-                    // Bytes that arrived while the node was booting are lost.
+                    // Bytes that arrived before the node was up are lost.
                     ring[at].line.clear();
                     ring[at].come = 1;
                 }

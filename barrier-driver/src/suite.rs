@@ -58,7 +58,7 @@ macro_rules! port_suite {
     };
 }
 
-/// Instantiates the tests of sleeping for the given [`Rig`], whose input must implement [`InputEvents`], with or without wake-ups.
+/// Instantiates the tests of sleeping for the given [`Rig`], whose input implements [`InputEvents`], with or without wake-ups.
 #[macro_export]
 macro_rules! sleeper_suite {
     ($rig:ty) => {
@@ -234,7 +234,7 @@ fn withdrawn<R: Rig>(withdraw: impl FnOnce(Node<R>)) {
     }
 }
 
-/// A node that closes in the middle of a barrier withdraws its arrival.
+/// A node that closes in the middle of a barrier has not arrived.
 pub fn closing_withdraws_an_arrival<R: Rig>() {
     withdrawn::<R>(|node| node.close().expect("a wire that is still can be put back"));
 }

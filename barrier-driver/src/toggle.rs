@@ -28,7 +28,7 @@ const CLOSE_TRIES: u32 = 3;
 pub struct ToggleBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     out: O,
     input: I,
-    /// The level of the last completed barrier; while the node is in no barrier, also the level of its wire.
+    /// The level of the last completed barrier; while the node is out, also the level on its wire.
     level: PinState,
     /// True if the node is in a barrier: its wire has the opposite of `level`.
     entered: bool,
@@ -48,8 +48,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     ///   A node that read the level before it returns an error, and the next try succeeds.
     /// * A floating or inverted input can look idle; [`self_test`](crate::self_test()) detects this.
     ///
-    /// After an error the wire is left idle, if its port still works.
-    /// If another node failed, a node that opened must close again: all nodes have to agree whether to use the barrier.
+    /// After an error the wire is left idle, if the port permits.
+    /// A node that opened while another failed must close again: all nodes have to agree whether to use the barrier.
     pub fn open<F>(
         out: O,
         input: I,
@@ -94,7 +94,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         Ok(self.go()?)
     }
 
-    /// Enters; the caller must have checked that this node is in no barrier.
+    /// Enters; the caller has checked that this node is in no barrier.
     pub(crate) fn go(&mut self) -> Result<(), PinFault<O::Error>> {
         // `entered` is set even if the port fails, because the level may have reached the wire; `close` then withdraws the arrival.
         self.entered = true;

@@ -157,7 +157,7 @@ proptest! {
             })
             .collect();
         let rounds = finders.len();
-        // The nodes that announce in each round; at least one does.
+        // The nodes that announce in each round, at least one.
         let finds = |round: usize, node: usize| {
             let mask = finders[round] % (1 << nodes);
             mask.max(1) >> node & 1 == 1

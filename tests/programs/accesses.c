@@ -202,7 +202,7 @@ static int perform(const Access *a)
     case GET: FORMS(Get, a->result, r->count, r->type, a->target, a->disp, t->count, t->type); break;
     case ACCUMULATE: FORMS(Accumulate, a->origin, f->count, f->type, a->target, a->disp, t->count, t->type, a->op); break;
     case GET_ACCUMULATE:
-        /* An operator that ignores the origin data gets a null origin buffer. */
+        /* An operator that ignores the origin gets no origin buffer. */
         FORMS(Get_accumulate, reads ? NULL : a->origin, reads ? 0 : f->count, reads ? MPI_BYTE : f->type,
             a->result, r->count, r->type, a->target, a->disp, t->count, t->type, a->op);
         break;

@@ -30,7 +30,7 @@ static void refute(const char *file, int line, const char *what, const char *for
 #define CHECK(claim, ...) \
     do { if (!(claim)) refute(__FILE__, __LINE__, "not true: " #claim, __VA_ARGS__); } while (0)
 
-/* Makes an MPI call that must succeed. */
+/* An MPI call that must succeed. */
 #define OK(call) \
     do { int ok_code = (call); if (ok_code != MPI_SUCCESS) refute(__FILE__, __LINE__, #call, "returned %d", ok_code); } while (0)
 

@@ -168,7 +168,7 @@ int main(int argc, char **argv)
         starts[i] = 4 * i;
     check_type(&type, data, 7, offsets, spell(offsets, starts, 10, 4), 40, "contiguous");
 
-    /* One column of a matrix with 16 columns. */
+    /* A column of a matrix of 16 columns. */
     OK(MPI_Type_vector(20, 1, 16, MPI_DOUBLE, &type));
     for (int i = 0; i < 20; i++)
         starts[i] = i * 16 * 8;
@@ -240,7 +240,7 @@ int main(int argc, char **argv)
     OK(MPI_Type_free(&type));
     OK(MPI_Type_free(&column));
 
-    /* A large strided message, longer than every eager limit, received with another stride. */
+    /* A large strided message, beyond every eager limit, received with another stride. */
     enum { LARGE = 60000 };
     MPI_Datatype two, three;
     int *from = calloc(2 * LARGE, sizeof *from), *to = calloc(3 * LARGE, sizeof *to);

@@ -1,5 +1,5 @@
 /*
- * Barriers on MPI_COMM_WORLD, on its duplicates, and on other communicators.
+ * Barriers on the world, on its duplicates, and on other communicators.
  *
  * Those with all processes in world order, and the number of their barriers: MPI_COMM_WORLD (5),
  * a duplicate (5), a duplicate of the duplicate (5), and the barrier in finish() (1).

@@ -75,7 +75,7 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         OK(MPI_Allreduce(&at, &sum, 1, MPI_INT, MPI_SUM, all));
         CHECK(sum == total * (total - 1) / 2, "%d", sum);
 
-        /* Two halves with members of both jobs, and an intercommunicator between the halves. */
+        /* Halves with members of both jobs, and an intercommunicator between the halves. */
         OK(MPI_Comm_split(all, at % 2, -at, &half));
         OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half));
         CHECK(sum == (total + 1 - at % 2) / 2, "%d", sum);
@@ -90,7 +90,7 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         }
         OK(MPI_Comm_free(&half));
 
-        /* Processes of different jobs do not share memory;
+        /* Processes of different jobs share no memory;
            processes of one job do, as all are on one node. */
         OK(MPI_Comm_split_type(all, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &half));
         OK(MPI_Comm_size(half, &sum));

@@ -21,7 +21,7 @@ typedef struct {
 
 enum { LONGEST_ELEMENT = 32 };
 
-/* The pair types: a value and an index. */
+/* A pair of a value and an index. */
 #define PAIRS(X) \
     X(FLOAT_INT, float, int) X(DOUBLE_INT, double, int) X(LONG_INT, long, int) X(2INT, int, int) X(SHORT_INT, short, int) \
     X(LONG_DOUBLE_INT, long double, int) X(2REAL, float, float) X(2DOUBLE_PRECISION, double, double) X(2INTEGER, int, int)
@@ -102,7 +102,7 @@ static int has_padding(const Type *t)
     return strstr(t->name, "LONG_DOUBLE") != NULL;
 }
 
-/* Compares two elements without padding bytes and without the last six bytes of a long double. */
+/* Compares two elements without padding, including the last six bytes of a long double. */
 static int same_element(const Type *t, const void *a, const void *b)
 {
     if (!strcmp(t->name, "MPI_LONG_DOUBLE"))

@@ -178,7 +178,7 @@ static void in_vain(const char *program, int many, MPI_Info info, const char *sa
         CHECK(codes[i] == MPI_ERR_SPAWN, "process %d has the code %d", i, codes[i]);
 }
 
-/* Limits the launcher's file descriptors, so that it can start only some processes of a job. */
+/* Limits the launcher's descriptors, so that it can start only some processes of a job. */
 static void limit_launcher(struct rlimit *before)
 {
     char path[40];

@@ -1,7 +1,7 @@
 /*
  * A fake libfabric.so.1 with one provider that reaches no process. Values of FAKE_FABRIC:
  *
- *     getinfo, fabric, endpoint   the named call fails
+ *     getinfo, fabric, endpoint   that call fails
  *     short                       the table of message functions ends before fi_send, as in an older version
  *     again                       every send returns "try again"
  *     late                        every send is accepted, and fails after some polls

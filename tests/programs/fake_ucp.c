@@ -1,14 +1,14 @@
 /*
  * A fake libucp.so.0 that reaches no process. Values of FAKE_UCP:
  *
- *     init, worker, address   the named call fails
+ *     init, worker, address   that call fails
  *     unreachable             no endpoint can be created
  *     again                   every send returns "try again"
  *     late                    every send is accepted, and fails after some polls
  *     dead                    every send is accepted, and then its endpoint fails
  *
- * Compiled with -DWITHOUT, the library lacks the last of its functions.
- * Like a newer UCX version, the library reads beyond the end of each present structure,
+ * Compiled with -DWITHOUT, the library lacks its last function.
+ * Like a newer version, the library reads beyond the end of each current structure,
  * and ends the process if a byte there is set.
  */
 #include <stddef.h>

@@ -162,7 +162,7 @@ static void one_round(MPI_File file, int round)
     OK(MPI_File_sync(file));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Reads through another view, which shows the data of another rank or of all ranks. */
+    /* Reads through another view: the data of another rank, or of all ranks. */
     struct view seen = { 1, BYTES, BYTES, 1, 0 };
     if (draw(2)) {
         seen = mine;

@@ -147,7 +147,7 @@ int main(int argc, char **argv)
     pieces(file, 700);
     OK(MPI_File_close(&file));
 
-    /* Each rank passes a different value; rank 0's value is used. */
+    /* Each rank passes a different value; rank 0's is used. */
     char number[20];
     OK(MPI_Info_create(&info));
     snprintf(number, sizeof number, "%d", 100000 + rank);

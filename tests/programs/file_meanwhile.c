@@ -71,7 +71,7 @@ int main(int argc, char **argv)
             if (how == 1)
                 OK(MPI_Wait(&request, &status));
             if (how == 2) {
-                /* Messages are exchanged during the read. */
+                /* Messages progress during the read. */
                 int mine = rank, sum;
                 OK(MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
                 CHECK(sum == size * (size - 1) / 2, "%d", sum);

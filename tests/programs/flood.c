@@ -18,7 +18,7 @@ static long peak(void)
     return kib;
 }
 
-/* Makes MPI progress without receiving, until the peak memory has not changed for half a second. */
+/* Makes progress without a receive until the peak has not changed for half a second. */
 static void look_elsewhere(void)
 {
     long before = 0;

@@ -26,7 +26,7 @@ int main(int argc, char **argv)
         if (!flag)
             _exit(3);
         MPI_Finalized(&flag);
-        /* `exit` runs the C library's registered exit handlers. */
+        /* `exit` runs the C library's exit handlers. */
         exit(flag ? 3 : 0);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status), "status %d", status);

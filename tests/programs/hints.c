@@ -25,7 +25,7 @@ static MPI_Info given(void)
     return info;
 }
 
-/* Checks the hints of a communicator that was created with the hints of `given`. */
+/* Checks the hints of a communicator that was created with [given]. */
 static void knows(MPI_Comm comm, const char *order)
 {
     MPI_Info info;

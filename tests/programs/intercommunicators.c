@@ -144,7 +144,7 @@ static void symmetric(MPI_Comm inter)
     for (int i = 0; i < there; i++)
         CHECK(all[i] == 100 * world_rank(!side, i) + mine, "rank %d gave %d", i, all[i]);
 
-    /* Both groups contribute the same total number of elements;
+    /* Both groups contribute the same number of elements;
      * each group scatters the other group's sum over its members. */
     int total = here * there, whole[1024], part[64];
     for (int i = 0; i < total; i++)
@@ -161,7 +161,7 @@ static void symmetric(MPI_Comm inter)
 
 static void children(MPI_Comm inter)
 {
-    /* A communicator from the first rank of each side. */
+    /* A group of the first rank of each side. */
     MPI_Group local, first;
     MPI_Comm small, part, whole;
     OK(MPI_Comm_group(inter, &local));

@@ -1,6 +1,6 @@
 /* An LD_PRELOAD library that kills its process at step KILLED_AT of writing a checkpoint below the folder KILLED_BELOW,
  * before the step's system call, or after the call if KILLED_AFTER is set.
- * The steps are the system calls that write a checkpoint:
+ * Steps are the system calls that write a checkpoint:
  * mkdir, open for writing, write, fsync, rename. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

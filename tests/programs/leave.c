@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* While this thread sleeps, the job cannot be proved dead, so it waits until a test ends it. */
+/* While a thread sleeps, the job cannot be proved dead: it waits until a test ends it. */
 static void *sleeps(void *unused)
 {
     for (;;)

@@ -43,8 +43,8 @@ static void alltoall(enum form form, const void *s, int n, MPI_Datatype t, void 
     conclude(form, &request);
 }
 
-/* Checks the blocks that a rank of a grid has received:
- * each is the block that the neighbour sent in the opposite direction of the same dimension. */
+/* Checks the blocks that a rank of a grid has received.
+ * Each block is the neighbour's block for the opposite direction of the same dimension. */
 static void halo(MPI_Comm cart, int ndims)
 {
     enum { EACH = 300 };

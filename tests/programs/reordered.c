@@ -26,7 +26,7 @@ static void bind_in_turn(void)
     sched_setaffinity(0, sizeof one, &one);
 }
 
-/* Returns the number of ranks whose successor in a ring runs on the other core. */
+/* Returns the number of ranks whose successor in a ring is on another core. */
 static int crossings(MPI_Comm comm)
 {
     int me, members, next, crosses, all;

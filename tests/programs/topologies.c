@@ -108,7 +108,7 @@ static void told(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* Invalid calls return errors of the right class. */
+/* Invalid calls return the right error class. */
 static void wrong(void)
 {
     int dims[1] = {size + 1}, periods[1] = {0}, class, code, n;

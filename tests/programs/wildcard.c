@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Messages are received by tag, in the reverse order of their sends. */
+    /* Tags are received in the reverse order of their sends. */
     if (size > 1 && rank == 1)
         for (int tag = 0; tag < 50; tag++)
             OK(MPI_Send(&tag, 1, MPI_INT, 0, tag, MPI_COMM_WORLD));

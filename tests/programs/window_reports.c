@@ -114,7 +114,7 @@ static void derived(int creates)
     OK(MPI_Win_fence(0, w.win));
     OK(MPI_Accumulate(out, 1, late, next, 8 * sizeof(double), 1, gaps, MPI_SUM, w.win));
     OK(MPI_Win_fence(0, w.win));
-    /* The gaps of the result datatype are unchanged, and MPI_NO_OP reads no origin buffer. */
+    /* The gaps of the result are unchanged, and the operator reads no origin buffer. */
     OK(MPI_Get_accumulate(NULL, 0, MPI_BYTE, old, 1, gaps, next, 0, 3, MPI_DOUBLE, MPI_NO_OP, w.win));
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
     for (int i = 0; i < 3; i++) {
@@ -128,7 +128,7 @@ static void derived(int creates)
     unmake(&w);
 }
 
-/* Fetch-and-update is atomic also for many elements, with MPI_NO_OP, and on the origin's own memory. */
+/* Fetch-and-update is atomic also for many elements, with MPI_NO_OP, and at the target itself. */
 static void one_step(int creates)
 {
     enum { N = 100 };
@@ -289,7 +289,7 @@ static void progress(int creates)
     unmake(&w);
 }
 
-/* Each rank locks its two neighbours in a global order, alternately shared and exclusive.
+/* Each rank locks two neighbours in a global order, alternately shared and exclusive.
  * Some locks pass MPI_MODE_NOCHECK. */
 static void neighbours(int creates)
 {
@@ -354,8 +354,8 @@ static void readers_and_writers(int creates)
     unmake(&w);
 }
 
-/* A post for the next epoch must not count for the current epoch.
- * Rank 0 exposes its window to one rank after the other, and the other ranks may be late. */
+/* A post for the next epoch is not counted for the current epoch.
+ * Rank 0 exposes its window to each rank in turn, and the other ranks may be late. */
 static void turns(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);

@@ -114,10 +114,10 @@ impl Hosts {
         self
     }
 
-    /// Makes the clocks of consecutive hosts differ by `seconds`,
+    /// Offsets the clocks of consecutive hosts by `seconds`,
     /// as on machines that were booted at different times.
     ///
-    /// Only processes that `mpirun` starts through the ssh replacement see these clocks.
+    /// Processes that `mpirun` starts through the ssh replacement see these clocks.
     pub fn clocks_apart(mut self, seconds: u32) -> Hosts {
         self.clocks_apart = seconds;
         self
@@ -181,7 +181,7 @@ impl Hosts {
         ));
     }
 
-    /// Returns a job of a C program with `ranks_per_host` ranks on each host, in host order.
+    /// Runs a C program with `ranks_per_host` ranks on each host, in host order.
     pub fn job(&self, program: &str, ranks_per_host: u32) -> Job {
         let script = format!(
             "#!/bin/sh\nunset PORTCULLIS_NODE_FD PORTCULLIS_LOCAL_RANK PORTCULLIS_LOCAL_SIZE PORTCULLIS_LOCAL_RANKS\nexec ip netns exec {}-$((PMI_RANK / {ranks_per_host})) \"$@\"\n",

@@ -6,7 +6,7 @@
 //!
 //! Every wait has a time limit.
 //! After each job the harness checks for leftover processes and files.
-//! All functions are only for tests: they panic if the expected result does not occur.
+//! The functions are for tests: they panic if the expected result does not occur.
 
 #![deny(unsafe_code)]
 

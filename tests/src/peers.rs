@@ -112,8 +112,8 @@ pub fn succeeds(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Waits until a job has printed `words` on standard error and then nothing for `QUIET`;
-/// then ends the job and returns its standard error.
+/// Waits until a job has printed `words` on standard error, and then printed nothing for `QUIET`;
+/// ends the job and returns its output.
 pub fn complains(command: &mut Command, words: &str) -> String {
     /// Time without output after which the output is taken as complete; launchers forward output in pieces.
     const QUIET: Duration = Duration::from_millis(300);

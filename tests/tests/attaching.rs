@@ -195,8 +195,8 @@ fn the_failure_of_a_rank_is_shown_to_the_debugger_that_started_mpirun() {
     }
 }
 
-/// rr needs performance counters, which virtual machines often lack,
-/// so a script named `rr` prints how mpirun calls it.
+/// rr needs performance counters, which virtual machines often lack.
+/// A script named `rr` shows how mpirun calls it.
 #[test]
 fn a_rank_that_is_recorded_is_a_program_of_rr() {
     let folder = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));

@@ -34,7 +34,7 @@ fn cmakes_find_mpi_works_with_our_mpicc() {
     let mut configure = Command::new("cmake");
     configure.arg("-S").arg(source).arg("-B").arg(build.path());
     configure.arg(format!("-DPROGRAMS={}", workspace::programs().display()));
-    // FindMPI is told only the compiler wrappers, and must derive all other settings from them.
+    // FindMPI gets only the compiler wrappers and must derive all other settings from them.
     for (language, wrapper) in [("C", "mpicc"), ("CXX", "mpicxx"), ("Fortran", "mpifort")] {
         let wrapper = installation().join("bin").join(wrapper);
         configure.arg(format!("-DMPI_{language}_COMPILER={}", wrapper.display()));

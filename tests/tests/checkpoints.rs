@@ -34,7 +34,7 @@ fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
     words.iter().fold(job, |job, word| job.arg(word))
 }
 
-/// Restarts a job from the newest checkpoint in a folder, with these options of mpirun.
+/// Restarts a job from the checkpoints in a folder, with these options of mpirun.
 fn restart(dir: &Path, options: &[&str]) -> Outcome {
     let mut command = Command::new(installation().join("bin/mpirun"));
     command.arg("--restart").arg(dir).args(options);
@@ -117,8 +117,8 @@ fn a_job_with_threads_a_window_and_a_file_is_stopped_and_taken_up_again() {
     assert_eq!(read(&file), read(&plain));
 }
 
-/// A served board keeps no state of the job, and a restarted job creates a new simulated board:
-/// in both cases the restarted job sets up its hardware barrier again.
+/// A served board keeps no state of the job, and a restarted job creates a new simulated board.
+/// So the restarted job sets up its hardware barrier again.
 #[test]
 fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
     let kept = folder();

@@ -215,7 +215,7 @@ fn stands_still_ms(number: usize, way: &str) -> usize {
     }
 }
 
-/// A soak test of many healthy jobs with different pauses, several at a time on few cores.
+/// A soak of many healthy jobs with different pauses, run concurrently on few cores.
 ///
 /// `HEALTHY_JOBS=10000 cargo test -p tests --test dead_jobs -- --ignored soak` runs 10,000 jobs
 /// and takes about two hours on two cores.

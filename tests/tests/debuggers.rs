@@ -54,7 +54,7 @@ fn valgrind_finds_nothing_in_random_accesses_of_windows() {
     examine("accesses", &["2", "7"], &["self,sm", "self,tcp"]);
 }
 
-/// A race detector that did not recognise the library's lock would report races on the program's
+/// A race detector that did not know the library's lock would report races on the program's
 /// variables.
 #[test]
 #[ignore = "long: cargo xtask test --long"]

@@ -39,7 +39,7 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
     for when in ["early", "late"] {
         devices(3, when).holds();
     }
-    // Also without shared memory between the processes, and with a single process.
+    // Without shared memory between the processes, and with a single process.
     devices(2, "early")
         .with(["--mca", "btl", "self,tcp"])
         .holds();
@@ -110,7 +110,7 @@ fn long_messages_on_a_node_are_copied_between_devices() {
     between_devices(3, "between").holds();
 }
 
-/// The cases: memory without a handle, a handle that cannot be opened,
+/// Tests memory without a handle, a handle that cannot be opened,
 /// and a transport that cannot copy between devices.
 #[test]
 fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {

@@ -116,7 +116,7 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
     is_served(job(&start), "openmpi");
 }
 
-/// Starts a job whose rank 0 opens a library and then waits for the end of its input.
+/// Starts a job whose rank 0 opens a library and waits for the end of its input.
 fn waiting(job: Job) -> (Started, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let started = job.stdin(File::from(OwnedFd::from(reader))).start();

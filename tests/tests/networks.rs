@@ -233,7 +233,7 @@ fn without_the_library_tcp_serves_and_the_package_is_named() {
     assert!(outcome.stderr.contains(package), "{}", outcome.stderr);
 }
 
-/// Compiles the fake UCX library; with `-DWITHOUT` it lacks a function.
+/// Compiles the fake UCX library; `-DWITHOUT` removes a function.
 fn fake(options: &[&str]) -> PathBuf {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_ucp{}.so", options.len());
@@ -370,7 +370,7 @@ fn windows_over_ucx(program: &str, way: &str) -> Job {
         .env("FAILING_GET", way)
 }
 
-/// Returns the total numbers of reads and writes of remote memory that the ranks have requested from UCX.
+/// Returns the numbers of reads and writes of remote memory that all ranks have requested from UCX.
 fn accesses(stderr: &str) -> [u64; 2] {
     let mut all = [0, 0];
     for line in stderr.lines() {

@@ -1,6 +1,6 @@
 //! Tests that only one process can be a given rank.
 //!
-//! An MPI program that a rank starts inherits the rank's identity, and its MPI_Init is refused.
+//! An MPI program started by the rank inherits the identity, and its MPI_Init is refused.
 
 use std::path::Path;
 

@@ -114,8 +114,8 @@ fn where_prterun_lets_a_job_go_on_the_others_name_the_dead_rank() {
         .arg("kill")
         .run();
     let line = "rank 1 has died, so this rank ends too";
-    // prterun ends the job as soon as the first rank has ended,
-    // so the second rank may end before it has printed its line.
+    // prterun ends the job after the first rank has ended.
+    // So the second rank may end before it has printed its line.
     let said = outcome.stderr.matches(line).count();
     assert!((1..=2).contains(&said), "{}", outcome.stderr);
 }

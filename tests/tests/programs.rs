@@ -242,7 +242,7 @@ fn performance_variables_count_the_messages_of_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Buffered completely, a million messages would take more than 100 MiB.
+/// Buffered whole, a million messages take more than 100 MiB.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_million_unexpected_messages_do_not_fill_their_receiver() {

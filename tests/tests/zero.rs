@@ -73,7 +73,7 @@ const PROGRAMS: [(&str, &[&str]); 3] = [
 ];
 
 impl Surrounding {
-    /// Writes the script that creates the environment and then executes its own arguments.
+    /// Writes the script that creates the environment and then executes its arguments.
     fn script(&self, folder: &Path) -> PathBuf {
         let path = folder.join("surrounded");
         let before = self.before.join(" ");

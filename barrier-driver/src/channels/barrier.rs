@@ -191,7 +191,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         entered.and(self.close(programmer, fence))
     }
 
-    /// Enters; the caller must have checked that this node is in no barrier.
+    /// Enters; the caller has checked that this node is in no barrier.
     pub(super) fn go(&mut self) -> Result<(), PinFault<O::Error>> {
         self.toggle.go()
     }

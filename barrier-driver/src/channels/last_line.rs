@@ -58,7 +58,7 @@ impl<I: InputPin> ReplyLine for LastLine<I> {
     }
 }
 
-/// The release line of a channel, either dedicated to it or shared with the replies.
+/// The release line of a channel, either dedicated or shared with the replies.
 #[derive(Debug, Clone)]
 pub enum ReleaseLine<I> {
     /// A line that only this channel uses.

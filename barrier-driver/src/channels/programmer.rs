@@ -113,7 +113,7 @@ where
         self.request(Operation::ReadLate, channel, 0)
     }
 
-    /// Reads two counters of the channel since its members were set: expired limits and early releases.
+    /// Reads the channel's counters since its members were set: expired limits and early releases.
     pub fn counts(&mut self, channel: u8) -> Result<Counts, ProgramError<O::Error>> {
         let value = self.request(Operation::ReadCounts, channel, 0)?;
         Ok(Counts::from_value(value))

@@ -38,7 +38,7 @@ pub struct BoxedChannels {
     pub resting: Resting,
 }
 
-/// One channel's wires at a port chosen at run time; clones refer to the same wires.
+/// One channel's wires at a port chosen at run time; clones are the same wires.
 #[derive(Debug, Clone)]
 pub struct BoxedChannel {
     /// The arrival wire.

@@ -5,7 +5,7 @@
 //! [`open`] claims a port exclusively for this process and returns two embedded-hal pins, without changing the wire's level:
 //! [`ToggleBarrier::open`](crate::ToggleBarrier::open) overwrites the level that a dead job has
 //! left, because the idle level is known only after the barrier's wire has been read.
-//! If the port cannot be claimed, the error message names the missing permission or kernel support.
+//! If the port cannot be claimed, the error message names the missing right or kernel support.
 //! The pins can be sent to any thread, and dropping all of them releases the port.
 //! [`BoxedWires::resting`] restores the wire when a process ends without closing it, see [`last_resort`](crate::last_resort).
 //!

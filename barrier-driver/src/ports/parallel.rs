@@ -116,7 +116,7 @@ const INTERRUPTS: &str = "nACK";
 /// The limit of a sleep for the level whose edge raises no interrupt.
 const WITHOUT_INTERRUPT: Duration = Duration::from_millis(1);
 
-/// The default lines of barrier version 2: the arrivals and the serial lines, then the releases.
+/// The default lines of version 2: the arrivals and the serial lines, then the releases.
 pub(super) const USUAL: (&[&str], &[&str]) = (
     &["D0", "D1", "D2", "D3", "D4", "D5", "D6", "D7"],
     &["nERROR", "SELECT", "PE", "nACK", "BUSY"],
@@ -228,7 +228,7 @@ impl<R: Registers> Port<R> {
     }
 
     fn lock(&self) -> MutexGuard<'_, u8> {
-        // A single byte is consistent even if a thread panicked while it held the lock.
+        // A byte is consistent even if a thread panicked while it held the lock.
         self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,6 +1,6 @@
 //! A parallel port through Linux's driver ppdev (`/dev/parport0` and so on): needs no root, exclusive to one process.
 //!
-//! References: Documentation/misc-devices and `drivers/char/ppdev.c` of the kernel; the ioctl codes are those of `<linux/ppdev.h>`.
+//! References: Documentation/misc-devices and `drivers/char/ppdev.c` of the kernel; the codes are those of `<linux/ppdev.h>`.
 //!
 //! # The protocol
 //!
@@ -223,7 +223,7 @@ mod device {
         }
     }
 
-    /// The ioctl codes as in the kernel's header, for the processors of PCs and of Raspberry Pis.
+    /// The codes in the kernel's header for the processors of PCs and of Raspberry Pis.
     #[cfg(not(any(target_arch = "mips", target_arch = "powerpc", target_arch = "sparc")))]
     const _: () = assert!(
         PPCLAIM == 0x708b

@@ -1,7 +1,7 @@
 //! GPIO pins of a Raspberry Pi's header through the GPIO registers, which crate `rppal` maps: an access needs no system call.
 //!
-//! Pins are numbered as by the processor (BCM), not by their positions on the header.
-//! A pin that is already an output keeps its level; any other pin becomes an output at the barrier's level, which is read first:
+//! Pins have the processor's numbers (BCM), not their positions on the header.
+//! A pin that is already an output keeps its level, and any other becomes an output at the barrier's level, which is read first:
 //! a wire must not change before [`ToggleBarrier::open`](crate::ToggleBarrier::open) changes it.
 //! The output keeps its level when it is released, so the wire stays at rest until the next job and does not float.
 //!

@@ -13,7 +13,7 @@
 //! so a process claims it by an abstract UNIX socket with the port's name:
 //! such a socket is not a file, and it disappears with its process. It is visible only inside one network namespace.
 //! A forked child keeps the socket until it calls exec, so a port that has just been released
-//! may stay claimed a moment longer; a new claim by the same process waits for the child's exec.
+//! may stay claimed a moment longer; a new claim by the same process waits for that.
 //!
 //! # Memory order
 //!
@@ -80,7 +80,7 @@ mod instructions {
     const INTERRUPT: u8 = 1 << 4;
 
     thread_local! {
-        /// The base address of the three ports that this thread may access; 0 if none.
+        /// The first of the three ports that this thread may access; 0 is none.
         static PERMITTED: Cell<u16> = const { Cell::new(0) };
     }
 
@@ -216,7 +216,7 @@ mod instructions {
     }
 
     impl Ports {
-        /// Makes the data lines outputs and disables the interrupt; returns a description of the symptom if there is no port.
+        /// Makes the data lines outputs and disables the interrupt; returns `Some` with the symptom if there is no port.
         fn prepare(&self) -> Result<Option<&'static str>, Errno> {
             let control = self.read(CONTROL)?;
             // An address without a device reads as all ones; a real port that reads so could not drive its wires.

@@ -38,11 +38,11 @@ pub struct RegisterBlock {
 /// The settings of a block's line `start_o`, which pulses when a barrier releases, to trigger instruments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartPulse {
-    /// The groups whose releases start a pulse, bit `n` for group `n`.
+    /// The groups whose releases start a pulse, a bit for each.
     pub groups: u8,
     /// Width of a pulse in clock cycles; 0 disables pulses.
     pub cycles: u16,
-    /// True if the line is low during a pulse and high otherwise.
+    /// True if the line is low in a pulse and high otherwise.
     pub is_inverted: bool,
 }
 
@@ -63,7 +63,7 @@ unsafe impl Send for RegisterBlock {}
 unsafe impl Sync for RegisterBlock {}
 
 impl RegisterBlock {
-    /// Maps the block whose first register is at byte `offset` of the file, and checks its identity, version and sizes.
+    /// Maps the block whose first register is at `offset` of the file, and checks its identity, version and sizes.
     ///
     /// `name` is used in messages.
     pub fn map(file: &File, offset: u64, name: &str) -> Result<Self, PortError> {
@@ -227,7 +227,7 @@ impl RegisterBlock {
         self.read(global::BASE + global::CLOCK_HZ)
     }
 
-    /// Returns the settings of the start pulse; `None` if the block has no line `start_o`.
+    /// Returns the settings of the start pulse; `None` if the block has no such line.
     pub fn start_pulse(&self) -> Option<StartPulse> {
         let capabilities = self.read(global::BASE + global::CAPS);
         (global::caps::PULSE.of(capabilities) == 1).then(|| {

@@ -95,7 +95,7 @@ impl<M: Machine> State<M> {
             _ => {}
         }
         let seen = self.machine.run(&pins, edges);
-        // A channel toggles at most once per access, because each access changes only one line.
+        // A channel toggles at most once per access, because each access changes one line.
         for (channel, count) in self.releases.iter_mut().enumerate() {
             *count += u64::from((seen.release ^ self.seen.release) >> channel & 1);
         }
@@ -144,7 +144,7 @@ impl<M: Machine> Board<M> {
         self.state().releases[channel]
     }
 
-    /// Returns node `n` with all its lines.
+    /// Node `n` with all its lines.
     pub fn node(&self, node: usize) -> Node<M> {
         Node {
             last: LastLine::new(self.wire(node, Line::Status(MAX_CHANNELS - 1))),
@@ -278,7 +278,7 @@ pub struct Clock<M>(Board<M>);
 impl<M: Machine> DelayNs for Clock<M> {
     fn delay_ns(&mut self, ns: u32) {
         let edges = u64::from(ns) * CLOCK_HZ / 1_000_000_000 + 1;
-        // A delay is limited to 100 edges: no board operation takes longer, and the simulator computes every edge.
+        // Delays are cut to 100 edges: no board operation takes longer, and the simulator computes every edge.
         self.0.state().clock(edges.min(100));
     }
 }

@@ -124,7 +124,7 @@ static int packs(int number, const struct element *e)
     /* Packing the first `part` items must give the beginning of the packed section. */
     if (position != part * e->size || memcmp(packed, expected, position))
         return wrong("packed other elements than the datatype has", number, &d);
-    /* Unpacks into an array that has other contents. */
+    /* Unpacks into an array with other contents. */
     memset(other, 0x55, MOST);
     memcpy(again, other, MOST);
     struct descriptor into = d;
@@ -141,7 +141,7 @@ static int packs(int number, const struct element *e)
     return 0;
 }
 
-/* Reductions copy a section element by element; with one rank the result must equal the argument. */
+/* Reductions copy a section element by element; on one rank the result equals the argument. */
 static int reduces(int number)
 {
     struct descriptor d, result;

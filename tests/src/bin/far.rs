@@ -100,7 +100,7 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     pump(&mut there, &mut output)
 }
 
-/// Copies bytes with `read` and `write`, because `io::copy` uses splice: while a splice waits
+/// Copies bytes with `read` and `write`. `io::copy` splices; while the splice waits
 /// for the network, the kernel blocks every thread that closes the pipe.
 fn pump(from: &mut impl io::Read, to: &mut impl io::Write) -> io::Result<()> {
     let mut bytes = [0; 16 * 1024];

@@ -2,8 +2,8 @@
 //!
 //! It generates the program from the table of the C interface. Each function is called with host, device
 //! and managed memory, with the same arguments and data.
-//! The results in the function's buffers, in a window, in a file and on the partner rank must be equal for
-//! all kinds of memory. So the generator needs no description of what each function does.
+//! The results in the function's buffers, a window, a file and the partner rank must be equal for
+//! all kinds of memory. So the generator needs no description of each function's effect.
 
 use mpi_api_tables::{Function, Param};
 use std::fmt::Write as _;
