@@ -138,7 +138,7 @@ where
         }
     }
 
-    /// Sends a request, at most [`TRIES`] times, and returns the value of the reply.
+    /// Sends a request until the hardware answers, at most 8 times, and returns the value of the reply.
     pub fn request(
         &mut self,
         operation: Operation,
