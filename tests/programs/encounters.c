@@ -48,7 +48,7 @@ static void meet(const char *port, int accepts, MPI_Comm *inter)
         OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter));
 }
 
-/* Returns true if rank `who` receives from all ranks of the other job in this round.
+/* Returns true if this rank receives from all ranks of the other job in this round.
  * In turn, all ranks receive, only the last rank does, or none does. */
 static int listens(int round, int who, int of)
 {

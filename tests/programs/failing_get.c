@@ -39,7 +39,7 @@ static void *real(const char *name)
     return dlsym(ucx, name);
 }
 
-/* Returns the result of an access that must fail, or NULL if the access is to be made. */
+/* Returns the result of an access that must fail, or NULL if the access must be made. */
 static void *failure(const void *params)
 {
     if (is("refuse"))

@@ -83,7 +83,7 @@ impl Document {
         Counts { files, commands }
     }
 
-    /// Writes the file of a code block, executable for everyone.
+    /// Writes the file of a code block, executable for all users.
     fn write(&self, name: &str, lines: &[&str]) {
         let path = self.folder().join(name);
         let folder = path.parent().unwrap_or(self.folder());
