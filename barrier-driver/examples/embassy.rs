@@ -1,7 +1,8 @@
 //! A node of the barrier as an asynchronous task, for embassy and for any other executor.
 //!
-//! [`node`] is what a program for a microcontroller copies. It takes any pins with embedded-hal-async's `Wait`, such as those of embassy's
-//! packages for chips, and sleeps until the interrupt of the wire from the barrier:
+//! [`node`] is the function to copy into a program for a microcontroller.
+//! It accepts any pins with embedded-hal-async's `Wait`, such as those of
+//! embassy's packages for chips, and sleeps until the interrupt of the wire from the barrier:
 //!
 //! ```text
 //! #[embassy_executor::task]
@@ -27,16 +28,16 @@ use std::future::{Future, pending, poll_fn};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// The time within which the other nodes must arrive.
+/// Time limit for the arrival of the other nodes, in ms.
 const LIMIT_MS: u32 = 1000;
 const NODES: usize = 3;
 
-/// Why a node stops.
+/// The reason why [`node`] ended early.
 #[derive(Debug, PartialEq)]
 pub enum Stopped<E, F> {
     /// The barrier could not be opened.
     Open(OpenError<E, F>),
-    /// The driver or a pin refused to enter.
+    /// This node could not enter: it was in a barrier already, or its pin failed.
     Enter(EnterError<E>),
     /// The wire from the barrier could not be read.
     Wait(PinFault<E>),
@@ -46,10 +47,10 @@ pub enum Stopped<E, F> {
     Close(CloseError<E>),
 }
 
-/// Opens the barrier, passes it this many times, and puts the wire to rest.
+/// Opens the barrier, passes `barriers` barriers, and brings this node's wire to the barrier's level.
 ///
-/// `fence` completes when all nodes have opened theirs; a microcontroller's is `RingFence` over a serial line.
-/// After an error the wire is at rest, too, so the other nodes see no arrival that this node does not mean.
+/// `fence` must complete only after every node has started its own fence; on a microcontroller use `RingFence` over a serial line.
+/// After an error, too, the wire has the barrier's level, so the other nodes see no false arrival of this node.
 pub async fn node<O, I, F>(
     out: O,
     input: I,
@@ -74,7 +75,7 @@ where
     barrier.close().map_err(Stopped::Close)
 }
 
-/// The hardware: a machine that runs for some edges after each write, and the tasks that an interrupt wakes.
+/// The simulated hardware: a barrier, clocked for 3 edges after each write, and the tasks that its interrupt wakes.
 struct Board {
     machine: ToggleMachine,
     wires: u64,
@@ -84,7 +85,7 @@ struct Board {
     opened: usize,
 }
 
-/// A handle to the board: a node's pin, its fence and its clock.
+/// A node's handle to the board; serves as its two pins and runs its fence.
 #[derive(Clone)]
 struct Pin {
     board: Rc<RefCell<Board>>,
@@ -112,7 +113,7 @@ impl Pin {
         self.board.borrow().machine.outputs() != 0
     }
 
-    /// Sleeps until the board satisfies a condition; a change of the board wakes the task.
+    /// Waits until the board satisfies `holds`; each release and each arrival at the fence wakes the task.
     async fn until(&self, holds: impl Fn(&Board) -> bool) {
         poll_fn(|context| {
             let mut board = self.board.borrow_mut();
@@ -191,7 +192,7 @@ impl Wait for Pin {
     }
 }
 
-/// A clock that is at its limit at once, or never.
+/// A delay that ends immediately if `expires` is true, and otherwise never.
 struct Clock {
     expires: bool,
 }
@@ -206,7 +207,8 @@ impl DelayNs for Clock {
 
 type Result3 = [Result<(), Stopped<Infallible, Infallible>>; NODES];
 
-/// Three nodes on one executor, of which the last passes its own number of barriers; returns how they ended and the number of releases.
+/// Runs three nodes on one executor: two pass `barriers` barriers, the third `last`.
+/// Returns the nodes' results and the number of releases.
 pub fn pass(barriers: u32, last: u32) -> (Result3, u32) {
     let Ok(machine) = ToggleMachine::new(NODES) else {
         return ([const { Err(Stopped::Late) }; NODES], 0);

@@ -1,12 +1,12 @@
-//! The program of a node in a virtual machine, with a port, a serial line for the fence,
-//! and barriers.
+//! A node's program for a virtual machine: opens a port, runs the self-test, passes barriers;
+//! a serial line synchronises the nodes.
 //!
 //! ```text
 //! guest PORT LINE ME NODES BARRIERS
 //! ```
 //!
-//! For a fence, a node writes a byte to the line and reads a byte;
-//! the other end sends one to each node when all nodes have written theirs.
+//! For a fence, each node writes one byte to the line and then waits for one byte;
+//! the line's other end sends that byte to every node when all nodes have written theirs.
 //! `cargo xtask nightly-qemu` boots virtual machines that run this program.
 
 use barrier_driver::{SelfTest, ToggleBarrier, ports, self_test};

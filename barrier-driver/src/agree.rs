@@ -1,6 +1,6 @@
 //! Comparison of the idle levels read by all nodes, which detects faults that no single node can.
 //!
-//! All wires from the barrier carry the same level, so in an idle barrier every node reads the same level.
+//! All wires from the barrier have the same level, so in an idle barrier every node reads the same level.
 //! If a node reads another level, its input is floating, cut or inverted.
 //! A caller that can collect the levels, as MPI can, calls [`same_level`] between [`ToggleBarrier::open`](crate::ToggleBarrier::open)
 //! and [`self_test`](crate::self_test()), and names the node before a barrier hangs.
@@ -11,8 +11,8 @@ use embedded_hal::digital::PinState;
 /// The error that names the nodes whose level differs from the majority's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LevelMismatch {
-    /// The nodes of the minority; in a tie, those that read high,
-    /// because an open wire usually reads high.
+    /// The nodes of the minority; if both levels are equally frequent, the nodes that read high,
+    /// because a disconnected input usually reads high.
     pub nodes: Vec<usize>,
     /// The level that these nodes read.
     pub level: PinState,
@@ -20,7 +20,7 @@ pub struct LevelMismatch {
     pub others: usize,
 }
 
-/// Checks that all nodes have read the same level; they have opened the barrier and not entered it.
+/// Checks that all nodes have read the same level, after all have opened the barrier and before any enters.
 pub fn same_level(levels: &[PinState]) -> Result<(), LevelMismatch> {
     let with = |level| -> Vec<usize> {
         let same = levels.iter().enumerate().filter(|&(_, &l)| l == level);

@@ -1,9 +1,9 @@
-//! Bring-up of real wires: tests to run before a barrier uses them.
+//! Tests of real wires, to be run before a barrier uses them.
 //!
-//! * [`loop_back`]: tests with a plug that joins a node's two wires that each written level is
-//!   read back.
-//! * [`cost`]: measures the duration of a read and of a write at this port.
-//! * [`pair`]: two nodes of one host pass barriers, and their durations are measured.
+//! * [`loop_back`]: checks that each written level is read back, with a plug that connects a node's
+//!   two wires.
+//! * [`cost`]: measures the duration of a read and of a write at a port.
+//! * [`pair`]: runs two nodes on one host, and measures the duration of their barriers.
 
 use crate::{OpenError, PinFault, SelfTest, SelfTestError, ToggleBarrier, WaitError, self_test};
 use core::fmt;
@@ -25,7 +25,7 @@ impl Durations {
         Durations(all)
     }
 
-    /// Returns the quantile `part` of the durations, such as the median for 0.5.
+    /// Returns the quantile `part` of the durations: 0.5 gives the median.
     pub fn quantile(&self, part: f64) -> Duration {
         let last = self.0.len().saturating_sub(1);
         let at = (part.clamp(0.0, 1.0) * last as f64).round() as usize;
@@ -50,7 +50,7 @@ pub enum LoopBackError<E> {
     Pin(PinFault<E>),
     /// A written level was never read back.
     Lost {
-        /// The index of the level written, counted from 1.
+        /// The number of the written level; the first has number 1.
         toggle: u32,
         /// The level that was written and not read back.
         written: PinState,
@@ -89,10 +89,10 @@ impl<E: fmt::Debug> fmt::Display for LoopBackError<E> {
 
 impl<E: fmt::Debug> std::error::Error for LoopBackError<E> {}
 
-/// Writes both levels alternately to wires that a plug joins.
-/// Returns the times until each level was read back.
+/// Writes both levels alternately to a wire that a plug connects to this node's input.
+/// Returns, for each written level, the time until it was read back.
 ///
-/// The first level written is the opposite of the one read, so that a stuck wire fails.
+/// The first written level is the opposite of the present one, so the test fails if the wire is stuck.
 pub fn loop_back<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: &mut O,
     input: &mut I,
@@ -136,7 +136,7 @@ pub struct Cost {
     pub write: Durations,
 }
 
-/// Measures the durations of single accesses; the wire keeps its level.
+/// Measures the durations of single reads and writes; writes do not change the wire's level.
 pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
     out: &mut O,
     input: &mut I,
@@ -159,7 +159,7 @@ pub fn cost<O: OutputPin, I: InputPin<Error = O::Error>>(
     })
 }
 
-/// The reason why a test of two nodes failed at one of them.
+/// The reason why [`pair`] failed at one of its nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PairError<E> {
     /// The node could not open the barrier.
@@ -168,7 +168,7 @@ pub enum PairError<E> {
     SelfTest(SelfTestError<E, core::convert::Infallible>),
     /// The node could not enter a barrier.
     Enter(PinFault<E>),
-    /// The node entered a barrier that did not release it.
+    /// The node entered a barrier and was not released.
     Wait(WaitError<E>),
 }
 
@@ -185,9 +185,9 @@ impl<E: fmt::Debug> fmt::Display for PairError<E> {
 
 impl<E: fmt::Debug> std::error::Error for PairError<E> {}
 
-/// Runs two nodes of one host at a barrier of two nodes: the self-test, then `barriers` barriers.
+/// Runs two nodes on one host: the self-test, then `barriers` barriers.
 ///
-/// Returns the durations of node 0 from entry to release, or an error with the number of the node that detected it.
+/// Returns, for each barrier, the time from node 0's entry to its release; or an error and the number of the node that detected it.
 pub fn pair<O, I>(
     nodes: [(O, I); 2],
     barriers: u32,
@@ -220,7 +220,7 @@ where
         fence.wait();
         let mut barrier = opened.map_err(PairError::Open)?;
         if !good.load(Ordering::Relaxed) {
-            // The other node reports the error.
+            // The other node reports its error.
             return Ok(Durations::sorted(Vec::new()));
         }
         let test = SelfTest {

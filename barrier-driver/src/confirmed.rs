@@ -1,6 +1,6 @@
-//! A debounced input: a change of level takes effect when a given number of consecutive reads agree.
+//! A debounced input: a change of level is accepted only if a given number of consecutive reads agree.
 //!
-//! A waiting node takes a pulse on the wire from the barrier for a release if it reads during the
+//! Without this filter, a waiting node mistakes a pulse on the wire from the barrier for a release if it reads during the
 //! pulse.
 //! This filter reads a changed level again until `reads` reads agree;
 //! if a read does not agree, the change is discarded.
@@ -14,7 +14,7 @@ use embedded_hal::digital::{ErrorType, InputPin};
 pub struct Confirmed<I> {
     input: I,
     reads: u8,
-    /// The last level on which `reads` reads agreed.
+    /// The last accepted level; `None` before the first.
     known: Option<bool>,
 }
 
@@ -48,7 +48,7 @@ impl<I: InputPin> InputPin for Confirmed<I> {
             if next == level {
                 agreed += 1;
             } else {
-                // If no level is known yet the count restarts at the new level; otherwise this is the known level.
+                // The reads disagree: the count restarts, or `next` is the accepted level and ends the loop.
                 (level, agreed) = (next, 1);
             }
         }
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use core::convert::Infallible;
 
-    /// A scripted input: levels in order, the last one repeatedly; and the number of reads.
+    /// A scripted input: the levels of successive reads, the last of which repeats; and the number of reads so far.
     struct Script(&'static [u8], usize);
 
     impl ErrorType for Script {
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_pulse_that_too_few_reads_see_is_nothing() {
-        // Three reads make the first level known; then the pulse of two reads is read and discarded.
+        // Three reads accept the first level; then the pulse of two reads is read and discarded.
         assert_eq!(levels(b"0001100", 3, 3), (vec![false; 3], 7));
     }
 

@@ -1,4 +1,4 @@
-//! Errors of the driver, one closed enum per operation;
+//! Errors of the driver: one enum for each operation;
 //! every message names the wire and the expected state.
 //!
 //! `E` is the pins' own error, which embedded-hal only guarantees to be `Debug`; `F` is the error of the caller's fence.
@@ -37,7 +37,7 @@ pub enum OpenError<E, F> {
 pub enum EnterError<E> {
     /// The port refused the write; the driver does not know whether the level reached the wire.
     Pin(PinFault<E>),
-    /// The node is already in the barrier and has not left it.
+    /// The node is already in a barrier that has not released it yet.
     AlreadyEntered,
 }
 
@@ -51,7 +51,7 @@ pub enum WaitError<E> {
     TimedOut {
         /// The time for which the node waited.
         waited: Duration,
-        /// The level that this node drives and that the barrier's wire has not followed.
+        /// The level that this node drives; the barrier's wire still has the other level.
         driven: PinState,
     },
 }
@@ -63,7 +63,7 @@ pub enum WaitError<E> {
 pub enum CloseError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The wire from the barrier changed in each try, after its level had been written back.
+    /// In each try the wire from the barrier changed again after its level had been written back.
     NeverStill {
         /// The number of tries.
         tries: u32,
@@ -80,7 +80,7 @@ pub enum SelfTestError<E, F> {
     Fence(F),
     /// The barrier released this node although the late node had not entered.
     LeftEarly {
-        /// The node that stayed out on purpose.
+        /// The node that had not entered, as the test requires.
         late: usize,
         /// The level that this node drove to enter.
         driven: PinState,

@@ -6,7 +6,7 @@
 
 use embedded_hal::digital::{Error as _, ErrorKind, ErrorType, InputPin, OutputPin};
 
-/// A pin whose error is reduced to its embedded-hal error kind.
+/// A pin whose errors are converted to embedded-hal error kinds.
 #[derive(Debug, Clone)]
 pub struct KindOfError<P>(
     /// The wrapped pin.

@@ -1,16 +1,17 @@
 //! One node's end of the eureka line (crate `fpga-model`, `eureka`): a global flag that any node can raise.
 //!
-//! The line belongs to a barrier, whose driver belongs to the caller.
+//! The line is used together with a barrier, which the caller drives.
 //! A round consists of these steps:
 //!
 //! ```text
 //! announce, or poll until a node has  --> rest --> the barrier --> the next round
 //! ```
 //!
-//! The board keeps the line high until that barrier releases, so no node misses it, and lowers it at the next edge of its
-//! clock, long before a port can be read. Every node calls [`rest`](Eureka::rest) before it enters, so after the barrier all
-//! wires are low and a new round begins. Several nodes may announce in the same round, and exactly one of them reads that it was
-//! first. A node that gives up the search enters the barrier, and may continue to poll the line in it.
+//! The board keeps the line high until the round's barrier releases, so no node misses it, and lowers the line at the next edge of the
+//! board's clock, before any port could read it again.
+//! Every node calls [`rest`](Eureka::rest) before it enters the barrier, so after the barrier all
+//! wires are low and a new round begins. Several nodes may announce in the same round; exactly one of them reads that it was
+//! the first. A node that stops searching enters the barrier, and may continue to poll the line while it waits there.
 
 use crate::PinFault;
 use core::fmt;
@@ -19,7 +20,7 @@ use embedded_hal::digital::{InputPin, OutputPin};
 
 /// The driver of one node's three wires.
 ///
-/// Drop lowers the wire, so a node that unwinds does not keep the line high for the others.
+/// Drop lowers the wire, so a node that panics does not keep the line high for the others.
 #[derive(Debug)]
 pub struct Eureka<O: OutputPin, I: InputPin<Error = O::Error>> {
     out: O,
@@ -28,7 +29,7 @@ pub struct Eureka<O: OutputPin, I: InputPin<Error = O::Error>> {
     announced: bool,
 }
 
-/// The result of a poll after a node has announced.
+/// The result of a poll when a node has announced in this round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
     /// True if this node was the first to raise the line.
@@ -96,14 +97,14 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Eureka<O, I> {
         if !self.read()? {
             return Ok(Poll::Pending);
         }
-        // Both wires rise at the same edge, so a node that has not announced skips the second read.
+        // The line and the `first` wire rise at the same edge. A node that has not announced is not the first, and skips the second read.
         let first = self.announced && self.first.is_high().map_err(PinFault::Read)?;
         Ok(Poll::Ready(Found { first }))
     }
 
     /// Ends the round for this node, which must enter the barrier next.
     ///
-    /// A node that has announced polls first: a wire that is lowered before the board has sampled it has no effect.
+    /// If this node has announced, it must poll first: lowering the wire before the board has sampled it would lose the announcement.
     pub fn rest(&mut self) -> Result<(), PinFault<O::Error>> {
         match self.announced {
             true => self.lower(),

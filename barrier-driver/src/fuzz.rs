@@ -1,8 +1,8 @@
-//! Fuzzing entry points of the parsers of serial bytes and of port descriptions.
+//! Fuzzing entry points of two parsers: of the bytes of the serial ring, and of port descriptions.
 //!
-//! An entry takes any bytes. It panics if the decoder panics,
-//! or if the decoder accepts bytes that its encoder does not write.
-//! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`;
+//! Each entry point accepts any bytes. It panics if the parser panics,
+//! or if the parser accepts bytes that its encoder never writes.
+//! cargo-fuzz calls the entry points from `fuzz/fuzz_targets/`;
 //! the test below calls all of them with random bytes.
 
 use crate::ports::spec::Spec;

@@ -1,16 +1,16 @@
-//! Inputs whose interrupt wakes a process that sleeps in the kernel.
+//! Inputs whose interrupts can wake a process that sleeps in the kernel.
 //!
 //! # The guarantee
 //!
-//! An input reports whether a change of its level wakes a sleeper. By default it does not,
-//! and such an input never sleeps.
+//! An input reports whether a change of its level wakes a sleeping process. The default is that it does not;
+//! then its sleep returns immediately.
 //! A sleep ends at its time limit at the latest, so a lost interrupt costs only time.
 //!
 //! # The protocol
 //!
-//! 1. [`arm`](InputEvents::arm) discards all earlier changes; later changes are remembered.
-//! 2. The caller reads the level once more. That read includes changes before step 1.
-//! 3. [`sleep_until_edge`](InputEvents::sleep_until_edge) returns at once if a change was remembered since step 1.
+//! 1. [`arm`](InputEvents::arm) discards all earlier changes; the input remembers later ones.
+//! 2. The caller reads the level once more. This read sees the effect of all changes before step 1.
+//! 3. [`sleep_until_edge`](InputEvents::sleep_until_edge) returns immediately if the input has remembered a change since step 1.
 //!
 //! So a change is either read in step 2 or ends the sleep in step 3, and no wake-up is lost.
 //! Only one caller at a time may sleep on a line, because arming discards the remembered changes.
@@ -23,7 +23,7 @@ use embedded_hal::digital::{InputPin, OutputPin, PinState};
 #[cfg(feature = "std")]
 use crate::{WaitError, toggle::stopwatch};
 
-/// An input that may wake a sleeping process; an empty `impl` is an input that wakes no sleeper.
+/// An input that may wake a sleeping process. An empty `impl` declares an input that never does.
 pub trait InputEvents: InputPin {
     /// Returns true if a change of the level wakes a sleeper.
     fn wakes_sleepers(&mut self) -> bool {
@@ -53,10 +53,10 @@ impl<O: OutputPin, I: InputEvents<Error = O::Error>> ToggleBarrier<O, I> {
         self.input().wakes_sleepers()
     }
 
-    /// As [`poll`](Self::poll), but before a release this process sleeps until one may have occurred, for at most `limit`.
+    /// As [`poll`](Self::poll); but if there is no release yet, the process sleeps for at most `limit` until one may have occurred.
     ///
-    /// If the port cannot wake a sleeper, this is a plain poll, and the caller yields or sleeps.
-    /// The process serves no other node while it sleeps, so `limit` is how long the others can continue without it.
+    /// If the port cannot wake a sleeping process, this is a plain poll, and the caller yields or sleeps itself.
+    /// The process does nothing for other nodes while it sleeps, so `limit` is the time for which they can do without it.
     pub fn poll_asleep(&mut self, limit: Duration) -> Result<Poll<()>, PinFault<O::Error>> {
         if self.poll()?.is_ready() {
             return Ok(Poll::Ready(()));
@@ -65,7 +65,7 @@ impl<O: OutputPin, I: InputEvents<Error = O::Error>> ToggleBarrier<O, I> {
             return Ok(Poll::Pending);
         }
         self.input().arm().map_err(PinFault::Read)?;
-        // The release may have occurred between the first poll and the arming, which has discarded it.
+        // A release between the first poll and `arm` was discarded by `arm`, so the level is read again.
         if self.poll()?.is_ready() {
             return Ok(Poll::Ready(()));
         }

@@ -1,10 +1,10 @@
-//! Exit and signal handlers that restore the wires of a process that ends without closing them.
+//! Exit and signal handlers that restore the wires when a process ends without closing them.
 //!
 //! # The hazard
 //!
-//! A node that dies in a barrier leaves its wire in an arrival. The next job's
+//! If a node dies in a barrier, its wire keeps the level of an arrival. The next job's
 //! [`open`](crate::ToggleBarrier::open) overwrites the level,
-//! but until then the arrival counts for the other nodes of this job,
+//! but until then the arrival counts in the barriers of the present job,
 //! and prevents its channel from being freed.
 //!
 //! # The guarantee
@@ -12,8 +12,8 @@
 //! Wires registered with [`watch`] are restored to idle when the process ends by
 //!
 //! * `exit`, and `quick_exit`, which a library uses to end without waiting for other processes, as in `MPI_Abort`;
-//! * a signal that ends the process, unless the program has its own handler for it, which is never replaced;
-//!   the process then ends by that signal as it would have.
+//! * a signal that ends the process, unless the program has its own handler for that signal, which is never replaced;
+//!   afterwards the process still ends by this signal.
 //!
 //! A process that ends by `SIGKILL` or `_exit`, or whose machine fails, runs no handler:
 //! the next `open` finds its level.
@@ -22,9 +22,10 @@
 //!
 //! A signal handler can interrupt any code. [`Resting`] takes no lock and allocates no memory, and the slots are atomic pointers:
 //! the handler first increments the counter, then reads the slots.
-//! A thread that unregisters first clears its slot, then reads the counter: if it is zero, no handler has read the pointer and none will.
-//! Otherwise the memory is leaked, because the process is ending.
-//! A child made by fork ends without touching the wires, which belong to its parent.
+//! A thread that unregisters first clears its slot, then reads the counter:
+//! if the counter is zero, no handler has read the pointer and none will.
+//! If it is not zero, the thread leaks the memory, because the process is ending.
+//! A forked child process does not restore the wires at its end, because they belong to its parent.
 #![allow(unsafe_code)]
 
 use crate::ports::Resting;
@@ -37,9 +38,9 @@ use std::sync::Once;
 const PLACES: usize = 8;
 
 static WATCHED: [AtomicPtr<Resting>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];
-/// Number of threads that have begun to read the slots because the process ends.
+/// Number of threads that have started to restore the wires because the process is ending.
 static ENDING: AtomicUsize = AtomicUsize::new(0);
-/// The process that owns the wires.
+/// Process ID of the process that registered the wires.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 
 /// Signals whose default action ends the process.
@@ -68,7 +69,7 @@ pub struct Watch {
     place: usize,
 }
 
-/// Registers wires that must be restored if the process ends;
+/// Registers wires to be restored if the process ends;
 /// `None` if too many ports are registered.
 pub fn watch(resting: Resting) -> Option<Watch> {
     static INSTALLED: Once = Once::new();
@@ -98,13 +99,13 @@ impl Drop for Watch {
     }
 }
 
-/// Restores all registered wires; errors of a port are ignored, because no caller can receive them.
+/// Restores all registered wires. Errors of a port are ignored, because no caller could receive them.
 extern "C" fn rest_all() {
     // SAFETY: `getpid` has no arguments and accesses no memory.
     if unsafe { libc::getpid() } != OWNER.load(SeqCst) {
         return;
     }
-    // The counter is never decremented, because the process ends.
+    // The counter is never decremented, because the process is ending.
     ENDING.fetch_add(1, SeqCst);
     for place in &WATCHED {
         // SAFETY: the pointer is null or a box, which is not freed while the counter is above zero.

@@ -1,5 +1,5 @@
-//! The driver of the toggle barrier, generic over embedded-hal's [`OutputPin`](embedded_hal::digital::OutputPin)
-//! and [`InputPin`](embedded_hal::digital::InputPin), and so over the port that carries a node's two wires.
+//! Driver of the toggle barrier, generic over embedded-hal's [`OutputPin`](embedded_hal::digital::OutputPin)
+//! and [`InputPin`](embedded_hal::digital::InputPin), so that any port can provide a node's two wires.
 //!
 //! # The protocol
 //!
@@ -20,13 +20,13 @@
 //!
 //! * It holds after [`ToggleBarrier::open`]: the level was read, written to the wire, and read again after the fence.
 //! * It is preserved while the node is not in a barrier: the barrier's wire toggles only when *every* synchronised wire differs from it.
-//!   The node's own wire equals it and does not change, so the machine cannot toggle, whatever the other nodes do
+//!   The node's own wire equals the barrier's wire and does not change, so the barrier cannot toggle, whatever the other nodes do
 //!   and however long the synchronisers take.
-//! * It is preserved by a barrier: the node leaves when it reads what it wrote, and remembers that level.
-//!   By then the machine has toggled, so at that edge all synchronised wires had the new level.
-//!   From then on the node's wire again equals the barrier's wire, which is the previous case.
+//! * It is preserved by a barrier: the node leaves when it reads the level that it wrote, and remembers that level.
+//!   By then the barrier's wire has toggled; at that clock edge all synchronised wires had the new level.
+//!   From then on the node's wire again equals the barrier's wire, so the previous case applies.
 //!
-//! The invariant requires that no other program drives the wire and that the machine is not reset;
+//! The invariant requires that no other program drives the wire and that the barrier hardware is not reset;
 //! `open`, its fence and [`self_test()`] check both before the barrier is used.
 //! The property test `the_remembered_level_is_what_a_read_would_give` checks the invariant against the model
 //! with arbitrary interleavings of nodes and clock edges.
@@ -46,8 +46,8 @@
 //! If the system allows it, a process that ends without closing also restores its wire to idle:
 //! [`last_resort`].
 //! Levels left over from power-on or an aborted job count as arrivals: `open` overwrites them.
-//! A floating or inverted input looks like a release: [`same_level`] and [`self_test()`] detect it.
-//! A node that reboots can release the others early: [`ReturningBarrier`] uses two transitions per barrier to prevent that.
+//! A floating or inverted input can look like a release: [`same_level`] and [`self_test()`] detect such an input.
+//! A node that reboots can release the others early: [`ReturningBarrier`] prevents that with two transitions per barrier.
 //!
 //! # Several barriers
 //!
@@ -59,21 +59,22 @@
 //!
 //! # Microcontrollers
 //!
-//! Without the feature `std` the crate is only the protocol: [`ToggleBarrier`], [`ReturningBarrier`], [`Confirmed`],
-//! [`self_test_by`] and [`channels`], without allocation and without a clock of its own: the caller provides the time.
+//! Without the feature `std` the crate contains only the protocol, without allocation and without a clock:
+//! [`ToggleBarrier`], [`ReturningBarrier`],
+//! [`Confirmed`], [`self_test_by`] and [`channels`]; the caller provides the time.
 //! [`RingFence`] is the fence for nodes that have only a serial line to a neighbour.
 //! Pins with different error types are wrapped in [`KindOfError`]; with the feature `defmt` all errors have `defmt::Format`.
 //! With the feature `async` a node sleeps until its pin's interrupt: `ToggleBarrier::released`.
 //!
 //! # Oversubscribed cores
 //!
-//! If the port supports it, a process sleeps in the kernel until the wire's interrupt: [`InputEvents`],
+//! If the port can wake a sleeping process, a waiting process sleeps in the kernel until the wire's interrupt: see [`InputEvents`],
 //! `ToggleBarrier::wait_asleep` and [`ToggleBarrier::poll_asleep`].
 //!
 //! # Ports
 //!
-//! A port is a pair of pins; [`ports`] opens the real ones from a line of text.
-//! The module `suite` (feature `suite`) tests every port with the same assertions, which one line instantiates.
+//! A port is a pair of pins; [`ports`] opens hardware ports that are named by a line of text.
+//! The module `suite` (feature `suite`) has conformance tests; a port instantiates all of them with one line.
 //!
 //! `unsafe` occurs in six modules: `toggle` to give back the pins, `ports::x86` for port instructions, `ports::ppdev` for ioctls, `ports::registers` for a lock,
 //! `registers` for a mapping, `last_resort` for signals.

@@ -32,7 +32,7 @@ pub enum PortError {
     Forbidden {
         /// The port, as named in messages.
         port: String,
-        /// The way to get the permission.
+        /// The action by which the user can get the permission.
         remedy: &'static str,
     },
     /// The kernel has no support for this kind of port.
@@ -53,7 +53,7 @@ pub enum PortError {
     Absent {
         /// The port, as named in messages.
         port: String,
-        /// The sign by which the absence was detected.
+        /// The observation that shows the absence.
         sign: &'static str,
     },
     /// The system reported another error.

@@ -1,18 +1,19 @@
-//! A toggle barrier for nodes that may reboot: each barrier is a transition and its return.
+//! A toggle barrier for nodes that may reboot: a barrier consists of a transition of the wires and the transition back.
 //!
 //! # The hazard
 //!
 //! A rebooting node can take its wire to one level, say low, at any time.
-//! While the others wait for the transition from low to high that only delays them, but in the transition from high to low it counts as an arrival:
-//! they are released although that node never entered. The barrier's hardware cannot distinguish the two cases.
+//! While the others wait for the transition from low to high, this only delays them;
+//! but in the transition from high to low it counts as an arrival:
+//! they are released although that node never entered. The hardware cannot distinguish the two cases.
 //!
 //! # The protocol
 //!
 //! The level to which a reboot takes a wire is called *rest*.
 //! Only the transition from rest is a barrier; the return to rest follows at once and no node waits for it.
 //!
-//! 1. *Enter*: once the barrier's wires are at rest, write the other level.
-//! 2. *Leave*: after reading the other level, write rest and continue.
+//! 1. *Enter*: when the barrier's wire is at rest, write the other level.
+//! 2. *Leave*: when the barrier's wire has the other level, write rest and continue.
 //!
 //! * A node's wire leaves rest only when the node enters, so the barrier leaves rest only when all nodes have entered,
 //!   however many reboot: a reboot can withdraw an arrival and cannot create one.
@@ -22,8 +23,8 @@
 //!   `open` reads the barrier's level and writes it to the wire:
 //!   if the barrier returned to rest between the two, the written level would be an arrival.
 //!
-//! In addition to [`ToggleBarrier`]'s one write and its polls it costs a second write, and a read at the next entry.
-//! Purdue's PAPERS0 had the same four accesses, barrier and anti-barrier
+//! In addition to the one write and the polls of a [`ToggleBarrier`], a barrier costs a second write, and a read at the next entry.
+//! Purdue's PAPERS0 made the same four accesses, called barrier and anti-barrier
 //! (<http://aggregate.org/AFN/MUSEUM/9402.html>).
 
 #[cfg(feature = "std")]
@@ -44,18 +45,18 @@ pub struct ReturningBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 /// The state of the node; during the return, `toggle` is in its second barrier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The node is in no barrier; the return of the last barrier may be incomplete.
+    /// The node is in no barrier; the return of the last barrier need not be complete.
     Out,
-    /// The program has entered, but the return of the last barrier is not complete.
+    /// The program has entered, but the wire is still at rest because the return of the last barrier is not complete.
     Held,
     /// The wire has left rest.
     Entered,
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
-    /// Makes a returning barrier of an open barrier, which all nodes must do together, and brings the wires to `rest`.
+    /// Converts an open toggle barrier, and brings the wires to `rest`; all nodes must call this function together.
     ///
-    /// If the barrier idles at the other level, the nodes pass one barrier first, hence the time limit.
+    /// If the barrier idles at the other level, the nodes first pass one barrier, which `limit` applies to.
     #[cfg(feature = "std")]
     pub fn over(
         toggle: ToggleBarrier<O, I>,
@@ -85,7 +86,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         })
     }
 
-    /// Announces the arrival of this node, either now or in the poll that finds the return of the last barrier complete.
+    /// Announces the arrival of this node: immediately, or in the later poll that finds the last barrier's return complete.
     pub fn enter(&mut self) -> Result<(), EnterError<O::Error>> {
         if self.state != State::Out {
             return Err(EnterError::AlreadyEntered);
@@ -98,7 +99,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
     pub fn poll(&mut self) -> Result<Poll<()>, PinFault<O::Error>> {
         self.set_out()?;
         if self.state == State::Entered && self.toggle.poll()?.is_ready() {
-            // All nodes have entered; from here on this node is in the return.
+            // All nodes have entered; this node's wire returns to rest.
             self.state = State::Out;
             self.toggle.go()?;
         }
@@ -159,7 +160,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ReturningBarrier<O, I> {
         self.state != State::Out
     }
 
-    /// Leaves rest if the program has entered and the return is complete.
+    /// Drives the wire away from rest if the program has entered and the last barrier's return is complete.
     fn set_out(&mut self) -> Result<(), PinFault<O::Error>> {
         if self.state == State::Held && self.toggle.poll()?.is_ready() {
             self.state = State::Entered;

@@ -1,25 +1,26 @@
-//! A software fence for opening and the self-test, for nodes whose only other link is a serial line to a neighbour.
+//! A software fence for `open` and the self-test, for nodes whose only other connection is a serial line to a neighbour.
 //!
 //! # The protocol
 //!
-//! The nodes form a ring: each sends bytes to the next and receives those of the previous one.
-//! Two nodes are a ring too, with their two lines crossed.
+//! The nodes form a ring: each node sends bytes to the next and receives those of the previous one.
+//! Two nodes form a ring if their two lines are crossed.
 //!
-//! A byte holds the number of nodes known to have reached this fence: its sender, the node before it, and so on.
-//! A node begins with 1 for itself, takes `received + 1` as its count, and has passed the fence when the count is `nodes`.
-//! It sends its count repeatedly, so no byte has to arrive, not even at a node that is still booting:
-//! a count received twice adds nothing, and a larger one implies the smaller ones.
-//! When it has passed the fence it sends its count once more. The next node is up then, because it is among those that have arrived,
-//! and learns that all have.
+//! A byte contains the number of consecutive nodes known to have reached this fence: the sender, the node before it, and so on.
+//! A node starts with count 1 for itself, takes `received + 1` as its count, and passes the fence when the count is `nodes`.
+//! It sends its count repeatedly, so any byte may be lost, for example at a node that is still booting:
+//! a repeated count has no effect, and a larger count implies the smaller ones.
+//! When a node has passed the fence, it sends its count once more.
+//! The next node is running by then, because it is among those that have arrived,
+//! and learns from this count that all nodes have arrived.
 //!
 //! Fences are numbered modulo four. A byte of the next fence shows that its sender has passed this one, so all
-//! have arrived; a byte of any other fence is left over and ignored. A line preserves the order
-//! of its bytes, so one that is three fences old is never taken for one of the next.
+//! nodes have arrived; a byte of any other fence is out of date and ignored. A line preserves the order
+//! of its bytes, so a byte that is three fences old is never mistaken for one of the next fence.
 //!
-//! A node that restarts is at the first fence again, at whichever fence the others are: they either wait for it until their
-//! limit, or are let through and detect in the self-test, which follows, that it is out of step.
+//! A node that restarts begins at the first fence again. The others may be at a later fence: then they either wait for it until their
+//! limit, or pass, and detect in the following self-test that it is out of step.
 
-/// The maximum number of nodes that a byte can count.
+/// The maximum number of nodes of a ring.
 pub const MOST_NODES: u8 = 15;
 
 pub(crate) const COUNT: u8 = 0x0f;
@@ -36,7 +37,7 @@ pub struct RingFence {
 }
 
 impl RingFence {
-    /// The first fence of a ring of `nodes` nodes; `None` if that is 0 or more than [`MOST_NODES`].
+    /// Returns the state at the first fence of a ring of `nodes` nodes; `None` if `nodes` is 0 or more than [`MOST_NODES`].
     pub fn new(nodes: u8) -> Option<Self> {
         (1..=MOST_NODES).contains(&nodes).then_some(Self {
             nodes,
@@ -45,7 +46,7 @@ impl RingFence {
         })
     }
 
-    /// Begins the next fence; the caller has passed this one.
+    /// Begins the next fence; the caller must have passed the present one.
     pub fn next(&mut self) {
         self.fence = (self.fence + 1) % 4;
         self.known = 1;
@@ -78,7 +79,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec::Vec;
 
-    /// A node, the number of fences it has reached, and the bytes on the line to it.
+    /// A simulated node: the number of fences that it has reached, and the bytes on the line to it.
     struct Node {
         fence: RingFence,
         come: u32,
@@ -86,7 +87,7 @@ mod tests {
     }
 
     proptest! {
-        /// Bytes are lost and repeated, nodes boot late; a node that has passed a fence finds that all have reached it.
+        /// Bytes are lost and repeated, and nodes boot late; a node passes a fence only after all nodes have reached it.
         #[test]
         fn no_rank_leaves_before_all_have_entered_and_all_leave(
             nodes in 1..=MOST_NODES,
@@ -104,7 +105,7 @@ mod tests {
                 }
                 let heard = std::mem::take(&mut ring[at].line);
                 for byte in heard {
-                    // Chance 0 loses everything that was on the line, 1 delivers it twice.
+                    // `chance` 0 loses all bytes on the line, 1 delivers each byte twice.
                     for _ in 0..[0, 2].get(usize::from(chance)).copied().unwrap_or(1) {
                         ring[at].fence.receive(byte);
                     }
@@ -122,7 +123,7 @@ mod tests {
                 let at = at.index(ring.len());
                 step(&mut ring, at, chance);
             }
-            // Once the lines lose nothing more, all nodes pass.
+            // When the line loses no more bytes, all nodes must pass.
             for _ in 0..usize::from(nodes) * 2 * FENCES as usize {
                 for at in 0..ring.len() {
                     step(&mut ring, at, 7);

@@ -1,6 +1,7 @@
-//! The start-up self-test: one node delays its entry, and no node may leave before it enters.
+//! The start-up self-test: one node enters late, and no node may leave before it has entered.
 //!
-//! It detects what `open` cannot: an input that is inverted or floats, a wire that is cut, stuck or connected to another node.
+//! The test detects faults that `open` cannot:
+//! an input that is inverted or floats, a wire that is cut, stuck or connected to another node.
 //!
 //! # The protocol, for each late node and each of the two directions of the wires
 //!
@@ -8,9 +9,9 @@
 //! 2. Every node but the late one polls for a while and must find the barrier closed, then all call the fence.
 //! 3. The late node enters, and all must be released within the limit.
 //!
-//! The fences, not the clock, make the late node last, so a busy machine cannot make a good barrier fail in step 2.
-//! A node that has detected a fault does not enter any more but still calls every fence,
-//! so no node hangs in the fence; the others detect the fault by the limit of step 3.
+//! The fences, not the clock, make the late node last, so a slow machine cannot make a correct barrier fail in step 2.
+//! A node that has detected a fault no longer enters but still calls every fence,
+//! so no node hangs in the fence; the other nodes detect the fault by the limit of step 3.
 
 #[cfg(feature = "std")]
 use crate::toggle::stopwatch;
@@ -21,17 +22,17 @@ use embedded_hal::digital::{InputPin, OutputPin, PinState};
 /// The parameters of a self-test; every node passes the same, except for `me`.
 #[derive(Debug, Clone, Copy)]
 pub struct SelfTest {
-    /// This node.
+    /// The number of this node.
     pub me: usize,
-    /// How long the barrier must stay closed while a node is missing.
+    /// Time for which the barrier must not release while a node is missing.
     pub hold: Duration,
-    /// The time limit of a release after all nodes have entered.
+    /// Time limit of the release after all nodes have entered.
     pub limit: Duration,
 }
 
 /// Runs the self-test with each of the `late` nodes in turn; see the module documentation.
 ///
-/// `fence` must return only after every node has called it, and `progress` is called between polls.
+/// `fence` must return only after every node has called it; `progress` is called between polls.
 #[cfg(feature = "std")]
 pub fn self_test<O, I, F>(
     barrier: &mut ToggleBarrier<O, I>,
@@ -83,7 +84,7 @@ where
     verdict
 }
 
-/// One barrier of the test.
+/// The parameters of one barrier of the test.
 struct Round {
     late: usize,
     driven: PinState,

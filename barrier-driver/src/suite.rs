@@ -1,8 +1,8 @@
-//! Conformance tests for ports; a port instantiates them with its [`Rig`]: `port_suite!(MyRig);`.
+//! Conformance tests for ports. A port implements [`Rig`] and instantiates the tests: `port_suite!(MyRig);`.
 //!
-//! The nodes of a rig are threads here, so the tests run in one process;
-//! a port that also works between processes has separate tests for that.
-//! No test measures time: a wait has a limit only so that a broken port fails instead of hanging.
+//! The nodes of a rig are threads, so the tests run in one process;
+//! a port that also works between processes has separate tests for this.
+//! The tests measure no time: waits have a limit only so that a broken port fails instead of hanging.
 
 use crate::{InputEvents, SelfTest, ToggleBarrier, WaitError, self_test};
 use core::fmt::Debug;
@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-/// A barrier with its nodes' wires, real or simulated.
+/// A barrier and the wires of its nodes, real or simulated.
 pub trait Rig: Sync {
     /// The error type of the pins.
     type Error: Debug + embedded_hal::digital::Error + Send;
@@ -69,10 +69,11 @@ macro_rules! sleeper_suite {
     };
 }
 
-/// Time limit of every wait; far more than any test needs, so only a broken port reaches it.
+/// Time limit of every wait: far longer than any wait in a test, so only a broken port reaches it.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The sleep limit in tests of wake-ups: longer than [`LIMIT`], within which the late node must see the sleeper awake.
+/// Limit of sleeps in tests of wake-ups:
+/// longer than [`LIMIT`], so the late node's limit expires before a sleeper that missed its wake-up continues.
 const OVERSLEPT: Duration = Duration::from_secs(40);
 
 type Node<R> = ToggleBarrier<<R as Rig>::Out, <R as Rig>::In>;
@@ -81,7 +82,7 @@ fn never_fails() -> Result<(), Infallible> {
     Ok(())
 }
 
-/// Opens all nodes from one thread, which needs no other fence.
+/// Opens all nodes from one thread, so no fence between threads is needed.
 fn open_all<R: Rig>(rig: &R, nodes: usize) -> Vec<Node<R>> {
     (0..nodes).map(|node| open::<R>(rig, node)).collect()
 }
@@ -91,7 +92,7 @@ fn open<R: Rig>(rig: &R, node: usize) -> Node<R> {
     ToggleBarrier::open(out, input, never_fails).expect("an idle barrier can be opened")
 }
 
-/// Runs `body(node, barrier)` with one thread per node.
+/// Calls `body(node, barrier)` for every node, each in its own thread.
 fn with_threads<R: Rig>(barriers: Vec<Node<R>>, body: impl Fn(usize, &mut Node<R>) + Sync) {
     thread::scope(|scope| {
         for (node, mut barrier) in barriers.into_iter().enumerate() {
@@ -108,7 +109,7 @@ fn pass<R: Rig>(barrier: &mut Node<R>) {
         .expect("all nodes enter");
 }
 
-/// Polls long enough to detect any wrong release.
+/// Polls many times and checks that the barrier does not release.
 fn stays_closed<R: Rig>(barrier: &mut Node<R>) {
     for _ in 0..200 {
         assert!(
@@ -119,7 +120,7 @@ fn stays_closed<R: Rig>(barrier: &mut Node<R>) {
     }
 }
 
-/// Arrivals are counted before each entry; a node that leaves barrier `k` must find `k` arrivals of every node.
+/// Arrivals are counted before each entry: a node that leaves barrier `k` must find `k` arrivals of every node.
 pub fn no_rank_leaves_before_all_have_entered<R: Rig>() {
     for nodes in [1, 2, 7] {
         let rig = R::build(nodes);
@@ -163,7 +164,7 @@ pub fn every_barrier_is_one_release<R: Rig>() {
     }
 }
 
-/// All but one have entered, in either direction of the wires, and no node leaves until that one enters too.
+/// After all nodes but one have entered, no node leaves until the last one enters; tested in both directions of the wires.
 pub fn a_late_node_holds_everyone<R: Rig>() {
     let nodes = 5;
     let rig = R::build(nodes);
@@ -210,7 +211,7 @@ pub fn open_clears_what_an_aborted_job_left<R: Rig>() {
     }
 }
 
-/// Withdraws the arrival of node 0 by `withdraw`; the others must then wait for it as if it had never arrived.
+/// Withdraws the arrival of node 0 by `withdraw`; the other nodes must then wait for node 0 as if it had never entered.
 fn withdrawn<R: Rig>(withdraw: impl FnOnce(Node<R>)) {
     let nodes = 3;
     let rig = R::build(nodes);
@@ -238,7 +239,7 @@ pub fn closing_withdraws_an_arrival<R: Rig>() {
     withdrawn::<R>(|node| node.close().expect("a wire that is still can be put back"));
 }
 
-/// A node that unwinds in the middle of a barrier has not arrived.
+/// A node that panics in the middle of a barrier withdraws its arrival.
 pub fn a_panic_withdraws_an_arrival<R: Rig>() {
     withdrawn::<R>(|node| {
         let unwound = thread::scope(|scope| {
@@ -253,7 +254,7 @@ pub fn a_panic_withdraws_an_arrival<R: Rig>() {
     });
 }
 
-/// A wait for a node that does not come ends with an error, after which the same barrier can still complete.
+/// A wait for a node that does not enter ends with an error, after which the same barrier can still complete.
 pub fn a_wait_has_a_limit_and_can_be_resumed<R: Rig>() {
     let rig = R::build(2);
     let mut barriers = open_all(&rig, 2);
@@ -276,7 +277,7 @@ pub fn a_wait_has_a_limit_and_can_be_resumed<R: Rig>() {
     }
 }
 
-/// Each node is late once, in both directions.
+/// The self-test passes with good wires; each node is the late one once per direction.
 pub fn good_wires_pass_the_self_test<R: Rig>() {
     let nodes = 4;
     let rig = R::build(nodes);
@@ -295,9 +296,9 @@ pub fn good_wires_pass_the_self_test<R: Rig>() {
     });
 }
 
-/// All but one node sleep in the kernel, if the port supports it, and the late node finds all of them awake after each release.
+/// All nodes but one sleep in the kernel, if the port supports it; after each release the late node checks that all of them are awake.
 ///
-/// The sleepers have no backup timeout: one that misses its wake-up sleeps until the late node has given up.
+/// No timeout ends a sleep early: a node that misses its wake-up still sleeps when the late node's limit expires, and the test fails.
 pub fn a_sleeper_is_woken_by_the_release<R: Rig>()
 where
     R::In: InputEvents,
@@ -321,7 +322,7 @@ where
             });
         }
         for round in 1..=ROUNDS {
-            // Sometimes the others are asleep already, sometimes they are about to sleep.
+            // In some rounds the others are already asleep, in the rest they are about to sleep.
             if round % 3 != 0 {
                 thread::sleep(Duration::from_micros(500 * (round % 4)));
             }
@@ -338,7 +339,7 @@ where
     });
 }
 
-/// A sleep for a node that does not come ends, after which the same barrier can still complete.
+/// A sleep for a node that does not enter ends at its limit, after which the same barrier can still complete.
 pub fn a_sleep_has_a_limit_and_can_be_resumed<R: Rig>()
 where
     R::In: InputEvents,

@@ -3,7 +3,7 @@
 //! A [`ToggleBarrier`] owns its two pins, and no other code may drive the output while it exists.
 //! The crate documentation describes the protocol and why the remembered level is correct.
 
-// Pins are moved out of a barrier that has a `Drop`.
+// `unsafe` moves the pins out of a barrier, which has a `Drop`.
 #![allow(unsafe_code)]
 
 use crate::{CloseError, EnterError, OpenError, PinFault, WaitError};
@@ -15,13 +15,13 @@ use embedded_hal::digital::{InputPin, OutputPin, PinState};
 #[cfg(feature = "std")]
 use std::time::Instant;
 
-/// How many times `close` writes the level back before it gives up on a wire that does not become stable.
+/// Number of times that `close` tries to write the level back before it returns an error.
 ///
 /// Without a fault the second try succeeds: the barrier may complete between this node's read and its write,
 /// but then its wire is not idle and the barrier can complete at most once more.
 const CLOSE_TRIES: u32 = 3;
 
-/// The driver of one node's wire pair.
+/// The driver of one node's wire pair, open for barriers.
 ///
 /// Both pins come from one port and share its error type.
 #[derive(Debug)]
@@ -30,22 +30,23 @@ pub struct ToggleBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
     input: I,
     /// The level of the last completed barrier; while the node is out, also the level on its wire.
     level: PinState,
-    /// True if the wire has the opposite level, that is, the node is in the barrier.
+    /// True if the node is in a barrier: its wire has the opposite of `level`.
     entered: bool,
-    /// True if the wire has been left idle by `close`, so that drop has nothing to do.
+    /// True if `close` has left the wire idle, so that `drop` does nothing.
     closed: bool,
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     /// Makes the wire idle, synchronises with the other nodes in `fence`, and checks that the barrier's wire has not changed.
     ///
-    /// All nodes must open together, and `fence` must return only after all of them have called theirs;
+    /// All nodes must open together, and `fence` must return only after all nodes have called theirs;
     /// this is the only software barrier that the hardware barrier needs.
     ///
     /// * An output left over from power-on or an aborted job is overwritten with the idle level.
-    /// * A release that such leftovers were about to cause happens before the last fence returns,
-    ///   and a node that read the level before it returns an error: the next try opens cleanly.
-    /// * A floating or inverted input can look idle; [`self_test`](crate::self_test()) detects it.
+    /// * An output level that power-on or an aborted job left is overwritten with the idle level.
+    ///   If such leftovers cause a release, it occurs before the last fence returns.
+    ///   A node that read the level before it returns an error, and the next try succeeds.
+    /// * A floating or inverted input can look idle; [`self_test`](crate::self_test()) detects this.
     ///
     /// After an error the wire is left idle, if the port permits.
     /// A node that opened while another failed must close again: all nodes have to agree whether to use the barrier.
@@ -56,11 +57,11 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     ) -> Result<Self, OpenError<O::Error, F>> {
         let barrier = Self::idle(out, input)?;
         fence().map_err(OpenError::Fence)?;
-        // From here on an error drops `barrier`, which makes the wire idle again.
+        // From here on, an error drops `barrier`, which makes the wire idle again.
         barrier.after_fence()
     }
 
-    /// The part of opening before the fence: makes the wire idle.
+    /// The first half of `open`, before the fence: makes the wire idle.
     pub(crate) fn idle(out: O, input: I) -> Result<Self, PinFault<O::Error>> {
         let mut barrier = Self {
             out,
@@ -75,7 +76,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         Ok(barrier)
     }
 
-    /// The part of opening after the fence: checks that the barrier's wire has not changed.
+    /// The second half of `open`, after the fence: checks that the barrier's wire has not changed.
     pub(crate) fn after_fence<F>(mut self) -> Result<Self, OpenError<O::Error, F>> {
         let idle = self.level;
         if self.is_still()? {
@@ -95,7 +96,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// Enters; the caller has checked that this node is in no barrier.
     pub(crate) fn go(&mut self) -> Result<(), PinFault<O::Error>> {
-        // Marked as entered even if the port fails, because the level may have reached the wire; `close` then withdraws it.
+        // `entered` is set even if the port fails, because the level may have reached the wire; `close` then withdraws the arrival.
         self.entered = true;
         self.write(!self.level)
     }
@@ -115,13 +116,13 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// Polls until the release, calling `progress` between polls, for at most `limit`.
     ///
-    /// `progress` serves whatever the other nodes still need from this one in order to arrive,
-    /// and it decides how the wait uses the processor: it may spin, yield or sleep.
+    /// `progress` does all work that the other nodes need from this one before they can arrive,
+    /// and decides how the wait uses the processor: it may spin, yield or sleep.
     /// After a timeout the node is still in the barrier: it may wait again, or close.
     ///
-    /// The release may occur between a poll and a sleep in `progress`, so the sleep needs a doorbell that remembers
-    /// rings, or a timeout.
-    /// A caller whose doorbell only wakes sleepers uses [`poll`](Self::poll) itself, after it has announced that it sleeps.
+    /// The release may occur between a poll and a sleep in `progress`, so the sleep needs a timeout,
+    /// or a wake-up that is remembered if it comes before the sleep.
+    /// A caller whose wake-up is not remembered calls [`poll`](Self::poll) itself, after it has announced that it will sleep.
     #[cfg(feature = "std")]
     pub fn wait(
         &mut self,
@@ -133,7 +134,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// `wait` with another clock than the machine's: `now` returns the time since any fixed instant.
     ///
-    /// A simulator's time advances with its accesses; a microcontroller's comes from a timer.
+    /// Examples are the simulated time of a simulator and the timer of a microcontroller.
     pub fn wait_by(
         &mut self,
         mut now: impl FnMut() -> Duration,
@@ -162,8 +163,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// Restores the wire to idle, withdrawing an arrival that has not been released.
     ///
-    /// Dropping does the same but cannot report a failure.
-    /// If the others complete the barrier while the arrival is being withdrawn, the wire follows to the new idle level.
+    /// Dropping the barrier does the same but cannot report a failure.
+    /// If the barrier completes while the arrival is being withdrawn, the wire is set to the new idle level.
     pub fn close(mut self) -> Result<(), CloseError<O::Error>> {
         let result = self.rest();
         self.closed = true;
@@ -172,11 +173,11 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 
     /// Restores the wire to idle as [`close`](Self::close) does, and returns the pins for another use.
     ///
-    /// The pins are returned also if the wire could not be made idle, because a microcontroller cannot open them again.
+    /// The pins are returned even if the wire could not be made idle, because a microcontroller cannot obtain them again.
     pub fn free(mut self) -> (O, I, Result<(), CloseError<O::Error>>) {
         let result = self.rest();
         let freed = ManuallyDrop::new(self);
-        // SAFETY: both pins are initialised, since `freed` was a whole barrier until the line above. Each is read once, and `freed`
+        // SAFETY: both pins are initialised, since `freed` was a complete barrier until the line above. Each is read once, and `freed`
         // is neither used again nor dropped, so each pin has one owner; the remaining fields are plain values without a drop.
         let (out, input) = unsafe {
             (
@@ -192,7 +193,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         self.entered
     }
 
-    /// The remembered level: that of the barrier's wire when this node last left.
+    /// Returns the remembered level: the level of the barrier's wire when this node last left a barrier.
     pub const fn level(&self) -> PinState {
         self.level
     }
@@ -202,12 +203,12 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
         &mut self.input
     }
 
-    /// Returns true if the barrier's wire still has the remembered level; called outside of barriers.
+    /// Returns true if the barrier's wire still has the remembered level; the node must be in no barrier.
     pub(crate) fn is_still(&mut self) -> Result<bool, PinFault<O::Error>> {
         Ok(self.read()? == self.level)
     }
 
-    /// Reads the level and writes it to the wire, until a second read agrees.
+    /// Reads the level of the barrier's wire and writes it to this node's wire, until a second read returns the same level.
     fn rest(&mut self) -> Result<(), CloseError<O::Error>> {
         for _ in 0..CLOSE_TRIES {
             let idle = self.read()?;
@@ -233,7 +234,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     }
 }
 
-/// A stopwatch on the machine's clock, started by its first reading.
+/// Returns a stopwatch on the machine's clock; its first reading starts it.
 #[cfg(feature = "std")]
 pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
     let mut start = None;
@@ -243,7 +244,7 @@ pub(crate) fn stopwatch() -> impl FnMut() -> Duration {
 impl<O: OutputPin, I: InputPin<Error = O::Error>> Drop for ToggleBarrier<O, I> {
     fn drop(&mut self) {
         if !self.closed {
-            // No caller can receive the error: a node that unwinds reports its own, and the other nodes have their time limit.
+            // No caller can receive the error: a node that panics reports its own error, and the other nodes' waits have a limit.
             let _ = self.rest();
         }
     }

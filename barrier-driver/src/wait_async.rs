@@ -21,11 +21,11 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error> + Wait> ToggleBarrier<O, I> {
-    /// Waits for the release of the barrier that this node is in, asleep between interrupts; returns at once if it is in none.
+    /// Waits for the release of this node's barrier, asleep between interrupts; returns immediately if the node is in no barrier.
     ///
-    /// It waits for a level, not an edge, so a release between the poll and the sleep is not missed;
-    /// it reads the level once more after waking, so a pulse that has ended is not taken for a release.
-    /// The caller implements a time limit: dropping the future leaves the node in the barrier, where it may wait again or close.
+    /// The function waits for a level, not for an edge, so it does not miss a release between the poll and the sleep.
+    /// It reads the level again after waking, so it does not mistake a pulse that has ended for a release.
+    /// The caller implements a time limit by dropping the future: the node stays in the barrier, and may wait again or close.
     pub async fn released(&mut self) -> Result<(), PinFault<O::Error>> {
         while self.poll()?.is_pending() {
             let awaited = !self.level();
@@ -51,11 +51,11 @@ mod tests {
     use fpga_model::ToggleMachine;
     use std::rc::Rc;
 
-    /// A board of two nodes whose clock is advanced by the test.
+    /// A board of two nodes; the test advances its clock.
     struct Board {
         machine: Cell<ToggleMachine>,
         wires: Cell<u64>,
-        /// The number of reads of a pin, which detects a node that spins.
+        /// The number of reads of a pin: a large number shows that a node spins instead of sleeping.
         reads: Cell<usize>,
         sleepers: RefCell<Vec<Waker>>,
     }

@@ -1,4 +1,4 @@
-//! Version 2's driver against the model and against the RTL: the port suite for each channel, and the guarantees of programming.
+//! Tests of the driver of barrier version 2 on the model and on the RTL: the port suite for each channel, and programming.
 
 mod channel_board;
 
@@ -18,7 +18,7 @@ use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-/// A channel whose members are between two non-member nodes, of which one drives its line high and the other low.
+/// A rig on one channel. Its members lie between two non-members, one of which drives its line high and the other low.
 struct Channel<M, const C: usize>(Board<M>);
 
 impl<M: Machine, const C: usize> Rig for Channel<M, C> {
@@ -68,7 +68,7 @@ mod model {
     }
 }
 
-/// The whole suite over a pipe would take a minute; these three tests are those that a wrong machine fails.
+/// Only three tests of the suite run on the RTL, those that a wrong machine fails; the whole suite would take a minute over the pipe.
 #[test]
 fn the_rtl_keeps_the_suite_on_its_first_and_last_channel() {
     if rtl::is_there() {
@@ -80,7 +80,7 @@ fn the_rtl_keeps_the_suite_on_its_first_and_last_channel() {
 
 /// Makes each function a test of the model and of the RTL.
 macro_rules! on_both {
-    // The RTL only with `--long`.
+    // With the word `long`, the test on the RTL runs only with `--long`.
     (long $($claim:ident)*) => {
         $(mod $claim {
             #[test] fn by_model() { super::$claim::<super::ChannelMachine>(); }
@@ -103,8 +103,8 @@ macro_rules! on_both {
     };
 }
 
-// The faults are on the lines between the port and the board, the same for both boards.
-// The driver makes all its tries at each, which takes the RTL several seconds.
+// The faults are injected in the lines between port and board, for both machines in the same way.
+// For each fault the driver repeats its request the maximum number of times, which takes several seconds on the RTL.
 on_both! { long
     broken_serial_lines_are_told_apart
 }
@@ -131,7 +131,7 @@ fn met() -> Result<(), Infallible> {
 type Leader<M> = Programmer<Wire<M>, LastLine<Wire<M>>, Clock<M>>;
 type Member<M> = ChannelBarrier<Wire<M>, ReleaseLine<Wire<M>>>;
 
-/// Opens all members of a channel from one thread, which needs no other fence; the lowest-numbered takes the channel.
+/// Opens all members of a channel from one thread, so no fence between threads is needed; the lowest-numbered member takes the channel.
 fn open_all<M: Machine>(
     board: &Board<M>,
     membership: Membership,
@@ -146,7 +146,7 @@ fn open_all<M: Machine>(
     nodes.map(open).collect()
 }
 
-/// Brings the members' lines to the level of a free channel, as the first fence of a channel's opening needs.
+/// Sets the members' lines to the level of a free channel, as before the first fence in `open`.
 fn rest<M: Machine>(board: &Board<M>, membership: Membership) {
     for node in (0..NODES).filter(|node| membership.members >> node & 1 == 1) {
         let (out, input) = board.node(node).channel(usize::from(membership.channel));
@@ -218,9 +218,9 @@ fn two_channels_with_a_common_node_go_on_by_themselves<M: Machine>() {
     }
 }
 
-/// One row per line, one column per access to the port; the model's and the RTL's are the same.
+/// The expected levels: one row per line, one column per access to the port; the model and the RTL must agree.
 ///
-/// Node 2 is in both channels, and node 3 is late: meanwhile channel 1 passes two barriers.
+/// Node 2 is a member of both channels; while it waits in channel 0 for the late node 3, channel 1 passes two barriers.
 const TWO_CHANNELS: &str = include_str!("golden/two_channels.txt");
 
 fn two_channels_at_once_are_this_waveform<M: Machine>() {
@@ -292,7 +292,7 @@ fn a_line_that_a_dead_job_left_is_refused_by_name<M: Machine>() {
     };
     let mut leader = board.node(1).programmer();
     let (out, input) = board.node(1).channel(3);
-    // Node 2 of this channel has not opened, so its line still has the level that a dead job has left.
+    // Node 2 of this channel has not opened, so its line still has the level that a dead job left.
     let opened = ChannelBarrier::open(out, input, membership, Some(&mut leader), met);
     let refused = opened.err();
     assert_eq!(
@@ -329,7 +329,7 @@ fn one_of_two_members_frees_the_channel_of_a_dead_one<M: Machine>() {
         if is_inside {
             dead.enter().expect("out of the barrier");
         }
-        // The line of a node that dies keeps its level.
+        // A dead node's line keeps its level.
         std::mem::forget(dead);
         if waits {
             survivor.enter().expect("out of the barrier");
@@ -340,7 +340,7 @@ fn one_of_two_members_frees_the_channel_of_a_dead_one<M: Machine>() {
             Ok(0),
             "inside: {is_inside}, waits: {waits}"
         );
-        // Another pair takes it.
+        // Two living nodes, 4 and 5, take the freed channel.
         let mut other = board.node(4).programmer();
         let next = Membership {
             channel: 1,
@@ -386,7 +386,7 @@ fn a_heartbeat_names_the_node_that_is_silent_and_the_one_that_was_excluded<M: Ma
         assert_eq!(first.poll(now, ours), Ok(Pulse::Beat));
         assert_eq!(second.poll(now, theirs), Ok(Pulse::Beat));
     }
-    // The second node is stopped.
+    // The second node stops polling.
     assert_eq!(first.poll(ms(60), ours), Ok(Pulse::Steady), "it arrives");
     assert_eq!(first.poll(ms(159), ours), Ok(Pulse::Steady));
     let silent = Pulse::Silent { nodes: 0b10 };
@@ -395,7 +395,7 @@ fn a_heartbeat_names_the_node_that_is_silent_and_the_one_that_was_excluded<M: Ma
         first.into_barrier().free_without(0b10, Some(ours), met),
         Ok(())
     );
-    // It runs again, and its arrival moves no release.
+    // The second node polls again; its arrival must not change the release line.
     let releases = board.releases(4);
     assert_eq!(
         second.poll(ms(500), theirs),
@@ -450,7 +450,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
     };
     members[0].enter().expect("out of the barrier");
     members[2].enter().expect("out of the barrier");
-    // A limit of a thousand edges has not expired after the board's first queries; two thousand edges later it has.
+    // The limit is 1,000 edges, so it has expired after these 3,000 edges.
     board.state().clock(3000);
     assert_eq!(
         leader.drop_members(1, 0b1000),
@@ -486,7 +486,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
         Ok(0b0111),
         "asked again it is done"
     );
-    // The dropped node can do anything: the barriers are those of the other members.
+    // The dropped node changes its line in any way: barriers depend only on the remaining members.
     for round in 0..4 {
         if round == 2 {
             members[3].enter().expect("out of the barrier");
@@ -497,7 +497,7 @@ fn a_member_that_is_gone_is_dropped_by_those_that_wait_for_it<M: Machine>() {
         assert!(members[..3].iter_mut().all(ready), "round {round}");
     }
     assert_eq!(leader.counts(1), Ok(counts), "a new limit was not set");
-    // The members are at rest, so the channel can be freed, whatever the level of the dropped node's line.
+    // The members are at rest, so the channel can be freed whatever the level of the dropped node's line.
     assert_eq!(leader.give_back(1), Ok(()));
 }
 
@@ -525,7 +525,7 @@ fn broken_serial_lines_are_told_apart<M: Machine>() {
     assert!(leader.identify().is_ok());
 }
 
-/// Another node has the receiver: this one reads the release of channel 4.
+/// While node 1 has the receiver, node 0 gets no reply: it reads the release level of channel 4 instead.
 fn a_node_without_the_receiver_gets_no_answer<M: Machine>() {
     let board = Board::<M>::power_on();
     let mut leader = board.node(0).programmer();
@@ -573,7 +573,7 @@ fn replies_are_not_releases<M: Machine>() {
     assert!(ready(&mut member) && ready(&mut late));
 }
 
-/// As on a microcontroller: the pin is in a cell on the stack, and the same thread programs and polls.
+/// As on a microcontroller: the pin is in a cell on the stack, and one thread both programs and polls.
 #[test]
 fn one_thread_shares_the_last_line_without_a_lock() {
     type M = ChannelMachine;

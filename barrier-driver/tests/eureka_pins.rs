@@ -1,4 +1,4 @@
-//! The eureka driver against the model, next to a barrier, with any order of the nodes' steps.
+//! Tests of the eureka driver against the model, together with a barrier, with the nodes' steps in any order.
 
 use barrier_driver::{Eureka, EurekaError, Found, ToggleBarrier};
 use core::task::Poll;
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::rc::Rc;
 
-/// Both machines on one clock, which advances by a few edges per access.
+/// A board with the eureka machine and the barrier on one clock, which advances by a few edges per access.
 struct Board {
     line: EurekaLine,
     says: u64,
@@ -119,7 +119,7 @@ fn open(board: &Rc<RefCell<Board>>, node: usize) -> Result<Line, EurekaError<Inf
     )
 }
 
-/// A node's next action.
+/// An action of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     Search,
@@ -165,7 +165,7 @@ proptest! {
         let mut announced = vec![vec![false; nodes]; rounds];
         let mut firsts = vec![0; rounds];
         let mut heard = vec![0; rounds];
-        // A fair schedule at the end, so that every run terminates.
+        // The schedule ends with a fair part, so that every run terminates.
         let fair = (0..nodes * rounds * 20).map(|k| k % nodes);
         for node in order.iter().map(|node| node % nodes).chain(fair) {
             let Node { line, barrier, next, round } = &mut all[node];

@@ -1,6 +1,6 @@
-//! The driver on emulated microcontrollers: several Cortex-M0 nodes pass barriers.
+//! Test of the driver on emulated microcontrollers: several Cortex-M0 nodes pass barriers.
 //!
-//! The firmware of a real one, whose packages take a minute to compile, is built by `cargo xtask firmware`.
+//! The firmware of real boards is built by `cargo xtask firmware`, because its packages take a minute to compile.
 //! Each node is a QEMU process that emulates a micro:bit; its serial line carries its pins and its ring, in the protocol of
 //! `firmware/microbit/src/main.rs`. This program is the board: it runs the model of the barrier and serves all lines.
 
@@ -16,18 +16,18 @@ use std::time::{Duration, Instant};
 const TARGET: &str = "thumbv6m-none-eabi";
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 const QEMU: &str = "qemu-system-arm";
-/// Far longer than any of these runs; on expiry something hangs.
+/// Time limit of the test, far longer than any run: if it expires, something hangs.
 const HANGS: Duration = Duration::from_secs(300);
-/// The number of bytes of each ring line that are lost, as while a node is still booting.
+/// Number of bytes that are lost at the start of each ring line, as if the node were still booting.
 const LOST: usize = 3;
 
-/// Prints what is not tested; fails if skipping is not allowed.
+/// Prints the reason why the test was skipped; fails if skipping is not allowed.
 fn skipped(why: &str) {
     assert!(std::env::var_os(NO_SKIPS).is_none(), "{why}");
     eprintln!("SKIPPED: firmware: {why}");
 }
 
-/// Builds the emulated node; `None` if the standard library for the target is not installed.
+/// Builds the firmware for the emulated node; `None` if Rust's target is not installed.
 fn firmware() -> Option<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let target = ["--print", "target-libdir", "--target", TARGET];
@@ -46,7 +46,7 @@ fn firmware() -> Option<PathBuf> {
         .arg("--target-dir")
         .arg(&made)
         .current_dir(folder)
-        // The compiler flags for this machine do not apply to the target.
+        // The RUSTFLAGS of this machine do not apply to the target.
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS")
         .status()
@@ -59,7 +59,7 @@ fn firmware() -> Option<PathBuf> {
 struct Board {
     machine: ToggleMachine,
     wires: u64,
-    /// The number of times each node has changed its wire, which is how often it has entered.
+    /// For each node, the number of level changes of its wire, which equals the number of its entries.
     entered: Vec<u32>,
     passed: Vec<u32>,
     /// The node whose wire is cut and stays low, if any.
@@ -87,7 +87,7 @@ impl Board {
         self.machine.outputs() != 0
     }
 
-    /// Many edges pass while a byte is transmitted.
+    /// Runs the barrier machine for the time in which a byte is transmitted, which is many edges.
     fn run(&mut self) {
         self.machine.fast_forward(self.wires, 100);
     }
@@ -95,7 +95,7 @@ impl Board {
     /// Called when a node has passed its next barrier; checks that all nodes have entered this barrier.
     fn passed(&mut self, node: usize) {
         self.passed[node] += 1;
-        // The self-test uses both directions for every late node.
+        // The self-test has two barriers for every late node.
         let entered = 2 * self.entered.len() as u32 + self.passed[node];
         for (other, &times) in self.entered.iter().enumerate() {
             let barrier = self.passed[node];
@@ -107,14 +107,14 @@ impl Board {
     }
 }
 
-/// How a node ended.
+/// The result of a node's run.
 #[derive(Debug, PartialEq)]
 enum End {
     Done,
     Stopped(String),
 }
 
-/// QEMU processes that are killed at the end of the test, even if it fails.
+/// QEMU processes; dropping the value kills them, so a failing test does too.
 struct Nodes(Vec<Child>);
 
 impl Drop for Nodes {
@@ -127,10 +127,10 @@ impl Drop for Nodes {
     }
 }
 
-/// Serves one node until it ends.
+/// Serves one node's line until the node ends; returns its result.
 fn serve(me: usize, from: ChildStdout, to: &[Mutex<ChildStdin>], board: &Mutex<Board>) -> End {
     let say = |node: usize, byte: u8| {
-        // A node that has ended receives nothing; the error is ignored.
+        // Writing to a node that has ended fails; this is ignored.
         let _ = to[node].lock().expect("a line").write_all(&[byte]);
     };
     let mut from = BufReader::new(from);
@@ -164,7 +164,7 @@ fn serve(me: usize, from: ChildStdout, to: &[Mutex<ChildStdin>], board: &Mutex<B
     }
 }
 
-/// Runs nodes of the given number, and returns the board and how each node ended.
+/// Runs `nodes` nodes; returns the board and each node's result.
 fn run(
     firmware: &Path,
     nodes: u8,
@@ -219,7 +219,7 @@ fn run(
                 scope.spawn(move || serve(me, from, to, board))
             })
             .collect();
-        // The node's threads end when QEMU does, so killing QEMU turns a hang into an end without a report.
+        // The threads that serve the nodes end when QEMU does, so killing QEMU turns a hang into a result without a report.
         let (over, children) = (&over, &mut children);
         scope.spawn(move || {
             let started = Instant::now();
@@ -270,7 +270,7 @@ fn emulated_microcontrollers_pass_barriers_and_none_leaves_early() {
             "an even number of barriers brings all wires back"
         );
     }
-    // A cut wire is detected before a barrier is passed, by both nodes.
+    // Both nodes detect a cut wire before they pass a barrier.
     let (board, ends) = run(&microbit, 2, 2, 20, Some(1));
     assert_eq!(board.passed, [0, 0]);
     for end in ends {

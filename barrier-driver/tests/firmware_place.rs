@@ -1,11 +1,11 @@
-//! Parsing of `NODE` and `NODES` when the firmware is built: a wrong number is a compiler error.
+//! Tests of the parser of `NODE` and `NODES`, which the firmware calls at build time: an invalid number is a compile-time error.
 
 #[path = "../firmware/node/src/environment.rs"]
 mod environment;
 
 use environment::place;
 
-/// The compiler's error message.
+/// Returns the error message of the parser.
 fn refused(node: &'static str, nodes: &'static str) -> String {
     let panic = std::panic::catch_unwind(|| place(Some(node), Some(nodes)));
     let panic = panic.expect_err("there is no such node");

@@ -1,4 +1,4 @@
-//! The driver against the cycle-accurate model: the port suite, the remembered level, and faulty wires.
+//! Tests of the driver against the cycle-accurate model: the port suite, the remembered level, and faulty wires.
 
 use barrier_driver::{
     CloseError, EnterError, OpenError, SelfTest, SelfTestError, ToggleBarrier, WaitError, self_test,
@@ -29,7 +29,7 @@ impl Board {
 struct Wire {
     board: Arc<Mutex<Board>>,
     node: usize,
-    /// True for an inverting pin, as BUSY of a parallel port.
+    /// True if the pin inverts the level, as BUSY of a parallel port does.
     inverted: bool,
 }
 
@@ -127,7 +127,7 @@ barrier_driver::port_suite!(Model);
 #[test]
 fn open_refuses_an_input_that_moves_during_the_fence() {
     let model = Model::new(2, 1);
-    // Both wires were left high by an aborted job, and the machine is about to release on them.
+    // An aborted job left both wires high, so the barrier is about to release.
     model.board().inputs = 0b11;
     let refused = ToggleBarrier::open(model.wire(0), model.wire(0), || {
         model.board().clock(10);
@@ -139,7 +139,7 @@ fn open_refuses_an_input_that_moves_during_the_fence() {
             idle: PinState::Low
         })
     );
-    // After the refusal the wire is idle at the new level, so the next try succeeds.
+    // After the error the wire is idle at the new level, so the next try succeeds.
     assert_eq!(model.open(0).level(), PinState::High);
 }
 
@@ -169,7 +169,7 @@ fn time_limits_are_counted_by_the_callers_clock() {
     let model = Model::new(2, 1);
     let mut node = model.open(0);
     node.enter().expect("idle");
-    // A caller's clock that advances by an hour per reading, in no real time.
+    // A clock of the caller that advances by an hour per reading, so the limit expires without waiting.
     let mut hours = 0;
     let now = || {
         hours += 1;
@@ -193,7 +193,7 @@ fn closing_during_a_release_follows_to_the_new_idle_level() {
     let (mut a, mut b) = (model.open(0), model.open(1));
     a.enter().expect("idle");
     b.enter().expect("idle");
-    // The release is now in the synchronisers: `a` reads the old level and the barrier toggles during its close.
+    // The release is still in the synchronisers: `a` reads the old level, and the barrier toggles while `a` closes.
     assert_eq!(a.close(), Ok(()));
     let board = model.board();
     assert_eq!(board.inputs & 1, board.machine.outputs() & 1);
@@ -262,7 +262,7 @@ fn freed_pins_are_idle_are_dropped_once_and_serve_another_barrier() {
 
 #[test]
 fn an_input_that_never_stays_still_cannot_be_closed() {
-    /// An open input that picks up noise.
+    /// A disconnected input that picks up noise: each read returns the other level.
     struct Floating(bool);
     impl ErrorType for Floating {
         type Error = Infallible;
@@ -331,7 +331,7 @@ fn self_test_with_inverted_input(
                         limit: Duration::from_millis(20),
                     };
                     let verdict = self_test(&mut node, test, 0..nodes, meet, thread::yield_now);
-                    // Closing early could complete a barrier that another node still waits in.
+                    // A node that closed earlier could complete a barrier in which another node still waits.
                     fence.wait();
                     verdict
                 })
@@ -353,7 +353,7 @@ fn the_self_test_finds_an_inverted_input_and_nobody_hangs() {
             "bad node {bad}: {verdicts:?}"
         );
     }
-    // When the inverted node is the first to stay out, its wire already counts as an arrival.
+    // In the first test the inverted node is the late one: its idle wire already counts as an arrival.
     let verdicts = self_test_with_inverted_input(3, 0);
     assert_eq!(
         verdicts[1],
@@ -372,21 +372,21 @@ fn the_self_test_finds_an_inverted_input_and_nobody_hangs() {
 }
 
 proptest! {
-    /// Nodes act and the clock ticks in an arbitrary order; the protocol's invariant and its safety hold throughout.
+    /// Nodes act and the clock advances in an arbitrary order; the invariant of the crate documentation holds, and no node leaves early.
     #[test]
     fn the_remembered_level_is_what_a_read_would_give(
         nodes in 1..=8usize,
         left_over in any::<u64>(),
         schedule in prop::collection::vec((0..8usize, 0..5u64), 0..400),
     ) {
-        // An access takes no edge here: the clock ticks only where the schedule requires it.
+        // An access takes no clock edges here: the clock advances only at the steps of the schedule that say so.
         let model = Model::new(nodes, 0);
         model.board().inputs = left_over;
         model.board().clock(10);
         let mut barriers: Vec<_> = (0..nodes).map(|node| model.open(node)).collect();
         let start = model.board().machine.releases();
         let (mut entered, mut left) = (vec![0u64; nodes], vec![0u64; nodes]);
-        // After the schedule every node gets turns until all have passed the same number of barriers.
+        // After the schedule, nodes act in rotation until all have passed the same number of barriers.
         let rest = (0..8 * nodes).map(|turn| (turn % nodes, 3));
         let scheduled = schedule.len();
         for (turn, (node, edges)) in schedule.into_iter().chain(rest).enumerate() {

@@ -1,4 +1,4 @@
-//! Checks the README's tables against the code: every port's text is listed, and every hazard names an existing test.
+//! Checks the README's tables against the code: every port's syntax is listed, and every hazard names an existing test.
 
 use barrier_driver::ports::PORTS;
 use std::fs;
@@ -29,7 +29,7 @@ fn every_port_is_in_the_table_with_its_text() {
     }
 }
 
-/// The concatenated sources that contain the hazards' tests.
+/// Returns the concatenated sources that contain the tests of the hazards.
 fn sources() -> String {
     let folders = [
         "barrier-driver/src",

@@ -1,6 +1,6 @@
-//! A node that reboots during a barrier: it can release the plain toggle barrier early, but not the returning barrier.
+//! Tests of a node that reboots during a barrier: it can release the plain toggle barrier early, but not the returning barrier.
 //!
-//! The board is the cycle-accurate model; a rebooting node loses its program state and its wire falls low.
+//! The board is the cycle-accurate model. A rebooting node loses its program state, and its wire falls low.
 
 use barrier_driver::{ReturningBarrier, ToggleBarrier};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin, PinState};
@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 const NODES: usize = 4;
-/// A limit that is never reached: the test waits only for what is about to succeed.
+/// A limit that is never reached, because all waits of the test succeed quickly.
 const LIMIT: Duration = Duration::from_secs(30);
 
 struct Board {
@@ -85,7 +85,7 @@ fn returning(wire: &Wire) -> ReturningBarrier<Wire, Wire> {
     ReturningBarrier::over(open(wire), PinState::Low, || (), LIMIT).expect("the board is at rest")
 }
 
-/// The documented hazard, which is why the returning barrier exists; this test would fail if the hazard disappeared.
+/// The hazard for which the returning barrier exists; this test would fail if the plain toggle barrier no longer had it.
 #[test]
 fn a_reboot_on_the_way_down_releases_the_plain_toggle_early() {
     let wires = wires();
@@ -95,7 +95,7 @@ fn a_reboot_on_the_way_down_releases_the_plain_toggle_early() {
     for node in &mut nodes {
         assert!(node.poll().expect("a poll").is_ready());
     }
-    // The second barrier: all but the last enter, and the last reboots instead.
+    // The second barrier: all nodes but the last enter, and the last one reboots.
     let last = nodes.pop().expect("a node");
     nodes.iter_mut().for_each(|node| node.enter().expect("out"));
     forget(last);
@@ -113,7 +113,7 @@ fn a_returning_barrier_passes_and_can_be_entered_again_at_once() {
     let mut nodes: Vec<_> = wires.iter().map(returning).collect();
     for _ in 0..50 {
         nodes.iter_mut().for_each(|node| node.enter().expect("out"));
-        // One poll to leave rest, one to leave the barrier; the clock runs in between.
+        // The first poll drives the wire away from rest, the second finds the release; the clock runs in between.
         for _ in 0..2 {
             clock(&wires[0], 10);
             nodes.iter_mut().for_each(|node| {
@@ -127,12 +127,12 @@ fn a_returning_barrier_passes_and_can_be_entered_again_at_once() {
 #[test]
 fn a_board_that_idles_at_the_other_level_is_brought_to_rest_first() {
     let wires = wires();
-    // All wires high and released: a barrier has been passed before.
+    // Initial state: a barrier has been passed before, so all wires are high.
     wires.iter().for_each(|wire| wire.set(true));
     clock(&wires[0], 10);
     let opened: Vec<_> = wires.iter().map(open).collect();
     assert!(opened.iter().all(|node| node.level() == PinState::High));
-    // All nodes lower their wires together: here all wires but the last are already low when it lowers its own.
+    // All nodes lower their wires; in this test the last node does so after all others.
     opened.into_iter().for_each(forget);
     wires[..NODES - 1].iter().for_each(|wire| wire.set(false));
     let last = open(&wires[NODES - 1]);
@@ -144,7 +144,7 @@ fn a_board_that_idles_at_the_other_level_is_brought_to_rest_first() {
 #[derive(Debug, Clone)]
 enum Step {
     Clock(u64),
-    /// The node enters if it is out of the barrier, and polls if it is in it.
+    /// The node enters if it is in no barrier, and otherwise polls.
     Act(usize),
     Reboot(usize),
 }

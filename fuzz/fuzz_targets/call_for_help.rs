@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_p2p::fuzz::call_for_help`.
+//! The cargo-fuzz target of `mpi_p2p::fuzz::call_for_help`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_p2p::fuzz::call_for_help(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_io::fuzz::file_marks`.
+//! The cargo-fuzz target of `mpi_io::fuzz::file_marks`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_io::fuzz::file_marks(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpirun::fuzz::host_list`.
+//! The cargo-fuzz target of `mpirun::fuzz::host_list`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::host_list(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_transport::fuzz::node_card`.
+//! The cargo-fuzz target of `mpi_transport::fuzz::node_card`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_transport::fuzz::node_card(bytes));

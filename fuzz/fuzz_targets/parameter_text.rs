@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_base::fuzz::parameter_text`.
+//! The cargo-fuzz target of `mpi_base::fuzz::parameter_text`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_base::fuzz::parameter_text(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_base::fuzz::plugin_manifest`.
+//! The cargo-fuzz target of `mpi_base::fuzz::plugin_manifest`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_base::fuzz::plugin_manifest(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_transport::fuzz::pmi_line`.
+//! The cargo-fuzz target of `mpi_transport::fuzz::pmi_line`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_transport::fuzz::pmi_line(bytes));

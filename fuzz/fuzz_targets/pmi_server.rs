@@ -1,4 +1,4 @@
-//! Random bytes for `mpirun::fuzz::pmi_server`.
+//! The cargo-fuzz target of `mpirun::fuzz::pmi_server`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpirun::fuzz::pmi_server(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `barrier_driver::fuzz::port_description`.
+//! The cargo-fuzz target of `barrier_driver::fuzz::port_description`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| barrier_driver::fuzz::port_description(bytes));

@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_engine::fuzz::port_name`.
+//! The cargo-fuzz target of `mpi_engine::fuzz::port_name`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_engine::fuzz::port_name(bytes));

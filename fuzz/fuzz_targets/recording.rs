@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_engine::fuzz::recording`.
+//! The cargo-fuzz target of `mpi_engine::fuzz::recording`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_engine::fuzz::recording(bytes));

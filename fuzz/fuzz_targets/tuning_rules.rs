@@ -1,4 +1,4 @@
-//! Random bytes for `mpi_coll::fuzz::tuning_rules`.
+//! The cargo-fuzz target of `mpi_coll::fuzz::tuning_rules`.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| mpi_coll::fuzz::tuning_rules(bytes));

@@ -1,16 +1,16 @@
-/* Random one-sided accesses against a sequential oracle.
+/* Test of one-sided communication: random accesses against a sequential model.
  *
- * Every rank generates the same accesses for all ranks from one seed and executes its own.
- * Block `o` of each window is private: only origin `o` accesses it, so its contents are known,
- * also after several accumulates in one epoch, which are ordered.
+ * Every rank generates the accesses of all ranks from one seed and executes its own.
+ * Block `o` of each window is private: only origin `o` accesses it, so its contents are known
+ * even after several accumulates in one epoch, which are ordered.
  * The rest is shared: commutative accumulates, with one type and one operator per phase.
- * Each rank chooses the form of a call: with or without a request, with or without large counts.
+ * Each rank chooses at random between functions with and without requests and large counts.
  * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
 
 enum { BLOCK = 2048, SHARED = 2048, MOST_RANKS = 32, MOST_KEPT = 4096 };
 
-/* Generator states: one is equal on all ranks, the other belongs to this rank. */
+/* States of two random generators: `common` is equal on all ranks, `own` differs between ranks. */
 static uint64_t common, own;
 
 static unsigned next(uint64_t *state, unsigned below)
@@ -88,7 +88,7 @@ static int make_window(void)
         OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (is_dynamic()) {
         OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        /* Two adjacent regions. */
+        /* The memory is two adjacent regions. */
         OK(MPI_Win_attach(win, base, bytes / 2));
         OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
         OK(MPI_Get_address(base, &mine));
@@ -124,7 +124,7 @@ static unsigned may_access[MOST_RANKS];
 
 static int is_passive(void) { return sync_kind >= LOCK_ALL; }
 
-/* The buffers of an access until its epoch ends, and the expected result of a fetch. */
+/* The buffers that must exist until an access's epoch ends, and the expected result of a fetch. */
 typedef struct { const Type *type; Layout result; char *got, *due; int what, target; } Check;
 static Check checks[MOST_KEPT];
 static void *kept[MOST_KEPT];
@@ -163,7 +163,7 @@ typedef struct {
     MPI_Op op;
 } Access;
 
-/* Calls one of the four forms of a function; forms with a request only where allowed. */
+/* Calls one of a function's four variants at random; those with a request only in passive epochs. */
 #define FORMS(name, ...) \
     switch (coin(is_passive() ? 4 : 2)) { \
     case 0: OK(MPI_##name(__VA_ARGS__, win)); break; \
@@ -281,8 +281,8 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block has arbitrary contents.
-     * Elements of this type are stored first, so that an addition is defined. */
+    /* The block has arbitrary contents, on which an addition may be undefined.
+     * So elements of this type are stored first. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);
@@ -381,7 +381,7 @@ static void end_epoch(int asserts)
     }
 }
 
-/* Between these two calls a rank may access its own part with loads and stores. */
+/* Between take_hold and let_go a rank may access its own part of the window with loads and stores. */
 static void take_hold(void)
 {
     if (has_locks)

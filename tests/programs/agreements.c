@@ -1,7 +1,7 @@
 /* A sequence of agreements, one or several at a time, while processes die (mpi-ext.h; ULFM).
  * Usage: agreements SEED MILLISECONDS [DYING], started by mpirun --with-ft ulfm.
- * Of 100 ranks, DYING die in that time, but never rank 0.
- * All survivors have the same outcomes; an outcome without an error combines their values. */
+ * Each rank except rank 0 dies in that time with a probability of DYING percent.
+ * All survivors must get the same outcomes; an outcome without an error is the AND of their values. */
 #include "check.h"
 #include <mpi-ext.h>
 #include <signal.h>
@@ -25,8 +25,8 @@ static uint64_t mixed(uint64_t x)
     return x ^ x >> 33;
 }
 
-/* Returns a rank's value in a round. Most bits are set, so the AND of a few ranks is not zero.
- * The lowest bit signals the end. */
+/* Returns a rank's value in a round; most bits are set, so the AND of a few values is not zero.
+ * mine() also sets the lowest bit while the agreements are to continue. */
 static int says(int of, int in)
 {
     uint64_t a = mixed((uint64_t)of << 32 | (uint64_t)in), b = mixed(a);
@@ -38,7 +38,7 @@ static void note(uint64_t what)
     digest = mixed(digest ^ what);
 }
 
-/* Returns true if the rank is among the acknowledged failures. */
+/* Returns true if the rank's failure has been acknowledged. */
 static int is_out(int other)
 {
     MPI_Group failed, all;
@@ -103,7 +103,7 @@ int main(int argc, char **argv)
     for (int goes_on = 1; goes_on;) {
         int flags[AT_ONCE], errors[AT_ONCE], many = round_number % 7 == 3 ? AT_ONCE : 1;
         MPI_Request requests[AT_ONCE];
-        /* The other ranks fall asleep while this rank is late. */
+        /* In some rounds one rank is late, so that the waiting ranks go to sleep. */
         if (round_number % 400 == 399 && (round_number / 400) % size == rank)
             usleep(3000);
         for (int at = 0; at < many; at++)

@@ -1,4 +1,4 @@
-/* Aliased buffers are rejected in every form of every collective call; valid calls still work. */
+/* Buffers that overlap are rejected in all variants of all collective calls; valid calls still work. */
 #include "check.h"
 
 static int both[64], other[64];
@@ -17,7 +17,7 @@ static void refused(int code, const char *call)
 
 #define REFUSED(call) refused((call), #call)
 
-/* The blocking, the nonblocking and the persistent form. */
+/* Makes the blocking, the nonblocking and the persistent call. */
 #define FORMS(name, first, ...)                                                  \
     do {                                                                         \
         REFUSED(MPI_##name(__VA_ARGS__));                                        \
@@ -25,7 +25,7 @@ static void refused(int code, const char *call)
         REFUSED(MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request));        \
     } while (0)
 
-/* Also with large counts; calls without arrays of counts take the same arguments. */
+/* Makes the three calls with int counts and with large counts; for calls without arrays of counts. */
 #define BOTH(name, first, ...)                                                   \
     do {                                                                         \
         FORMS(name, first, __VA_ARGS__);                                         \
@@ -65,7 +65,7 @@ static void refusals(MPI_Comm comm)
     FORMS(Allgatherv, allgatherv, own, 2, MPI_INT, both, counts, places, MPI_INT, comm);
     REFUSED(MPI_Allgatherv_c(own, 2, MPI_INT, both, wide, far, MPI_INT, comm));
 
-    /* In rooted calls only the root has both buffers; the other ranks make the call later. */
+    /* In rooted calls only the root has both buffers; the other ranks' calls follow later. */
     for (int root = 0; root < size; root++) {
         if (rank != root)
             continue;
@@ -98,7 +98,7 @@ static void among_neighbours(void)
     OK(MPI_Neighbor_alltoall(both, 2, MPI_INT, other, 2, MPI_INT, ring));
     OK(MPI_Comm_free(&ring));
 
-    /* Beyond an open end there is no rank, so no block is read or written there. */
+    /* At the end of a non-periodic dimension there is no neighbour, so no block is accessed there. */
     int alone = 1;
     OK(MPI_Cart_create(MPI_COMM_SELF, 1, &alone, (int[]){0}, 0, &ring));
     OK(MPI_Neighbor_alltoall(both, 2, MPI_INT, both, 2, MPI_INT, ring));
@@ -106,7 +106,7 @@ static void among_neighbours(void)
     OK(MPI_Comm_free(&ring));
 }
 
-/* Valid calls that look like calls with aliased buffers. */
+/* Valid calls that resemble calls with overlapping buffers. */
 static void allowed(MPI_Comm comm)
 {
     int counts[16] = {0}, places[16], none[16] = {0};

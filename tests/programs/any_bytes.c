@@ -48,7 +48,7 @@ static void files(const char *folder)
     OK(MPI_File_close(&file));
     CHECK(access(path, F_OK), "the file is there after it was closed");
 
-    /* Opens a file that another program has created. */
+    /* Opens a file that another program created. */
     snprintf(path, sizeof path, "%s/\xe4-%s", folder, private_use);
     int made = creat(path, 0600);
     CHECK(made >= 0 && !close(made), "no file \"%s\"", path);
@@ -94,7 +94,7 @@ static void values(void)
     CHECK(flag && !strcmp(told, here), "the working folder is \"%s\"", told);
 }
 
-/* Spawns this program from a folder with an unusual name. */
+/* Spawns this program with a working folder whose name has unusual bytes. */
 static void spawn(char **argv)
 {
     char variable[VALUES + 32];
@@ -102,7 +102,7 @@ static void spawn(char **argv)
     int code = -1;
     MPI_Info info;
     MPI_Comm children;
-    /* In the value of "env", a newline ends a variable. */
+    /* In the info value "env", a newline ends a variable. */
     snprintf(variable, sizeof variable, VARIABLE "=%s", every + 10);
     OK(MPI_Info_create(&info));
     OK(MPI_Info_set(info, "wdir", argv[3]));

@@ -38,8 +38,8 @@ static void look(int round)
         CHECK(all[3][3 * r] == 1000 * round + 300 + r, "rank %d gave %d", r, all[3][3 * r]);
 }
 
-/* Starts all requests, first a different one on each rank and in each round;
- * if `promised`, in the same order on all ranks. */
+/* Starts all requests; the first one differs between ranks and rounds.
+ * If `promised`, the order is the same on all ranks. */
 static void run(MPI_Comm comm, int promised)
 {
     MPI_Request requests[OPERATIONS];
@@ -48,7 +48,7 @@ static void run(MPI_Comm comm, int promised)
         int sum, first = promised ? round : round + rank, up = promised || rank % 2;
         prepare(round);
         for (int i = 0; i < OPERATIONS; i++) {
-            /* A blocking call, after a different number of starts on each rank. */
+            /* A blocking collective, which each rank calls after a different number of starts. */
             if (i == (promised ? 3 : rank % OPERATIONS))
                 OK(MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, comm));
             OK(MPI_Start(&requests[(up ? first + i : first + OPERATIONS - i) % OPERATIONS]));

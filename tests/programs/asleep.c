@@ -1,4 +1,4 @@
-/* A rank that waits for a long time sleeps. While rank 0 makes no MPI call for 300 ms,
+/* A rank that waits for a long time must sleep. While rank 0 makes no MPI call for 300 ms,
  * the other ranks wait for it in several ways and use less than a third of that time as CPU time.
  * */
 #include "check.h"
@@ -14,7 +14,7 @@ static double used(void)
         + 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/* Rank 0 makes no MPI call for 300 ms. */
+/* Rank 0 pauses for 300 ms without MPI calls. */
 static void dream(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
     int last = size - 1, word = rank, done = 0;
     MPI_Request request;
     CHECK(data && size > 1, "needs two ranks or more, and memory");
-    /* All connections are made now, so that no rank must respond to a later connect. */
+    /* All connections are made here, so that later no rank must respond to a connect. */
     OK(MPI_Alltoall(data, 1, MPI_CHAR, data + size, 1, MPI_CHAR, MPI_COMM_WORLD));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
@@ -88,7 +88,7 @@ int main(int argc, char **argv)
     } else if (rank == last) {
         waits();
         OK(MPI_Send(data, LONG, MPI_CHAR, 0, 3, MPI_COMM_WORLD));
-        /* A sender with direct access to the receiver's memory has not waited. */
+        /* A sender that can write directly to the receiver's memory does not wait for the receiver. */
         if (passed() > 0.2)
             has_waited("a send of which a part is received");
     }

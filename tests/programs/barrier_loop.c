@@ -1,11 +1,11 @@
 /*
- * Many timed barriers; the claim is that no rank leaves before all ranks have entered.
+ * Many timed barriers; checks that no rank leaves before all ranks have entered.
  *
  *     barrier_loop [BARRIERS [MAXIMUM_RANDOM_DELAY_MICROSECONDS]]
  *
- * All ranks must run on one machine: its monotonic clock compares enter and leave times.
- * The last lines are the number of barriers, and the median and maximum time of a barrier.
- * The time of a barrier is the time between two consecutive exits of a rank.
+ * All ranks must be on one machine: enter and leave times are compared on its monotonic clock.
+ * The last lines of output are the number of barriers, and the median and maximum time of a barrier,
+ * measured from one exit of a rank to its next exit.
  */
 #include "check.h"
 
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     if (rank == 0) {
         size_t n = (size_t)barriers * size;
         qsort(all, n, sizeof *all, ascending);
-        /* One barrier before the loop, those of the loop, and one in finish(). */
+        /* The count includes one barrier before the loop and one in finish(). */
         printf("barriers %d\n", barriers + 2);
         printf("median %.3f us\n", all[n / 2] / 1e3);
         printf("worst %.3f us\n", all[n - 1] / 1e3);

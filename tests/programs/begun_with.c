@@ -1,4 +1,4 @@
-/* The initial error handler: begun_with return|abort|fatal. */
+/* Checks the initial error handler of two communicators: begun_with return|abort|fatal. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-/* Prints without flushing, to test output forwarding with `mpirun --stream-buffering`. */
+/* Prints without flushing; for the test of `mpirun --stream-buffering`. */
 #include "check.h"
 
 #include <unistd.h>
@@ -9,6 +9,6 @@ int main(int argc, char **argv)
     printf("a line\nand a beginning");
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Finalize());
-    /* The process ends without the final flush of the C library. */
+    /* _exit ends the process without the C library's final flush. */
     _exit(0);
 }

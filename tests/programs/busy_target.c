@@ -1,6 +1,6 @@
-/* A target that computes without MPI calls still receives puts:
- * on one node without the target's help,
- * and by messages with the help of a thread (osc_am_progress_thread).
+/* A target that computes without MPI calls still receives puts.
+ * On one node the origin accesses the target's memory;
+ * otherwise a thread of the target handles messages (osc_am_progress_thread).
  * The argument chooses the kind of window. */
 #include "check.h"
 

@@ -1,6 +1,6 @@
-/* Times of MPI_Comm_rank, and of a receive, a send and their wait, on one process.
- * The program prints medians of many runs. Compiled by another library's compiler,
- * it measures the native time; compiled by mpicc, that of `mpirun --on` (docs/compat.md). */
+/* Benchmark on one process: MPI_Comm_rank, and a receive, a send and their waits.
+ * Prints medians of many repetitions. Compiled by another library's compiler,
+ * it measures that library; compiled by mpicc, `mpirun --on` (docs/compat.md). */
 #include "check.h"
 
 #define RUNS 201

@@ -1,5 +1,5 @@
 /*
- * Rank 0 cancels a receive; rank 1 sends before (cancelled) or after the cancel (cancelled late).
+ * Rank 0 cancels a receive. Rank 1 sends the message before the cancel ("cancelled") or after it ("cancelled late").
  */
 #include "check.h"
 

@@ -1,5 +1,5 @@
-/* Requests that cannot be cancelled.
- * MPI_Cancel refuses each request, and its operation completes normally. */
+/* Tests of requests that MPI_Cancel cannot cancel:
+ * MPI_Cancel returns an error for each, and the operation completes normally. */
 #include "check.h"
 
 static MPI_Comm comm;
@@ -43,7 +43,7 @@ static void partitioned(void)
     OK(MPI_Request_free(&receive));
 }
 
-/* MPI_Cancel of another library's collective request: the result is that library's choice. */
+/* MPI_Cancel of another library's collective request: that library decides the result. */
 static void collective(void)
 {
     int one = 1, sum = 0;

@@ -1,12 +1,12 @@
 /*
- * Many communicators that execute barriers at the same time, possibly on hardware channels.
+ * Barriers on many communicators at the same time, possibly on hardware channels.
  *
  *     channels [NAP_MILLISECONDS]
  *
- * Barriers of the world and its halves alternate. Then more duplicates of the world than a board
- * has channels execute barriers concurrently; further duplicates are created and freed.
- * With an argument, the last rank enters one barrier that much later; no rank may leave before it.
- * All ranks must run on one machine: its monotonic clock compares enter and leave times. */
+ * First, barriers of the world and of its two halves alternate. Then more duplicates of the world than a board
+ * has channels execute barriers concurrently; then more duplicates are created and freed.
+ * With an argument, the last rank enters one barrier late by this time; no rank may leave before.
+ * All ranks must be on one machine: enter and leave times are compared on its monotonic clock. */
 #include "check.h"
 
 enum { TWINS = 7, ROUNDS = 20, GUESTS = 12 };
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]));
     for (int i = 0; i < ROUNDS; i++)
         meet(twins[i % TWINS], i % FORMS, rand_r(&seed) % 300, "a twin");
-    /* All barriers at once, started in one order and completed in another. */
+    /* All barriers are in progress at once, and are completed in reverse order. */
     for (int i = 0; i < TWINS; i++)
         OK(MPI_Ibarrier(twins[i], &requests[i]));
     for (int i = TWINS; i-- > 0;)

@@ -1,5 +1,5 @@
-/* Shared code of the test programs: claims that end the job with a message if they fail,
- * and the final line that reports that all claims hold. */
+/* Shared code of the test programs: checks that end the job with a message if they fail,
+ * and the final line that reports that all checks passed. */
 #ifndef CHECK_H
 #define CHECK_H
 
@@ -26,7 +26,7 @@ static void refute(const char *file, int line, const char *what, const char *for
     abort();
 }
 
-/* CHECK(claim, "format of the observed values", ...) */
+/* CHECK(condition, "format of the values", ...) ends the job if the condition is false. */
 #define CHECK(claim, ...) \
     do { if (!(claim)) refute(__FILE__, __LINE__, "not true: " #claim, __VA_ARGS__); } while (0)
 
@@ -47,7 +47,7 @@ __attribute__((unused)) static void begin(int *argc, char ***argv)
     introduce();
 }
 
-/* Returns true if the library is Portcullis; unspecified behaviour of others may differ. */
+/* Returns true if the library is Portcullis; other libraries may differ where the standard leaves a choice. */
 __attribute__((unused)) static int is_portcullis(void)
 {
     char name[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -87,7 +87,7 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
-/* Returns a byte that depends on its position and its owner. */
+/* Returns byte `i` of a pattern that depends on `salt`, its owner. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
     return (unsigned char)(i * 31 + (i >> 8) * 7 + salt * 131 + 5);

@@ -2,17 +2,17 @@
  * The last line of output depends on every step.
  *
  * checkpoints STEPS [protect | handlers | connects] [file NAME] [threads 1] [port NAME]
- *     protect   the library saves the memory (the default); handlers: the program's functions do
- *     file NAME each step writes a line of NAME, through a shared file
+ *     protect   the library saves the memory (the default); handlers: functions of the program save it
+ *     file NAME each step writes a line to the shared file NAME
  *     threads 1 initializes at MPI_THREAD_MULTIPLE
- *     port NAME the file through which a job that accepts a connection gives its port to one that connects, and does nothing else
- * The variable CHECKPOINTS has what a restart does not repeat:
- *     request N the program asks for a checkpoint before step N, and waits there until it is taken or refused
- *     await N   it waits before step N until a checkpoint is taken; stop N: until it is asked to stop
- *     die N     a rank dies by SIGKILL before step N
- *     pause US  each rank sleeps after each step
- *     fault N   a pending operation at the step of the request, see `disturb`
- * A spawned job has the argument "child" and ends with the connection. */
+ *     port NAME the file by which a job that accepts a connection gives its port's name to one that connects and does nothing else
+ * The variable CHECKPOINTS contains what a restarted job must not repeat:
+ *     request N the program requests a checkpoint before step N, and waits until it is taken or refused
+ *     await N   the program waits before step N until a checkpoint is taken; stop N: until it is asked to stop
+ *     die N     one rank dies by SIGKILL before step N
+ *     pause US  each rank sleeps for US microseconds after each step
+ *     fault N   at the step of the request, an operation is pending that cannot be saved, see `disturb`
+ * A spawned job has the argument "child" and ends when the connection is closed. */
 #include "check.h"
 #include <mpi-ext.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ struct state {
 static struct state state;
 static int saves, loads;
 
-/* Returns a number of the variable CHECKPOINTS. */
+/* Returns the number that follows `name` in the variable CHECKPOINTS. */
 static long option(const char *name, long otherwise)
 {
     const char *text = getenv("CHECKPOINTS"), *found = text ? strstr(text, name) : NULL;
@@ -55,7 +55,7 @@ static int save(const char *folder, void *extra_state)
     FILE *file = fopen(path, "wb");
     if (!file || fwrite(extra_state, sizeof(struct state), 1, file) != 1 || fclose(file) != 0)
         return 1;
-    /* The function may call MPI. */
+    /* A checkpoint handler may call MPI. */
     int one = 1, all = 0;
     OK(MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     CHECK(all == size, "%d of %d", all, size);
@@ -77,7 +77,7 @@ static int load(const char *folder, void *extra_state)
     return fclose(file);
 }
 
-/* A second thread inside MPI: its receive is active once `inside` is set. */
+/* A second thread that is inside MPI: its receive is active when `inside` is set. */
 static atomic_int inside;
 
 static void *waits_inside(void *number)
@@ -98,7 +98,7 @@ static void give_port(const char *name, const char *port)
     CHECK(file && fputs(port, file) >= 0 && fclose(file) == 0 && rename(path, name) == 0, "%s", name);
 }
 
-/* Connects with the job that gives its port, and leaves it. */
+/* Connects to the job that wrote its port's name, and disconnects. */
 static void connect_and_leave(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -114,7 +114,7 @@ static void connect_and_leave(const char *name)
     OK(MPI_Comm_disconnect(&others));
 }
 
-/* What a checkpoint cannot hold. */
+/* Starts an operation that a checkpoint cannot save. */
 static void disturb(long what, MPI_Win win, char *program, const char *port_file)
 {
     static int sent, received;
@@ -196,7 +196,7 @@ static void step(MPI_Win win, double *shared, MPI_File file)
     OK(MPI_Isend(&cells[1], 1, MPI_DOUBLE, down, 2, MPI_COMM_WORLD, &halos[3]));
     OK(MPI_Waitall(4, halos, MPI_STATUSES_IGNORE));
     double before = cells[0];
-    /* Integers, whose sum does not depend on the placement of the ranks. */
+    /* The values are integers, so the sum does not depend on which rank is where. */
     int64_t mine = 0, sum;
     for (int i = 1; i <= CELLS; i++) {
         double here = cells[i];
@@ -286,7 +286,7 @@ int main(int argc, char **argv)
                 if (rank == 0)
                     OK(MPIX_Checkpoint_request(comm));
             }
-            /* mpirun refuses a request while another job lives, and does not pause the ranks. */
+            /* While another job is connected, mpirun refuses a request without pausing the ranks. */
             int waits = what == MPIX_CHECKPOINT_NONE && (state.step == await || (state.step == request && fault != 5));
             if (stopped || !(waits || state.step == stop))
                 break;

@@ -1,4 +1,4 @@
-/* An MPI program that a rank starts is a singleton; the rank's job continues undisturbed. */
+/* An MPI program that a rank starts as a child process is a singleton job; the rank's own job is not disturbed. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,4 +1,4 @@
-! Claims about module mpi_f08: array sections, sentinels, statuses, strings, callbacks, attributes.
+! Tests of module mpi_f08: array sections, sentinels, statuses, strings, callbacks, attributes.
 module claims
   use mpi_f08
   implicit none
@@ -90,7 +90,7 @@ contains
         end if
       end do
     end do
-    ! Nonblocking: from a vector with a stride into a row of a matrix.
+    ! A nonblocking message from a vector with a stride into a row of a matrix.
     line = [(100 * rank + i, i = 0, 9)]
     call MPI_Irecv(got(3, 2:5), 4, MPI_INTEGER, previous, 2, MPI_COMM_WORLD, requests(1))
     call MPI_Isend(line(9:0:-3), 4, MPI_INTEGER, next, 2, MPI_COMM_WORLD, requests(2))
@@ -98,7 +98,7 @@ contains
     column = got(3, 2:5)
     call claim(all(column == [(100 * previous + i, i = 9, 0, -3)]), 'a nonblocking section arrives')
     call claim(requests(1) == MPI_REQUEST_NULL, 'a completed request is null')
-    ! A prefix of a section, and a section without elements.
+    ! The first elements of a section, and a section without elements.
     got = 0
     call MPI_Sendrecv(matrix(1, :), 3, MPI_INTEGER, next, 3, got(2, :), 3, MPI_INTEGER, previous, 3, &
                       MPI_COMM_WORLD, MPI_STATUS_IGNORE)

@@ -5,7 +5,7 @@
 static const int counts[] = {0, 1, 2, 7, 100, 1000, 5000, 40000};
 enum { COUNTS = sizeof counts / sizeof *counts };
 
-/* Returns number i of rank r's contribution in test `salt`. */
+/* Returns the number with index i of rank r's contribution in test `salt`. */
 static int value(int r, int i, int salt)
 {
     return (r + 1) * 1000003 + i * 17 + salt * 101;
@@ -46,7 +46,7 @@ static void complete(MPI_Request *request, int by_test)
     CHECK(*request == MPI_REQUEST_NULL, "a completed collective is still there");
 }
 
-/* Runs the blocking form if `way` is 0, otherwise the nonblocking form. */
+/* Makes the blocking call if `way` is 0, otherwise the nonblocking call. */
 #define EITHER(blocking, nonblocking, ...) \
     do { \
         if (way == 0) { OK(blocking(__VA_ARGS__, MPI_COMM_WORLD)); } \
@@ -87,7 +87,7 @@ static void rooted(int n, int root, int way, int salt)
     EITHER(MPI_Gather, MPI_Igather, a, n, MPI_INT, all, n, MPI_INT, root);
     for (int k = 0; rank == root && k < n * size; k++)
         CHECK(all[k] == value(k / n, k % n, salt), "gather: number %d is %d", k, all[k]);
-    /* A scatter returns the gathered blocks: rank r receives the block that rank r sent. */
+    /* The scatter distributes the gathered blocks: each rank receives the block that it contributed. */
     for (int k = 0; rank == root && k < n * size; k++)
         all[k] = value(k / n, k % n, salt + 1);
     EITHER(MPI_Scatter, MPI_Iscatter, all, n, MPI_INT, a, n, MPI_INT, root);
@@ -96,7 +96,7 @@ static void rooted(int n, int root, int way, int salt)
     intact(a, n, "scatter");
     intact(all, n * size, "gather");
 
-    /* Different lengths: rank r has n + r numbers, followed by a gap. */
+    /* Blocks of different lengths: rank r has n + r numbers; a gap follows each block at the root. */
     int *lengths = malloc(size * sizeof *lengths), *places = malloc(size * sizeof *places), total = 0;
     for (int r = 0; r < size; r++) {
         lengths[r] = n + r;

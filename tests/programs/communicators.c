@@ -1,4 +1,4 @@
-/* Groups and communicators: creation, comparison, split, use and free. */
+/* Tests of groups and communicators: creation, comparison, split, use and free. */
 #include "check.h"
 
 /* Checks that a communicator works: a sum over all members. */
@@ -98,8 +98,8 @@ static void attributes(void)
     OK(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
     OK(MPI_Comm_get_attr(MPI_COMM_WORLD, key, &kept, &flag));
     CHECK(!flag && deletions == 2, "deleted %d times", deletions);
-    /* A key value is freed while in use: its other copies remain readable, can be freed,
-     * and are passed to the delete function. */
+    /* A key value is freed while attributes use it: by copies of its handle they
+     * can still be read and deleted, and the delete function is called. */
     int again = key, last = key;
     OK(MPI_Comm_set_attr(MPI_COMM_WORLD, key, name));
     OK(MPI_Comm_free_keyval(&key));
@@ -111,7 +111,7 @@ static void attributes(void)
     CHECK(deletions == 3, "deleted %d times", deletions);
 }
 
-/* Split by hardware resource: by resource name, and by the next level. */
+/* Splits by hardware resource: by the resource's name, and by the next level of the hierarchy. */
 static void hardware(void)
 {
     MPI_Info here, wanted;
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     CHECK(n == members, "%d members instead of %d", n, members);
     CHECK(r == members - 1 - rank / 3, "rank %d", r);
     works(comm);
-    /* Equal keys preserve the rank order; this is a split of a split. */
+    /* Splits the split communicator again; with equal keys the rank order is kept. */
     OK(MPI_Comm_split(comm, r / 2, 0, &other));
     OK(MPI_Comm_rank(other, &n));
     CHECK(n == r % 2, "rank %d", n);
@@ -211,7 +211,7 @@ int main(int argc, char **argv)
     works(comm);
     OK(MPI_Comm_free(&comm));
 
-    /* Creation by group: all ranks call MPI_Comm_create, only members call create_group. */
+    /* All ranks call MPI_Comm_create; only members of the group call MPI_Comm_create_group. */
     MPI_Group world, first;
     int half = (size + 1) / 2, range[1][3] = {{half - 1, 0, -1}};
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
@@ -230,7 +230,7 @@ int main(int argc, char **argv)
     OK(MPI_Group_free(&first));
     OK(MPI_Group_free(&world));
 
-    /* Many communicators one after another: freed context ids are reused. */
+    /* Many communicators are created and freed in sequence: freed context IDs are reused. */
     for (int i = 0; i < 300; i++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
         if (i % 50 == 0)

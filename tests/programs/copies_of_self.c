@@ -1,4 +1,4 @@
-/* Each rank duplicates MPI_COMM_SELF, so no other rank is a member. */
+/* Each rank duplicates MPI_COMM_SELF, a communicator without other members. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,12 +1,12 @@
-/* Derived datatypes: sizes, extents, packing, and messages with different layouts at both ends. */
+/* Tests of derived datatypes: sizes, extents, packing, and messages with different layouts on the two sides. */
 #include "check.h"
 
 #include <stddef.h>
 
 static int partner;
 
-/* Sends `count` of `type` from `data` to the partner, which receives `bytes` packed bytes;
- * then sends in the reverse direction. */
+/* Sends `count` items of `type` from `data`; the partner receives `bytes` packed bytes.
+ * Then packed bytes are sent back and received as `type`. */
 static void through(const void *data, int count, MPI_Datatype type, const void *packed, int bytes, const char *name)
 {
     MPI_Aint lower, extent;
@@ -86,8 +86,8 @@ static int spell(int *offsets, const int *starts, int items, int width)
     return n;
 }
 
-/* external32, the portable representation: packed data have the standard's bytes.
- * Unpacking restores the original data. */
+/* Packing in external32, the portable representation, gives the bytes that the standard specifies;
+ * unpacking restores the original data. */
 static void check_external(void)
 {
     struct { long l; double d; short s; } out[2] = {{-2, 1.0, 0x1234}, {3, -2.0, -1}}, in[2];
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
     /* The blocks are in list order, which differs from memory order. */
     OK(MPI_Type_indexed(3, (int[]){2, 1, 4}, (int[]){10, 0, 3}, MPI_INT, &type));
     static const int list[] = {40, 44, 0, 12, 16, 20, 24};
-    /* The extent ends after the last byte in memory: 12 ints. */
+    /* The extent of 12 ints ends after the last byte in memory. */
     check_type(&type, data, 9, offsets, spell(offsets, list, 7, 4), 48, "indexed");
     OK(MPI_Type_create_indexed_block(3, 2, (int[]){4, 0, 8}, MPI_SHORT, &type));
     static const int blocks[] = {8, 10, 0, 2, 16, 18};
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < EDGE; i++)
         for (int j = 0; j < EDGE; j++)
             CHECK(turned[j][i] == matrix[i][j], "row %d, column %d is %d", j, i, turned[j][i]);
-    /* The type also works in a collective. */
+    /* The type is also used in a collective. */
     OK(MPI_Bcast(turned, EDGE, type, 0, MPI_COMM_WORLD));
     CHECK(turned[3][5] == 5003, "after the broadcast %d", turned[3][5]);
     OK(MPI_Type_free(&type));
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
     free(from);
     free(to);
 
-    /* Half an item: MPI_Get_elements returns its elements, MPI_Get_count is undefined. */
+    /* Half an item is received: MPI_Get_elements returns its elements, MPI_Get_count MPI_UNDEFINED. */
     OK(MPI_Type_create_struct(2, (int[]){1, 1}, (MPI_Aint[]){0, 4}, (MPI_Datatype[]){MPI_INT, MPI_INT}, &type));
     OK(MPI_Type_commit(&type));
     char few[24];

@@ -61,7 +61,7 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
-/* A rank dies while the other ranks are in a barrier; each form of barrier ends. */
+/* A rank dies while the others are in a barrier; every variant of the barrier call ends. */
 static void barrier(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -112,7 +112,7 @@ static void groups(void)
         nap(20000);
         die();
     }
-    /* Some members may have their new communicator and others an error, but no call hangs. */
+    /* Some members may get their new communicator and others an error, but no call hangs. */
     int error = MPI_Comm_split(world, 0, rank, &part);
     CHECK(!error || class_of(error) == MPIX_ERR_PROC_FAILED, "MPI_Comm_split gives class %d", class_of(error));
     CHECK(class_of(MPI_Recv(&in, 1, MPI_INT, victim, 1, world, MPI_STATUS_IGNORE)) == MPIX_ERR_PROC_FAILED, "%d", victim);
@@ -127,7 +127,7 @@ static void groups(void)
     OK(MPI_Group_free(&living));
 }
 
-/* A member of a window and a file dies: calls that need all members fail.
+/* A member of a window and of a file dies: calls that need all members fail.
  * The survivors then free the window and the file. */
 static void memory(char **argv)
 {
@@ -175,7 +175,7 @@ static void memory(char **argv)
     CHECK(access(argv[3], F_OK), "%s was to be deleted", argv[3]);
 }
 
-/* A rank dies without having received its messages, so buffers are full. */
+/* A rank dies without receiving, so the buffers for messages to that rank are full. */
 static void full(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -205,7 +205,7 @@ static void full(void)
     TRY(MPIX_Comm_agree(world, &flag));
 }
 
-/* All calls of a rank fail immediately; another rank revokes the communicator. */
+/* A rank whose blocking calls all fail must still learn that another rank revokes the communicator. */
 static void heard(void)
 {
     int victim = size - 1, error;
@@ -218,7 +218,7 @@ static void heard(void)
     do
         error = MPI_Barrier(comm);
     while (!error);
-    /* The other ranks detected the death before the revocation, and make no blocking call. */
+    /* Before the revocation the other ranks have detected the death; then they make no call that waits. */
     for (int i = 1; i < victim; i++)
         if (rank == i)
             OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
@@ -237,8 +237,8 @@ static void knows(int dead)
     CHECK(class == MPIX_ERR_PROC_FAILED, "a receive from rank %d, which is dead, gives class %d", dead, class);
 }
 
-/* Groups with a dead member, or with a revoked bridge, create no intercommunicator:
- * all survivors of both groups get the reason. */
+/* No intercommunicator is created if a group has a dead member or the bridge communicator is revoked:
+ * all survivors of both groups get the cause as error. */
 static void between(void)
 {
     MPI_Comm world = MPI_COMM_WORLD, half, peer, broken, inter;
@@ -261,7 +261,7 @@ static void between(void)
     OK(MPI_Barrier(world));
     if (rank == last)
         die();
-    /* A group has lost a member other than its leader; the other group need not detect this. */
+    /* The dead rank is not its group's leader; the other group's ranks need not detect its death. */
     if (side == 0)
         knows(last);
     class = class_of(MPI_Intercomm_create(half, 0, peer, !side, 2, &inter));
@@ -271,7 +271,7 @@ static void between(void)
     TRY(MPIX_Comm_agree(world, &flag));
     if (rank == 1)
         die();
-    /* A group's leader has died; the other group's leader notifies its members. */
+    /* The dead rank is its group's leader; the other group's leader notifies its own group. */
     knows(1);
     OK(MPI_Group_excl(members, side == 0, &(int){2}, &living));
     OK(MPI_Comm_free(&half));
@@ -282,7 +282,7 @@ static void between(void)
     TRY(MPIX_Comm_agree(world, &flag));
 }
 
-/* The attribute by which programs query whether the job survives the death of ranks. */
+/* The attribute MPIX_FT tells programs whether the job survives the death of ranks. */
 static void asked(void)
 {
     int *survives, found;

@@ -74,7 +74,7 @@ __attribute__((unused)) static void discard(void *at)
     CHECK(code == 0, "cuMemFree returned %d", code);
 }
 
-/* Returns device memory with the pattern of its owner. */
+/* Returns new device memory that contains the byte pattern of `salt`. */
 __attribute__((unused)) static void *device_pattern(size_t length, unsigned salt)
 {
     char *host = malloc(length), *device = device_memory(length);

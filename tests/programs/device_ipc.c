@@ -1,7 +1,7 @@
 /*
- * Long messages between the devices of a node, and messages that are copied while being sent.
- * Arguments: the driver's library, and the required copy: "between" (by the devices),
- * "pieces" (several pieces in flight) or "neither" (whole copies only).
+ * Long messages between the devices of a node, and messages whose data are copied while they are sent.
+ * Arguments: the driver's library, and the required kind of copy: "between" (by the devices),
+ * "pieces" (several pieces in flight at once) or "neither" (whole copies only).
  */
 #include "device.h"
 
@@ -35,7 +35,7 @@ static void messages(char *from, char *to, size_t length, int tag)
     OK(MPI_Issend(host, (int)length, MPI_BYTE, next, tag, MPI_COMM_WORLD, &requests[1]));
     OK(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
     CHECK(device_differs(to, length, before + 50) < 0, "a message from the host");
-    /* The second half of an allocation, sent to this process;
+    /* A message to this process from the second half of an allocation,
      * and a message that arrives before its receive is posted. */
     OK(MPI_Isend(from + length / 2, (int)(length / 2), MPI_BYTE, rank, tag, MPI_COMM_WORLD, &requests[0]));
     OK(MPI_Recv(to, (int)(length / 2), MPI_BYTE, rank, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -74,8 +74,8 @@ int main(int argc, char **argv)
     if (!strcmp(expected, "pieces"))
         CHECK(pending >= 2, "%d pieces were in flight at once", pending);
 
-    /* New memory at the address of freed memory, which has another id;
-     * and managed memory, which has no handle. */
+    /* New memory may have the address of freed memory but has another ID;
+     * managed memory has no handle that other processes could open. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
     setenv("FAKE_CUDA_AGAIN", "1", 1);
     discard(from);

@@ -1,4 +1,4 @@
-/* Buffers in the memory of Level Zero devices. Argument: the file of the loader's library. */
+/* Test of buffers in the memory of Level Zero devices. Argument: the file of the loader's library. */
 #include "check.h"
 #include <dlfcn.h>
 #include <mpi-ext.h>

@@ -1,8 +1,8 @@
 /*
  * Buffers in the memory of a CUDA device.
  * Arguments: the driver's library; "early" or "late" to load it before or after MPI_Init;
- * and "kinds" for the memory kinds of the world.
- * tests/tests/devices.rs generates a program with single functions; this one combines them.
+ * and "kinds" to check the info hint mpi_memory_alloc_kinds of MPI_COMM_WORLD.
+ * tests/tests/devices.rs generates programs of single functions; this one combines them.
  */
 #include "device.h"
 #include <pthread.h>
@@ -54,7 +54,7 @@ static void protected_memory(void)
 }
 #endif
 
-/* The first message after the library was loaded; the message is short. */
+/* Sends a short message, the first one after the driver's library was loaded. */
 static void first_message(void)
 {
     char *from = device_pattern(8, rank), *to = device_memory(8);
@@ -113,7 +113,7 @@ static void columns(void)
         OK(MPI_Irecv(device + 2 * c, 1, column, rank, c, MPI_COMM_WORLD, &requests[c]));
     for (int c = 1; c >= 0; c--) {
         OK(MPI_Send(data[c], ROWS, MPI_INT, rank, c, MPI_COMM_WORLD));
-        /* Each is completed alone, in reverse order;
+        /* The receives complete one at a time, in reverse order;
            MPI_Request_get_status also reports completion. */
         int done = 0;
         while (!done)
@@ -123,7 +123,7 @@ static void columns(void)
             CHECK(host[i][2 * c] == data[c][i] && host[i][1] == -1 && host[i][3] == -1, "row %d", i);
         OK(MPI_Wait(&requests[c], MPI_STATUS_IGNORE));
     }
-    /* A strided column is sent, and then an irregular type. */
+    /* Sends a strided column, and then data of an irregular type. */
     int got[ROWS], lengths[3] = {1, 3, 2}, places[3] = {0, 5, 11}, some[6];
     OK(MPI_Sendrecv(device + 2, 1, column, rank, 5, got, ROWS, MPI_INT, rank, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(!memcmp(got, data[1], sizeof got), "a column that was sent");
@@ -205,8 +205,8 @@ static void windows(void)
     discard(from), discard(to);
 }
 
-/* Memory of a pool and of a handle has no context and reports the type of the host.
- * A thread without a current context accesses both. */
+/* Memory from a pool or mapped from a handle has no context, and the driver reports its type as host.
+ * A thread without a current context accesses both kinds. */
 static void *in_thread(void *at)
 {
     OK(MPI_Sendrecv_replace(at, 100, MPI_BYTE, next, 9, before, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -231,8 +231,8 @@ static void contexts(void)
     }
 }
 
-/* Several nonblocking operations at once, completed by every completion call;
- * also a freed and a cancelled request. */
+/* Several nonblocking operations in progress, completed by every completion call;
+ * and a freed and a cancelled request. */
 static void requests(void)
 {
     char host_byte[1];
@@ -268,7 +268,7 @@ static void requests(void)
     OK(MPI_Recv(to, LENGTH, MPI_BYTE, before, 50, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     CHECK(device_differs(to, LENGTH, before) < 0, "a freed send");
 
-    /* MPI_Isendrecv with a freed request: its send completes before its receive. */
+    /* MPI_Isendrecv whose request is freed; its send completes before its receive. */
     char *late = device_memory(LENGTH);
     int token = 0;
     OK(MPI_Isendrecv(from, 4, MPI_BYTE, rank, 60, late, LENGTH, MPI_BYTE, next, 61, MPI_COMM_WORLD, &unused));
@@ -287,7 +287,7 @@ static void requests(void)
     discard(from), discard(to);
 }
 
-/* A failure of the driver is an error of the MPI call. */
+/* If the driver fails, the MPI call returns an error. */
 static void failed(int code, const char *words)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -319,7 +319,7 @@ static void failures(void)
     OK(MPI_Send(&byte, 1, MPI_BYTE, rank, 8, MPI_COMM_WORLD));
     failed(MPI_Wait(&request, MPI_STATUS_IGNORE), "");
     CHECK(request == MPI_REQUEST_NULL, "a request that has failed");
-    /* The other operations continue. */
+    /* Other operations on device memory still work. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL));
     OK(MPI_Sendrecv(at, 1, MPI_BYTE, rank, 7, &byte, 1, MPI_BYTE, rank, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

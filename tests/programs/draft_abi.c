@@ -1,6 +1,6 @@
-/* A minimal library with the standard ABI's name and a constant of an ABI draft.
+/* A minimal MPI library with the standard ABI's file name but a constant of an ABI draft.
  * Real libraries with such constants are large and not always available;
- * this library has only the functions that the check for drafts needs, for one process. */
+ * this library has only the functions that the check for drafts calls, for one process. */
 
 #define NOTHING(name) int name(void) { return 0; }
 

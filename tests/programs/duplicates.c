@@ -1,8 +1,8 @@
 /*
  * Barriers on the world, on its duplicates, and on other communicators.
  *
- * Four kinds of barriers have all processes in world order: those of the world (5),
- * of a duplicate (5), of a duplicate's duplicate (5), and the barrier in finish() (1).
+ * Those with all processes in world order, and the number of their barriers: MPI_COMM_WORLD (5),
+ * a duplicate (5), a duplicate of the duplicate (5), and the barrier in finish() (1).
  * The other communicators have fewer processes or another order.
  */
 #include "check.h"
@@ -24,7 +24,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank == 0, rank, &half));
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &turned));
 
-    /* The first barrier is that of a duplicate, so the duplicate initialises the hardware. */
+    /* The first barrier is on a duplicate, so it initialises the hardware. */
     barriers(second);
     barriers(MPI_COMM_WORLD);
     barriers(half);

@@ -1,5 +1,5 @@
-/* Dynamic processes (chapter 11): spawn, ports, published names, join, and messages between jobs.
- * A spawned job runs the same program; its first argument names the parent's test. */
+/* Tests of dynamic processes (chapter 11 of MPI 5.0): spawn, ports, published names, join, and messages between jobs.
+ * A spawned job runs the same program; its first argument is the name of the parent's test. */
 #include "check.h"
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -147,7 +147,7 @@ static void as_parent(const char *program)
     OK(MPI_Comm_disconnect(&inter));
     CHECK(inter == MPI_COMM_NULL, "still there");
 
-    /* Two programs; the number of processes of one is soft. */
+    /* Spawns two programs; for one of them the number of processes is soft (info key "soft"). */
     char *commands[] = {(char *)program, (char *)program};
     char *first[] = {"multiple", "one", NULL}, *second[] = {"multiple", NULL};
     char **arguments[] = {first, second};
@@ -210,7 +210,7 @@ static int open_descriptors(const char *whose)
     return n;
 }
 
-/* Returns the minimum number of descriptors within a second: a process closes its end
+/* Returns the smallest number of open descriptors within a second: a process closes its descriptor
  * of a connection only after the other end has disconnected too. */
 static int fewest_descriptors(const char *whose)
 {
@@ -225,7 +225,7 @@ static int fewest_descriptors(const char *whose)
     return fewest;
 }
 
-/* Resident memory, in KiB. */
+/* Resident memory of a process, in KiB. */
 struct resident {
     long private; /* anonymous memory; the number of file pages grows with executed code */
     long shared;
@@ -252,7 +252,7 @@ static struct resident resident(const char *whose)
     return now;
 }
 
-/* Freed shared memory, in kilobytes, that a process may keep for its next communicator;
+/* Freed shared memory, in KiB, that a process may keep for its next communicator;
  * these rounds end with about 2.4 MB. */
 enum { KEPT = 8 * 1024 };
 
@@ -300,8 +300,8 @@ static void as_guest(MPI_Comm parent)
     OK(MPI_Comm_disconnect(&parent));
 }
 
-/* A child that dies while its parent waits for it, and a child that survives its parent;
- * the file `sign` signals the child's end. */
+/* Spawns a child that dies while this parent waits for it ("mortal"), or a child that outlives this parent;
+ * the child creates the file `sign` at its end. */
 static void bear(const char *program, char *what, char *sign)
 {
     char *arguments[] = {what, sign, NULL};
@@ -377,7 +377,7 @@ static void ports(void)
         OK(MPI_Comm_disconnect(&inter));
     }
 
-    /* Failures are reported on all members, with the reason. */
+    /* A failure is reported on all members, with its cause. */
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 #define FAILS(expected, call) \
@@ -414,7 +414,7 @@ static void ports(void)
     announce("dynamic");
 }
 
-/* Two independent jobs that share only the name of a file. */
+/* Connects two independent jobs that have only a file name in common. */
 static void meet(const char *file, int accepts)
 {
     char port[MPI_MAX_PORT_NAME] = "", draft[1024];
@@ -442,7 +442,7 @@ static void meet(const char *file, int accepts)
     announce("dynamic");
 }
 
-/* A process that publishes a port name and accepts two jobs that look the name up. */
+/* This process publishes a port name, and accepts two jobs that look up the name. */
 static void serve(const char *name)
 {
     char port[MPI_MAX_PORT_NAME] = "";
@@ -481,7 +481,7 @@ static void visit(const char *name)
     announce("dynamic");
 }
 
-/* Checks the universe size. */
+/* Checks the value of the attribute MPI_UNIVERSE_SIZE. */
 static void universe(int wanted)
 {
     int *room, flag;

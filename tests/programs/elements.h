@@ -1,5 +1,5 @@
-/* Elements of every predefined datatype: small numbers are written and compared.
- * The operators of each datatype are applied to them. */
+/* Elements of every predefined datatype: writes small numbers, compares elements,
+ * and applies each datatype's operators. */
 #ifndef ELEMENTS_H
 #define ELEMENTS_H
 
@@ -96,7 +96,7 @@ static void name_types(void)
     }
 }
 
-/* Returns true if the type has padding; an operator leaves padding bytes unspecified. */
+/* Returns true if the type has padding bytes, which an operator leaves unspecified. */
 static int has_padding(const Type *t)
 {
     return strstr(t->name, "LONG_DOUBLE") != NULL;

@@ -1,11 +1,11 @@
-/* Windows over memory that the program allocated: malloc, stack, static memory,
- * shared mappings and read-only mappings.
+/* Tests of windows on memory that the program allocated: by malloc, on the stack, static,
+ * as shared mappings and as read-only mappings.
  * Each rank puts to, accumulates to and gets from each other rank's memory.
- * All access methods of the library are used.
- * Memory that is detached, freed, reallocated and attached again is accessed at its new contents.
- * If a target forks, the parent's memory is accessed.
- * With "dies" and kill, segv, exit or abort, rank 1 ends in that way.
- * The other ranks access its memory at that time. */
+ * The library's access methods are all used.
+ * If memory is detached, freed, reallocated and attached again, accesses reach the new memory.
+ * If a target process forks, accesses reach the parent's memory.
+ * With the arguments "dies" and kill, segv, exit or abort, rank 1 ends in this way,
+ * while the other ranks access its memory. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -108,7 +108,7 @@ static void attached(void)
     free(at);
 }
 
-/* A child has a copy of its parent's memory; accesses reach the parent's memory. */
+/* The target forks: the child has a copy of the memory, but accesses must reach the parent's memory. */
 static void forked(void)
 {
     MPI_Win win;
@@ -180,7 +180,7 @@ int main(int argc, char **argv)
     created(in_static);
     created(on_stack);
     long *from_malloc = malloc(WORDS * sizeof *from_malloc + 8);
-    /* The memory is less aligned than its element type. */
+    /* The memory has a smaller alignment than its element type requires. */
     created((long *)((char *)from_malloc + 4));
     created(from_malloc);
     long *shared = mapped(MAP_SHARED);

@@ -1,14 +1,14 @@
-/* Jobs that connect and disconnect repeatedly, and the effect of one job's death on the other.
- * Arguments: a file with the port's name, and the role:
+/* Jobs that connect and disconnect repeatedly, and what happens to one job if the other dies.
+ * Arguments: a file that contains the port's name, and the role of this job:
  * accept, connect N: N consecutive connections; every rank sends to every rank of the other side;
- * await, perish: all ranks wait for the other side's last rank; this rank dies
+ * await, perish: one job waits for the other job's last rank, which dies
  *     and has never communicated with them;
- * await, lose: as above, but the other ranks of that side survive (--with-ft) and communicate;
+ * await, lose: as above, but the other ranks of the dying rank's job survive (--with-ft) and communicate;
  * survive: a spawned job disconnects from its parent and dies; the parent continues
- *     (the file is a signal between the two);
- * futile: impossible spawns fail on all members, and the job continues
+ *     (the file then only signals between the two);
+ * futile: spawns that must fail, on all members, without disturbing the job
  *     (the file is a program that the system cannot start);
- * far HOST: impossible spawns on another host. */
+ * far HOST: spawns on another host that must fail. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <dirent.h>
@@ -48,8 +48,8 @@ static void meet(const char *port, int accepts, MPI_Comm *inter)
         OK(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_WORLD, inter));
 }
 
-/* Rounds differ modulo three: all ranks receive from the whole other side,
- * only the last rank receives, or no rank receives. */
+/* Returns true if this rank receives from all ranks of the other job in this round.
+ * In turn, all ranks receive, only the last rank does, or none does. */
 static int listens(int round, int who, int of)
 {
     return round % 3 == 0 || (round % 3 == 1 && who == of - 1);
@@ -86,7 +86,7 @@ static void meet_often(const char *file, int accepts, int rounds)
     announce("encounters");
 }
 
-/* Waits for the last rank of the other side, which never sends. */
+/* Waits for a message from the other job's last rank, which never sends. */
 static void await(const char *file, int others_live)
 {
     char port[MPI_MAX_PORT_NAME] = "";

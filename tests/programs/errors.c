@@ -1,5 +1,5 @@
-/* Errors are returned on request, have a class and a text, and call the user's handler.
- * The library stays usable after each error. */
+/* Tests of errors: they are returned if requested, have a class and a text, and call the user's handler.
+ * The library remains usable after each error. */
 #include "check.h"
 
 static int handled, last_code;
@@ -32,8 +32,8 @@ static void expect(int code, int class_, const char *what)
     CHECK(length > 0 && (size_t)length == strlen(text), "%s has no sentence", what);
 }
 
-/* The status of a failed receive has the source and tag of its message.
- * The status also has the number of elements in the buffer. */
+/* Checks the status of a failed receive: the source and tag of its message,
+ * and the number of elements in the buffer. */
 static void names(const MPI_Status *status, int source, int tag, int ints)
 {
     int count;
@@ -67,7 +67,7 @@ int main(int argc, char **argv)
     expect(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &self, &weight, 1, &self, &weight, MPI_INFO_NULL, 0, &comm), MPI_ERR_ARG, "a negative weight");
     expect(MPI_Send(data, 1, MPI_INT, 0, 1, MPI_COMM_NULL), MPI_ERR_COMM, "no communicator");
 
-    /* A message longer than its buffer. */
+    /* The message is longer than the receive buffer. */
     OK(MPI_Isend(data, 100, MPI_INT, partner, 3, MPI_COMM_WORLD, &request));
     expect(MPI_Recv(small, 10, MPI_INT, partner, 3, MPI_COMM_WORLD, &status), MPI_ERR_TRUNCATE, "a message too long");
     names(&status, partner, 3, 10);
@@ -135,7 +135,7 @@ int main(int argc, char **argv)
         if (*groups[i] != MPI_GROUP_EMPTY)
             OK(MPI_Group_free(groups[i]));
 
-    /* A broadcast whose length differs from a buffer's is an error on the buffer's rank;
+    /* If a broadcast's length differs from a rank's buffer length, that rank gets the error;
      * no byte beyond the buffer is written. */
     for (int i = 0; i < 4; i++) {
         int more = i % 2, mine = (rank == 0) == more ? 10 : 3;
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Bcast(small, 10, MPI_INT, 0, MPI_COMM_WORLD));
 
-    /* The user's handler. */
+    /* Installs a user-defined error handler. */
     OK(MPI_Comm_create_errhandler(handler, &mine));
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, mine));
     called_on = &(MPI_Comm){MPI_COMM_WORLD};
@@ -209,7 +209,7 @@ int main(int argc, char **argv)
     OK(MPI_Error_class(own_code, &class_));
     CHECK(class_ == own_class, "class %d", class_);
 
-    /* All communication still works. */
+    /* After all these errors, communication still works. */
     for (int i = 0; i < 20; i++) {
         int token = rank;
         OK(MPI_Sendrecv_replace(&token, 1, MPI_INT, partner, 9, partner, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -1,10 +1,10 @@
 /*
- * The eureka line: early termination of a parallel search by one global flag (mpi-ext.h).
+ * Tests of the eureka line (mpi-ext.h): a global flag by which a parallel search ends early.
  *
  *     eureka line [ROUNDS]    MPI_COMM_WORLD and communicators derived from it have a line
  *     eureka world [ROUNDS]   MPI_COMM_WORLD has a line
- *     eureka none             MPI_COMM_WORLD reports no line; communicators within a host have one
- *     eureka recorded         the run is recorded without the line, which the library reports
+ *     eureka none             MPI_COMM_WORLD has no line; communicators within a host have one
+ *     eureka recorded         the run is recorded; the library reports that the line cannot be used then
  *     eureka death            the last rank dies in a round (mpirun --with-ft ulfm)
  */
 #include "check.h"
@@ -95,8 +95,8 @@ static void round_of(MPI_Comm comm, int me, int members, int round)
     CHECK(lowest == told, "round %d: told %d here and %d elsewhere", round, told, lowest);
 }
 
-/* All writes of a rank before its raise are visible to every rank that sees the line.
- * The way in which that rank is notified does not matter. */
+/* A write before the raise is visible to every rank that sees the line high,
+ * even if that rank was notified by a chain of messages. */
 static void handed_on(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -112,7 +112,7 @@ static void handed_on(MPI_Comm comm, int me, int members)
     CHECK(told == 0, "%d", told);
 }
 
-/* Barriers of all kinds do not end a round; barriers in progress at its begin complete first. */
+/* Barriers of any kind do not end a round; barriers that are in progress when a round begins complete first. */
 static void among_barriers(MPI_Comm comm, int me, int members)
 {
     int first, told;
@@ -164,7 +164,7 @@ static void gathered_at(MPI_Comm comm, int one)
             OK(MPI_Recv(NULL, 0, MPI_BYTE, MPI_ANY_SOURCE, 0, comm, MPI_STATUS_IGNORE));
 }
 
-/* A rank that could have raised the line dies: no other rank polls indefinitely.
+/* A rank that could still raise the line dies: no survivor may poll indefinitely.
  * The survivors continue in a new communicator. */
 static void one_dies(void)
 {
@@ -233,7 +233,7 @@ int main(int argc, char **argv)
         return finish("eureka");
     all_of(MPI_COMM_SELF, 4);
 
-    /* Two halves use lines in shared memory while a round of the whole communicator is open. */
+    /* The two halves use lines in shared memory while a round is open on the whole communicator. */
     MPI_Comm half, twin;
     int told;
     OK(MPIX_Eureka_begin(MPI_COMM_WORLD));

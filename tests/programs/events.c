@@ -1,4 +1,4 @@
-/* Events of the tool interface: messages, rendezvous and communicators, ordered and timed.
+/* Test of the tool interface's events: of messages, rendezvous and communicators, with order and times.
  * The number of dropped events is reported too. */
 #include "check.h"
 
@@ -76,7 +76,7 @@ static void expect(struct seen *seen, int at, MPI_Count a, MPI_Count b, MPI_Coun
             (long long)found[1], (long long)found[2]);
 }
 
-/* Every event and its source have a description, and a name yields its index. */
+/* Every event type and event source has a description, and can be found by its name. */
 static void list(void)
 {
     int events, sources, categories, found, in_categories = 0;
@@ -120,7 +120,7 @@ static void list(void)
     CHECK(in_categories == events, "%d of %d events are in categories", in_categories, events);
 }
 
-/* Enumerations name the values of a variable. */
+/* An enumeration has names for the values of its variable. */
 static void enumerations(void)
 {
     int variables, named = 0;
@@ -209,7 +209,7 @@ static void messages(void)
     OK(MPI_Comm_free(&other));
 }
 
-/* A tool that reads too slowly gets the number of missed events. */
+/* A tool that reads its events too slowly is notified of the number of dropped events. */
 static void many(void)
 {
     static MPI_Request requests[2 * MANY];

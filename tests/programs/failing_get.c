@@ -1,5 +1,5 @@
 /*
- * A wrapper of libucp.so.0 whose accesses to registered memory fail according to FAILING_GET.
+ * A wrapper library for libucp.so.0 (UCX) whose one-sided accesses fail as the variable FAILING_GET specifies.
  * All other functions are those of UCX.
  *
  *     refuse    accesses fail immediately
@@ -39,7 +39,7 @@ static void *real(const char *name)
     return dlsym(ucx, name);
 }
 
-/* Returns the result of a failing access, or NULL for an access that succeeds. */
+/* Returns the result of an access that must fail, or NULL if the access must be made. */
 static void *failure(const void *params)
 {
     if (is("refuse"))
@@ -89,7 +89,7 @@ unsigned ucp_worker_progress(void *worker)
     return progress(worker);
 }
 
-/* The process must not sleep while a read's failure is pending: no descriptor signals it. */
+/* While a read's failure is pending, the process must not sleep, because no descriptor would wake it. */
 status ucp_worker_arm(void *worker)
 {
     for (int n = 0; n < MOST; n++)

@@ -1,8 +1,8 @@
 /*
- * A fake libcuda.so.1 whose device memory the host can neither read nor write.
- * The addresses that the program gets are reserved with PROT_NONE; the data are elsewhere.
- * So an access that does not use the library's functions ends the process.
- * Asynchronous copies are made when the stream is synchronized. Values of FAKE_CUDA:
+ * A fake libcuda.so.1 for tests without a GPU; the host cannot access its device memory.
+ * Device addresses are ranges reserved with PROT_NONE; the data are at other addresses.
+ * So an access that does not use a function of this library kills the process.
+ * Asynchronous copies are made when the stream is synchronized. Values of the variable FAKE_CUDA:
  *
  *     start      no asynchronous copy can be started
  *     late       asynchronous copies fail when the stream is synchronized
@@ -11,11 +11,11 @@
  *     handles    no memory has a handle for other processes
  *     open       no handle of another process can be opened
  *
- * Other processes open memory of cuMemAlloc by a handle. The library prints a message and ends
- * a process that opens a handle twice, opens new memory at an address while a handle of
- * freed memory there is open, copies from freed memory, or ends with open handles.
- * Copies before an event are made at the event's second query.
- * Compiled with -DWITHOUT, the library lacks its last function.
+ * A process can open another process's cuMemAlloc memory by a handle. The library prints a message and ends
+ * a process that opens a handle twice, opens new memory at an address where a handle of
+ * freed memory is still open, copies from freed memory, or ends with open handles.
+ * Copies that precede an event are made at the event's second query.
+ * Compiled with -DWITHOUT, the library lacks the last of its functions.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -49,9 +49,9 @@ static struct allocation {
     void *context;
     unsigned long id;
     int file;
-    /* The page before the data of memory that can be opened by other processes. */
+    /* The page before the data, shared with other processes: true after the owner freed the memory. */
     volatile struct shared { int freed; } *shared;
-    /* For opened memory: the process that allocated it, and its address there. */
+    /* Only for memory opened by a handle: the owner's process ID, and the address in the owner. */
     int process;
     address base;
 } all[MOST];
@@ -74,10 +74,10 @@ static __thread struct { void *stack[16]; int depth; } here;
 
 static void *current(void) { return here.depth ? here.stack[here.depth - 1] : NULL; }
 
-/* Copies that were started and not yet made. */
+/* Asynchronous copies that have been started but not made. */
 static __thread struct { char *to; const char *from; size_t length; } queue[MOST];
 static __thread int queued, base_of_queue;
-/* Events that were recorded and not reached, and their maximum number at any time. */
+/* Number of events that have been recorded but not reached, and the maximum of that number. */
 static __thread int pending;
 static int most_pending;
 
@@ -89,7 +89,7 @@ static struct allocation *find(address at)
     return NULL;
 }
 
-/* Returns the library's own address of device memory, or NULL. */
+/* Returns the address of the data behind a device address, or NULL. */
 static char *data_at(address at, size_t length)
 {
     pthread_mutex_lock(&lock);
@@ -154,8 +154,8 @@ static result discard(address at)
             close(a->file);
         } else
             munmap(a->data, whole);
-        /* The address stays reserved, so that a later access also ends the process.
-         * FAKE_CUDA_AGAIN requests the reuse of the address instead. */
+        /* The address range stays reserved, so that a later access also ends the process,
+         * unless FAKE_CUDA_AGAIN requests that addresses be reused. */
         if (a->kind != OPENED && getenv("FAKE_CUDA_AGAIN"))
             munmap(a->at, whole);
         a->at = NULL;
@@ -224,7 +224,7 @@ result cuMemPoolGetAccess(int *flags, void *of, const int *location)
     *flags = 3;
     return OK;
 }
-/* Combines cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess. */
+/* Makes mapped memory, as cuMemAddressReserve, cuMemCreate, cuMemMap and cuMemSetAccess together. */
 result fakeMap(address *at, size_t length, int device) { return make(at, length, MAPPED, device); }
 result cuMemRetainAllocationHandle(uint64_t *handle, void *at)
 {
@@ -263,7 +263,7 @@ static result attribute(void *value, int which, address at)
         return INVALID_VALUE;
     switch (which) {
     case 1: *(void **)value = a->context; return OK;
-    /* As with some drivers, memory of a pool or of a handle reports the type of the host. */
+    /* Like some real drivers, reports the type of memory from a pool or of mapped memory as host. */
     case 2: *(unsigned *)value = a->kind == POOLED || a->kind == MAPPED ? HOST : DEVICE; return OK;
     case 7: *(unsigned long long *)value = a->id; return OK;
     case 8: *(unsigned *)value = a->kind == MANAGED; return OK;
@@ -293,7 +293,7 @@ result cuPointerGetAttributes(unsigned count, int *which, void **values, address
     return OK;
 }
 
-/* Functions for handles that other processes open. */
+/* The functions by which other processes open memory. */
 result cuMemGetAddressRange_v2(address *base, size_t *length, address at)
 {
     pthread_mutex_lock(&lock);
@@ -423,7 +423,7 @@ result cuMemcpy2DAsync_v2(const struct copy_2d *copy, void *stream)
     }
     return OK;
 }
-/* One function copies between device memory, opened memory and host memory. */
+/* Copies between any of device memory, opened memory and host memory. */
 result cuMemcpyAsync(address to, address from, size_t length, void *stream)
 {
     (void)stream;
@@ -431,7 +431,7 @@ result cuMemcpyAsync(address to, address from, size_t length, void *stream)
     copied_between++;
     return enqueue(target ? target : (char *)(uintptr_t)to, source ? source : (const char *)(uintptr_t)from, length);
 }
-/* Makes the first `count` copies of the queue. */
+/* Makes the first `count` copies in the queue. */
 static result run(int count)
 {
     if (count > queued)
@@ -448,7 +448,7 @@ result cuStreamSynchronize(void *stream)
     (void)stream;
     return run(queued);
 }
-/* An event of a thread's stream. */
+/* An event on a thread's stream. */
 struct event { int until, asked, is_recorded; pthread_t thread; };
 result cuEventCreate(struct event **event, unsigned flags)
 {
@@ -480,7 +480,7 @@ result cuEventDestroy_v2(struct event *event)
     free(event);
     return OK;
 }
-/* Synchronous copy for the test program. */
+/* Synchronous copy; only the test program calls it. */
 result cuMemcpyDtoH_v2(void *to, address from, size_t length)
 {
     const char *data = data_at(from, length);

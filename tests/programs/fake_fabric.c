@@ -3,8 +3,8 @@
  *
  *     getinfo, fabric, endpoint   that call fails
  *     short                       the table of message functions ends before fi_send, as in an older version
- *     again                       no message is ever accepted
- *     late                        each message is accepted, and fails after some polls
+ *     again                       every send returns "try again"
+ *     late                        every send is accepted, and fails after some polls
  *
  * Compiled with -DWITHOUT, the library lacks its last function.
  * The completion queue has no file descriptor.
@@ -21,8 +21,8 @@ static int is(const char *how)
     return set && !strcmp(set, how);
 }
 
-/* A table begins with its size.
- * An object has pointers to tables; the object's type defines their offsets. */
+/* As in libfabric, a table of functions begins with its size,
+ * and an object has pointers to tables at offsets that depend on its type. */
 struct table {
     size_t size;
     void *functions[8];
@@ -135,7 +135,7 @@ static struct table messages = {sizeof messages, {(void *)receive, NULL, NULL, (
 
 unsigned fi_version(void) { return 1u << 16 | 99; }
 
-/* A structure with all parts: tx_attr, rx_attr, ep_attr, domain_attr, fabric_attr at 72 to 104. */
+/* Returns an fi_info with all substructures; tx_attr, rx_attr, ep_attr, domain_attr and fabric_attr are at bytes 72 to 104. */
 void *fi_dupinfo(const void *info)
 {
     char *made = calloc(1, 256);

@@ -3,9 +3,9 @@
  *
  *     init, worker, address   that call fails
  *     unreachable             no endpoint can be created
- *     again                   no message is ever accepted
- *     late                    each message is accepted, and fails after some polls
- *     dead                    each message is accepted, and then its peer fails
+ *     again                   every send returns "try again"
+ *     late                    every send is accepted, and fails after some polls
+ *     dead                    every send is accepted, and then its endpoint fails
  *
  * Compiled with -DWITHOUT, the library lacks its last function.
  * Like a newer version, the library reads beyond the end of each current structure,
@@ -33,7 +33,7 @@ static uint64_t word(const void *at, size_t offset)
     return value;
 }
 
-/* Checks that all fields of the mask are known, and that no byte after `size` is set. */
+/* Checks a parameter structure: all bits of its field mask are known, and no byte after `size` is set. */
 static void check(const char *what, const void *at, uint64_t known, size_t size, size_t longest)
 {
     int bad = (word(at, 0) & ~known) != 0;
@@ -45,7 +45,7 @@ static void check(const char *what, const void *at, uint64_t known, size_t size,
     }
 }
 
-/* The single active send, and its pending failure. */
+/* The single active send, and the failure to report for it. */
 static struct {
     void (*sent)(void *, status, void *);
     void *argument;

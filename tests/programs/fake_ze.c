@@ -1,7 +1,7 @@
 /*
- * A fake libze_loader.so.1 whose device memory the host can neither read nor write.
- * The addresses that the program gets are reserved with PROT_NONE; the data are elsewhere.
- * With FAKE_ZE=copy, copies fail. Compiled with -DWITHOUT, the library lacks its last function.
+ * A fake libze_loader.so.1 (Level Zero) for tests without a GPU; the host cannot access its device memory.
+ * Device addresses are ranges reserved with PROT_NONE; the data are at other addresses.
+ * With FAKE_ZE=copy, copies fail. Compiled with -DWITHOUT, the library lacks the last of its functions.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -74,7 +74,7 @@ result zeMemAllocDevice(struct context *context, const struct alloc_desc *desc, 
     (void)desc, (void)alignment, (void)device;
     return make(context->driver, length, DEVICE, at);
 }
-/* Shared memory belongs to no device. */
+/* Shared memory is not associated with a device here. */
 result zeMemAllocShared(struct context *context, const struct alloc_desc *device_desc, const void *host_desc, size_t length, size_t alignment,
                         void *device, void **at)
 {

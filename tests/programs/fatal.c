@@ -1,6 +1,6 @@
-/* A fatal error ends the job with a message that names both sides.
+/* A fatal error ends the job with a message that names sender and receiver.
  * The last rank receives from rank 0 into a buffer that is too small.
- * With an argument, the receive's request is freed: only MPI_Finalize detects the error then. */
+ * With an argument, the receive's request is freed, so the error is only detected in MPI_Finalize. */
 #include "check.h"
 
 int main(int argc, char **argv)

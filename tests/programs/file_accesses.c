@@ -1,8 +1,8 @@
 /*
- * Random file accesses are compared with an array of bytes.
- * Each round draws views, memory layouts, offsets, counts and kinds of calls.
+ * Random file accesses; the file is compared with an array of bytes.
+ * Each round draws file views, memory layouts, offsets, counts and families of I/O calls at random.
  * All ranks draw the same numbers, so each rank knows the data that every other rank writes;
- * some ranks write no data.
+ * some ranks write nothing.
  * Arguments: the number of rounds, and the seed.
  */
 #include "check.h"
@@ -53,7 +53,7 @@ static void look_through(MPI_File file, const struct view *v)
     OK(MPI_Type_free(&filetype));
 }
 
-/* Returns a datatype of `bytes` bytes: contiguous, or each byte followed by two unused bytes. */
+/* Returns a datatype of `bytes` bytes: contiguous, or with two unused bytes after each byte. */
 static MPI_Datatype memory(long bytes, int holes)
 {
     MPI_Datatype datatype;
@@ -69,7 +69,7 @@ static void moved(MPI_Status *status, long bytes)
     CHECK(got == bytes, "%d of %ld bytes", got, bytes);
 }
 
-/* All ranks write with one kind of calls, from etype `from` of their views on. */
+/* All ranks write with one family of I/O calls, starting at etype `from` of their views. */
 static void write_by(MPI_File file, int family, long from, void *data, MPI_Datatype datatype, long bytes)
 {
     MPI_Status status;

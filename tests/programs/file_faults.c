@@ -49,7 +49,7 @@ static void interleave(MPI_File file, int piece, int pieces)
 
 enum { PIECE = 1000, PIECES = 4000 };
 
-/* Every kind of collective access to a disk without enough space, then accesses that fit. */
+/* All kinds of collective accesses fail on a full disk, then smaller ones succeed. */
 static void full(void)
 {
     MPI_File file;
@@ -92,8 +92,8 @@ static void limit(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         int code = MPI_File_write_all(file, data, PIECE * PIECES, MPI_CHAR, &status), class, sum, failed;
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* The choice of aggregators decides whether the limited rank itself writes;
-         * all ranks have the same outcome in either case. */
+        /* Whether the limited rank writes itself depends on the choice of aggregators;
+         * in either case all ranks must get the same result. */
         OK(MPI_Error_class(code, &class));
         failed = class != MPI_SUCCESS;
         OK(MPI_Allreduce(&failed, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
@@ -172,7 +172,7 @@ static void readonly(void)
     only("there");
 }
 
-/* A folder instead of a file, a path through a file, a name that is too long, a missing file. */
+/* Opening must fail for a folder, a path through a file, a name that is too long, and a missing file. */
 static void names(void)
 {
     MPI_File file;
@@ -204,7 +204,7 @@ static void names(void)
     }
 }
 
-/* The file is unlinked while it is open: accesses continue, and delete on close finds no file. */
+/* The file is unlinked while open: accesses still work, and MPI_MODE_DELETE_ON_CLOSE finds no file. */
 static void removed(void)
 {
     MPI_File file;

@@ -1,5 +1,5 @@
 /*
- * Hints: supported ones are returned with their effective values, others are not.
+ * Test of file hints: supported hints are returned with their effective values, others are not.
  * A hint that differs between ranks has no effect and causes no hang.
  * A file's contents do not depend on its hints.
  */
@@ -34,7 +34,7 @@ static MPI_File opened(MPI_Info info)
     return file;
 }
 
-/* Writes and reads interleaved pieces with a hole after each group; the holes are unchanged. */
+/* Writes and reads interleaved pieces with a hole after each group of pieces; the holes must stay unchanged. */
 static void pieces(MPI_File file, int piece)
 {
     enum { EACH = 300 };
@@ -90,7 +90,7 @@ static void with(const char *key, const char *value)
     OK(MPI_File_close(&file));
 }
 
-/* A created file has the returned mode, less the process's umask; rank 0's hint is used. */
+/* Checks a new file's permissions: those of rank 0's hint file_perm, less the process's umask. */
 static void mode(const char *wanted, const char *given)
 {
     struct stat is;
@@ -114,7 +114,7 @@ static void mode(const char *wanted, const char *given)
     OK(MPI_File_close(&file));
 }
 
-/* Argument: the mode in the file of hints, if there is such a file. */
+/* Argument: the default permissions that a file of hints sets, if there is such a file. */
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);

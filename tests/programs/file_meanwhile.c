@@ -80,7 +80,7 @@ int main(int argc, char **argv)
             CHECK(request == MPI_REQUEST_NULL, "the request is still there");
             came(&status, data, from, wanted, there);
         }
-    /* Several reads at once, and a read whose request the program frees. */
+    /* Several reads in progress, and a read whose request the program frees. */
     forget();
     OK(MPI_Barrier(MPI_COMM_WORLD));
     MPI_Request both[2];

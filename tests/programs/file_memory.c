@@ -1,6 +1,6 @@
 /*
- * A rank's memory does not grow with the number of pieces of its view:
- * a thousand and ten million pieces, in independent and collective accesses.
+ * The memory that an access needs must not grow with the number of pieces of a rank's view:
+ * a thousand and ten million pieces, in independent and in collective accesses.
  */
 #include "check.h"
 #include <unistd.h>
@@ -25,7 +25,7 @@ static long most(int reset)
     return kib;
 }
 
-/* Returns the additional memory of an access, in KiB. */
+/* Returns the memory that an access needs in addition, in KiB. */
 static long needs(const char *path, long pieces, int collective)
 {
     MPI_File file;
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
     const char *folder = getenv("TMPDIR");
     snprintf(path, sizeof path, "%s/portcullis-file-memory-%d", folder ? folder : "/tmp", id);
     for (int collective = size > 1; collective >= 0; collective--) {
-        /* A rank that writes back the gaps between its pieces would undo concurrent writes. */
+        /* An independent write writes the gaps between pieces back, which would undo other ranks' concurrent writes. */
         if (!collective && size > 1)
             break;
         long few = needs(path, 1000, collective);

@@ -1,7 +1,7 @@
 /*
- * Data representations in which data have other sizes in the file than in memory.
- * The views have holes. Element counts use the sizes in the file,
- * and offsets in bytes are unchanged (MPI 5.0, section 14.5.1).
+ * Data representations whose elements have other sizes in the file than in memory.
+ * The file views have holes. Positions in etypes use the sizes in the file,
+ * and displacements in bytes are not converted (MPI 5.0, section 14.5.1).
  */
 #include "check.h"
 #include <unistd.h>
@@ -83,7 +83,7 @@ static void longs(int collective)
     OK(MPI_File_seek(file, 0, MPI_SEEK_END));
     OK(MPI_File_get_position(file, &at));
     CHECK(at == MINE, "the view ends at %lld", (long long)at);
-    /* The count exceeds the data in the file. */
+    /* Reads more elements than the file has. */
     memset(back, 0x5a, sizeof back);
     OK(MPI_File_read_at(file, PART, back, MINE, MPI_LONG, &status));
     OK(MPI_Get_count(&status, MPI_LONG, &got));
@@ -112,7 +112,7 @@ static void longs(int collective)
     OK(MPI_File_close(&file));
 }
 
-/* Displacements in bytes are those of the file. */
+/* Displacements in bytes are bytes of the file. */
 static void bytes_stay(void)
 {
     MPI_File file = opened();
@@ -134,7 +134,7 @@ static void bytes_stay(void)
     OK(MPI_File_close(&file));
 }
 
-/* A user-defined representation, which stores a double as a float. */
+/* A user-defined representation that stores a double as a float. */
 static int sizes_asked;
 
 static int extent_there(MPI_Datatype datatype, MPI_Aint *extent, void *extra)

@@ -1,6 +1,6 @@
 /*
- * Files: every kind of access is compared with the expected file contents.
- * The ranks' patterns interleave, memory has holes, and some ranks have no data.
+ * Tests of files: after every kind of access, the file's contents are compared with the expected ones.
+ * The ranks' data interleave in the file and have holes in memory, and some ranks have no data.
  */
 #include "check.h"
 #include <sys/resource.h>
@@ -20,7 +20,7 @@ static MPI_File opened(int amode)
     return file;
 }
 
-/* Checks on all ranks `count` ints of the file, from int `from` on. */
+/* Checks on all ranks that `count` ints of the file, from int `from` on, are as expected. */
 static void holds(MPI_File file, MPI_Offset from, int count)
 {
     int *seen = malloc(sizeof(int) * (count + 1));
@@ -35,7 +35,7 @@ static void holds(MPI_File file, MPI_Offset from, int count)
     free(seen);
 }
 
-/* Each rank's ints interleave with those of other ranks in the file, and have holes in memory. */
+/* Each rank's ints interleave with other ranks' in the file, and have holes between them in memory. */
 static void interleaved(int block, int each, int collective)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -80,7 +80,7 @@ static void interleaved(int block, int each, int collective)
     OK(MPI_File_close(&file));
 }
 
-/* The shared file pointer: every rank writes its ints once, and in rank order. */
+/* The shared file pointer: every rank writes its ints once, by independent and by ordered calls. */
 static void shared(void)
 {
     MPI_File file = opened(MPI_MODE_CREATE | MPI_MODE_RDWR);
@@ -158,7 +158,7 @@ static void portable(void)
     OK(MPI_File_close(&file));
 }
 
-/* Errors are returned with the same class on all ranks. */
+/* Errors have the same class on all ranks. */
 static void mistakes(void)
 {
     MPI_File file;
@@ -178,7 +178,7 @@ static void mistakes(void)
     CLASS(MPI_File_write(file, &data, 1, MPI_INT, &status), MPI_ERR_READ_ONLY);
     CLASS(MPI_File_read_at(file, -1, &data, 1, MPI_INT, &status), MPI_ERR_ARG);
     CLASS(MPI_File_set_view(file, 0, MPI_INT, MPI_INT, "nonsense", MPI_INFO_NULL), MPI_ERR_UNSUPPORTED_DATAREP);
-    /* One rank passes an invalid offset: the call fails on all ranks with its error class. */
+    /* One rank passes an invalid offset: the call fails on all ranks with the class of that error. */
     CLASS(MPI_File_read_at_all(file, rank == size - 1 ? -5 : 0, &data, 1, MPI_BYTE, &status), MPI_ERR_ARG);
     OK(MPI_File_close(&file));
     file = opened(MPI_MODE_WRONLY | MPI_MODE_DELETE_ON_CLOSE);
@@ -190,7 +190,7 @@ static void mistakes(void)
         CLASS(MPI_File_delete(path, MPI_INFO_NULL), MPI_ERR_NO_SUCH_FILE);
 }
 
-/* A system failure on one rank kills no rank and fails the call on all ranks.
+/* If a system call fails on one rank, that rank lives on and the MPI call fails on all ranks.
  * All ranks get the same error class. */
 static void refused(void)
 {

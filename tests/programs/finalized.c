@@ -2,7 +2,7 @@
 #include "check.h"
 #include <unistd.h>
 
-/* Returns true if the kernel's table of one address family lists this inode as listening. */
+/* Returns true if the kernel's table of TCP sockets (IPv4 or IPv6) lists this inode as listening. */
 static int listens(const char *table, const char *inode)
 {
     char line[512], state[8], owner[32];

@@ -1,5 +1,5 @@
-/* A flood of eager messages from rank 0 to rank 1; the second argument is their number.
- * Rank 1 probes for another message until its memory stops growing, then receives all messages.
+/* A flood of eager messages from rank 0 to rank 1; the second argument is the number of messages.
+ * Rank 1 waits without receiving until its memory stops growing, and then receives all messages.
  * The first argument is the allowed growth of rank 1's memory, in KiB. */
 #include "check.h"
 

@@ -1,5 +1,5 @@
 /*
- * A process that forks after MPI_Init; both processes continue.
+ * A program that forks after MPI_Init; parent and child continue.
  *
  *     forked asks|sends|executes
  *

@@ -1,4 +1,4 @@
-! The Fortran 2008 interface: handles and statuses have derived types, and ierror is optional.
+! Test of the Fortran 2008 interface: handles and statuses have derived types, and ierror is optional.
 program fortran_2008
   use mpi_f08
   implicit none

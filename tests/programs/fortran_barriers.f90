@@ -1,4 +1,4 @@
-! Twenty barriers by Fortran's names: ten on the world, ten on its duplicate.
+! Twenty barriers by Fortran's procedures: ten on MPI_COMM_WORLD, ten on its duplicate.
 program fortran_barriers
   use mpi_f08
   implicit none

@@ -6,7 +6,7 @@ program fortran_calls
   implicit none
   integer :: code, me, n, total, largest, dup, op, key, slot, request, win, file, i
   integer :: status(MPI_STATUS_SIZE), left, right
-  ! Persistent requests access both arrays although no argument names them.
+  ! Persistent requests access both arrays, although the calls that complete them do not name the arrays.
   integer, allocatable, volatile :: numbers(:), theirs(:)
   logical :: found
   integer(kind=MPI_ADDRESS_KIND) :: value, expected, size_of_window
@@ -196,7 +196,7 @@ subroutine deleted(comm, key, value, extra, code)
   code = MPI_SUCCESS
 end subroutine
 
-! The callbacks of a generalized request, whose extra state is the number of its integers.
+! The callbacks of a generalized request; the extra state is the number of integers in its status.
 subroutine queried(extra, status, code)
   use mpi
   integer(kind=MPI_ADDRESS_KIND) :: extra

@@ -1,4 +1,4 @@
-! Messages by Fortran's names; with "hang" both ranks wait for a message that is never sent.
+! Messages by Fortran's procedures; with "hang" both ranks wait for a message that is never sent.
 program fortran_messages
   use mpi
   implicit none
@@ -27,7 +27,7 @@ program fortran_messages
     call MPI_Send(8, 1, MPI_INTEGER, 0, 12, copy, code)
   end if
 
-  ! Two nonblocking messages at once, completed in three ways.
+  ! Two nonblocking messages in progress, completed in three ways.
   call MPI_Irecv(word, 1, MPI_INTEGER, other, 13, copy, requests(1), code)
   call MPI_Isend(rank, 1, MPI_INTEGER, other, 13, copy, requests(2), code)
   call MPI_Waitall(2, requests, statuses, code)

@@ -1,5 +1,5 @@
-C     The smallest program of mpif.h in fixed form; the line that is
-C     continued shows that the constants fit into its columns.
+C     The smallest program of mpif.h in fixed form; the continued line
+C     shows that the constants fit into the columns of fixed form.
       PROGRAM GREETING
       IMPLICIT NONE
       INCLUDE 'mpif.h'

@@ -30,14 +30,14 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "part")) {
-        /* Two of three ranks wait for each other; the third rank continues for a while. */
+        /* Ranks 0 and 1 wait for each other; rank 2 makes no MPI calls. */
         if (rank < 2)
             OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         for (;;)
             usleep(1000);
     }
     if (!strcmp(way, "buffering")) {
-        /* Both ranks send before they receive. */
+        /* Both ranks send before they receive, and hang unless the sends are buffered. */
         OK(MPI_Send(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD));
         OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         MPI_Finalize();
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
         OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (!strcmp(way, "exception")) {
-        /* A Python exception: mpi4py finalizes, and the other rank waits for a message. */
+        /* Rank 1 ends as Python does after an exception: mpi4py finalizes. Rank 0 waits for a message. */
         if (rank == 0)
             OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         fputs("Traceback (most recent call last):\n  File \"prog.py\", line 3, in <module>\n    main()\nValueError: bad\n", stderr);
@@ -76,12 +76,12 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "root")) {
-        /* Each rank waits for the other rank's broadcast. */
+        /* Each rank names the other rank as root of the broadcast. */
         OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Bcast(&word, 1, MPI_INT, other, MPI_COMM_WORLD));
     }
     if (!strcmp(way, "absent")) {
-        /* The last rank is in another operation than the other ranks, and rank 1 computes. */
+        /* The last rank calls another collective than the other ranks, and rank 1 computes. */
         while (rank == 1)
             pause();
         if (rank == size - 1)
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
             pause();
     }
     if (!strcmp(way, "polls")) {
-        /* One rank polls for a message that the other rank never sends. */
+        /* Rank 0 polls for a message that rank 1 never sends. */
         MPI_Request request;
         int there = 0;
         if (rank == 0) {
@@ -129,13 +129,13 @@ int main(int argc, char **argv)
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "shift")) {
-        /* All ranks except the last shift a word; the last rank waits for all. */
+        /* All ranks except the last exchange a word around the ring; the last rank waits in a barrier. */
         if (rank < size - 1)
             OK(MPI_Sendrecv(&rank, 1, MPI_INT, (rank + 1) % size, 5, &word, 1, MPI_INT, (rank + size - 1) % size, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         OK(MPI_Barrier(MPI_COMM_WORLD));
     }
     if (!strcmp(way, "inner")) {
-        /* A communicator with reversed ranks: its rank 0 is the last rank of the job. */
+        /* Rank 0 of this communicator is the last rank of the job, because the ranks are reversed. */
         MPI_Comm turned;
         OK(MPI_Comm_split(MPI_COMM_WORLD, 0, size - rank, &turned));
         if (rank == 0)

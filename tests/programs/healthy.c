@@ -24,7 +24,7 @@ static void rest(void)
         ;
 }
 
-/* A message around the ring, from rank `first` back to rank `first`. */
+/* Passes a message around the ring, from rank `first` to itself. */
 static void ring(int first)
 {
     int word = 7, next = (rank + 1) % size, before = (rank + size - 1) % size;
@@ -87,7 +87,7 @@ static void through(const char *kind)
         unlink(path);
 }
 
-/* A child process that is no rank stops rank 1 in the middle of its messages. */
+/* A child process of a rank stops rank 1 in the middle of its messages. */
 static void stops(void)
 {
     long pids[64];
@@ -173,7 +173,7 @@ static void accepts(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* All ranks wait inside MPI, rank 0 for another job: first at its port, which it prints, and then for its message. */
+/* All ranks wait inside MPI, rank 0 for another job: first for a connection to its port, whose name it prints, then for a message. */
 static void serves(void)
 {
     char port[MPI_MAX_PORT_NAME];
@@ -191,7 +191,7 @@ static void serves(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* The other job. */
+/* The job that connects to the port. */
 static void calls(const char *port)
 {
     MPI_Comm inter;
@@ -252,7 +252,7 @@ int main(int argc, char **argv)
     if (is_threaded) {
         pthread_t thread;
         int word = 0, flag = 0;
-        /* A thread that has not yet called MPI, and a thread that first computes. */
+        /* A thread that calls MPI only later, and a thread that first computes. */
         CHECK(pthread_create(&thread, NULL, sends_later, NULL) == 0, "no thread");
         OK(MPI_Recv(&word, 1, MPI_INT, rank, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         pthread_join(thread, NULL);
@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     if (!strcmp(way, "shared"))
         shared();
     if (!strcmp(way, "polls")) {
-        /* Only the polls can end this wait; the last poll cancels the receive. */
+        /* Rank 0 polls for a message that never arrives, while the others wait in a barrier. */
         MPI_Request request;
         int there = 0, word;
         long long until = now() + milliseconds * 1000000LL;

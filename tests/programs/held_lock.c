@@ -1,6 +1,6 @@
-/* A deadlock for the hang report. Rank 1 locks rank 0's window and waits for a message.
- * Rank 2 never sends that message, as it waits for the lock.
- * With "computes", rank 1 makes no further calls. With "post", rank 2 waits for rank 1's post.
+/* Deadlocks for the hang report. Rank 1 locks rank 0's window and waits for a message of rank 2.
+ * Rank 2 never sends it, because rank 2 waits for the lock.
+ * With "computes", rank 1 makes no MPI calls instead. With "post", rank 2 waits for rank 1's MPI_Win_post.
  * With "complete", rank 2 waits until rank 1 has completed its accesses. */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-/* Basic queries: ranks, names and versions. */
+/* Test of basic queries: ranks, names and versions. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* Hints: unsupported ones are not returned, supported ones are kept;
- * memory kinds, thread levels of sessions, and buffers of sends. */
+/* Test of info hints: unsupported hints are not returned, supported hints are;
+ * also memory kinds, thread levels of sessions, and send buffers of sessions. */
 #include "check.h"
 
 /* Returns the value of a hint, or an empty string. */
@@ -70,7 +70,7 @@ static void sessions(const char *level)
     IS(used, "thread_level", level);
     OK(MPI_Info_free(&used));
 
-    /* If a session has no buffer, a buffered send on its communicator uses
+    /* If a session has no buffer, a buffered send on a communicator of the session uses
      * the process's buffer (section 3.6). */
     static char buffer[1000 + MPI_BSEND_OVERHEAD], *back;
     MPI_Group group;

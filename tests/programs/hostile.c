@@ -25,7 +25,7 @@ static uint64_t next(void)
     return z ^ (z >> 31);
 }
 
-/* Returns the rings in the node's memory, after a page for the node and a page per rank. */
+/* Returns the message rings in the node's shared memory, which follow a page for the node and a page for each rank. */
 static uint64_t *rings(size_t *words)
 {
     char line[512];
@@ -37,7 +37,7 @@ static uint64_t *rings(size_t *words)
     fclose(maps);
     CHECK(end > begin, "there is no shared memory");
     size_t head = 4096 * (1 + (size_t)size);
-    /* Each ordered pair of ranks has a ring of about 1 MiB. */
+    /* There is a ring of about 1 MiB for each ordered pair of ranks. */
     size_t bytes = (size_t)size * size * ((1 << 20) + 256 * 64);
     *words = bytes / 8;
     return (uint64_t *)(begin + head);

@@ -1,5 +1,5 @@
-/* A job that hangs with an entry in each queue, for a debugger.
- * Every rank prints "ready PID" and then waits until it is ended. */
+/* A job that hangs with an entry in each of its message queues, for a debugger to show.
+ * Every rank prints "ready PID" and then waits until it is killed. */
 #include "check.h"
 #include <unistd.h>
 

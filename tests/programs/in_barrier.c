@@ -5,8 +5,8 @@
  *     in_barrier late RANK
  *
  * "abort", "kill": rank 1 enters by MPI_Ibarrier and then calls MPI_Abort or kills itself.
- * "wait": all ranks wait for a signal.
- * "late": RANK enters after two seconds, the program ends normally, and all claims hold.
+ * "wait": all ranks wait until a signal ends them.
+ * "late": RANK enters after two seconds, and the program ends normally.
  * Each rank prints "ready PID" before the barrier.
  */
 #include "check.h"
@@ -31,7 +31,7 @@ int main(int argc, char **argv)
     }
     if (rank == 1 && strcmp(way, "wait")) {
         OK(MPI_Ibarrier(MPI_COMM_WORLD, &entered));
-        /* The other ranks enter during this pause. */
+        /* During this pause the other ranks enter the barrier. */
         usleep(100000);
         if (!strcmp(way, "kill"))
             raise(SIGKILL);

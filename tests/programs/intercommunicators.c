@@ -1,4 +1,4 @@
-/* Intercommunicators: creation, split, merge, and every collective between two groups. */
+/* Tests of intercommunicators: creation, split, merge, and every collective between the two groups. */
 #include "check.h"
 
 #define TAG 77
@@ -179,7 +179,7 @@ static void children(MPI_Comm inter)
     OK(MPI_Group_free(&local));
     OK(MPI_Group_free(&first));
 
-    /* Colours that occur on one side only create no communicator. */
+    /* A colour that occurs on one side only creates no communicator. */
     int lonely = mine == 0 && here > there, color = lonely ? 99 : mine % 2;
     OK(MPI_Comm_split(inter, color, -mine, &part));
     int others = color == 0 ? (there + 1) / 2 : color == 1 ? there / 2 : 0;
@@ -208,7 +208,7 @@ static void children(MPI_Comm inter)
     }
 }
 
-/* A leader's wrong argument fails the call on the whole group, and no rank hangs. */
+/* A wrong argument of a leader fails the call on its whole group, and no rank hangs. */
 static void astray(MPI_Comm half)
 {
     MPI_Comm none = MPI_COMM_NULL;
@@ -227,7 +227,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(half, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* Without a communicator, the handler of MPI_COMM_SELF is called. */
+    /* If no communicator is created, errors call the error handler of MPI_COMM_SELF. */
     MPI_Group ours;
     OK(MPI_Comm_group(half, &ours));
     OK(MPI_Comm_get_errhandler(MPI_COMM_SELF, &before));
@@ -241,7 +241,7 @@ static void astray(MPI_Comm half)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, before));
     OK(MPI_Errhandler_free(&before));
 
-    /* With an empty group on either side, the call is local (section 7.6.2).
+    /* If either group is empty, the call is local (section 7.6.2 of MPI 5.0).
      * It creates no communicator, even if only one rank makes the call. */
     MPI_Comm made = half;
     OK(MPI_Intercomm_create_from_groups(ours, 0, MPI_GROUP_EMPTY, 0, "empty", MPI_INFO_NULL, MPI_ERRORS_RETURN, &made));

@@ -1,4 +1,4 @@
-/* An LD_PRELOAD library that kills its process at step KILLED_AT of writing below KILLED_BELOW,
+/* An LD_PRELOAD library that kills its process at step KILLED_AT of writing a checkpoint below the folder KILLED_BELOW,
  * before the step's system call, or after the call if KILLED_AFTER is set.
  * Steps are the system calls that write a checkpoint:
  * mkdir, open for writing, write, fsync, rename. */

@@ -1,5 +1,5 @@
-/* A barrier does not stop point-to-point progress.
- * A rank with a large pending send enters; its peer enters after the receive of that message. */
+/* A barrier must not stop point-to-point progress:
+ * a rank with a large pending send enters the barrier; the receiver enters only after the receive of this message. */
 #include "check.h"
 
 enum { BYTES = 8 << 20, ROUNDS = 5 };
@@ -27,7 +27,7 @@ int main(int argc, char **argv)
             CHECK(differs(data, BYTES, round) < 0, "byte %ld differs", differs(data, BYTES, round));
             OK(MPI_Barrier(MPI_COMM_WORLD));
         }
-        /* The nonblocking barrier gives the same guarantee. */
+        /* The nonblocking barrier must give the same guarantee. */
         MPI_Request barrier;
         if (partner >= size) {
             OK(MPI_Ibarrier(MPI_COMM_WORLD, &barrier));

@@ -6,7 +6,7 @@
 
 enum { MOST_ELEMENTS = 64, LAYOUTS = 8 };
 
-/* `place[i]` is the position of element i of the packed order, in elements.
+/* `place[i]` is the position in memory, in elements, of the element that is packed as number i.
  * All positions are below `room`, which is four times the maximum number of elements. */
 typedef struct { MPI_Datatype type; int count, n, place[MOST_ELEMENTS], room; } Layout;
 

@@ -1,9 +1,9 @@
 /*
- * One rank ends in the given way; the other ranks wait for a message that never arrives.
+ * One rank ends in the named way; the other ranks wait for a message that never arrives.
  *
  *     leave abort|exit|quiet|kill|segv|wait|fork|deaf RANK
  *
- * Before that, every rank prints "ready PID": a test then kills or searches these processes.
+ * Before that, every rank prints "ready PID", so that a test can kill these processes or look for them.
  */
 #include "check.h"
 

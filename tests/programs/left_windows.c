@@ -1,5 +1,5 @@
-/* Windows in a trace: names, targets, displacements.
- * The report at the end lists windows that were not freed; a lock of one is still held. */
+/* For traces: windows with names, targets and displacements.
+ * The report at the end must list the windows that were not freed; a lock of one is still held. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* Lifetimes of objects: a duplicate inherits its parent's state at the time of the call.
- * Operations continue after their handle was freed. */
+/* Tests of objects' lifetimes: a duplicate inherits its parent's state at the time of the call,
+ * and operations continue after their handle has been freed. */
 #include "check.h"
 
 enum { LONG = 1 << 20, TAG = 5 };
@@ -27,8 +27,8 @@ static void expect_hint(MPI_Comm comm, const char *key, const char *value)
     CHECK(value ? found && strcmp(found, value) == 0 : !found, "%s is %s and not %s", key, found ? found : "not there", value ? value : "absent");
 }
 
-/* Hints belong to one communicator: a duplicate has only the hints of its call.
- * All other hints of the duplicate have their defaults (7.4.2, 7.4.4). */
+/* Hints are not inherited: a duplicate has only the hints of its call.
+ * All other hints have their defaults (sections 7.4.2 and 7.4.4 of MPI 5.0). */
 static void hints_are_given_and_not_inherited(void)
 {
     MPI_Info info;
@@ -76,8 +76,8 @@ static int drop(MPI_Comm comm, int keyval, void *value, void *extra)
     return MPI_SUCCESS;
 }
 
-/* A nonblocking duplicate inherits its parent's state at the time of the call;
- * the error of a copy function is returned. */
+/* A nonblocking duplicate has its parent's state at the time of the call;
+ * if a copy function returns an error, so does the call. */
 static void a_duplicate_is_of_the_time_of_the_call(void)
 {
     int keyval, there, one, two, code;
@@ -116,7 +116,7 @@ static void a_duplicate_is_of_the_time_of_the_call(void)
     OK(MPI_Comm_free_keyval(&keyval));
 }
 
-/* A persistent buffered send uses its communicator's buffer (3.6);
+/* A persistent buffered send uses the buffer of its communicator (section 3.6);
  * a send to MPI_PROC_NULL needs no buffer. */
 static void buffers_belong_to_communicators(void)
 {
@@ -162,7 +162,7 @@ static void disconnecting_waits_for_what_was_freed(void)
     }
     OK(MPI_Comm_disconnect(&comm));
     CHECK(comm == MPI_COMM_NULL, "the handle stays");
-    /* The data are sent, so the program may reuse the buffer. */
+    /* The send has completed, so the program may reuse the buffer. */
     memset(data, 0, sizeof data);
 }
 
@@ -176,8 +176,8 @@ static void hear(MPI_Comm *comm, int *code, ...)
     heard_on = *comm;
 }
 
-/* A failure on a freed communicator calls its error handler.
- * The communicator exists until its pending operations have completed (7.4.3). */
+/* A failed operation on a freed communicator calls the communicator's error handler;
+ * the communicator exists until its operations have completed (section 7.4.3). */
 static void a_freed_communicator_hears_of_its_failures(void)
 {
     int data[2] = {1, 2}, code;
@@ -222,8 +222,8 @@ static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
     OK(MPI_Comm_free(&comm));
 }
 
-/* If one of several requests fails, the call returns MPI_ERR_IN_STATUS.
- * All statuses are set then (3.2.5). */
+/* If some of several requests fail, the call returns MPI_ERR_IN_STATUS,
+ * and all statuses are set (section 3.2.5). */
 static void failures_are_in_the_statuses_that_are_looked_at(void)
 {
     int data[4] = {1, 2, 3, 4}, flag, code, n, indices[3];
@@ -335,10 +335,10 @@ static void small_things(void)
 {
     int arrived = 0, n, dims[1] = {size}, periods[1] = {0}, code;
     char name[2 * MPI_MAX_OBJECT_NAME], found[MPI_MAX_OBJECT_NAME];
-    /* A null request has no partition that could be missing. */
+    /* For a null request, MPI_Parrived reports that the partition has arrived. */
     OK(MPI_Parrived(MPI_REQUEST_NULL, 0, &arrived));
     CHECK(arrived, "a partition of no message has not arrived");
-    /* Names are truncated (7.8). */
+    /* Names that are too long are truncated (7.8). */
     MPI_Comm comm, other, grid;
     MPI_Datatype type;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
@@ -352,7 +352,7 @@ static void small_things(void)
     OK(MPI_Type_get_name(type, found, &n));
     CHECK(n == MPI_MAX_OBJECT_NAME - 1, "%d characters are kept", n);
     OK(MPI_Type_free(&type));
-    /* Memory is allocated with the requested alignment (9.2). */
+    /* Memory has the alignment that the hint requests (section 9.2). */
     MPI_Info info;
     char *memory;
     OK(MPI_Info_create(&info));
@@ -361,7 +361,7 @@ static void small_things(void)
     CHECK((size_t)memory % 4096 == 0, "%p", (void *)memory);
     OK(MPI_Free_mem(memory));
     OK(MPI_Info_free(&info));
-    /* Packing requires a valid communicator. */
+    /* Packing with an invalid communicator is an error. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
     n = 0;
@@ -371,7 +371,7 @@ static void small_things(void)
     CHECK(code == MPI_ERR_COMM, "MPI_Unpack returned %d", code);
     code = MPI_Pack_size(1, MPI_INT, MPI_COMM_NULL, &n);
     CHECK(code == MPI_ERR_COMM, "MPI_Pack_size returned %d", code);
-    /* An intercommunicator cannot have a Cartesian topology. */
+    /* Only an intracommunicator can have a Cartesian topology. */
     if (size > 1) {
         OK(MPI_Comm_split(comm, rank % 2, 0, &other));
         MPI_Comm inter;

@@ -1,4 +1,4 @@
-/* Functions that need no other process, called from C.
+/* Tests in C of functions that need no other process, most of them before MPI_Init.
  * The program prints each claim that fails and returns the number of failures. */
 #include <mpi.h>
 #include <stdio.h>
@@ -27,8 +27,8 @@ static void errors_have_classes_and_texts(void) {
     WORKS(MPI_Remove_error_class(class));
 }
 
-/* The functions by which C programs with Fortran parts convert handles since MPI-2.
- * They need no header other than mpi.h. */
+/* The functions that convert handles between C and Fortran, which exist since MPI-2.
+ * They are declared in mpi.h. */
 static void handles_and_statuses_go_to_fortran_and_back(void) {
     MPI_Fint integer = MPI_Comm_c2f(MPI_COMM_WORLD), there[MPI_F_STATUS_SIZE];
     MPI_F08_status modern;
@@ -203,7 +203,7 @@ static void performance_variables_are_read(void) {
         CLAIM(index == i);
         CLAIM(MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_GENERIC, &index) == MPI_T_ERR_INVALID_NAME);
         if (bind != MPI_T_BIND_NO_OBJECT) {
-            /* Communicators, windows and files do not exist yet. */
+            /* A variable that is bound to a communicator, window or file has no object before MPI_Init. */
             CLAIM(MPI_T_pvar_handle_alloc(session, i, NULL, &handle, &count) == MPI_T_ERR_INVALID);
             continue;
         }
@@ -211,7 +211,7 @@ static void performance_variables_are_read(void) {
         WORKS(MPI_T_pvar_read(session, handle, &value));
         CLAIM(count == 1 && value == 0);
         CLAIM(MPI_T_pvar_read(none, handle, &value) == MPI_T_ERR_INVALID_SESSION);
-        /* Variables that are not continuous count the activity of the initialized library. */
+        /* Variables that are not continuous count only while MPI is initialized. */
         CLAIM(MPI_T_pvar_start(session, handle) == MPI_T_ERR_PVAR_NO_STARTSTOP);
         CLAIM(MPI_T_pvar_reset(session, handle) == (continuous ? MPI_T_ERR_PVAR_NO_WRITE : MPI_SUCCESS));
         CLAIM(MPI_T_pvar_write(session, handle, &value) == MPI_T_ERR_PVAR_NO_WRITE);
@@ -287,7 +287,7 @@ static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in, voi
     return MPI_ERR_OTHER;
 }
 
-/* The failing call sets `handle`, whose previous value is `before`, to `null`. */
+/* The call fails and sets `handle`, which was `before`, to `null`. */
 #define MAKES_NOTHING(call, handle, before, null) do { handle = before; CLAIM((call) != MPI_SUCCESS); CLAIM(handle == null); } while (0)
 
 static int file_errors;
@@ -297,7 +297,7 @@ static void count_file_error(MPI_File *file, int *code, ...) {
     file_errors += *file == MPI_FILE_NULL;
 }
 
-/* Errors on communicators are fatal at this time. */
+/* Errors on communicators are fatal here. */
 static void files_that_are_not_there_raise_errors_on_the_handler_of_no_file(void) {
     MPI_Errhandler counting;
     MPI_File file = MPI_File_fromint(1);
@@ -349,7 +349,7 @@ static void what_was_not_made_is_null(void) {
     CLAIM(comm == MPI_COMM_NULL);
     CLAIM(MPI_Type_contiguous(-1, MPI_INT, NULL) != MPI_SUCCESS);
 
-    /* A copy function returns an error, so the duplication fails. */
+    /* The copy function returns an error, so the duplication fails. */
     WORKS(MPI_Type_create_keyval(refuse_copy, MPI_TYPE_NULL_DELETE_FN, &keyval, NULL));
     WORKS(MPI_Type_set_attr(MPI_INT, keyval, NULL));
     MAKES_NOTHING(MPI_Type_dup(MPI_INT, &type), type, MPI_INT, MPI_DATATYPE_NULL);

@@ -1,6 +1,6 @@
-/* Rank 0 waits for messages that no rank is left to send:
+/* Rank 0 waits for messages whose senders are no longer connected:
  * ranks 1 and 2 send a message, then their connections to rank 0 are cut.
- * Rank 0 prints the error of each form of waiting on standard output. */
+ * Rank 0 prints the error of each waiting call on standard output. */
 #include "check.h"
 
 enum { ENOUGH = 60000 };
@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     CHECK(size == 3, "this is for three ranks");
     if (rank != 0) {
         OK(MPI_Send(data, ENOUGH, MPI_BYTE, 0, rank, MPI_COMM_WORLD));
-        /* The launcher ends these ranks after rank 0 has ended. */
+        /* Ranks 1 and 2 stay here until the launcher ends them after rank 0's end. */
         for (;;)
             nap(1000000);
     }
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     while (code == MPI_SUCCESS && !flag)
         code = MPI_Iprobe(1, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
     told("MPI_Iprobe of rank 1", code);
-    /* As far as rank 0 knows, rank 2 is still alive. */
+    /* Rank 0 does not know yet that rank 2's connection is cut. */
     OK(MPI_Recv(data, ENOUGH, MPI_BYTE, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     told("MPI_Wait for any source", MPI_Wait(&any, MPI_STATUS_IGNORE));
     told("MPI_Probe of any source", MPI_Probe(MPI_ANY_SOURCE, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -1,5 +1,5 @@
-/* Windows exhaust no resource: ten thousand in sequence and two thousand at once.
- * They use no descriptor, and the number of mappings stays the same.
+/* Windows must not exhaust resources: ten thousand in sequence, and two thousand at the same time.
+ * They must use no file descriptors, and the number of memory mappings must not grow.
  * A window of more than 4 GiB is accessed beyond 2^32, by displacements that do not fit an int. */
 #include "check.h"
 #include <dirent.h>

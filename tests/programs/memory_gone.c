@@ -1,12 +1,12 @@
 /*
- * Ranks end by SIGBUS, as if they accessed memory of a rank that is dying.
+ * Ranks end by SIGBUS, as ranks do that access the shared memory of a dying rank.
  *
  *     memory_gone kill|exit|alone RANK
  *
- * RANK kills itself or exits with status 3, and holds memory that the kernel takes time to free.
- * The other ranks of its host detect that it is dying and access missing memory.
- * So most of them end before RANK does.
- * With "alone", RANK accesses missing memory. All other ranks wait until they are ended.
+ * RANK kills itself or exits with status 3, and has so much memory that the kernel takes time to free it.
+ * The other ranks of its host detect that it is dying, and access memory that does not exist,
+ * so most of them end before RANK has ended.
+ * With "alone", only RANK does so; all other ranks wait until they are ended.
  */
 #include "check.h"
 
@@ -17,7 +17,7 @@
 
 enum { HELD = 256 << 20, PAGE = 4096 };
 
-/* Accesses the mapping of an empty file, which raises SIGBUS. */
+/* Accesses the mapping of an empty file; the kernel sends SIGBUS. */
 static void touch_nothing(void)
 {
     FILE *file = tmpfile();
@@ -28,7 +28,7 @@ static void touch_nothing(void)
     *at = 1;
 }
 
-/* Returns true if the kernel has marked the process as exiting: PF_EXITING in field 9 of its stat. */
+/* Returns true if the process is exiting: its flag PF_EXITING is set, in field 9 of /proc/PID/stat. */
 static int is_dying(int pid)
 {
     char path[64], line[1024] = "", state = 'X';

@@ -1,4 +1,4 @@
-/* More than a million active requests: receives that are posted before any message arrives. */
+/* More than a million active requests: receives, all posted before any message arrives. */
 #include "check.h"
 
 enum { COUNT = 1300000 };

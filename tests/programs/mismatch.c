@@ -1,4 +1,4 @@
-/* Errors of members that call different collectives: --mca coll_base_check true, four ranks. */
+/* For the check `--mca coll_base_check true`, with four ranks: members call different collectives and get an error. */
 #include "check.h"
 
 static void say(const char *what, int code)
@@ -50,7 +50,7 @@ int main(int argc, char **argv)
     say("other counts of a sum", MPI_Reduce_scatter(six, result, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
     say("on a communicator of its own", MPI_Bcast(value, rank / 2 + 1, MPI_INT, 0, half));
 
-    /* Matching calls still work. */
+    /* After the errors, matching calls still work. */
     for (int i = 0; i < 20; i++) {
         OK(MPI_Allreduce((int[]){rank}, result, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
         CHECK(result[0] == size * (size - 1) / 2, "the sum is %d", result[0]);

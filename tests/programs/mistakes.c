@@ -1,4 +1,4 @@
-/* Error messages for common mistakes, printed as a user sees them. Two ranks. */
+/* Prints the error messages of common mistakes as a user sees them. Needs two ranks. */
 #include "check.h"
 
 static void say(const char *what, int code)
@@ -59,7 +59,7 @@ int main(int argc, char **argv)
     say("a dimension that does not fit", MPI_Dims_create(6, 2, (int[]){4, 0}));
     say("an error class that does not exist", MPI_Add_error_code(12345, &flag));
 
-    /* A message longer than its receive buffer: the error is raised on the receiver. */
+    /* The message is longer than the receive buffer: the receiver gets the error. */
     OK(MPI_Sendrecv(value, 4, MPI_INT, 1 - rank, 6, value, 4, MPI_INT, 1 - rank, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     OK(MPI_Isend(value, 4, MPI_INT, 1 - rank, 7, MPI_COMM_WORLD, &request));
     int shorter[1];

@@ -1,7 +1,7 @@
 /*
- * Messages whose type signature differs from that of their receive, and valid messages
- * whose match is less obvious: --mca pml_ob1_check_types true, two ranks.
- * With the argument "unchecked", the library must report no difference.
+ * For `--mca pml_ob1_check_types true`, two ranks: messages whose type signature differs from their receive's,
+ * and valid messages whose signatures match less obviously.
+ * With the argument "unchecked" the check is off, and all receives must succeed.
  */
 #include "check.h"
 
@@ -9,7 +9,7 @@
 
 static int is_checked = 1;
 
-/* The receive must fail with a message; without the check it must succeed. */
+/* The receive must fail with a message; if nothing is checked, it must succeed. */
 static void say(const char *what, int code)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -93,7 +93,7 @@ static void matches(MPI_Datatype particle)
             OK(MPI_Bsend(integers, 2, MPI_INT, 1, 5, MPI_COMM_WORLD));
             OK(MPI_Buffer_detach(&buffer, &flag));
             free(buffer);
-            /* Before other messages with the same tag, a message is cancelled or received. */
+            /* A message is cancelled or received before other messages with the same tag. */
             OK(MPI_Issend(integers, LONG, MPI_INT, 1, 6, MPI_COMM_WORLD, &request));
             OK(MPI_Cancel(&request));
             OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
@@ -105,13 +105,13 @@ static void matches(MPI_Datatype particle)
             OK(MPI_Waitall(2, both, MPI_STATUSES_IGNORE));
         } else {
             OK(MPI_Recv(integers, 3, pair, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            /* The receive has more elements than its message. */
+            /* The receive is for more elements than the message has. */
             OK(MPI_Recv(particles, 2, particle, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             CHECK(particles[0].at[2] == 3 && particles[0].kind == 4, "%d", particles[0].kind);
             OK(MPI_Recv(integers, 3, MPI_INT, 0, 3, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 3, MPI_FLOAT, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(integers, 2, MPI_INT, 0, 5, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-            /* The message was cancelled before a receive could match it. */
+            /* By now the message with tag 6 has been cancelled, so the next receive cannot match it. */
             OK(MPI_Recv(NULL, 0, MPI_BYTE, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             OK(MPI_Recv(reals, 1, MPI_FLOAT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             MPI_Message first, second;

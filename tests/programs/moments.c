@@ -1,15 +1,15 @@
-/* Members die at any step of calls that create, use or free a shared object.
- * Each call ends on the survivors, with success or a fault tolerance error.
- * Each survivor frees the objects that it has got.
+/* Members die at arbitrary moments of calls that create, use or free a shared object.
+ * On the survivors each call must end, with success or a fault tolerance error.
+ * Each survivor frees the objects that its calls created.
  * Usage: moments OPERATION[,OPERATION...] SEED, started by mpirun --with-ft ulfm.
- * Each operation loses one or two members; the next one runs on the remaining members. */
+ * In each operation one or two members die; the next operation runs on the survivors. */
 #include "survival.h"
 #include <sys/time.h>
 #include <unistd.h>
 
 static const char *program_name, *file_name;
 
-/* The state of an operation: the communicator, the objects created before any member dies,
+/* The state of an operation: its communicator, the objects created before any member dies,
  * and the objects created during the operation. */
 struct work {
     MPI_Comm comm, made, half, whole;
@@ -121,7 +121,7 @@ static int call_inter_split(struct work *w)
     return MPI_Comm_split(w->whole, 0, 0, &w->made);
 }
 
-/* Spawns one process, which ends immediately. */
+/* Spawns one process, which ends at once. */
 static int call_spawn(struct work *w)
 {
     char *arguments[] = {"child", "1", NULL};
@@ -231,7 +231,7 @@ static const struct operation {
     const char *name;
     void (*prepare)(struct work *);
     int (*call)(struct work *);
-    /* True if the call succeeds on the survivors, such as freeing an object. */
+    /* True if the call must succeed on the survivors, as for freeing an object. */
     int succeeds;
 } operations[] = {
     {"dup", NULL, call_dup, 0},
@@ -278,7 +278,7 @@ static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
     OK(MPI_Comm_rank(comm, &me));
     if (operation->prepare)
         operation->prepare(&w);
-    /* All members draw the same numbers. In some runs a revocation ends the other calls. */
+    /* All members draw the same numbers. In some runs a revocation ends the calls of the survivors. */
     int victims[2] = {(int)below(n), (int)below(n)}, die_alone = n < 4 || below(2), revokes = !below(4);
     long life[2] = {1 + (long)below(3000), 1 + (long)below(3000)};
     OK(MPI_Barrier(comm));
@@ -293,7 +293,7 @@ static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
             pause();
     quiet(w.win);
     int had_file = w.file != MPI_FILE_NULL || operation->call == call_file_close, any_had = 0;
-    /* Members that have got an object free it, although other members may have got an error. */
+    /* A member that got an object frees it, although other members may have got an error. */
     if (w.win != MPI_WIN_NULL)
         OK(MPI_Win_free(&w.win));
     if (w.file != MPI_FILE_NULL)
@@ -320,7 +320,7 @@ static MPI_Comm lose_in(const struct operation *operation, MPI_Comm comm)
     OK(MPI_Allreduce(&had_file, &any_had, 1, MPI_INT, MPI_MAX, left));
     CHECK(!any_had || access(file_name, F_OK), "after %s %s is there, which a rank has closed", operation->name, file_name);
     OK(MPI_Barrier(left));
-    /* An open that has failed on all members may still have created the file. */
+    /* The file may exist even if opening it has failed on all members. */
     unlink(file_name);
     OK(MPI_Barrier(left));
     return left;

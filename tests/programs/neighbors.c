@@ -1,8 +1,8 @@
-/* Neighbourhood collectives on grids, graphs and distributed graphs.
- * The forms are blocking, nonblocking, persistent, and with large counts. */
+/* Tests of neighbourhood collectives on grids, graphs and distributed graphs:
+ * blocking, nonblocking, persistent, and with large counts. */
 #include "check.h"
 
-/* The form of a call; every test runs in each form. */
+/* The variants of a call; every test runs with each of them. */
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, LARGE, FORMS };
 
 /* Completes an operation; a persistent operation is started twice. */
@@ -82,7 +82,7 @@ static void halo(MPI_Comm cart, int ndims)
 }
 
 /* Grids of all processes, rings and lines. In a ring of one or two processes,
- * both neighbours of a process are the same process. */
+ * a process has the same process as both neighbours. */
 static void grids(void)
 {
     for (int periodic = 0; periodic < 2; periodic++) {
@@ -100,7 +100,7 @@ static void grids(void)
     OK(MPI_Comm_free(&alone));
 }
 
-/* A graph in which every rank is a neighbour of process 0, and process 0 twice of itself. */
+/* A graph in which every rank is a neighbour of process 0, and process 0 occurs twice among its own neighbours. */
 static void star(void)
 {
     int *index = malloc(size * sizeof *index), *edges = malloc((2 * size + 2) * sizeof *edges);
@@ -134,8 +134,8 @@ static void star(void)
     OK(MPI_Comm_free(&graph));
 }
 
-/* A distributed graph: every rank sends to all higher ranks; the number of elements
- * is the rank difference. Counts and types differ between the two sides. */
+/* A distributed graph in which every rank sends to all higher ranks; the number of elements
+ * is the difference of the ranks. Counts and datatypes differ between sender and receiver. */
 static void above(void)
 {
     int in = rank, out = size - 1 - rank;
@@ -176,7 +176,7 @@ static void above(void)
             for (int i = 0; i <= total; i++)
                 received[i] = -1;
             if (w) {
-                /* The same data, in pairs on one side and as single elements on the other. */
+                /* One side describes the data as pairs, the other as single elements. */
                 for (int d = 0; d < out; d++)
                     outcounts[d] = d + 1;
                 switch (form) {
@@ -199,7 +199,7 @@ static void above(void)
             }
         }
 
-    /* All blocks have the same size, but the receiver's displacements are reversed. */
+    /* All blocks have the same size; the receiver's displacements are in reverse order. */
     for (int s = 0; s < in; s++)
         incounts[s] = 2, indispls[s] = 2 * (in - 1 - s);
     for (enum form form = BLOCKING; form < LARGE; form++) {

@@ -1,5 +1,5 @@
-/* Ranks that receive no data, or whose buffer is not significant, pass no buffer;
- * lengths select cells, single copies and messages. */
+/* Ranks that receive no data, or whose buffer is not significant, pass a null buffer;
+ * the lengths are those of cells, single copies and messages. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 40, 3000, 24000};
@@ -9,7 +9,7 @@ static long sum_of(long place)
     return (long)size * place + (long)size * (size - 1) / 2;
 }
 
-/* Calls the blocking, nonblocking or persistent form. */
+/* Makes the blocking, nonblocking or persistent call (`way` 0, 1 or 2). */
 static void reduce_scatter(int way, const long *data, long *room, const int *counts)
 {
     MPI_Request request;
@@ -25,7 +25,7 @@ static void reduce_scatter(int way, const long *data, long *room, const int *cou
         OK(MPI_Request_free(&request));
 }
 
-/* Each rank in turn receives all data, and the other ranks receive none. */
+/* In turn, each rank receives all results of a reduce-scatter, and the other ranks receive none. */
 static void all_to_one(int n)
 {
     long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);
@@ -39,7 +39,7 @@ static void all_to_one(int n)
             reduce_scatter(way, data, rank == one ? room : NULL, counts);
             for (int i = 0; rank == one && i < n; i++)
                 CHECK(room[i] == sum_of(i), "way %d: element %d of %d is %ld", way, i, n, room[i]);
-            /* One rank's data are gathered at the root and scattered back. */
+            /* The data of this one rank are gathered at the root and scattered back. */
             OK(MPI_Gatherv(rank == one ? data : NULL, counts[rank], MPI_LONG, rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, 0, MPI_COMM_WORLD));
             OK(MPI_Scatterv(rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, rank == one ? data : NULL, counts[rank], MPI_LONG, 0, MPI_COMM_WORLD));
             for (int i = 0; rank == one && i < n; i++)
@@ -48,7 +48,7 @@ static void all_to_one(int n)
     free(data), free(room), free(counts), free(starts);
 }
 
-/* Rank 0 has no exclusive prefix, and only the root of a reduction has a result (6.9.1, 6.11.2). */
+/* Rank 0 gets no result of an exclusive scan, and only the root gets that of a reduction (6.9.1, 6.11.2). */
 static void before_the_first(int n)
 {
     long *data = malloc((n + 1) * sizeof *data), *room = malloc((n + 1) * sizeof *room);
@@ -97,7 +97,7 @@ static void without_neighbours(void)
     OK(MPI_Comm_free(&star));
 }
 
-/* A rank that sends no data needs no datatype. */
+/* A rank that sends no data may pass no datatype. */
 static void without_types(void)
 {
     int *zeros = calloc(size, sizeof *zeros), partner = (rank ^ 1) < size ? rank ^ 1 : rank;
@@ -112,7 +112,7 @@ static void without_types(void)
     free(zeros), free(types);
 }
 
-/* A nonempty block needs a datatype, also after an empty block without one. */
+/* A nonempty block needs a datatype, even if an empty block before it has none. */
 static void with_a_type_too_few(void)
 {
     int *counts = calloc(size, sizeof *counts), *starts = calloc(size, sizeof *starts), class;

@@ -1,8 +1,8 @@
-/* Loads the MPI library, or a module that needs one, by the name in its first argument,
- * like interpreters, which are not linked with an MPI library.
+/* Opens the MPI library, or a module that needs one, with dlopen; the first argument is its file name.
+ * Interpreters, which are not linked with an MPI library, do the same.
  *
- * With a second argument the program makes no MPI call.
- * It prints that the rank's library is open, and ends at the end of its standard input. */
+ * With a second argument the program makes no MPI call:
+ * it prints that the rank's library is open, and ends when its standard input ends. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s is no MPI library\n", argv[1]);
         return 3;
     }
-    /* Open MPI's handles are addresses of objects; MPICH's handles are numbers. */
+    /* Open MPI's handles are addresses of objects, MPICH's are numbers. */
     void *world = dlsym(library, "ompi_mpi_comm_world");
     int size = 0;
     if (init(NULL, NULL) || comm_size(world ? world : (void *)(intptr_t)0x44000000, &size) || finalize())

@@ -1,4 +1,4 @@
-/* Predefined operators on the C types, and user-defined operators, commutative or not. */
+/* Tests of the predefined operators on C types, and of user-defined operators, commutative or not. */
 #include "check.h"
 
 #include <limits.h>
@@ -12,7 +12,7 @@
 
 enum { N = 5 };
 
-/* Returns number i of rank r, small enough that products of eight numbers are exact. */
+/* Returns rank r's number with index i; it is so small that products of eight numbers are exact. */
 static int seed(int r, int i)
 {
     return (r * 3 + i) % 4 + 1;
@@ -74,7 +74,7 @@ static int seed(int r, int i)
         } \
     } while (0)
 
-/* 2x2 matrices: the product depends on the order. */
+/* Multiplies 2x2 matrices, an operation that is not commutative. */
 static void multiply(void *a, void *b, int *count, MPI_Datatype *type)
 {
     long (*x)[4] = a, (*y)[4] = b;

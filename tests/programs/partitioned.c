@@ -1,5 +1,5 @@
-/* Partitioned communication: partitions in any order, and several starts.
- * The two sides have different numbers of partitions. */
+/* Tests of partitioned communication: partitions become ready in any order, requests start several times,
+ * and the two sides have different numbers of partitions. */
 #include "check.h"
 
 #define ROUNDS 5
@@ -35,7 +35,7 @@ static void exchange(int out, int in, int elements)
         } else {
             OK(MPI_Pready_range(0, out - 1, requests[1]));
         }
-        /* The last partition may arrive before the other partitions. */
+        /* MPI_Parrived may report the last partition before the others have arrived. */
         do
             OK(MPI_Parrived(requests[0], in - 1, &flag));
         while (!flag);
@@ -84,7 +84,7 @@ static void order(void)
         OK(MPI_Request_free(&requests[m]));
 }
 
-/* Sends columns and receives rows. */
+/* The sender's datatype describes columns, the receiver's rows. */
 static void typed(void)
 {
     enum { N = 12 };
@@ -110,7 +110,7 @@ static void typed(void)
     OK(MPI_Request_free(&requests[0]));
     OK(MPI_Request_free(&requests[1]));
 
-    /* The receiver's elements are longer than the sender's partitions. */
+    /* Each partition of the sender has one element, which is shorter than an element of the receiver. */
     OK(MPI_Psend_init(to, N * N, 1, MPI_INT, next, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]));
     OK(MPI_Precv_init(from, 3, 4, shifted, before, 6, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]));
     OK(MPI_Startall(2, requests));
@@ -125,7 +125,7 @@ static void typed(void)
     OK(MPI_Type_free(&shifted));
 }
 
-/* Rank 0 sends `sent` bytes in two partitions into `room` bytes in four, twice. */
+/* Rank 0 sends `sent` bytes in two partitions; rank 1 has `room` bytes in four partitions; started twice. */
 static void unequal(int sent, int room)
 {
     if (rank > 1 || size < 2)
@@ -152,7 +152,7 @@ static void unequal(int sent, int room)
             OK(MPI_Pready_range(0, 1, request));
         int code = MPI_Wait(&request, &status);
         OK(MPI_Error_class(code, &class));
-        /* The sender need not be notified of the truncation. */
+        /* The sender may not learn of the truncation. */
         int may_not_know = rank == 0 && class == MPI_SUCCESS && !is_portcullis();
         CHECK(may_not_know || class == (sent > room ? MPI_ERR_TRUNCATE : MPI_SUCCESS), "%d bytes into %d: class %d at start %d", sent, room, class, start);
         if (rank == 1 && sent <= room) {

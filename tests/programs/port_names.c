@@ -1,7 +1,7 @@
 /* Port names fit MPI_MAX_PORT_NAME, and a lookup returns the published name. */
 #include "check.h"
 
-/* Opens a port with these hints, publishes its name, and looks it up. */
+/* Opens a port with the hints in `info`, publishes the port's name, and looks it up. */
 static void found_again(MPI_Info info, const char *which)
 {
     char port[MPI_MAX_PORT_NAME], found[MPI_MAX_PORT_NAME], service[64];

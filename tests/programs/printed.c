@@ -1,9 +1,9 @@
 /*
- * Output of a program that ends in the given way without a flush:
+ * Output of a program that ends in the named way without flushing its output:
  *
  *     printed killed-before|killed|aborts|fails|waits FILE
  *
- * "aborts" and "fails" also leave an incomplete line and a line in a stdio file.
+ * "aborts" and "fails" also leave an incomplete line, and a line in the buffer of a stdio file.
  */
 #include "check.h"
 

@@ -1,4 +1,4 @@
-// Output that std::cout still buffers when the program calls MPI_Abort.
+// Output that is still in the buffer of std::cout when the program calls MPI_Abort.
 #include <mpi.h>
 
 #include <iostream>

@@ -1,5 +1,5 @@
-/* Probes: the message size is known before the receive.
- * Only the handle of a matched probe can receive its message. */
+/* Tests of probes: a receiver learns a message's size before the receive;
+ * only the handle of a matched probe can receive the message. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 5, 100, 5000, 70000, 300000};
@@ -45,7 +45,7 @@ int main(int argc, char **argv)
             if (way < 2) {
                 OK(MPI_Recv(got, count, MPI_INT, status.MPI_SOURCE, status.MPI_TAG, MPI_COMM_WORLD, &later));
             } else {
-                /* The matched message is now invisible to other probes. */
+                /* The message has been matched, so other probes must not see it. */
                 OK(MPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE));
                 CHECK(!flag, "a matched message can still be probed");
                 if (way == 2) {

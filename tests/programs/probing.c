@@ -1,5 +1,5 @@
 /*
- * A program that looks large-count functions up by dlsym, as mpi4py does, and then calls them.
+ * Looks up large-count functions by dlsym, as mpi4py does, and calls them.
  */
 #define _GNU_SOURCE
 #include "check.h"

@@ -1,7 +1,7 @@
 /*
- * A typical profiler: an LD_PRELOAD library that counts and prints a rank's sent messages.
+ * A typical profiling tool: an LD_PRELOAD library that counts and prints the number of messages that a rank sends.
  *
- * The profiler calls the library by the profiling names (PMPI_).
+ * The tool calls the library by the profiling names (PMPI_).
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Performance variables as a tool reads them in a running program.
- * The variables are queues of a communicator, and messages and bytes to each of its ranks. */
+/* Test of performance variables, read as a tool reads them in a running program:
+ * the queues of a communicator, the messages and bytes sent to each of its ranks, and others. */
 #include "check.h"
 
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 static MPI_T_pvar_session session;
 
-/* Returns a handle of a variable on an object; also stores the number of its values. */
+/* Allocates and returns a handle of the variable `name` for an object; stores the number of values in `count`. */
 static MPI_T_pvar_handle of(const char *name, int class, void *object, int *count)
 {
     MPI_T_pvar_handle handle;
@@ -18,7 +18,7 @@ static MPI_T_pvar_handle of(const char *name, int class, void *object, int *coun
     return handle;
 }
 
-/* The value of a variable of the process. */
+/* Returns the value of a variable that is not bound to an object. */
 static unsigned long long value_of(const char *name, int class)
 {
     unsigned long long value = 0;
@@ -37,11 +37,11 @@ static unsigned long long value_of(const char *name, int class)
 #define LEVEL(name) value_of(name, MPI_T_PVAR_CLASS_LEVEL)
 #define COUNTER(name) value_of(name, MPI_T_PVAR_CLASS_COUNTER)
 
-/* A value that has changed by this number since `before`. */
+/* Checks that the variable has grown by `by` since its value was `before`. */
 #define GREW(name, class, before, by) \
     do { unsigned long long grown = value_of(name, class) - (before); CHECK(grown == (unsigned long long)(by), "%s: %llu", name, grown); } while (0)
 
-/* The handles that the program holds, each kind counted for itself. */
+/* The variables that count the program's MPI handles, one variable for each kind of handle. */
 static void handles(void)
 {
     static const char *names[] = {"communicators", "datatypes", "files", "groups", "requests", "windows"};
@@ -64,7 +64,7 @@ static void handles(void)
         OK(MPI_Type_contiguous(2 + i, MPI_INT, &types[i]));
     for (int i = 0; i < 3; i++)
         OK(MPI_Comm_group(comm, &groups[i]));
-    /* Single operations, and a persistent one. */
+    /* Three requests that are completed once, and a persistent request. */
     for (int i = 0; i < 3; i++)
         OK(MPI_Irecv(&word, 1, MPI_INT, 0, 3, comm, &requests[i]));
     OK(MPI_Recv_init(&word, 1, MPI_INT, 0, 4, comm, &requests[3]));
@@ -89,7 +89,7 @@ static void handles(void)
         GREW(full[i], MPI_T_PVAR_CLASS_LEVEL, before[i], 0);
 }
 
-/* Rank 1 waits until it sleeps, and the variables of its waits show that. */
+/* Repeats until rank 1 has slept in a wait; the variables about waits must show this. */
 static void waits(void)
 {
     int has_slept = 0, word = 0;
@@ -101,7 +101,7 @@ static void waits(void)
         if (rank == 0) {
             struct timespec moment = {0, 20000000};
             nanosleep(&moment, NULL);
-            /* A message that the wait finds and that does not end it. */
+            /* This message arrives during rank 1's wait but does not end the wait. */
             OK(MPI_Send(&word, 1, MPI_INT, 1, 22, MPI_COMM_WORLD));
             nanosleep(&moment, NULL);
             OK(MPI_Send(&word, 1, MPI_INT, 1, 21, MPI_COMM_WORLD));
@@ -123,7 +123,7 @@ static void waits(void)
     }
 }
 
-/* Memory of the node: pages of what was freed stay, and are used again. */
+/* The node's shared memory keeps the pages of a freed window, and the next window uses them again. */
 static void node_memory(void)
 {
     enum { BYTES = 256 << 10 };
@@ -145,7 +145,7 @@ static void node_memory(void)
     CHECK(least == most && span >= 4096 && span <= 64 << 20, "%llu, %llu to %llu", span, least, most);
 }
 
-/* More ranks than processors share them, and a ring that its receiver does not empty makes messages wait. */
+/* The variables that show that processors are shared by several ranks, and that messages wait because a ring is full. */
 static void shortage(void)
 {
     enum { COUNT = 3000, BYTES = 2000 };
@@ -174,7 +174,7 @@ static void shortage(void)
     }
 }
 
-/* Messages that come before their receives, and long ones. */
+/* The variables about messages that arrive before their receives, and about long messages. */
 static void arrivals(void)
 {
     static char lots[2 << 20];
@@ -184,7 +184,7 @@ static void arrivals(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     unsigned long long came = COUNTER("pml_ob1_unexpected_arrivals"), announced = COUNTER("pml_ob1_rendezvous_received");
     unsigned long long bytes = LEVEL("pml_ob1_unexpected_bytes");
-    /* The message comes after these values were read. */
+    /* Ensures that the next rank's message is sent after these values were read. */
     OK(MPI_Send(NULL, 0, MPI_INT, before, 30, MPI_COMM_WORLD));
     OK(MPI_Wait(&go, MPI_STATUS_IGNORE));
     OK(MPI_Send(lots, 30, MPI_CHAR, next, 31, MPI_COMM_WORLD));
@@ -199,7 +199,7 @@ static void arrivals(void)
     OK(MPI_Irecv(lots, sizeof lots / 2, MPI_CHAR, before, 32, MPI_COMM_WORLD, &request));
     OK(MPI_Ssend(lots + sizeof lots / 2, sizeof lots / 2, MPI_CHAR, next, 32, MPI_COMM_WORLD));
     OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    /* Operations of the library itself may end at any time. */
+    /* The library's own requests may complete at any time, so the comparison is repeated. */
     unsigned long long idle, busy;
     int tries = 0;
     do {
@@ -211,7 +211,7 @@ static void arrivals(void)
     } while (busy != idle + 1 && tries++ < 1000);
     CHECK(busy == idle + 1, "%llu, %llu", idle, busy);
     GREW("pml_ob1_rendezvous_received", MPI_T_PVAR_CLASS_COUNTER, announced, 1);
-    /* A call counts once, whatever it calls inside. */
+    /* A call counts once, even if it calls other MPI functions. */
     unsigned long long first = COUNTER("mpi_base_calls"), calls = COUNTER("mpi_base_calls"), own = calls - first;
     for (int i = 0; i < 5; i++)
         OK(MPI_Sendrecv(&word, 1, MPI_INT, rank, 33, lots, 1, MPI_INT, rank, 33, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
@@ -220,13 +220,13 @@ static void arrivals(void)
     CHECK(COUNTER("pml_ob1_protocol_errors") == 0 && COUNTER("btl_base_stray_messages") == 0, "messages were dropped");
     CHECK(COUNTER("btl_base_links_lost") == 0 && COUNTER("btl_base_peers_lost") == 0, "something was lost");
     CHECK(LEVEL("btl_base_foreign_processes") == 0, "another job is known");
-    /* Transports between hosts count their messages. */
+    /* Transports between hosts count their messages; PVARS_COUNTED tells whether one is used. */
     int is_counted = getenv("PVARS_COUNTED") != NULL;
     CHECK((COUNTER("btl_base_messages_sent") > 0) == is_counted, "%llu sent", COUNTER("btl_base_messages_sent"));
     CHECK((COUNTER("btl_base_messages_received") > 0) == is_counted, "%llu received", COUNTER("btl_base_messages_received"));
 }
 
-/* What collective and one-sided operations bring, to each rank and in total. */
+/* Messages and bytes of collective and one-sided operations, to each rank and in total. */
 static void kinds(void)
 {
     unsigned long long values[64], number;
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
     WORKS(MPI_T_pvar_read(session, unexpected, &number));
     CHECK(number == 0, "%llu", number);
 
-    /* Arrays over ranks count from a handle's start; each handle counts separately. */
+    /* Values per rank count from the start of their handle; each handle counts separately. */
     bytes = of("mpi_base_matrix_p2p_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &world, &count);
     messages = of("mpi_base_matrix_p2p_messages", MPI_T_PVAR_CLASS_COUNTER, &world, &count);
     again = of("mpi_base_matrix_p2p_messages", MPI_T_PVAR_CLASS_COUNTER, &world, &count);
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
     CHECK(MPI_T_pvar_readreset(session, messages, values) == MPI_T_ERR_PVAR_NO_ATOMIC, "not refused");
     CHECK(MPI_T_pvar_start(session, posted) == MPI_T_ERR_PVAR_NO_STARTSTOP, "not refused");
 
-    /* A collective operation counts the bytes that it sends to each rank. */
+    /* The bytes that a collective operation sends to each rank. */
     MPI_T_pvar_handle collective = of("mpi_base_matrix_collective_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &world, &count);
     WORKS(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_Bcast(words, 25, MPI_INT, 0, MPI_COMM_WORLD));
@@ -355,7 +355,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < size; i++)
         CHECK(values[i] == (rank == 0 && i != 0 ? 100 : 0), "%llu bytes to rank %d", values[i], i);
 
-    /* Totals count from the start; messages are counted by protocol. */
+    /* A total counts from the start of its handle; messages are counted separately by protocol. */
     static char lots[4 << 20];
     MPI_T_pvar_handle eager = of("pml_ob1_eager_sent", MPI_T_PVAR_CLASS_COUNTER, NULL, &one);
     MPI_T_pvar_handle announced = of("pml_ob1_rendezvous_sent", MPI_T_PVAR_CLASS_COUNTER, NULL, &one);
@@ -403,7 +403,7 @@ int main(int argc, char **argv)
     CHECK(number == 20, "%llu", number);
     OK(MPI_File_close(&file));
 
-    /* A communicator that was freed has no values. */
+    /* After the communicator has been freed, its variables cannot be read. */
     waiting = of("pml_ob1_posted_receives", MPI_T_PVAR_CLASS_LEVEL, &half, &one);
     OK(MPI_Comm_free(&half));
     CHECK(MPI_T_pvar_read(session, waiting, &number) != MPI_SUCCESS, "a value of a freed communicator");

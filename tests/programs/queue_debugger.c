@@ -1,6 +1,6 @@
-/* A small debugger that attaches to a rank and prints the rank's message queues.
- * It loads the debugger library that the rank names.
- * The library's callbacks read /proc/PID/mem. Usage: queue_debugger PID */
+/* A small debugger that attaches to a rank and prints its message queues.
+ * It loads the message queue library that the rank names;
+ * that library reads the rank's memory by callbacks (/proc/PID/mem). Usage: queue_debugger PID */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
@@ -50,7 +50,7 @@ static int no_size(void *type) { (void)type; return 0; }
 static int global_rank(process *of) { (void)of; return 0; }
 static image *image_of(process *of) { return of->image; }
 
-/* Finds an exported symbol of the rank's MPI library. */
+/* Finds the address of a symbol in the rank's MPI library. */
 static int symbol(image *of, char *name, taddr *at)
 {
     struct stat st;

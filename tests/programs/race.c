@@ -2,9 +2,9 @@
  * Rank 0's results depend on timing: wildcards, probes, and the order in which requests complete.
  * Rank 0 prints all results in one line.
  *
- *     race        every rank sleeps for random times
- *     race other  rank 0 makes other calls, so that it cannot follow a recording of `race`
- *     race die    rank 0 dies by a signal at its end
+ *     race        every rank sleeps for random times between its calls
+ *     race other  rank 0 makes other calls, so that a replay of a recording of `race` must fail
+ *     race die    rank 0 dies by a signal at the end of its run
  */
 #include "check.h"
 
@@ -87,7 +87,7 @@ static void test_some(void)
     }
 }
 
-/* Tries to cancel receives; the message of a cancelled receive goes to another receive. */
+/* Tries to cancel receives; the message of a cancelled receive is received by another receive. */
 static void cancel_some(void)
 {
     for (int i = 0; i < EACH; i++) {

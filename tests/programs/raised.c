@@ -1,6 +1,6 @@
 /*
- * A program that may be set-user-ID: it opens a file, publishes a name and spawns a process.
- * Argument: the file. The last line reports whether the spawn succeeded.
+ * A program for a set-user-ID file: opens a file, publishes a name and spawns a process.
+ * Argument: the name of the file. The last line of output reports whether the spawn succeeded.
  */
 #include "check.h"
 
@@ -13,7 +13,7 @@ int main(int argc, char **argv)
 
     begin(&argc, &argv);
     if (argc < 2) {
-        /* This process was spawned. */
+        /* This process is the spawned one. */
         OK(MPI_Comm_get_parent(&child));
         OK(MPI_Comm_disconnect(&child));
         OK(MPI_Finalize());

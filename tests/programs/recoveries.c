@@ -13,7 +13,7 @@ static void loop(void)
     for (int round = 0; round < rounds; round++) {
         OK(MPI_Comm_rank(comm, &now_me));
         OK(MPI_Comm_size(comm, &now_size));
-        /* All ranks draw the same numbers, but no rank uses its knowledge of the victim. */
+        /* All ranks draw the same numbers, but the survivors do not use the victim's rank. */
         uint64_t draw = below(rounds), whom = below(size), how = below(3);
         int dies = died < deaths && draw < (uint64_t)deaths * 3 && now_size > 1;
         died += dies;
@@ -21,7 +21,7 @@ static void loop(void)
             if (how == 0)
                 die();
             if (how == 1) {
-                /* The rank dies in the middle of the other ranks' operation. */
+                /* The victim dies while the other ranks are in this operation. */
                 int in = 1, out;
                 MPI_Request request;
                 MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, comm, &request);
@@ -54,7 +54,7 @@ static void loop(void)
 }
 
 /* Returns a communicator in which spawned processes replace the dead ranks.
- * All rank numbers are those before the deaths. */
+ * A replacement has the rank number of the dead rank; the survivors keep theirs. */
 static MPI_Comm replaced(MPI_Comm broken, char **argv, int place)
 {
     MPI_Comm shrunk, inter, merged, whole;
@@ -100,7 +100,7 @@ static MPI_Comm replaced(MPI_Comm broken, char **argv, int place)
 }
 
 /* Each rank's right neighbour keeps a copy of its state;
- * a replaced rank restores its state from that copy. */
+ * a replacement restores the dead rank's state from this copy. */
 static void checkpoint(char **argv, int again)
 {
     enum { ROUNDS = 12, LENGTH = 1000 };
@@ -119,8 +119,8 @@ static void checkpoint(char **argv, int again)
     OK(MPI_Comm_size(comm, &n));
     int left = (me + n - 1) % n, right = (me + 1) % n, fresh = again;
     for (;;) {
-        /* All ranks continue with the round of the surviving ranks;
-         * a new rank gets its state from its right neighbour. */
+        /* All ranks continue with the round of the survivors;
+         * a replacement gets the state from its right neighbour. */
         int furthest = fresh ? 0 : round;
         OK(MPI_Allreduce(MPI_IN_PLACE, &furthest, 1, MPI_INT, MPI_MAX, comm));
         int neighbour_fresh;

@@ -1,10 +1,10 @@
-/* MPI_LB and MPI_UB, which MPI-3.0 removed, and MPICH's and Open MPI's own datatypes.
+/* MPI_LB and MPI_UB, which MPI-3.0 removed, and datatypes that exist only in MPICH or in Open MPI.
  *
- * Only their compilers compile this program: the standard's header lacks these names. */
+ * Only these libraries' compilers compile this program, because the standard's header lacks the names. */
 #include "check.h"
 
 #ifdef OPEN_MPI
-/* Open MPI's header defines these names only on request, and otherwise as an error text. */
+/* By default, Open MPI's header defines these names as text that causes a compile-time error. */
 #undef MPI_LB
 #undef MPI_UB
 extern struct ompi_predefined_datatype_t ompi_mpi_lb, ompi_mpi_ub;
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     spans(3, (MPI_Aint[]){ -8, 0, 24 }, (MPI_Datatype[]){ MPI_LB, MPI_INT, MPI_UB }, -8, 32);
     spans(4, (MPI_Aint[]){ 16, -16, 0, -4 }, (MPI_Datatype[]){ MPI_UB, MPI_LB, MPI_INT, MPI_LB }, -16, 32);
 #ifdef OPEN_MPI
-    /* The claim is only that the program loads: these pairs are never used. */
+    /* The addresses make the program need these symbols; the types are never used. */
     void *volatile pairs[] = { &ompi_mpi_2cplex, &ompi_mpi_2dblcplex };
     CHECK(pairs[0] != pairs[1], "two datatypes are one");
 #endif

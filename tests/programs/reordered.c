@@ -1,7 +1,7 @@
-/* Ranks on two cores are reordered next to their neighbours if the program allows it;
- * the topology's edges move with them.
+/* Ranks are bound to two cores, and a topology call may reorder them: neighbours then share a core,
+ * and the topology's edges follow the ranks.
  * Each rank binds itself before MPI_Init, as a launcher would.
- * With one usable core all orders are equal. */
+ * If only one core is usable, all orders are equally good. */
 #define _GNU_SOURCE
 #include "check.h"
 #include <sched.h>
@@ -38,7 +38,7 @@ static int crossings(MPI_Comm comm)
     return all;
 }
 
-/* Checks that at most two crossings are left. */
+/* Checks that a ring crosses between the cores at most twice. */
 static void is_gathered(MPI_Comm ring, const char *what)
 {
     int left = crossings(ring);

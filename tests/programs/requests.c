@@ -1,4 +1,4 @@
-/* Requests: every form of wait and test, persistent requests, cancel, free,
+/* Tests of requests: all wait and test functions, persistent requests, cancel, free,
  * and the empty statuses of inactive requests. */
 #include "check.h"
 
@@ -18,7 +18,7 @@ static void persistent(void)
         else
             OK(MPI_Ssend_init(&out[i], 1, MPI_INT, right, i, MPI_COMM_WORLD, &all[N + i]));
     }
-    /* Inactive persistent requests complete at once, with empty statuses. */
+    /* Inactive persistent requests complete immediately, with empty statuses. */
     int flag = 0, count;
     OK(MPI_Testall(2 * N, all, &flag, statuses));
     CHECK(flag, "inactive requests are not complete");
@@ -47,7 +47,7 @@ static void persistent(void)
     CHECK(all[0] == MPI_REQUEST_NULL, "a freed request is still there");
 }
 
-/* Posts N receives, then N sends. */
+/* Starts N receives, then N sends. */
 static void post(int *out, int *in, MPI_Request *all)
 {
     for (int i = 0; i < N; i++)
@@ -121,7 +121,7 @@ static void forms(void)
         for (int i = 0; i < 2 * N; i++)
             CHECK(all[i] == MPI_REQUEST_NULL, "form %d left request %d", form, i);
     }
-    /* No active request is left. */
+    /* No request is active any more. */
     OK(MPI_Waitany(2 * N, all, &index, &status));
     CHECK(index == MPI_UNDEFINED, "index %d", index);
     OK(MPI_Waitsome(2 * N, all, &done, indices, statuses));
@@ -143,7 +143,7 @@ static void cancelling(void)
     OK(MPI_Test_cancelled(&status, &flag));
     CHECK(flag, "a receive without a send was not cancelled");
 
-    /* A freed send is still delivered. */
+    /* A send is completed even if its request has been freed. */
     int out = rank;
     OK(MPI_Isend(&out, 1, MPI_INT, right, 4712, MPI_COMM_WORLD, &request));
     OK(MPI_Request_free(&request));
@@ -152,14 +152,14 @@ static void cancelling(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* Only sends and receives can be cancelled (sections 3.8.4 and 6.12).
- * A program whose barrier were cancelled would hang. */
+/* Only sends and receives can be cancelled (sections 3.8.4 and 6.12 of MPI 5.0):
+ * if the library cancelled one rank's barrier, the program would hang. */
 static void not_cancelled(void)
 {
     int class, token = 0;
     MPI_Comm comm;
     MPI_Request request;
-    /* Other libraries raise this error in another call. */
+    /* Other libraries do not report the error in MPI_Cancel. */
     if (size < 2 || !is_portcullis())
         return;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));

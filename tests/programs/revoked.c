@@ -1,4 +1,4 @@
-/* Revocation, agreement and shrinking while all processes are alive (mpi-ext.h; ULFM). */
+/* Test of revocation, agreement and shrinking while all processes are alive (mpi-ext.h; ULFM). */
 #include "check.h"
 #include <mpi-ext.h>
 #include <time.h>
@@ -50,7 +50,7 @@ static void agreements(MPI_Comm comm, int me)
     }
 }
 
-/* Another member revokes the communicator during blocking calls;
+/* Another member revokes the communicator while this rank is in a blocking call;
    each call ends, however it waits. */
 static void revoke_under_way(MPI_Comm world, int me)
 {
@@ -104,7 +104,7 @@ static void revoke(MPI_Comm world, int me)
     OK(MPIX_Comm_is_revoked(comm, &flag));
     if (me == size - 1)
         OK(MPIX_Comm_revoke(comm));
-    /* No message will arrive for these receives. */
+    /* These receives get no message. */
     for (int i = 0; i < REQUESTS; i++)
         {
             IS(MPI_Wait(&pending[i], MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
@@ -157,7 +157,7 @@ static void revoke(MPI_Comm world, int me)
     sum_is(world, size);
 }
 
-/* The members of both groups of an intercommunicator. */
+/* The same operations on an intercommunicator, with members of both groups. */
 static void between(MPI_Comm world, int me)
 {
     if (size < 2)

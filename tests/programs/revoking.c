@@ -1,7 +1,7 @@
-/* Fault tolerance without failures (ULFM): a revoked communicator is unusable.
- * It shrinks to a usable one, and all members agree.
- * Other libraries' compilers compile this program too.
- * So the program uses only functions that all ULFM implementations have. */
+/* Fault tolerance without failures (ULFM): after a revocation, a communicator is unusable,
+ * shrinking gives a usable one, and all members agree.
+ * The program is also compiled for other MPI libraries,
+ * so it uses only functions that all ULFM implementations have. */
 #include "check.h"
 #if !defined(MPICH_VERSION)
 #include <mpi-ext.h>
@@ -14,7 +14,7 @@ static int class_of(int error)
     return class;
 }
 
-/* Returns false if another library reports that it lacks the function. */
+/* Returns false if the error says that this library does not support the function. */
 static int is_there(int error)
 {
     CHECK(error == MPI_SUCCESS || (!is_portcullis() && class_of(error) == MPI_ERR_UNSUPPORTED_OPERATION), "class %d", class_of(error));

@@ -1,5 +1,5 @@
-/* A token visits every rank in turn and returns with all ranks' marks;
- * then every rank starts a token at the same time. */
+/* A token travels around the ring and collects a mark of every rank;
+ * then every rank sends a token at the same time. */
 #include "check.h"
 
 enum { LAPS = 50 };

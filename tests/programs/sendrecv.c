@@ -1,5 +1,5 @@
-/* Every send mode, blocking and nonblocking, at sizes around every protocol's limits;
- * contents, order and counts are preserved. */
+/* Tests of every send mode, blocking and nonblocking, with sizes around every protocol's limits:
+ * contents, order and counts must be right. */
 #include "check.h"
 
 static const int sizes[] = {0, 1, 7, 8, 31, 63, 64, 65, 255, 256, 1000, 4095, 4096, 4097, 8191, 8192, 8193, 16384,
@@ -41,8 +41,8 @@ int main(int argc, char **argv)
             MPI_Status status;
             MPI_Request request;
             memset(in, 0xEE, n + 1);
-            /* The lower rank sends first. Each sender waits for a go message,
-             * since a ready send may start only after its receive is posted. */
+            /* The two ranks send in turn, the lower rank first. A sender waits for a go message,
+             * because a ready send may start only after its receive has been posted. */
             for (int turn = 0; turn < 2; turn++) {
                 if ((rank < partner) == (turn == 0)) {
                     fill(out, n, salt + rank);
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
                 }
             }
         }
-        /* Both ranks send at once, and the message arrives before its receive is posted. */
+        /* Both ranks send at the same time, and the messages arrive before their receives are posted. */
         int n = sizes[s];
         MPI_Status status;
         MPI_Request request;
@@ -77,7 +77,7 @@ int main(int argc, char **argv)
         OK(MPI_Recv(in, n, MPI_BYTE, partner, 6, MPI_COMM_WORLD, &status));
         check_received(n, partner, &status, partner, 6);
         OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
-        /* The receive buffer may be larger than its message. */
+        /* The receive buffer is larger than the message. */
         memset(in, 0xEE, largest + 1);
         OK(MPI_Sendrecv(out, n, MPI_BYTE, partner, 8, in, largest, MPI_BYTE, partner, 8, MPI_COMM_WORLD, &status));
         check_received(n, partner, &status, partner, 8);

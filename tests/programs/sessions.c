@@ -1,4 +1,4 @@
-/* Sessions: communicators without, before, during and after the world, in several rounds. */
+/* Tests of sessions: communicators without MPI_Init, and before, during and after the world model, in several rounds. */
 #include "check.h"
 
 static int errors;
@@ -30,7 +30,7 @@ static void count_unmade(MPI_Comm *comm, int *code, ...)
     unmade += *comm == MPI_COMM_NULL;
 }
 
-/* The error handler argument of a session or communicator is called if its creation fails. */
+/* If the creation of a session or communicator fails, the error handler that is passed to the call is called. */
 static void the_handler_of_what_is_not_made_hears_of_it(void)
 {
     MPI_Info info, gone;
@@ -38,7 +38,7 @@ static void the_handler_of_what_is_not_made_hears_of_it(void)
     MPI_Comm comm;
     MPI_Errhandler handler;
     int class, before = errors;
-    /* Not every library detects a stale handle. */
+    /* Other libraries may not detect a handle that has become invalid. */
     if (is_portcullis()) {
         OK(MPI_Info_create(&info));
         gone = info;
@@ -84,7 +84,7 @@ static int one_turn(int world, int turn)
     CHECK(flag && !strcmp(value, turn % 2 ? "MPI_THREAD_MULTIPLE" : "MPI_THREAD_SINGLE"), "level %s", value);
     OK(MPI_Info_free(&info));
 
-    /* Every job has these process sets. */
+    /* Every job has the process sets mpi://WORLD and mpi://SELF. */
     int sets, world_seen = 0, self_seen = 0;
     OK(MPI_Session_get_num_psets(session, MPI_INFO_NULL, &sets));
     for (int i = 0; i < sets; i++) {
@@ -105,7 +105,7 @@ static int one_turn(int world, int turn)
     CHECK(flag && job > 0 && (!world || job == world), "the set has %s members", value);
     OK(MPI_Info_free(&info));
 
-    /* Errors call the session's error handler. */
+    /* Errors call the error handler of the session. */
     MPI_Group group, self;
     int before = errors, code = MPI_Group_from_session_pset(session, "mpi://nowhere", &group), class;
     OK(MPI_Error_class(code, &class));
@@ -123,7 +123,7 @@ static int one_turn(int world, int turn)
     OK(MPI_Comm_create_from_group(self, "alone", MPI_INFO_NULL, MPI_ERRORS_RETURN, &alone));
     works(alone, 1);
 
-    /* Buffered sends use the session's buffer. */
+    /* Buffered sends use the buffer that is attached to the session. */
     static char buffer[4096];
     OK(MPI_Session_attach_buffer(session, buffer, sizeof buffer));
     int token = rank, got;
@@ -139,7 +139,7 @@ static int one_turn(int world, int turn)
     OK(MPI_Session_detach_buffer(session, &back, &bytes));
     CHECK(back == buffer && bytes == sizeof buffer, "%d bytes came back", bytes);
 
-    /* Communication between two groups that have not communicated before. */
+    /* Two groups that have not communicated before exchange messages. */
     if (job > 1) {
         MPI_Group mine, other;
         int evens[3] = {0, job - 1, 2}, odds[3] = {1, job - 1, 2}, odd = rank % 2;
@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     OK(MPI_Initialized(&flag));
     CHECK(!flag, "sessions have initialized the world");
 
-    /* The session exists together with the world, and after MPI_Finalize. */
+    /* A session exists while MPI is initialized by MPI_Init, and another after MPI_Finalize. */
     begin(&argc, &argv);
     CHECK(size == job, "the world has %d members, the set %d", size, job);
     one_turn(job, 3);

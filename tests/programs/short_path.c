@@ -1,8 +1,8 @@
 /* Short messages make no system call, no allocation and no atomic read-modify-write.
  *
- * The processor single-steps the calls (trap flag); every instruction is decoded before it runs.
- * Each message arrives before its receive, so waits are not covered.
- * The ranks synchronise through private shared memory. */
+ * The processor single-steps the calls (trap flag); a signal handler decodes each instruction before it runs.
+ * Each message arrives before its receive is called, so waits are not examined.
+ * The ranks synchronise outside MPI, by shared memory of their own. */
 #define _GNU_SOURCE
 #include "check.h"
 
@@ -16,10 +16,10 @@
 
 enum { ROUNDS = 8, TAG = 5 };
 
-/* The first pass is not examined; it completes the one-time set-up. */
+/* False in the first pass, which completes the library's one-time set-up and is not examined. */
 static int watched;
 
-/* The counts since the last reset. */
+/* Counts since the last reset. */
 static struct { long steps, locked, system, allocations; } seen;
 
 static const char *const allocators[] = {"malloc", "calloc", "realloc", "posix_memalign", "aligned_alloc", "free"};
@@ -33,7 +33,7 @@ static void step(int signal, siginfo_t *info, void *context)
     seen.steps++;
     for (int i = 0; i < ALLOCATORS; i++)
         seen.allocations += at == allocator[i];
-    /* Prefixes (Intel SDM volume 2, section 2.1.1), then REX, then the opcode. */
+    /* Skips prefixes (Intel SDM volume 2, section 2.1.1) and REX to find the opcode. */
     int lock = 0;
     while (*at == 0xf0 || *at == 0xf2 || *at == 0xf3 || *at == 0x66 || *at == 0x67 || *at == 0x2e || *at == 0x36
            || *at == 0x3e || *at == 0x26 || *at == 0x64 || *at == 0x65)
@@ -65,7 +65,7 @@ static void step(int signal, siginfo_t *info, void *context)
         CHECK(seen.locked == 0, "%ld locked instructions in %s", seen.locked, #call); \
     } while (0)
 
-/* Each rank's stage, in memory that rank 1 has created. */
+/* The stage that each rank has reached, in shared memory that rank 1 created. */
 static volatile long *progress;
 
 static void share_memory(void)
@@ -150,7 +150,7 @@ int main(int argc, char **argv)
 #else
 int main(int argc, char **argv)
 {
-    /* The instruction decoder supports x86-64 only. */
+    /* The instruction decoder supports only x86-64. */
     begin(&argc, &argv);
     return finish("short_path");
 }

@@ -5,10 +5,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-/* The end of the soak on a clock that all processes share; an argument of spawned processes. */
+/* The time at which the test ends, on a clock that all processes share; passed to spawned processes as an argument. */
 static char ends[64];
 
-/* Rebuilds the communicator, even if processes die meanwhile; returns NULL on a surplus process. */
+/* Restores `wanted` members, even if processes die during the recovery; returns NULL on a surplus process. */
 static MPI_Comm rebuilt(MPI_Comm broken, char **argv, int *place, int wanted)
 {
     int child = broken == MPI_COMM_NULL;
@@ -140,7 +140,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "%s soak SEED SECONDS RANKS\n", argv[0]);
         return 2;
     }
-    /* About one process dies per second; the initial processes start to die later. */
+    /* On average one process dies per second; an initial process lives at least one second. */
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     chance += (uint64_t)t.tv_nsec * (uint64_t)getpid();

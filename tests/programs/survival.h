@@ -31,7 +31,7 @@ __attribute__((unused)) static int of_faults(int error)
     return class == MPIX_ERR_PROC_FAILED || class == MPIX_ERR_REVOKED;
 }
 
-/* An MPI call that succeeds or fails because of a death. */
+/* Makes an MPI call that must succeed or fail because of a death. */
 #define TRY(call)                                                                              \
     ({                                                                                         \
         int error_ = (call);                                                                   \
@@ -60,7 +60,7 @@ __attribute__((unused)) static int failures_of(MPI_Comm comm)
     return n;
 }
 
-/* Initialises MPI with returned errors, and the random numbers from SEED: PROGRAM WHAT SEED. */
+/* Initialises MPI, sets MPI_ERRORS_RETURN, and seeds the random numbers; arguments of a program: WHAT SEED. */
 static void survive(int *argc, char ***argv)
 {
     begin(argc, argv);

@@ -1,12 +1,12 @@
-/* A cancelled send completes without a receive (section 3.8.4).
- * A cancelled message never arrives; every other message arrives. */
+/* Tests of cancelled sends: they complete without a receive (section 3.8.4 of MPI 5.0),
+ * and a message arrives if and only if it was not cancelled. */
 #include "check.h"
 
 enum { LARGEST = 1 << 20, DATA = 3, SENT = 4 };
 
 static char data[LARGEST], room[LARGEST];
 
-/* Starts a send in one of five modes. */
+/* Starts a send; `way` selects one of five modes. */
 static MPI_Request begun(int way, int n, int to)
 {
     MPI_Request request;
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
             OK(MPI_Barrier(MPI_COMM_WORLD));
             OK(MPI_Iprobe(MPI_ANY_SOURCE, DATA, MPI_COMM_WORLD, &arrives, MPI_STATUS_IGNORE));
             CHECK(!arrives, "%d bytes arrived although they were cancelled, way %d", n, way);
-            /* No rank starts the next round before all ranks have checked. */
+            /* The next round starts after all ranks have checked this one. */
             OK(MPI_Barrier(MPI_COMM_WORLD));
         }
     void *buffer;

@@ -1,6 +1,6 @@
-/* A thousand messages of many lengths from rank 0 to rank 1; every byte is checked.
+/* A thousand messages of different lengths from rank 0 to rank 1; every byte is checked.
  * After a fifth of the messages, rank 1 prints "ready PID".
- * A test can then disconnect a network while the other messages are in flight. */
+ * The test then disconnects a network while the rest of the messages are being sent. */
 #include "check.h"
 #include <unistd.h>
 

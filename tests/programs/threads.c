@@ -1,5 +1,5 @@
-/* Threads that all call MPI at once: each communicates with the same thread of the next rank,
- * blocking and nonblocking, while one thread executes barriers on a separate communicator. */
+/* Several threads call MPI at the same time: each communicates with the corresponding thread of the next rank,
+ * blocking and nonblocking, while one more thread executes barriers on a separate communicator. */
 #include "check.h"
 
 #include <pthread.h>

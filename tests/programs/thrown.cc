@@ -1,5 +1,5 @@
-// Exceptions that the library's callbacks throw.
-// The program catches them at the MPI call's return, and continues with MPI.
+// Exceptions that the program's callbacks throw when the library calls them.
+// The program catches the exception where the MPI call returns, and continues with MPI.
 #include <mpi.h>
 
 #include <cstdio>
@@ -22,7 +22,7 @@ static int query(void *, MPI_Status *) { throw Mine("query function"); }
 static int release(void *) { return MPI_SUCCESS; }
 static int cancel(void *, int) { return MPI_SUCCESS; }
 
-// The call must throw this exception three times in a row; the library must stay consistent.
+// The call must throw this exception three times in succession; the library must stay usable.
 template <class Call> static void throws(const char *what, Call call)
 {
     for (int i = 0; i < 3; i++) {
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
         throws("operator", [&] { MPI_Allreduce(&x, &y, 1, MPI_INT, op, MPI_COMM_WORLD); MPI_Reduce_local(&x, &y, 1, MPI_INT, op); });
         static int many[100000], sums[100000];
         throws("operator", [&] {
-            // The call that makes progress throws; its operation has then completed.
+            // The call during which the library makes progress throws; its own operation has then completed.
             MPI_Request request = MPI_REQUEST_NULL;
             bool thrown = false;
             try {

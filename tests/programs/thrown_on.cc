@@ -1,4 +1,4 @@
-// Exceptions that callbacks throw inside another library.
+// Exceptions that callbacks throw when another MPI library calls them.
 // The program catches the exceptions that the library passes on, and continues with MPI.
 #include <mpi.h>
 
@@ -14,7 +14,7 @@ struct Mine : std::runtime_error {
     explicit Mine(const char *what) : std::runtime_error(what) {}
 };
 
-// An object of each call, whose destructor shows that the stack is unwound.
+// An object in each call of a callback; its destructor shows that the stack is unwound.
 struct Held {
     static int alive;
     Held() { alive++; }
@@ -22,7 +22,7 @@ struct Held {
 };
 int Held::alive = 0;
 
-// MPI calls in a callback use the program's constants.
+// MPI calls in a callback use the constants with which the program is compiled.
 static void check_constants()
 {
     int result;
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
     throws("error handler", [&] { MPI_Send(&x, 1, MPI_INT, all + 5, 0, MPI_COMM_WORLD); });
     throws("error handler", [&] { MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_OTHER); });
-    // An error class of a later standard version, which some libraries lack.
+    // An error class of a later version of the standard, which some libraries lack.
     throws("error handler", [&] { MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_SESSION); });
     throws("error handler", [&] {
         MPI_Request request = MPI_REQUEST_NULL;

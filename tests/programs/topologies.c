@@ -1,5 +1,5 @@
-/* Cartesian, graph and distributed graph topologies: coordinates and neighbours.
- * A duplicate has the topology of its parent. */
+/* Tests of Cartesian, graph and distributed graph topologies: coordinates and neighbours,
+ * and the topology of a duplicate, which is that of its parent. */
 #include "check.h"
 
 /* A grid of all processes, periodic in the first dimension only. */
@@ -20,7 +20,7 @@ static void grid(void)
     OK(MPI_Cart_rank(cart, here, &back));
     CHECK(back == me, "rank %d at (%d, %d) is said to be %d", me, here[0], here[1], back);
 
-    /* Around the ring: the message of the upper neighbour arrives at this rank. */
+    /* A shift along the periodic dimension: this rank receives the message of its upper neighbour. */
     int up, down, got = -1;
     OK(MPI_Cart_shift(cart, 0, 1, &up, &down));
     OK(MPI_Sendrecv(&me, 1, MPI_INT, down, 1, &got, 1, MPI_INT, up, 1, cart, MPI_STATUS_IGNORE));

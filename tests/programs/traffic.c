@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     /* Three messages of 40 bytes to the next rank. */
     for (int i = 0; i < 3; i++)
         OK(MPI_Sendrecv(words, 10, MPI_INT, next, 1, words + 32, 10, MPI_INT, MPI_ANY_SOURCE, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-    /* One broadcast of 100 bytes from rank 1, and a reduction of 4 bytes from each rank to rank 0. */
+    /* A broadcast of 100 bytes from rank 1, and a reduction to rank 0 with 4 bytes from each rank. */
     OK(MPI_Bcast(words, 25, MPI_INT, 1, MPI_COMM_WORLD));
     OK(MPI_Reduce(words, words + 32, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD));
     OK(MPI_Win_allocate(64, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win));

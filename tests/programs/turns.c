@@ -41,7 +41,7 @@ int main(int argc, char **argv)
         saw(old);
     }
     OK(MPI_Win_unlock_all(win));
-    /* The number of tests in which the epoch is not complete yet. */
+    /* Counts the calls of MPI_Win_test until the epoch is complete. */
     MPI_Group world, first;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &world));
     OK(MPI_Group_incl(world, 1, (int[]){0}, &first));

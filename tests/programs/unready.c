@@ -1,5 +1,5 @@
-/* A window is used as soon as its call returns, although other members may still be creating it.
- * Usage: unready WINDOWS. */
+/* Each member uses a new window at once, while other members may still be creating it.
+ * Usage: unready WINDOWS, the number of windows. */
 #include "check.h"
 
 int main(int argc, char **argv)

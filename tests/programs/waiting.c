@@ -1,5 +1,5 @@
-/* Between MPI_Init and MPI_Finalize, the program uses two named pipes.
- * It writes to NAME.there and waits for a line in NAME. */
+/* Between MPI_Init and MPI_Finalize, the program waits for its test by two named pipes:
+ * it writes to NAME.there, and then waits for a line in NAME. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
-/* Matching: wildcards, tags in another order, receives posted before and after the message,
- * and messages that do not overtake each other. */
+/* Tests of message matching: wildcards, tags in another order, receives posted before or after the message arrives,
+ * and messages that must not overtake each other. */
 #include "check.h"
 
 enum { EACH = 200 };
@@ -42,7 +42,7 @@ int main(int argc, char **argv)
         }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* Posted receives match in the order of their posting, with and without wildcards. */
+    /* Receives match in the order in which they were posted, with and without wildcards. */
     if (size > 1 && rank == 0) {
         int got[6], go = 1;
         MPI_Request r[6];
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     }
     OK(MPI_Barrier(MPI_COMM_WORLD));
 
-    /* A later small message does not overtake a large one with the same tag. */
+    /* A small message must not overtake an earlier large one with the same tag. */
     enum { LARGE = 1 << 20 };
     char *large = calloc(LARGE, 1);
     if (size > 1 && rank == 1) {
@@ -89,7 +89,7 @@ int main(int argc, char **argv)
     }
     free(large);
 
-    /* Communicators match separately, even with wildcards. */
+    /* A wildcard matches only messages of its own communicator. */
     MPI_Comm other;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &other));
     if (size > 1 && rank == 1) {

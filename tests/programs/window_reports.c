@@ -1,6 +1,6 @@
-/* Bugs reported for windows of other libraries, each as a claim with the right outcome:
- * wrong values, spurious errors, hangs, memory growth.
- * Argument: the factor by which loops are shortened (1, 2 or 4). */
+/* Tests from bug reports about windows in other MPI libraries:
+ * wrong values, false errors, hangs, memory growth; each test checks the right result.
+ * Argument: the divisor by which loops are shortened (1, 2 or 4). */
 #include "check.h"
 #include <pthread.h>
 #include <stdint.h>
@@ -32,7 +32,7 @@ static void unmake(Window *w)
         free(w->base);
 }
 
-/* Reads the value on a rank atomically. */
+/* Atomically reads the value at a displacement on rank `target`. */
 static long peek(MPI_Win win, int target, MPI_Aint disp)
 {
     long value = -1, nothing = 0;
@@ -65,7 +65,7 @@ static void shared_query(int creates)
     unmake(&w);
 }
 
-/* Memory has the requested alignment in every process that maps the memory. */
+/* Memory has the requested alignment in every process that maps it. */
 static void alignment(void)
 {
     for (int bytes = 16; bytes <= 4096; bytes *= 4) {
@@ -93,7 +93,7 @@ static void alignment(void)
     }
 }
 
-/* Sums with derived datatypes, whose own bounds are significant, not those of their data. */
+/* Sums with derived datatypes whose data have gaps or do not begin at displacement 0. */
 static void derived(int creates)
 {
     Window w = make(creates, 40 * sizeof(double), MPI_COMM_WORLD);
@@ -157,8 +157,8 @@ static void one_step(int creates)
     unmake(&w);
 }
 
-/* Neighbouring ranks replace each other's numbers in both directions at once;
- * every number is in exactly one place. */
+/* Neighbouring ranks replace each other's numbers in both directions at the same time;
+ * afterwards every number must be in exactly one place. */
 static void replacing(int creates)
 {
     Window w = make(creates, sizeof(long), MPI_COMM_WORLD);
@@ -208,7 +208,7 @@ static void swapping(int creates)
     unmake(&w);
 }
 
-/* A request's data are available when it is complete, for any layout;
+/* When the request of an access is complete, the data are available, whatever their layout;
  * every completion call accepts the request. */
 static void requests(int creates)
 {
@@ -254,7 +254,7 @@ static void requests(int creates)
     unmake(&w);
 }
 
-/* A loop of local flushes lets other ranks progress, as does a flush of another window. */
+/* A loop of local flushes, or of flushes of another window, lets other ranks make progress. */
 static void progress(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD), v = make(creates, 64, MPI_COMM_WORLD);
@@ -272,10 +272,10 @@ static void progress(int creates)
         OK(MPI_Win_flush_local(next, w.win));
     OK(MPI_Win_unlock_all(v.win));
     OK(MPI_Win_unlock_all(w.win));
-    /* An exclusive request blocks later shared requests.
-     * Other ranks may still need shared locks in this loop. */
+    /* The barrier is needed because a waiting exclusive lock blocks later shared locks,
+     * which other ranks may still need in the loop above. */
     OK(MPI_Barrier(MPI_COMM_WORLD));
-    /* A rank waits on one window for a rank that waits on another window. */
+    /* Rank 0 waits on one window for a rank that waits on another window. */
     if (rank == 0) {
         OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, size - 1, 0, w.win));
         OK(MPI_Put(&one, 1, MPI_LONG, size - 1, 8, 1, MPI_LONG, w.win));
@@ -314,7 +314,7 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Allreduce(w.base, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == 40L / shorter * size, "%ld", sum);
-    /* A lock with MPI_MODE_NOCHECK beside one without; each is released in its own mode. */
+    /* A lock with MPI_MODE_NOCHECK beside one without; unlocking must treat each according to its own mode. */
     for (int i = 0; i < 20 / shorter; i++) {
         for (int r = 0; r < size; r++)
             OK(MPI_Win_lock(MPI_LOCK_SHARED, r, (r + i) % 2 ? MPI_MODE_NOCHECK : 0, w.win));
@@ -324,14 +324,14 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, w.win));
     OK(MPI_Win_unlock(0, w.win));
-    /* A lock epoch follows a fence. */
+    /* A lock epoch may follow a fence. */
     OK(MPI_Win_fence(0, w.win));
     OK(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, (rank + 1) % size, 0, w.win));
     OK(MPI_Win_unlock((rank + 1) % size, w.win));
     unmake(&w);
 }
 
-/* A shared request during an exclusive lock is queued: it is not lost and not granted. */
+/* A shared lock that is requested during an exclusive lock must wait: it must be neither lost nor granted early. */
 static void readers_and_writers(int creates)
 {
     Window w = make(creates, 64, MPI_COMM_WORLD);
@@ -384,7 +384,7 @@ static void turns(int creates)
     unmake(&w);
 }
 
-/* Each rank attaches a different number of adjacent pieces, large and small; some attach none. */
+/* Each rank attaches a different number of adjacent regions, large and small; some ranks attach none. */
 static void attaching(void)
 {
     enum { PIECE = 64 };
@@ -402,7 +402,7 @@ static void attaching(void)
     for (int to = 0; to < size; to++) {
         int theirs = to * 70 % 150;
         MPI_Aint one = 1;
-        /* The access crosses the border of two pieces. */
+        /* The access crosses the boundary between two attached regions. */
         for (int i = 0; i + 1 < theirs; i += 7) {
             char both[PIECE];
             OK(MPI_Get(both, PIECE, MPI_CHAR, to, bases[to] + i * PIECE + PIECE / 2, PIECE, MPI_CHAR, win));
@@ -425,7 +425,7 @@ static void attaching(void)
     free(large);
 }
 
-/* Every supported hint is returned with its effective value. */
+/* Supported hints are returned with their effective values. */
 static void hints(void)
 {
     static const char *const keys[] = {"no_locks", "accumulate_ordering", "accumulate_ops", "same_size", "same_disp_unit", "mpi_accumulate_granularity"};

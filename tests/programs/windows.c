@@ -1,11 +1,11 @@
-/* One-sided communication, claim by claim: every kind of window, access and epoch,
+/* Tests of one-sided communication: every kind of window, access and epoch,
  * and every error with its own error class. */
 #include "check.h"
 #include <stdint.h>
 
 #define ALL(kind) for (int kind = 0; kind < 4; kind++)
 
-/* The parts of a window of each kind; the memory of a dynamic window is attached. */
+/* A window of any kind, with its memory; in a dynamic window the memory is attached. */
 typedef struct {
     MPI_Win win;
     char *base;       /* memory of this rank */
@@ -78,7 +78,7 @@ static void put_and_get(int kind)
     OK(MPI_Win_fence(MPI_MODE_NOSUCCEED, w.win));
     for (int i = 0; i < N; i++)
         CHECK(in[i] == rank * N + i, "%s: element %d is %d", kinds[kind], i, in[i]);
-    /* Derived datatypes on both sides: every second element at the origin, every third at the target. */
+    /* Derived datatypes on both sides: every second element of the origin, every third of the target. */
     MPI_Datatype second, third;
     OK(MPI_Type_vector(100, 1, 2, MPI_INT, &second));
     OK(MPI_Type_vector(100, 1, 3, MPI_INT, &third));
@@ -143,7 +143,7 @@ static void counters(int kind)
         }
         free(seen);
     }
-    /* Compare-and-swap serves as a lock around a non-atomic counter. */
+    /* A lock that is built from compare-and-swap protects a counter that is not atomic. */
     OK(MPI_Win_lock_all(0, w.win));
     for (int i = 0; i < 20; i++) {
         int free_ = 0, taken = 1, was;
@@ -182,7 +182,7 @@ static void locks(int kind)
         OK(MPI_Put(&value, 1, MPI_LONG, target, w.at[target], 1, MPI_LONG, w.win));
         OK(MPI_Win_unlock(target, w.win));
         if (i % 10 == 3) {
-            /* A pair is written under an exclusive lock: its numbers agree under a shared lock. */
+            /* Two numbers are always written together under an exclusive lock, so under a shared lock they must agree. */
             long pair[2];
             OK(MPI_Win_lock_all(0, w.win));
             OK(MPI_Get(pair, 2, MPI_LONG, target, w.at[target] + 16, 2, MPI_LONG, w.win));
@@ -204,7 +204,7 @@ static void locks(int kind)
     unmake(&w);
 }
 
-/* A ring of posts and starts; the groups differ between rounds, and some posts are early. */
+/* Post-start epochs around a ring; the groups differ between rounds, and some posts come early. */
 static void post_start(int kind)
 {
     Window w = make(kind, size * sizeof(int));
@@ -258,7 +258,7 @@ static void shared_segments(void)
         int *mine, unit;
         MPI_Win win;
         MPI_Aint bytes;
-        /* Rank 0 has no memory, so that the first rank with memory is another rank. */
+        /* Rank 0 has no memory, so another rank is the first with memory. */
         MPI_Aint own = me == 0 && members > 1 ? 0 : 10 * (MPI_Aint)sizeof(int);
         OK(MPI_Win_allocate_shared(own, sizeof(int), info, node, &mine, &win));
         OK(MPI_Info_free(&info));
@@ -287,7 +287,7 @@ static void shared_segments(void)
         OK(MPI_Win_unlock_all(win));
         OK(MPI_Win_free(&win));
     }
-    /* Windows of other kinds can be queried too. */
+    /* MPI_Win_shared_query also works for this kind of window. */
     Window w = make(1, 64);
     MPI_Aint bytes;
     int unit;
@@ -344,7 +344,7 @@ static void mistakes(void)
         CHECK(((int *)w.base)[1] == 7, "%d", ((int *)w.base)[1]);
     FAILS(MPI_Rput(&value, 1, MPI_INT, 0, 0, 1, MPI_INT, w.win, &(MPI_Request){0}), MPI_ERR_RMA_SYNC);
     unmake(&w);
-    /* Accesses to memory that is not attached, or that has been detached. */
+    /* Errors of accesses to memory that was never attached or has been detached. */
     w = make(2, 64);
     OK(MPI_Win_set_errhandler(w.win, MPI_ERRORS_RETURN));
     int code, next = (rank + 1) % size;
@@ -479,7 +479,7 @@ static void what_hangs_on_windows(void)
     OK(MPI_Info_free(&info));
 }
 
-/* A null origin buffer with an operator that ignores the origin (section 12.3.4). */
+/* With an operator that ignores the origin data, the origin buffer may be null (section 12.3.4 of MPI 5.0). */
 static void reads_by_accumulating(int kind)
 {
     Window w = make(kind, 400);

@@ -1,10 +1,10 @@
-//! Documents whose files and console sessions a test executes.
+//! Documents whose files a test writes and whose console sessions it runs.
 //!
-//! A code block with a language and a name (`c hello.c`) is a file. A block `console` is a session:
-//! `sh` runs each line that begins with `$ ` in the folder of the files.
-//! The installation's `bin` is first in `PATH`;
-//! `PREFIX` is the installation, `PORTCULLIS` the source.
-//! The lines after a command are its expected standard output and standard error.
+//! A code block with a language and a file name (`c hello.c`) is a file. A code block `console` is a session:
+//! `sh` runs each line that begins with `$ `, in the folder of the files.
+//! In `PATH`, the installation's `bin` comes first;
+//! `PREFIX` is the path of the installation, `PORTCULLIS` that of the source tree.
+//! The lines after a command are the expected text of standard output and standard error.
 
 use std::ffi::OsString;
 use std::fs;
@@ -29,12 +29,12 @@ pub struct Document {
     folder: TempDir,
 }
 
-/// The number of files and commands of a document that were executed.
+/// The numbers of files and commands of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counts {
-    /// Files that were written.
+    /// Number of files written.
     pub files: usize,
-    /// Commands that were run.
+    /// Number of commands run.
     pub commands: usize,
 }
 
@@ -93,7 +93,7 @@ impl Document {
         fs::set_permissions(&path, all).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 
-    /// Returns the output of a command, standard error after standard output.
+    /// Runs a command and returns its standard output and standard error, in the order of printing.
     fn printed(&self, command: &str) -> String {
         let path = std::env::var_os("PATH").unwrap_or_default();
         let mut ours = OsString::from(installation().join("bin"));

@@ -10,10 +10,10 @@ use xtask::{process, workspace};
 
 use crate::setting::{installation, is_newer, lock, needs};
 
-/// The names of the flang program in Debian and elsewhere, in search order.
+/// Names of the flang program in different distributions, in search order.
 const FLANG: &[&str] = &["flang-new-19", "flang-new-16", "flang-new", "flang"];
 
-/// The Fortran interface of a program, with the values that `programs/fortran/ways.h` uses.
+/// The Fortran interface that a program uses; the values are those in `programs/fortran/ways.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
     /// `include 'mpif.h'`.
@@ -32,13 +32,13 @@ pub const WAYS: [Way; 3] = [Way::Header, Way::Mpi, Way::F08];
 pub struct Compiler(&'static str);
 
 impl Compiler {
-    /// Returns gfortran, if it is installed.
+    /// Returns gfortran if it is installed.
     pub fn gfortran() -> Option<Compiler> {
         needs(on_path("gfortran"), "gfortran").then_some(Compiler("gfortran"))
     }
 
-    /// Returns flang, if it is installed;
-    /// without flang, the tests with flang are skipped and do not fail.
+    /// Returns flang if it is installed;
+    /// without flang its tests are skipped and do not fail.
     pub fn flang() -> Option<Compiler> {
         FLANG
             .iter()
@@ -61,7 +61,7 @@ impl Compiler {
 /// Compiles `programs/fortran/SOURCE` and further sources unless the program is up to date.
 /// The returned path ends in the name of the first source.
 pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
-    // The installation is made before the lock is taken, since making it may take minutes.
+    // The installation is made before the lock is taken, because that may take minutes.
     let installation = installation();
     let _alone = lock("programs");
     let from = workspace::programs().join("fortran");
@@ -81,7 +81,7 @@ pub fn compile(compiler: Compiler, way: Way, sources: &[&str]) -> PathBuf {
     if inputs.iter().all(|input| is_newer(&program, input)) {
         return program;
     }
-    // A separate folder, since compilers write the module files of a program to the current folder.
+    // Each compilation uses its own folder, because compilers write a program's module files to the current folder.
     let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"));
     let mut objects = Vec::new();
     for source in sources.iter().filter(|source| source.ends_with(".c")) {

@@ -1,6 +1,6 @@
 //! Simulated hosts on one machine: network namespaces with private addresses, links and bridges.
 //!
-//! A network is a bridge in a separate namespace (the switch), with a virtual link to each host.
+//! A network is a bridge in a namespace of its own (the switch), with a virtual cable to each host.
 //! `mpirun` launches each rank through a wrapper that enters the rank's namespace.
 //! The wrapper unsets the variables about shared memory, so each rank must detect
 //! the ranks of its host, as under a launcher that does not pass this information.
@@ -20,7 +20,7 @@ use xtask::process;
 use crate::job::Job;
 use crate::setting::{compile, installation, needs};
 
-/// The `far serve` process of a host, killed on drop.
+/// The `far serve` process of a host; killed on drop.
 #[derive(Debug)]
 pub struct Server(Child);
 
@@ -35,11 +35,11 @@ impl Drop for Server {
 /// A small cluster of simulated hosts.
 #[derive(Debug)]
 pub struct Hosts {
-    /// Unique prefix of the names of the cluster's namespaces.
+    /// Unique prefix of the names of this cluster's namespaces.
     name: String,
     count: u32,
     wrapper: TempDir,
-    /// The offset in seconds between the clocks of consecutive hosts.
+    /// Difference between the clocks of consecutive hosts, in seconds.
     clocks_apart: u32,
 }
 
@@ -81,7 +81,7 @@ impl Hosts {
         Some(hosts)
     }
 
-    /// Returns the namespace of a host.
+    /// Returns the name of a host's namespace.
     fn host(&self, number: u32) -> String {
         format!("{}-{number}", self.name)
     }
@@ -89,7 +89,7 @@ impl Hosts {
     /// Connects all hosts by a network: interface `ethN` with the addresses
     /// 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
     ///
-    /// `mtus` are assigned to the hosts cyclically.
+    /// The hosts get the values of `mtus` in turn.
     pub fn network(self, number: u32, mtus: &[u32]) -> Hosts {
         let switch = format!("{}-switch", self.name);
         must(&format!("-n {switch} link add br{number} type bridge"));
@@ -123,7 +123,7 @@ impl Hosts {
         self
     }
 
-    /// Adds two bridges to every host, which connect to no other host. One has the same address on
+    /// Adds to every host two bridges that lead to no other host. One has the same address on
     /// all hosts, like a container engine's bridge; the other has a different address on each host.
     pub fn decoys(self) -> Hosts {
         for host in 0..self.count {
@@ -149,7 +149,7 @@ impl Hosts {
         command
     }
 
-    /// Limits a host's bandwidth into a network, in megabit/s.
+    /// Limits the rate at which a host can send into a network, in Mbit/s.
     pub fn slow_down(&self, host: u32, network: u32, megabits: u32) {
         let space = self.host(host);
         let rule = format!(
@@ -173,7 +173,7 @@ impl Hosts {
         count.unwrap_or_else(|e| panic!("{path}: {e}"))
     }
 
-    /// Disconnects a host's cable from a network.
+    /// Disconnects a host from a network, as if the cable were pulled.
     pub fn unplug(&self, host: u32, network: u32) {
         must(&format!(
             "-n {}-switch link set p{network}x{host} down",
@@ -194,10 +194,10 @@ impl Hosts {
             .arg(compile(program))
     }
 
-    /// Runs a program with `ranks_per_host` ranks on each of the hosts h0, h1, ...
+    /// Returns a job with `ranks_per_host` ranks on each of the hosts h0, h1, ...
     /// `mpirun` reaches the hosts through a script that replaces ssh.
     ///
-    /// `program` is one of the C programs, or a command of the system by its path.
+    /// `program` is the path of one of the C programs or of a system command.
     pub fn remote_job(&self, program: &Path, ranks_per_host: u32) -> Job {
         let names: Vec<String> = (0..self.count)
             .map(|host| format!("h{host}:{ranks_per_host}"))
@@ -211,7 +211,7 @@ impl Hosts {
             .limit(30)
     }
 
-    /// Creates a script that replaces ssh and runs a command on a host.
+    /// Creates a script that replaces ssh: it runs a command on a host.
     pub fn in_place_of_ssh(&self) -> PathBuf {
         let clock = match self.clocks_apart {
             0 => String::new(),
@@ -226,7 +226,7 @@ impl Hosts {
 
     /// Like `remote_job`, but hosts are reached over their network by a `far serve` on each host.
     ///
-    /// `mpirun` runs on the first host. Dropping the returned servers ends them.
+    /// `mpirun` runs on the first host. Dropping the returned servers kills them.
     pub fn distant_job(&self, far: &Path, program: &Path) -> (Job, Vec<Server>) {
         let servers = (0..self.count).map(|host| {
             let address = format!("10.77.0.{}:7077", host + 1);

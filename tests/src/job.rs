@@ -1,4 +1,4 @@
-//! A job: a program and its launcher.
+//! A job of a test: a program and its launcher.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -13,7 +13,7 @@ use xtask::process::{self, Outcome, ProcessError, Running};
 use crate::leftovers;
 use crate::setting::{compile, installation};
 
-/// A job before it starts.
+/// A job that has not been started.
 #[derive(Debug)]
 pub struct Job {
     launcher: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// A job of the C program `name`, on this library, under this `mpirun`.
+    /// Returns a job of the C program `name`, linked with this library and started by this `mpirun`.
     pub fn of(name: &str) -> Self {
         Self::command(&compile(name)).under(&installation().join("bin/mpirun"))
     }
@@ -52,7 +52,7 @@ impl Job {
         self
     }
 
-    /// Removes the launcher.
+    /// Removes the launcher; the program is started directly.
     pub fn alone(mut self) -> Self {
         self.launcher = None;
         self
@@ -63,14 +63,14 @@ impl Job {
         self
     }
 
-    /// Adds arguments of the launcher.
+    /// Adds arguments for the launcher.
     pub fn with<S: AsRef<OsStr>>(mut self, arguments: impl IntoIterator<Item = S>) -> Self {
         self.launcher_arguments
             .extend(arguments.into_iter().map(|a| a.as_ref().to_owned()));
         self
     }
 
-    /// Adds an argument of the program.
+    /// Adds an argument for the program.
     pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.arguments.push(argument.as_ref().to_owned());
         self
@@ -82,8 +82,8 @@ impl Job {
         self
     }
 
-    /// Selects the library of this prefix.
-    /// The program then ignores the library with which it was linked.
+    /// Makes the program use the library that is installed under `prefix`,
+    /// instead of the library with which it was linked.
     pub fn on_library_of(self, prefix: &Path) -> Self {
         self.env("LD_LIBRARY_PATH", prefix.join("lib"))
     }
@@ -134,13 +134,13 @@ impl Job {
         }
     }
 
-    /// Runs the job to its end. Any exit status is accepted.
+    /// Runs the job to its end; accepts any exit status.
     #[track_caller]
     pub fn run(self) -> Outcome {
         self.start().wait()
     }
 
-    /// Runs the job, which must succeed.
+    /// Runs the job to its end; panics unless it succeeds.
     #[track_caller]
     pub fn succeeds(self) -> Outcome {
         let outcome = self.run();
@@ -154,7 +154,7 @@ impl Job {
         outcome
     }
 
-    /// Runs a C program, which must print that all its claims hold.
+    /// Runs a C program to its end; panics unless it prints that all its checks passed.
     #[track_caller]
     pub fn holds(self) -> Outcome {
         let (ranks, name) = (
@@ -209,7 +209,7 @@ impl Started {
         }
     }
 
-    /// Waits for a line of standard output that begins with `beginning`. Returns the line's rest.
+    /// Waits for a line of standard output that begins with `beginning`; returns the rest of the line.
     #[track_caller]
     pub fn says(&self, beginning: &str) -> String {
         let begin = Instant::now();
@@ -250,23 +250,23 @@ impl Started {
         send(i32::try_from(self.process()).unwrap_or(0), signal);
     }
 
-    /// Returns the launcher's process id.
+    /// Returns the launcher's process ID.
     pub fn process(&self) -> u32 {
         self.running.id()
     }
 
-    /// Returns the value of the environment variable that marks all processes of the job.
+    /// Returns the job's mark, the value of [`leftovers::MARK`] in the environment of its processes.
     pub fn mark(&self) -> &str {
         &self.mark
     }
 
-    /// Waits for the job's end and checks for leftover processes and files.
+    /// Waits for the end of the job, and checks that no process and no file is left.
     #[track_caller]
     pub fn wait(self) -> Outcome {
         self.wait_with_grace(leftovers::GRACE)
     }
 
-    /// Like `wait`, but checks only for processes: launchers of other libraries may leave files.
+    /// As `wait`, but checks only for processes: launchers of other libraries may leave files.
     #[track_caller]
     pub fn wait_for_processes(self, grace: Duration) -> Outcome {
         let nothing = self.temporary.path().join("nothing");
@@ -276,7 +276,7 @@ impl Started {
         outcome.unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Like `wait`, but processes may live for `grace` after the launcher has ended.
+    /// As `wait`, but processes may live for `grace` after the launcher's end.
     #[track_caller]
     pub fn wait_with_grace(self, grace: Duration) -> Outcome {
         let outcome = match self.running.wait(self.limit) {
@@ -293,7 +293,7 @@ impl Started {
     }
 }
 
-/// Sends a signal to one process; a process that has already ended is no error.
+/// Sends a signal to one process; it is no error if the process has already ended.
 pub fn send(process: i32, signal: Signal) {
     if let Some(pid) = Pid::from_raw(process) {
         let _ = kill_process(pid, signal);

@@ -36,13 +36,13 @@ pub fn processes(mark: &str) -> Vec<String> {
     found
 }
 
-/// Fails if a process of the job outlives the grace period, or if a file is left.
+/// Panics if a process of the job outlives [`GRACE`], or if a file is left.
 #[track_caller]
 pub fn assert_none(mark: &str, temporary: &Path) {
     assert_none_after(mark, temporary, GRACE);
 }
 
-/// Like `assert_none`, with another grace period.
+/// As `assert_none`, with another grace period.
 #[track_caller]
 pub fn assert_none_after(mark: &str, temporary: &Path, grace: Duration) {
     let begin = Instant::now();
@@ -96,7 +96,7 @@ mod tests {
             .env(MARK, &mark)
             .spawn()
             .unwrap();
-        // The environment of the new program becomes readable only a moment after `spawn` returns.
+        // `spawn` may return before the environment of the new program can be read.
         let limit = Instant::now() + Duration::from_secs(10);
         while processes(&mark).len() != 1 {
             assert!(Instant::now() < limit, "the process was not found");

@@ -1,8 +1,8 @@
 //! The integration test harness, which runs real programs under real launchers.
 //!
-//! The tests make one installation in the target folder with the code of `cargo xtask install`,
-//! compile the C programs of `programs/` with its `mpicc`, and run them under its `mpirun`.
-//! Each program checks its own results and prints a final line if all are right.
+//! The tests make one installation in the target folder, with the code of `cargo xtask install`,
+//! compile the C programs in `programs/` with its `mpicc`, and run them under its `mpirun`.
+//! Each program checks its own results, and prints a final line if all are right.
 //!
 //! Every wait has a time limit.
 //! After each job the harness checks for leftover processes and files.

@@ -1,7 +1,7 @@
-//! Simulated machines: nodes with one parallel port each, and jobs that use these ports.
+//! Simulated machines, each with one parallel port, and jobs that use these ports.
 //!
-//! This process serves the ports and connects them to a simulated board.
-//! The trait [`Kind`] covers the two board versions, so each test of a job is written once.
+//! The test process emulates the ports and connects them to a simulated board.
+//! The trait [`Kind`] abstracts from the board's version, so each test is written once for both versions.
 
 use std::time::{Duration, Instant};
 
@@ -16,9 +16,9 @@ use crate::{Job, needs};
 /// The number of ranks of a job; each rank runs on a separate machine.
 pub const RANKS: u32 = 4;
 
-/// A board behind parallel ports.
+/// A kind of board that is connected to parallel ports.
 pub trait Kind: Sized {
-    /// The parameter `coll_hwbarr_version`.
+    /// The value of the parameter `coll_hwbarr_version`.
     const VERSION: &str;
     /// The suffix of the port's name in the parameter `coll_hwbarr_port`.
     const LINES: &str;
@@ -29,7 +29,7 @@ pub trait Kind: Sized {
     /// Returns the number of barriers that the board has released.
     fn releases(&self) -> u64;
 
-    /// Returns true if exactly these nodes have entered a barrier.
+    /// Returns true if exactly the nodes `nodes` (a bit mask) have entered a barrier.
     fn has_arrived(&self, nodes: u64) -> bool;
 
     /// Panics if a node has entered a barrier or a channel is in use.
@@ -71,7 +71,7 @@ impl Kind for ChannelBoard {
     const VERSION: &str = "2";
     const LINES: &str = "";
 
-    /// Creates a board with one more node than ranks; no rank of the job uses the additional node.
+    /// Creates a board with one node more than a job has ranks; the job does not use this node.
     fn power_on() -> (Self, Vec<ParallelPort>) {
         let nodes = RANKS as usize + 1;
         let board = ChannelBoard::power_on(nodes).expect("a board");
@@ -97,7 +97,7 @@ impl Kind for ChannelBoard {
     }
 }
 
-/// The simulated machines with their ports.
+/// The simulated machines: a board, and the ports of its nodes.
 pub struct Machines<B> {
     pub board: B,
     files: Parports,
@@ -136,13 +136,13 @@ impl<B: Kind> Machines<B> {
         let before = self.board.releases();
         self.job("barrier_loop").arg("50").arg("0").holds();
         let made = self.board.releases() - before;
-        // The self-test makes some barriers;
-        // the program makes 50, plus one before and one after its loop.
+        // The job makes some barriers in the self-test,
+        // and the program makes 50 in its loop, one before and one after it.
         assert!(made >= 52, "{made} releases");
         self.board.must_rest();
     }
 
-    /// Waits until all ranks except the first are in the world's barrier.
+    /// Waits until all ranks except the first have entered a barrier on MPI_COMM_WORLD.
     #[track_caller]
     pub fn wait_for_arrivals(&self) {
         let begin = Instant::now();

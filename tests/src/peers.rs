@@ -20,12 +20,12 @@ pub struct Program {
 }
 
 impl Program {
-    /// Compiles a file in C or Fortran.
+    /// Compiles a C or Fortran source file.
     pub fn new(compiler: &Path, file: &str) -> Program {
         Program::with(compiler, file, &[])
     }
 
-    /// Like `new`, with further compiler options.
+    /// As `new`, with additional compiler options.
     pub fn with(compiler: &Path, file: &str, options: &[&str]) -> Program {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(compiler);
@@ -66,7 +66,7 @@ pub enum Peer {
 }
 
 impl Peer {
-    /// Returns the installed libraries.
+    /// Returns the libraries that are installed.
     pub fn all() -> Vec<Peer> {
         let open_mpi = debian_open_mpi().then_some(Peer::OpenMpi);
         let mpich = mpich().map(|_| Peer::Mpich);
@@ -80,7 +80,7 @@ impl Peer {
         }
     }
 
-    /// Returns the command that launches a program; more ranks than cores are allowed.
+    /// Returns the command that launches a program; there may be more ranks than cores.
     pub fn launch(self, program: &Path, ranks: u32, settings: &[Setting]) -> Command {
         let mut command = match self {
             Peer::OpenMpi => Command::new("mpirun.openmpi"),
@@ -107,7 +107,7 @@ pub fn preload() -> String {
     file.to_string_lossy().into_owned()
 }
 
-/// Runs a job, which must succeed.
+/// Runs a job to its end; panics unless it succeeds.
 pub fn succeeds(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }
@@ -115,9 +115,9 @@ pub fn succeeds(command: &mut Command) -> Outcome {
 /// Waits until a job has printed `words` on standard error, and then printed nothing for `QUIET`;
 /// ends the job and returns its output.
 pub fn complains(command: &mut Command, words: &str) -> String {
-    /// Time without output after which the output is complete: launchers forward it in pieces.
+    /// Time without output after which the output is taken as complete; launchers forward output in pieces.
     const QUIET: Duration = Duration::from_millis(300);
-    // A killed launcher leaves its session folder. It is removed with this temporary folder.
+    // A launcher that is killed leaves its session folder, which is therefore created in this temporary folder.
     let scratch = tempfile::tempdir().unwrap_or_else(|e| panic!("no folder: {e}"));
     command.env("TMPDIR", scratch.path());
     let running = Running::start(command).unwrap_or_else(|e| panic!("{e}"));
@@ -133,8 +133,8 @@ pub fn complains(command: &mut Command, words: &str) -> String {
     }
     let process = i32::try_from(running.id()).expect("a process");
     crate::job::send(process, rustix::process::Signal::TERM);
-    // The exit status is not checked: the launcher of Open MPI 4.1 sometimes hangs
-    // in `PMIx_server_finalize` and is killed after the time limit.
+    // The exit status is not checked: Open MPI 4.1's launcher sometimes hangs
+    // in `PMIx_server_finalize`, and is killed after this time limit.
     let _ = running.wait(Duration::from_secs(10));
     said
 }

@@ -12,23 +12,23 @@ use xtask::process;
 use crate::hosts::Hosts;
 use crate::installation;
 
-/// A server that is killed on drop.
+/// A server process; killed on drop.
 pub struct Server {
     process: Child,
-    /// The value of the parameter `coll_hwbarr_port`.
+    /// The server's address, as value of the parameter `coll_hwbarr_port`.
     pub address: String,
     /// The read end of the server's standard output, open because the server keeps writing its log.
     _log: BufReader<ChildStdout>,
 }
 
 impl Server {
-    /// Starts a server on this host; `arguments` choose the board.
+    /// Starts a server on this host; `arguments` select the board.
     #[track_caller]
     pub fn new<S: AsRef<OsStr>>(arguments: &[S]) -> Self {
         Self::start(Command::new(program()), "127.0.0.1", arguments)
     }
 
-    /// Starts a server on one of these hosts, at its address in the first network.
+    /// Starts a server on one of the simulated hosts, at its address in the first network.
     #[track_caller]
     pub fn on<S: AsRef<OsStr>>(hosts: &Hosts, host: u32, arguments: &[S]) -> Self {
         let address = format!("10.77.0.{}", host + 1);
@@ -72,7 +72,7 @@ impl Server {
         }
     }
 
-    /// The board's number of releases, as an observer on this host sees it.
+    /// Returns the board's number of released barriers, read by an observer on this host.
     #[track_caller]
     pub fn releases(&self) -> u64 {
         let seen = self

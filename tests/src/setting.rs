@@ -1,6 +1,6 @@
 //! The environment of the tests: the installation, compiled programs, and other MPI libraries.
 //!
-//! If another MPI library is not installed, the tests that need it are skipped.
+//! A test that needs another MPI library is skipped if that library is not installed.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use xtask::{install, process, test_installation, venv, workspace};
 /// A test with a missing dependency then fails instead of being skipped.
 const NO_SKIPS: &str = xtask::test::NO_SKIPS;
 
-/// Returns the prefix of an installation of the current sources, made once per test program.
+/// Returns the prefix of an installation of the current sources; each test program makes it once.
 pub fn installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| match std::env::var_os(test_installation::MADE) {
@@ -32,8 +32,8 @@ pub fn installation() -> &'static Path {
 
 /// Returns an installation compiled and linked like the distributed packages, but not optimised.
 ///
-/// The shared [`installation`] contains the tests' own build, with build paths in its files
-/// and with a launcher that is linked dynamically with the C library.
+/// The files of the shared [`installation`] contain build paths,
+/// and its launcher is linked dynamically with the C library.
 pub fn shipped_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -88,7 +88,7 @@ pub fn compile(name: &str) -> PathBuf {
     compile_with(name, name, &[])
 }
 
-/// Like `compile`, with further compiler options and another name for the program.
+/// As `compile`, with additional compiler options and another name for the program.
 pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
     let source = workspace::programs().join(name).with_extension("c");
     let options = [&["-std=gnu11"], options].concat();
@@ -96,7 +96,7 @@ pub fn compile_with(name: &str, program: &str, options: &[&str]) -> PathBuf {
 }
 
 /// Compiles a program that a test has generated, unless the program is up to date.
-/// The headers of `programs/` are available to the program.
+/// It may include the headers in `programs/`.
 pub fn compile_source(name: &str, text: &str) -> PathBuf {
     let folder = workspace::target().join("test-programs");
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
@@ -135,7 +135,7 @@ fn compile_by(compiler: &str, source: &Path, program: &str, options: &[&str]) ->
     }
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("cannot make {}: {e}", folder.display()));
     let mut command = Command::new(compiler);
-    // Not optimised: this is half of the processor time of a compilation.
+    // Optimisation is off, because it would double the processor time of a compilation.
     command
         .args(["-Wall", "-Wextra", "-Werror", "-O0", "-o"])
         .arg(&program)
@@ -181,13 +181,13 @@ pub fn mpi4py_python() -> Option<PathBuf> {
     .then(|| mpi4py.bin("python"))
 }
 
-/// Returns `there`. If `there` is false, prints the missing dependency of the skipped test.
-/// The message bypasses the test runner's capture.
+/// Returns `there`. If `there` is false, prints that the test is skipped because `what` is missing.
+/// The message is printed even if the test runner captures the output.
 pub fn needs(there: bool, what: &str) -> bool {
     if !there {
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
         assert!(std::env::var_os(NO_SKIPS).is_none(), "{test} needs {what}");
-        // An error is ignored: standard error may be closed.
+        // The write fails if standard error is closed; this is ignored.
         let _ = writeln!(std::io::stderr().lock(), "skipped: {test} needs {what}");
     }
     there

@@ -1,8 +1,8 @@
 //! A private Slurm on this machine: a controller and two nodes, with private ports and folders.
 //!
-//! Both nodes are this machine under two names, which are passed to their `slurmd`.
-//! A Slurm that already runs on this machine is not affected. No authentication key is needed,
-//! as all processes belong to one user and use the loopback interface.
+//! Both nodes are this machine; each `slurmd` gets the name of its node as an argument.
+//! A Slurm that is already running on this machine is not affected. No authentication key is needed,
+//! because all processes belong to one user and use the loopback interface.
 //!
 //! Requires root and Debian's packages. Dropping [`Slurm`] ends the daemons and removes the folder;
 //! if this process is killed, the daemons end at their time limit.
@@ -23,22 +23,22 @@ use crate::job::{Job, send};
 use crate::leftovers;
 use crate::setting::needs;
 
-/// The number of processors in the configuration of each node.
+/// Number of processors of each node in Slurm's configuration.
 const CPUS: u32 = 8;
 
 /// The maximum lifetime of a daemon, in seconds.
 const LIFE: &str = "300";
 
-/// A small Slurm cluster.
+/// A temporary Slurm cluster of two nodes.
 #[derive(Debug)]
 pub struct Slurm {
-    /// The daemons in stop order: first the nodes, then the controller.
+    /// The daemons in the order in which they are stopped: the nodes, then the controller.
     daemons: Vec<Running>,
     folder: TempDir,
 }
 
 impl Slurm {
-    /// Starts two nodes and waits until they are ready; returns `None` where Slurm is not available.
+    /// Starts the cluster and waits until both nodes are ready; returns `None` if Slurm cannot run here.
     pub fn new() -> Option<Slurm> {
         let programs = ["slurmctld", "slurmd", "srun", "salloc"];
         let possible = rustix::process::geteuid().is_root() && programs.into_iter().all(on_path);
@@ -58,7 +58,7 @@ impl Slurm {
         for node in ["n1", "n2"] {
             slurm.start(&["slurmd", "-D", "-N", node]);
         }
-        // The daemons are stopped in reverse start order.
+        // The daemons were pushed in start order and are stopped in reverse order.
         slurm.daemons.reverse();
         slurm.wait_for_nodes();
         Some(slurm)
@@ -125,12 +125,12 @@ impl Slurm {
         self.daemons.push(running);
     }
 
-    /// Returns the mark in the environment of all daemons and their child processes.
+    /// Returns the mark of all daemons and their child processes, an environment value.
     pub fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }
 
-    /// Returns the output of a Slurm command, or `None` if it fails.
+    /// Runs a Slurm command and returns its output, or `None` if it fails.
     fn said(&self, command: &str, arguments: &[&str]) -> Option<String> {
         let mut command = Command::new(command);
         command.args(arguments).env("SLURM_CONF", self.config());
@@ -170,7 +170,7 @@ impl Slurm {
             .limit(60)
     }
 
-    /// A command in an allocation of both nodes for `tasks` tasks.
+    /// Returns a job that `salloc` starts in an allocation of both nodes, for `tasks` tasks.
     pub fn salloc(&self, command: &Path, tasks: u32) -> Job {
         Job::command(command)
             .under(Path::new("salloc"))
@@ -194,7 +194,7 @@ impl Drop for Slurm {
             std::thread::sleep(Duration::from_millis(50));
         }
         self.daemons.clear();
-        // A step daemon outlives its controller, to which it tries to report the step's end.
+        // A step daemon outlives its controller, because it tries to report the end of its step to the controller.
         for guardian in leftovers::processes(&self.mark()) {
             let number = guardian
                 .split(' ')
@@ -205,7 +205,7 @@ impl Drop for Slurm {
     }
 }
 
-/// Returns unused ports that no other cluster of this process has taken.
+/// Returns unused TCP ports that no other cluster of this process uses.
 ///
 /// The ports are below Linux's range for outgoing connections
 /// (`net.ipv4.ip_local_port_range`, from 32768 on). The kernel could assign a port of that range
@@ -214,7 +214,7 @@ fn free_ports<const N: usize>() -> [u16; N] {
     const FIRST: u32 = 10_000;
     const COUNT: u32 = 22_000;
     static DRAWN: AtomicU32 = AtomicU32::new(0);
-    // Concurrent test processes start their search at different ports.
+    // Different test processes start their search at different ports.
     let start = std::process::id().wrapping_mul(997);
     let mut draws = (0..COUNT).map(|_| {
         let drawn = DRAWN.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Arbitrary bytes reach the system calls unchanged: in file names, program names, arguments,
+//! Tests that arbitrary bytes reach the system calls unchanged: in file names, program names, arguments,
 //! variables and info values.
 
 use std::ffi::OsString;
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt as _;
 use tests::{Job, compile, installation};
 
-/// Latin-1, a space and a newline: not UTF-8, and more than one word for a shell.
+/// A string with a Latin-1 byte, a space and a newline: it is not UTF-8, and a shell would split it.
 const ODD: &[u8] = b"\xe4 \n\xff";
 
 fn every_byte_but_zero() -> OsString {
@@ -46,7 +46,7 @@ fn a_program_without_a_launcher_spawns_with_arguments_of_any_bytes() {
     job(folder.path()).alone().holds();
 }
 
-/// Tests the options for the folder of output files and for the working directory of the ranks.
+/// The options name the folder of the output files and the working directory of the ranks.
 #[test]
 fn options_that_name_files_take_any_bytes() {
     let folder = folder();

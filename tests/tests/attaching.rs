@@ -1,4 +1,4 @@
-//! Debuggers: mpirun's table of a job's processes (MPIR), and the message queues of a rank.
+//! Tests of debugger support: mpirun's table of a job's processes (MPIR), and a rank's message queues.
 
 use rustix::process::Signal;
 use std::path::Path;
@@ -104,7 +104,7 @@ fn a_rank_under_gdb_waits_at_main_in_a_pane_until_the_user_continues_it() {
     if !has_gdb() || !needs(Path::new("/usr/bin/tmux").exists(), "tmux") {
         return;
     }
-    // A private tmux server.
+    // The test uses its own tmux server.
     let folder = tempfile::tempdir().unwrap_or_else(|error| panic!("{error}"));
     let tmux = |arguments: &[&str]| {
         let mut tmux = Command::new("tmux");
@@ -145,7 +145,7 @@ MPI_COMM_SELF: rank 0 of 1, members 0
 backwards: rank 1 of 2, members 1 0
   receive from -1 (-1 in the job), tag any, 20 bytes
 ";
-    // The rank publishes its queues before it sleeps in a wait, a moment after it prints its line.
+    // The rank prints its line first, and publishes its queues a moment later, before it sleeps in a wait.
     loop {
         let mut command = Command::new(&debugger);
         let shown = process::output(command.arg(&rank), LIMIT);

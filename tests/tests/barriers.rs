@@ -1,5 +1,5 @@
-//! `MPI_Barrier` with every component: no rank leaves before all ranks have entered.
-//! The FPGA model must count as many barriers as the program has made.
+//! Tests of `MPI_Barrier` with every component: no rank leaves before all ranks have entered.
+//! With hardware components, the FPGA model must count as many barriers as the program made.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Jobs whose ranks are distributed over several simulated boards (`coll_hwbarr_boards`).
+//! Tests of jobs whose ranks are distributed over several simulated boards (`coll_hwbarr_boards`).
 //!
 //! The boards are cascaded: one root board combines the signals of the other boards.
 
@@ -14,8 +14,8 @@ fn on_boards(job: Job, boards: &str) -> Job {
 
 #[test]
 fn the_barriers_of_a_program_are_released_by_the_root() {
-    // The cases are boards with three, two and one node, a partly used board,
-    // and more ranks than wires on a board.
+    // The cases: boards with three nodes, with two nodes, with a partly used board, with one node each,
+    // and more ranks than one board has wires.
     for (ranks, boards, barriers) in [
         (6, "2", "200"),
         (6, "3", "200"),

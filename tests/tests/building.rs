@@ -1,4 +1,4 @@
-//! Building programs: `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
+//! Tests of building programs: with `mpicc`, `mpicxx`, `mpifort`, pkg-config and CMake's FindMPI.
 //!
 //! `building/fortran.rs` builds Fortran programs without `mpifort`.
 
@@ -79,7 +79,7 @@ fn pkg_config_knows_the_flags() {
         let mut asked = Command::new("pkg-config");
         asked
             .args(["--cflags", "--libs", name])
-            // The system may have .pc files of these names for another library.
+            // Another library may have installed .pc files of the same names elsewhere.
             .env("PKG_CONFIG_LIBDIR", installation().join("lib/pkgconfig"));
         let flags = output(&mut asked).stdout;
         let mut build = Command::new(compiler);

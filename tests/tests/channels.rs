@@ -1,4 +1,4 @@
-//! Jobs whose communicators use channels of a version 2 board.
+//! Tests of jobs whose communicators use channels of a version 2 board.
 //!
 //! The board is simulated in shared memory, or connected by parallel ports.
 
@@ -15,7 +15,7 @@ fn with_channels(job: Job, port: &str) -> Job {
         .with(["--mca", "coll_hwbarr_port", port])
 }
 
-/// Returns a number of the simulator's report.
+/// Returns the number that follows `name` in the simulator's report.
 fn count(report: &str, name: &str) -> u64 {
     let (_, rest) = report
         .split_once(&format!("\"{name}\":"))
@@ -42,7 +42,7 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
         ])
         .holds();
     let report = fs::read_to_string(&report).unwrap();
-    // At least one channel for MPI_COMM_WORLD, three for duplicates and twelve for the guests.
+    // The program needs at least one channel for MPI_COMM_WORLD, three for duplicates and twelve for the guests.
     let taken = count(&report, "channels_taken");
     assert!(taken >= 1 + 3 + 12, "{report}");
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
@@ -70,7 +70,7 @@ fn communicators_synchronise_over_channels_of_the_rtl() {
     let job = Job::of("channels").ranks(4);
     let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
     let report = synchronise(job, "rtl", "0");
-    // The Verilog model has filtered and shifted each bit of each channel request.
+    // The bits of all channel requests pass through the simulated RTL, in at least this number of clock edges.
     assert!(count(&report, "rtl_edges") > 88 * 8 * 16, "{report}");
 }
 
@@ -98,7 +98,7 @@ type Machines = machines::Machines<ChannelBoard>;
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        // All nodes may address the board at the same time for seconds;
+        // All nodes may send requests to the board at once for seconds, so a channel may stay taken;
         // the next job frees the channel.
         machines.pass_fifty_barriers();
     }

@@ -1,4 +1,4 @@
-//! Checkpoint and restart of jobs.
+//! Tests of checkpoint and restart of jobs.
 //!
 //! Restarted jobs give bitwise the results of undisturbed ones. A job that is killed at any step of
 //! writing leaves a complete checkpoint. Damaged or unsuitable checkpoints are refused.
@@ -18,15 +18,15 @@ use tests::{Job, Outcome, compile, installation, mpi4py_python};
 use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
 
-/// The program's argument in a short job: the number of steps.
+/// The number of steps of a short job, as argument of the program.
 const STEPS: &str = "30";
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"))
 }
 
-/// A job of `checkpoints.c` that saves checkpoints in `dir`.
-/// `once` is the value of its variable `CHECKPOINTS`, which a restart does not have.
+/// Returns a job of `checkpoints.c` that saves checkpoints in `dir`.
+/// `once` is the environment variable `CHECKPOINTS` of this run; a restart does not set it.
 fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     let job = job.env("CHECKPOINTS", once);
@@ -42,12 +42,12 @@ fn restart(dir: &Path, options: &[&str]) -> Outcome {
     outcome.unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a command to its end. Any exit status is accepted.
+/// Runs a command to its end; accepts any exit status.
 fn ended(command: &mut Command) -> Result<Outcome, process::ProcessError> {
     Running::start(command)?.wait(Duration::from_secs(60))
 }
 
-/// Returns the result line that a complete job has printed.
+/// Returns the line with the result that a job prints at its end.
 #[track_caller]
 fn result(outcome: &Outcome) -> String {
     let mut lines = outcome.stdout.lines();
@@ -61,7 +61,7 @@ fn result(outcome: &Outcome) -> String {
     line.unwrap_or_else(said).to_owned()
 }
 
-/// Returns the result of a job without checkpoint and restart.
+/// Returns the result of a job that is neither checkpointed nor restarted.
 fn undisturbed(ranks: u32, words: &[&str]) -> String {
     let job = Job::of("checkpoints").ranks(ranks).limit(60);
     result(&words.iter().fold(job, |job, word| job.arg(word)).succeeds())
@@ -146,14 +146,14 @@ fn a_job_with_hardware_barriers_is_taken_up_with_hardware_barriers() {
     assert!(releases >= 19, "{releases}");
 }
 
-/// A served board keeps the level of the job before, high or low: the restarted job begins with the port's first reading, as after a reboot.
+/// A served board keeps the last level of the killed job, high or low: the restarted job must begin with this level, as after a reboot.
 #[test]
 fn a_job_on_a_served_board_is_taken_up_on_the_same_board() {
     let words = [STEPS, "protect"];
     let expected = undisturbed(2, &words);
     let server = Server::new(&["--nodes", "2"]);
     let board = ["--mca", "coll_hwbarr_port", &server.address];
-    // One barrier more or less leaves the other level.
+    // With one barrier more, the last level is the opposite one.
     for last in ["17", "18"] {
         let kept = folder();
         let once = format!("request 11 die {last}");
@@ -187,7 +187,7 @@ fn a_signal_and_mpi_ctl_take_checkpoints_and_the_job_stops_after_one() {
         let outcome = ended(command.stdin(Stdio::null()));
         outcome.unwrap_or_else(|e| panic!("{e}"))
     };
-    // mpirun refuses a request that arrives before all ranks have completed MPI_Init.
+    // mpirun refuses a request until all ranks have completed MPI_Init, so the request is repeated.
     let mut taken = ctl(&["checkpoint"]);
     while !taken.status.success() {
         let is_early = ["has not called MPI_Init", "is no mpirun of this user"];
@@ -236,9 +236,9 @@ fn the_timer_takes_checkpoints() {
     assert_eq!(result(&outcome), undisturbed(2, &[STEPS]));
 }
 
-/// Kills a job once at each step of the write of its second checkpoint.
-/// Each restart must print the result of an undisturbed run.
-/// Returns the number of the checkpoint from which each restart began.
+/// Kills a job at each step of writing its second checkpoint, each time in a new run.
+/// Each restart must print the result of an undisturbed job.
+/// Returns, for each kill, the number of the checkpoint that the restart used.
 fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
     let expected = undisturbed(2, &[STEPS]);
     let (preload, first) = (preload(), folder());
@@ -273,7 +273,7 @@ fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
 
 #[test]
 fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
-    // Each kill precedes the call of a step; the last kill follows the rename of the folder.
+    // Each kill comes before its step's system call; the last come after the checkpoint is renamed.
     let taken = kill_at_each_step(&[]);
     assert!(taken.contains(&1) && taken.contains(&2), "{taken:?}");
 }
@@ -313,7 +313,7 @@ fn what_a_checkpoint_cannot_hold_is_refused_in_one_sentence_and_the_job_goes_on(
             "3",
             "rank 0 is at a point with a window of 2 processes, where it holds locks",
         ),
-        // A second thread is inside an MPI call.
+        // In this case a second thread is inside an MPI call.
         ("4", "rank 1 has an active receive from rank 0 with tag 9"),
     ];
     for (fault, sentence) in cases {
@@ -343,7 +343,7 @@ fn no_checkpoint_is_taken_while_a_job_that_this_one_has_spawned_lives() {
     assert_eq!(names(kept.path()), BTreeSet::new(), "nothing is written");
 }
 
-/// Jobs of two mpiruns, which are connected by a port.
+/// The two jobs have an mpirun each; a port connects them.
 #[test]
 fn no_checkpoint_is_taken_while_another_job_is_connected_by_a_port() {
     let (kept, expected) = (folder(), undisturbed(2, &[STEPS]));
@@ -474,7 +474,7 @@ fn a_file_of_a_checkpoint_that_has_changed_ends_the_restart_with_its_name() {
     fs::write(&path, bytes).expect("written");
     let outcome = restart(kept.path(), &[]);
     assert!(!outcome.status.success());
-    // The rank with the intact file may be the first to end the job; its message names rank 1.
+    // Even if the rank with the intact file ends the job first, the message must name rank 1.
     let sentence = "rank 1 cannot begin from the checkpoint ";
     assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
     // mpirun skips a truncated checkpoint before it starts the job.
@@ -514,7 +514,7 @@ fn a_job_on_three_hosts_is_taken_up_on_two_and_on_one() {
     assert_eq!(result(&restart(kept.path(), &[])), expected);
 }
 
-/// Returns mpirun's options for a Python program that imports the installation's module.
+/// Returns options of mpirun that let a Python program import the installation's module.
 fn python_options() -> [String; 4] {
     let prefix = installation();
     let modules = prefix.join("share/portcullis/python");
@@ -526,7 +526,7 @@ fn python_options() -> [String; 4] {
     ]
 }
 
-/// Returns the Python program of the page on checkpoints, in a folder, and Python with mpi4py.
+/// Returns a folder with the page's Python program on checkpoints, the program's path, and a Python with mpi4py.
 fn python_program() -> Option<(TempDir, PathBuf, PathBuf)> {
     let python = mpi4py_python()?;
     let kept = folder();
@@ -536,7 +536,7 @@ fn python_program() -> Option<(TempDir, PathBuf, PathBuf)> {
     Some((kept, script, python))
 }
 
-/// Runs a Python program with these options and variables of mpirun.
+/// Runs a Python program with these options of mpirun, which also set its environment variables.
 fn run_python(python: &Path, script: &Path, options: &[&str]) -> Outcome {
     let mut command = Command::new(installation().join("bin/mpirun"));
     command.args(["-n", "3"]).args(python_options());
@@ -581,7 +581,7 @@ fn an_exception_in_a_python_function_refuses_the_checkpoint_and_the_job_goes_on(
     let text = fs::read_to_string(&script).expect("read");
     let fails = "        raise OSError(\"no space\")\n";
     let text = text.replace("        json.dump(state, file)\n", fails);
-    // With these replacements the program only requests the checkpoint and does not abort.
+    // Without its call of Abort the program only requests the checkpoint.
     let text = text.replace("        world.Abort(3)\n", "");
     fs::write(&script, text).expect("written");
     let dir = kept.path().join("saved").display().to_string();
@@ -606,7 +606,7 @@ fn an_exception_in_a_python_function_refuses_the_checkpoint_and_the_job_goes_on(
     assert_eq!(names(Path::new(&dir)), ["lock".to_owned()].into());
 }
 
-/// A linear congruential generator.
+/// Returns the next number of a linear congruential generator.
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
     *seed >> 33
@@ -614,7 +614,7 @@ fn random(seed: &mut u64) -> u64 {
 
 /// Kills and restarts a job at random moments until it completes.
 /// Returns the job's result and the number of restarts.
-/// At each start, `placed` gets a random number and adds mpirun options that place the ranks.
+/// At each start, `placed` gets a random number and adds options of mpirun that place the ranks.
 fn interrupted(
     dir: &Path,
     job: &dyn Fn() -> Job,
@@ -643,7 +643,7 @@ fn interrupted(
     }
 }
 
-/// A job of the program with a pause in each step, so that it can be killed.
+/// Returns a job of `checkpoints.c` that pauses in each step, so that there is time to kill it.
 fn slow(dir: &Path, ranks: u32, words: &[&str]) -> Job {
     job(dir, ranks, words, "pause 3000")
 }

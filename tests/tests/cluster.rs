@@ -1,4 +1,4 @@
-//! A cluster of four hosts with several ranks each and a hardware barrier.
+//! Tests on a cluster of four simulated hosts with several ranks each and a hardware barrier.
 //!
 //! `hwbarr serve` on one of the hosts serves the board.
 //! The hosts are network namespaces of this machine.
@@ -9,10 +9,10 @@ use tests::served::Server;
 
 const HOSTS: u32 = 4;
 
-/// Ranks per host. The sixty ranks in total are those of the paper of 2005.
+/// Ranks per host in the large test: sixty ranks in total, as in the paper of 2005 (Hoefler et al.).
 const MANY: u32 = 15;
-/// Ranks per host of the other programs: more ranks than cores,
-/// and communicators of several sizes have channels.
+/// Ranks per host of the other programs: still more ranks than cores,
+/// with channels for communicators of several sizes.
 const FEW: u32 = 4;
 
 /// The version of the served board.
@@ -41,7 +41,7 @@ impl Board {
     }
 }
 
-/// Runs programs with their arguments, one job after another, with `each` ranks per host.
+/// Runs one job after the other, each given by a program and its arguments, with `each` ranks per host.
 fn hold(board: Board, each: u32, programs: &[&[&str]]) {
     let Some(hosts) = Hosts::new(HOSTS) else {
         return;
@@ -64,7 +64,7 @@ fn hold(board: Board, each: u32, programs: &[&[&str]]) {
         let (said, warned) = (&outcome.stdout, &outcome.stderr);
         assert!(said.lines().any(|l| l == line), "{said}\n{warned}");
         assert!(!warned.contains("goes on in software"), "{warned}");
-        // The releases of the self-test and of the program.
+        // This count includes the releases of the self-test.
         let made = server.releases_seen_from(&hosts, 1) - before;
         assert!(made > 2, "{program}: {made} releases");
     }
@@ -86,8 +86,7 @@ fn sixty_ranks_on_four_hosts_agree_in_collectives() {
     hold(Board::OfRanks, MANY, &[&["collectives", "10"]]);
 }
 
-/// Another test makes the same claim with fewer ranks per host:
-/// `programs_with_many_barriers_hold_on_ranks_of_four_hosts`.
+/// The test `programs_with_many_barriers_hold_on_ranks_of_four_hosts` checks the same with fewer ranks per host.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn four_hosts_are_the_nodes_of_a_served_board_and_communicators_have_its_channels() {

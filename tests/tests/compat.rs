@@ -1,6 +1,6 @@
-//! Programs compiled by MPICH's and Open MPI's compilers run on this library under its mpirun.
+//! Tests of programs that MPICH's and Open MPI's compilers have compiled, on this library under its mpirun.
 //!
-//! The sources are the C programs of these tests, so they check the same results again with the
+//! The sources are the C programs of the other tests, so the same results are checked with the
 //! constants, handles, statuses and functions of the other ABIs.
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ fn compile(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     compile_as(compiler, &format!("{name}.c"), &["-std=gnu11"], &["-lm"])
 }
 
-/// Compiles a C++ program without the C++ bindings that MPI 3.0 removed.
+/// Compiles a C++ program without MPI's C++ bindings, which MPI 3.0 removed.
 fn compile_cpp(compiler: &Path, name: &str) -> (TempDir, PathBuf) {
     let options = ["-x", "c++", "-DMPICH_SKIP_MPICXX", "-DOMPI_SKIP_MPICXX"];
     compile_as(compiler, &format!("{name}.cc"), &options, &["-lstdc++"])
@@ -41,7 +41,7 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// Runs each program, with its argument, on each number of ranks.
+/// Runs each program with its argument on each of the numbers of ranks.
 fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     for (name, argument) in programs {
         let (_folder, program) = compile(compiler, name);
@@ -56,7 +56,7 @@ fn hold(compiler: &Path, programs: &[(&str, &str)], on: &[u32]) {
     }
 }
 
-/// Programs whose functions both headers declare.
+/// Programs, with arguments, whose functions both libraries' headers declare.
 const BOTH: &[(&str, &str)] = &[
     ("hello", ""),
     ("sendrecv", ""),
@@ -121,7 +121,7 @@ fn programs_of_other_libraries_run_unchanged_on_one_rank_and_on_three() {
     of_open_mpi(&[1, 3]);
 }
 
-/// A call whose callback throws has completed and returned its results, as with the standard ABI.
+/// If a callback throws an exception, the call that invoked it completes and returns its results, as with the standard ABI.
 #[test]
 fn an_exception_of_a_callback_is_caught_by_a_program_of_another_library() {
     let compilers = [
@@ -230,7 +230,7 @@ fn names_in(folder: &Path, named: &mut BTreeSet<String>) {
     }
 }
 
-/// Open MPI's Fortran libraries use its C library; here they use the replacement.
+/// Open MPI's Fortran libraries call its C library; here they call the replacement for that library.
 #[test]
 fn programs_in_fortran_of_open_mpi_run() {
     let compiler = Path::new("mpif90.openmpi");
@@ -239,8 +239,8 @@ fn programs_in_fortran_of_open_mpi_run() {
     }
 }
 
-/// Runs MPICH's Fortran library on the replacement for its C library.
-/// Without MPICH's Fortran compiler the test is skipped: few machines have Open MPI's and MPICH's.
+/// Runs MPICH's Fortran library with the replacement for MPICH's C library.
+/// The test is skipped without MPICH's Fortran compiler: few machines have both Open MPI's and MPICH's.
 #[test]
 fn programs_in_fortran_of_mpich_run() {
     let compiler = Path::new("mpif90.mpich");

@@ -1,4 +1,4 @@
-//! Deadlocked jobs are ended with a report, and no other job is ended (`mpirun --end-dead`).
+//! Tests of `mpirun --end-dead`: deadlocked jobs are ended with a report, and no other job is ended.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -10,7 +10,7 @@ const SENTENCE: &str = "the job cannot go on: all";
 
 /// Runs `hang WAY`, which mpirun must end as deadlocked.
 fn is_ended(job: Job) -> Outcome {
-    // If mpirun does not detect the deadlock, the timeout ends the job much later.
+    // The timeout is the fallback if mpirun does not detect the deadlock.
     let outcome = job.with(["--timeout", "60"]).run();
     assert_eq!(outcome.status.code(), Some(125), "{}", outcome.stderr);
     assert!(outcome.stderr.contains(SENTENCE), "{}", outcome.stderr);
@@ -21,7 +21,7 @@ fn hang(way: &str, ranks: u32) -> Job {
     Job::of("hang").arg(way).ranks(ranks)
 }
 
-/// Deadlocks: the argument of `hang`, the number of ranks, and a part of the report.
+/// Deadlocks: the argument of `hang`, the number of ranks, and a text that the report must contain.
 const DEAD: &[(&str, u32, &str)] = &[
     ("crossed", 2, "ranks 0, 1 wait for each other in a circle"),
     ("tag", 2, "their tags differ, so they never meet"),
@@ -93,7 +93,7 @@ fn ranks_that_stand_still_while_another_computes_are_reported_and_the_job_goes_o
 
 #[test]
 fn a_job_with_a_rank_outside_mpi_is_not_ended() {
-    // In each of these jobs, the library cannot exclude that a rank still makes progress.
+    // In each of these jobs a rank might still make progress, as far as the library can tell.
     let ways = [
         ("computes", 2),
         ("absent", 4),
@@ -116,7 +116,7 @@ fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
         let options = ["--end-dead", wanted, "--timeout", limit];
         hang("crossed", 2).with(options).start()
     };
-    // A deadlock proof takes 1.5 s, and longer on a loaded machine.
+    // mpirun needs 1.5 s to prove a deadlock, or longer on a loaded machine.
     let jobs = [start("report", "8s"), start("no", "3500ms")];
     let [reported, silent] = jobs.map(|job| job.wait());
     let count = |outcome: &Outcome| outcome.stderr.matches(SENTENCE).count();
@@ -134,7 +134,7 @@ fn a_report_of_a_dead_job_is_printed_once_and_a_choice_turns_it_off() {
     );
 }
 
-/// The arguments of `healthy`, with the number of ranks.
+/// The arguments of `healthy` and the number of ranks of each job.
 const HEALTHY: &[(&str, u32)] = &[
     ("sleeps", 2),
     ("sleeps", 9),
@@ -149,7 +149,7 @@ const HEALTHY: &[(&str, u32)] = &[
     ("spawns", 2),
 ];
 
-/// Runs all healthy jobs concurrently with these options.
+/// Runs all healthy jobs at the same time, with these options of mpirun.
 fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
     let start = |(way, ranks): &(&'static str, u32)| {
         let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
@@ -175,7 +175,7 @@ fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
 
 #[test]
 fn a_job_that_stands_still_and_goes_on_is_not_ended() {
-    // The pause is longer than a deadlock proof.
+    // The pause is longer than the proof of a deadlock takes (1.5 s).
     no_healthy_job_is_ended(&[], 2200);
 }
 
@@ -183,7 +183,7 @@ fn a_job_that_stands_still_and_goes_on_is_not_ended() {
 fn a_job_whose_ranks_all_wait_for_another_job_is_not_ended() {
     let waiting = Job::of("healthy").arg("serves").ranks(3).start();
     let port = waiting.says("port ");
-    // Longer than a proof takes; the caller stands still once more after it has connected.
+    // The pause is longer than a proof takes; the connecting job pauses again after it has connected.
     std::thread::sleep(Duration::from_millis(2200));
     Job::of("healthy").arg("calls").arg(port).holds();
     let outcome = waiting.wait();
@@ -205,9 +205,9 @@ fn no_healthy_job_is_ended_whatever_carries_its_messages() {
     }
 }
 
-/// Returns the pause of job `number` of a soak, in milliseconds.
-/// Pauses range from a moment to far more than a deadlock proof, in a long non-repeating order.
-/// One in four of the jobs with stopped ranks pauses for ten seconds.
+/// Returns the pause of job number `number` of the soak test, in milliseconds.
+/// Pauses range from a moment to far longer than a deadlock proof takes, in a sequence that repeats late.
+/// One in four jobs with stopped ranks pauses for ten seconds.
 fn stands_still_ms(number: usize, way: &str) -> usize {
     match way == "stops" && (number / HEALTHY.len()).is_multiple_of(4) {
         true => 10_000,

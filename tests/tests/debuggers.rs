@@ -1,4 +1,4 @@
-//! Programs under valgrind: the library adds no errors to those of the program.
+//! Tests of programs under valgrind: the library must add no errors to those of the program.
 
 use tests::{Job, compile, compile_with, installation, needs};
 

@@ -1,4 +1,4 @@
-//! Buffers in device memory, with a fake CUDA driver whose memory the host cannot access.
+//! Tests of buffers in device memory, with a fake CUDA driver whose memory the host cannot access.
 
 #[path = "devices/calls.rs"]
 mod calls;
@@ -7,7 +7,7 @@ use mpi_api_tables::Function;
 use std::path::PathBuf;
 use tests::{Job, compile_source, compile_with};
 
-/// Compiles the fake driver. Its memory is PROT_NONE, so a host access ends the process.
+/// Compiles the fake driver, whose memory is mapped with PROT_NONE, so an access by the host kills the process.
 fn fake_cuda() -> PathBuf {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1"];
     compile_with("fake_cuda", "libcuda.so.1", &options)
@@ -54,7 +54,7 @@ fn copies_that_fail_fail_the_call_and_nothing_else() {
     devices(2, "early").env("FAKE_CUDA", "pitch").holds();
 }
 
-/// If the driver lacks a required function, a message names it and no CUDA support is reported.
+/// If the driver lacks a required function, a message names the function, and the library reports no CUDA support.
 #[test]
 fn a_library_that_lacks_a_function_is_named_and_not_used() {
     let options = ["-shared", "-fPIC", "-DWITHOUT", "-Wl,-soname,libcuda.so.1"];
@@ -69,8 +69,8 @@ fn a_library_that_lacks_a_function_is_named_and_not_used() {
     );
 }
 
-/// The selection disables device recognition, so the library queries no address.
-/// The library then reads device memory on the host, which ends the program.
+/// With device recognition disabled, the library asks the driver about no address.
+/// So it reads the device memory on the host, which kills the program.
 #[test]
 fn without_accelerators_no_address_is_asked_about() {
     let job = devices(1, "early").with(["--mca", "accelerator", "^cuda,rocm,level_zero"]);
@@ -82,7 +82,7 @@ fn without_accelerators_no_address_is_asked_about() {
     );
 }
 
-/// The job reports those of the memory kinds requested by mpirun that the library supports.
+/// mpirun requests memory kinds; the job must report those of them that the library supports.
 #[test]
 fn kinds_of_memory_are_requested_by_mpirun() {
     let outcome = devices(1, "early")
@@ -102,9 +102,9 @@ fn between_devices(ranks: u32, expected: &str) -> Job {
 }
 
 /// The receiver opens the sender's memory handle once, copies from it,
-/// and closes the handle before it opens newer memory at the same address.
-/// The fake driver ends a process for a handle that is opened twice or closed too late.
-/// The fake driver also ends a process that copies from freed memory.
+/// and closes the handle before it opens new memory at the same address.
+/// The fake driver ends a process that opens a handle twice, closes it too late
+/// or copies from freed memory.
 #[test]
 fn long_messages_on_a_node_are_copied_between_devices() {
     between_devices(3, "between").holds();
@@ -120,7 +120,7 @@ fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     job().with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Uses a fake Level Zero loader with two drivers, whose memory is PROT_NONE as well.
+/// The test uses a fake Level Zero loader with two drivers, whose memory the host cannot access either.
 #[test]
 fn memory_of_level_zero_devices_is_recognised_and_copied() {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libze_loader.so.1"];

@@ -1,4 +1,4 @@
-//! Checks that the commands in documents print the output that the documents show.
+//! Tests that the commands in documents print the output that the documents show.
 
 use std::fs;
 
@@ -25,8 +25,8 @@ fn has_source_of(document: &Document, file: &str, package: &str) {
     assert_eq!(document.file(file), source, "{file}");
 }
 
-/// The test compiles two packages in release folders, which takes more than a minute.
-/// `plugin` and `privileged` test plugins in the short form.
+/// Long, because two packages are compiled in release mode, which takes more than a minute.
+/// The test files `plugin` and `privileged` test plugins in every run.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_plugins_of_the_document_serve_as_it_shows_built_outside_of_the_sources() {

@@ -1,4 +1,4 @@
-//! Dynamic processes: spawn, ports, published names, join, and two jobs that connect.
+//! Tests of dynamic processes: spawn, ports, published names, join, and two jobs that connect.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn a_job_spawns_another_and_they_share_communicators_and_windows() {
 fn a_program_learns_how_many_processes_there_is_room_for() {
     let universe = |count: usize, ranks| dynamic("universe", ranks).arg(count.to_string());
     universe(5, 2).with(["--host", "localhost:5"]).holds();
-    // If both slots are taken, two more processes may be spawned, so the universe size is 4.
+    // The job's processes take both slots, and two more may be spawned: the universe size is 4.
     universe(4, 2).with(["--host", "localhost:2"]).holds();
     let more = ["--host", "localhost:2", "--oversubscribe"];
     universe(5, 3).with(more).holds();
@@ -136,7 +136,7 @@ fn what_a_process_without_a_launcher_publishes_is_found_by_others_with_and_witho
 fn a_process_without_a_launcher_ends_with_what_it_has_spawned() {
     let outcome = dynamic("mortal", 1).arg("no sign").alone().run();
     assert!(!outcome.status.success());
-    // The process that first detects the end of its child or of the launcher ends the job,
+    // The job is ended by the process that first detects the end of its child or of the launcher,
     // possibly before the launcher prints its own message.
     let seen = ["has lost its other end", "the launcher has ended"];
     assert!(

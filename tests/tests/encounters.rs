@@ -1,4 +1,4 @@
-//! Jobs that connect repeatedly, the effect of one job's end on the other, and failing spawns.
+//! Tests of jobs that connect repeatedly, of the effect of one job's end on the other, and of failing spawns.
 
 use std::path::{Path, PathBuf};
 use tests::{Job, Outcome};
@@ -31,7 +31,7 @@ fn meet_often(btl: &str, rounds: u32, sizes: &[(u32, u32)]) {
     for &(accepting, connecting) in sizes {
         let job = |what: &str, file: &Path, ranks| {
             let job = part(what, file, ranks).arg(rounds.to_string());
-            // On a loaded machine, a thousand connections take minutes.
+            // A thousand connections take minutes on a loaded machine.
             job.with(["--mca", "btl", btl]).limit(600)
         };
         let outcomes = two_jobs(
@@ -93,7 +93,7 @@ fn a_child_that_dies_after_it_has_parted_from_its_parent_ends_alone() {
         "{}",
         outcome.stderr
     );
-    // The first failure determines the exit status of mpirun.
+    // mpirun's exit status is that of the first failure.
     assert_eq!(outcome.status.code(), Some(128 + 9));
     let said = "of spawned job 1 (of 1; ";
     let ends = "was killed by signal 9 (SIGKILL)";
@@ -103,7 +103,7 @@ fn a_child_that_dies_after_it_has_parted_from_its_parent_ends_alone() {
     }
 }
 
-/// Writes an executable script.
+/// Writes an executable script and returns its path.
 fn script(folder: &Path, name: &str, text: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join(name);

@@ -1,4 +1,4 @@
-//! Checks that the table in `docs/endings.md` names existing tests.
+//! Tests that the table in `docs/endings.md` names existing tests.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn every_row_of_the_table_of_endings_names_a_test_that_exists() {
     .iter()
     .map(|name| fs::read_to_string(root.join(name)).unwrap())
     .collect();
-    // The sections after the table describe time limits.
+    // The sections after the table are about time limits.
     let table = table.split("\n## ").next().unwrap_or_default();
     let rows: Vec<&str> = table
         .lines()

@@ -1,4 +1,4 @@
-//! The eureka line in jobs: simulated, served, in the node's shared memory, or unavailable.
+//! Tests of the eureka line in jobs: simulated, served, in the node's shared memory, or unavailable.
 
 use barrier_board::served::{Address, BoardObserver};
 use std::fs;
@@ -14,7 +14,7 @@ fn job(port: &str, ranks: u32, rounds: &str) -> Job {
     }
 }
 
-/// Returns a number of the simulator's report.
+/// Returns the number that follows `name` in the simulator's report.
 fn count(report: &str, name: &str) -> u64 {
     let (_, rest) = report.split_once(&format!("\"{name}\":")).expect("there");
     let rest = rest.trim_start();
@@ -76,8 +76,8 @@ fn ranks_read_it_over_a_served_line() {
         job(&server.address, ranks, rounds).limit(300).holds();
         let address: Address = server.address.parse().expect("an address");
         let mut observer = BoardObserver::connect(&address).expect("served");
-        // The last round was open at the end of the job.
-        // No rank had raised the line in that round.
+        // The last round was still open at the end of the job,
+        // and no rank had raised the line in it.
         let line = observer.eureka_line().expect("served").expect("a line");
         assert!(!line.found, "{line:?}");
         assert!(observer.look().expect("served").board.releases > 20);
@@ -98,7 +98,7 @@ fn the_waveform_shows_the_line() {
     }
     assert!(save.contains("+{eureka line} barrier.found\n"), "{save}");
     assert!(commands.contains("barrier.node02.says"), "{commands}");
-    // Before, during and after the eight rounds, the line has risen and fallen equally often.
+    // In the recorded signal, the line falls as often as it rises.
     let id = dump
         .lines()
         .find(|line| line.contains(" found "))
@@ -108,10 +108,10 @@ fn the_waveform_shows_the_line() {
         let line = format!("{level}{id}");
         dump.lines().filter(|change| *change == line).count()
     };
-    // Six of the eight rounds raise the line.
-    // The forwarded message and the barriers raise it once each.
+    // Six of the eight rounds raise the line;
+    // the tests with forwarded messages and with barriers raise it once each.
     assert_eq!(changes('1'), 6 + 2);
-    // The first value in the dump is the initial level.
+    // The dump begins with the initial level, low.
     assert_eq!(changes('0'), 1 + 6 + 2);
 }
 

@@ -1,4 +1,4 @@
-//! `mpirun --explain` and `mpi-info --explain` print the selected components.
+//! Tests of `mpirun --explain` and `mpi-info --explain`, which print the selected components.
 //!
 //! Both commands also print why each other component was not selected.
 
@@ -8,7 +8,7 @@ use tests::hosts::Hosts;
 use tests::{Job, compile, installation};
 use xtask::process;
 
-/// Returns the lines that `--explain` prints for a job, without lines that differ between machines.
+/// Returns the lines that `--explain` prints for a job, except those that differ between machines.
 fn explained(job: Job) -> Vec<String> {
     let outcome = job.with(["--explain"]).succeeds();
     let lines = outcome.stderr.lines();
@@ -100,7 +100,7 @@ fn rank_0_speaks_for_all_and_once() {
     };
     assert!(of_copies(&one) > 0, "{one:?}");
     assert_eq!(of_copies(&six), of_copies(&one), "{six:?}");
-    // The installation keeps the LD_PRELOAD library in the plugin folder.
+    // The LD_PRELOAD library is in the plugin folder, too, and must not be reported.
     let not_said = ["MPI_COMM_SELF", "is not a plugin"];
     let found = six
         .iter()

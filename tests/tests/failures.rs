@@ -1,7 +1,7 @@
-//! Abnormal ends: all processes of the job end quickly, with an error message.
-//! No processes and no files are left.
+//! Tests of abnormal ends: all processes of the job must end quickly, with an error message,
+//! and leave no processes and no files.
 //!
-//! `Job::wait` itself fails if a process or a file is left one second after the job's end.
+//! `Job::wait` panics if a process or a file is left one second after the job's end.
 
 use std::time::{Duration, Instant};
 
@@ -9,12 +9,12 @@ use rustix::process::Signal;
 use tests::job::send;
 use tests::{Job, Outcome, Started};
 
-/// Maximum time from the event to the launcher's end.
+/// Maximum time from the failure to the launcher's end.
 const SOON: Duration = Duration::from_secs(1);
 
 const RANKS: u32 = 3;
 
-/// A job of `leave.c`: rank 1 ends as the argument `way` says, while the other ranks wait.
+/// Returns a job of `leave.c`: rank 1 ends in the way that the argument names, while the other ranks wait.
 fn leaves(way: &str) -> Job {
     Job::of("leave").arg(way).arg("1").ranks(RANKS)
 }
@@ -111,8 +111,8 @@ fn rubbish_in_shared_memory_crashes_and_blocks_no_process() {
             .limit(30);
         let outcome = job.run();
         let (status, said) = (outcome.status.code(), &outcome.stderr);
-        // After a crash the status would be 128 plus a signal number;
-        // a wrong length must only cause an error in the program's calls.
+        // A crash would give a status of 128 plus a signal number;
+        // damaged memory must only make the program's MPI calls return errors.
         assert!(
             matches!(status, Some(1..=127)),
             "seed {seed}: {status:?}: {said}"
@@ -158,8 +158,8 @@ fn an_unhandled_error_names_both_sides() {
     let outcome = Job::of("fatal").ranks(2).run();
     assert!(!outcome.status.success());
     names(&outcome, &["MPI_Recv", "rank 1", "tag 7", "400", "40"]);
-    // The call that could have reported the error has already returned,
-    // so the job fails with every error handler.
+    // The call that could have returned the error has already returned,
+    // so the error ends the job whatever the error handler is.
     for (ranks, last) in [(1, "rank 0"), (2, "rank 1")] {
         let outcome = Job::of("fatal").ranks(ranks).arg("freed").run();
         assert!(!outcome.status.success());
@@ -221,7 +221,7 @@ fn children_of_ranks_are_gone_when_a_rank_is_killed() {
     let job = leaves("fork").start();
     let victim = job.ready(2 * RANKS as usize)[0];
     ends_soon(job, |job| {
-        // The first ready process may be a child of a rank, whose death mpirun need not detect;
+        // The first process to print "ready" may be a child process of a rank, whose death mpirun need not detect;
         // SIGINT then ends the job.
         send(victim, Signal::KILL);
         job.signal(Signal::INT);
@@ -264,7 +264,7 @@ fn ranks_that_ignore_the_polite_signal_are_gone_too_when_another_dies() {
     assert_eq!(outcome.status.code(), Some(137), "{}", outcome.stderr);
 }
 
-/// Returns the outcome, and standard error after the head line of rank 1's stack.
+/// Returns the outcome of `crashes WAY`, and the part of standard error after the heading of rank 1's stack.
 fn stack_of(way: &str) -> (Outcome, String) {
     let outcome = Job::of("crashes").arg(way).ranks(2).run();
     let said = outcome.stderr.split_once("its stack, the fault first:\n");
@@ -297,7 +297,7 @@ fn a_rank_that_dies_by_a_fault_prints_its_stack() {
         );
     }
     assert_eq!(frames.len(), 3, "{}", outcome.stderr);
-    // A stack overflow, and a signal that another process could have sent.
+    // The first case is a stack overflow; the second is a signal that another process could have sent.
     let (outcome, stack) = stack_of("overflow");
     assert_eq!(outcome.status.code(), Some(128 + 11), "{}", outcome.stderr);
     assert!(

@@ -1,11 +1,11 @@
-//! Fault tolerance (ULFM): revoked communicators, and jobs that survive the death of ranks.
+//! Tests of fault tolerance (ULFM): revoked communicators, and jobs that survive the death of ranks.
 
 use tests::hosts::Hosts;
 use tests::{Job, compile};
 
 const TCP: [&str; 3] = ["--mca", "btl", "tcp,self"];
 
-/// A job of a program in which ranks die by `kill -9`; the seed determines which ranks and when.
+/// Returns a job of a program in which ranks die by SIGKILL; `seed` determines which ranks and when.
 fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
     let job = Job::of(program).arg(what).arg(seed.to_string());
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
@@ -16,7 +16,7 @@ fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("deaths", what, ranks, seed)
 }
 
-/// A job that continues without its dead ranks.
+/// Returns a job of `recoveries.c`, whose survivors continue without the dead ranks or with replacements.
 fn recoveries(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("recoveries", what, ranks, seed)
 }
@@ -45,7 +45,7 @@ fn a_loop_of_collectives_is_revoked_and_shrunk_after_each_death() {
     }
 }
 
-/// A communicator's first agreements use messages; later ones use the node's shared memory.
+/// The first agreements of a communicator go by messages; later ones go through the node's shared memory.
 #[test]
 fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
     let agreements = |ranks: u32, seed: u32, dying: u32| {
@@ -64,7 +64,7 @@ fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
 
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
-    // Ranks that have the last sum leave while other ranks still wait for it; the order is random.
+    // Whether a rank leaves with the last sum while another still waits for it is random, hence the repetitions.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         recoveries("checkpoint", ranks, 1).holds();
     }
@@ -125,8 +125,8 @@ fn the_living_give_back_the_channel_of_the_hardware_that_a_dead_rank_was_in() {
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
 }
 
-/// Three ranks on each of two hosts; a leader or another rank of a host may die.
-/// Collectives use shared memory within a host, and messages between the leaders.
+/// Each of two hosts has three ranks; a host's leader dies, or another rank.
+/// Collectives go through shared memory within a host, and by messages between the leaders.
 #[test]
 fn collectives_in_levels_end_when_a_rank_of_any_level_dies() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -162,8 +162,8 @@ fn windows_and_files_of_the_dead_fail_with_the_right_class_and_are_freed() {
     }
 }
 
-/// Lists of collective calls that create, use or free an object; each list is for one job.
-/// Each call loses one or two members, so eight ranks suffice for a few calls.
+/// Lists of operations of `moments.c`, which create, use or free an object; each list is the argument of one job.
+/// Each operation loses one or two members, so eight ranks suffice for a list.
 const CALLS: [&str; 9] = [
     "win_create,file_open,dup",
     "file_close,win_free,split",
@@ -189,7 +189,7 @@ fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_m
     }
 }
 
-/// Runs the calls of `CALLS` with random seeds for an hour.
+/// Runs the lists of `CALLS` for an hour, with random seeds.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn members_may_die_at_any_step_of_a_call_whenever_that_is() {
@@ -235,7 +235,7 @@ fn a_program_can_ask_whether_deaths_are_survived() {
     );
 }
 
-/// The other ranks have no address of the dead rank; the launcher reports its death.
+/// The other ranks never get the dead rank's address; the launcher reports its death to them.
 #[test]
 fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     for victim in ["0", "2"] {
@@ -249,7 +249,7 @@ fn a_rank_that_dies_before_it_begins_mpi_does_not_keep_the_others_from_it() {
     }
 }
 
-/// Processes die also in MPI_Init, in a spawn, and in the recovery from another process's death.
+/// Processes die in MPI_Init, in a spawn, and during the recovery from another death, too.
 #[test]
 fn any_process_may_die_at_any_moment() {
     let outcome = surviving("soak", "soak", 6, 1).arg("8").arg("6").succeeds();

@@ -1,5 +1,5 @@
-//! Failing file operations; `mpirun --io-report`; the file tracks of `mpirun --trace`;
-//! and the report of errors that the program has not checked.
+//! Tests of failing file operations, of `mpirun --io-report`, of the file tracks of `mpirun --trace`,
+//! and of the report of errors that a program has not checked.
 
 use rustix::mount::{MountFlags, UnmountFlags, mount, mount_remount, unmount};
 use rustix::process::Signal;
@@ -19,7 +19,7 @@ fn folder() -> TempDir {
     tempfile::tempdir().expect("a folder")
 }
 
-/// A small file system, unmounted on drop.
+/// A small file system; unmounted on drop.
 struct Small {
     _folder: TempDir,
     at: PathBuf,
@@ -112,7 +112,7 @@ fn long_nonblocking_reads_go_on_while_the_program_computes() {
     }
 }
 
-/// Docker's default profile blocks the system calls of io_uring.
+/// Docker's default profile blocks io_uring's system calls, so a nonblocking read is made in its call.
 #[test]
 fn long_nonblocking_reads_are_done_at_once_where_the_system_has_no_rings() {
     let folder = folder();
@@ -140,7 +140,7 @@ fn two_jobs_with_files_of_one_name_do_not_meet() {
     }
 }
 
-/// `Started::wait` itself fails if a process or a file of the job is left.
+/// `Started::wait` panics if a process or a file of the job is left.
 #[test]
 fn a_rank_that_is_killed_in_a_collective_write_leaves_the_data_file_only() {
     let folder = folder();
@@ -176,8 +176,8 @@ fn a_report_counts_what_all_ranks_did_to_each_file() {
             .ends_with("/data/data"),
         "{text}"
     );
-    // Each rank writes 100 pieces of 1000 bytes in one call and reads 51 of them;
-    // the last rank reads half a piece less.
+    // Each of three ranks writes 100 pieces of 1,000 bytes in one call and reads 51 of them,
+    // except that the file ends in the last rank's last piece.
     assert_eq!(told["ranks"], 3);
     assert_eq!(told["bytes_written"], 300_000);
     assert_eq!(told["bytes_read"], 152_500);
@@ -269,8 +269,8 @@ fn an_ignored_error_of_a_file_is_reported_if_the_parameter_is_set() {
     for part in ["rank 0", "MPI_File_open", "MPI_ERR_NO_SUCH_FILE", "missing"] {
         assert!(line.contains(part), "{part:?} is missing in: {line}");
     }
-    // A program that compares the code with MPI_SUCCESS checks the error
-    // without a library call, so the library cannot detect the check.
+    // A program may check an error by comparing the code with MPI_SUCCESS,
+    // which the library cannot see.
     assert_eq!(job().holds().stderr, "");
     let looked_at = Job::of("file_unseen")
         .arg(folder.path())

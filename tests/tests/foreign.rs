@@ -1,7 +1,7 @@
-//! The hardware barrier in other MPI libraries, under their own launchers.
+//! Tests of the hardware barrier in other MPI libraries, under their own launchers.
 //!
-//! The barrier is a component of Debian's Open MPI, or is preloaded by LD_PRELOAD.
-//! `hwbarr serve` serves the board; the tests then read its number of releases.
+//! The barrier is either a component of Debian's Open MPI, or a library that LD_PRELOAD loads.
+//! `hwbarr serve` serves the board, from which the tests read the number of releases.
 //! The program checks that no rank leaves a barrier before all ranks have entered.
 
 use barrier_board::served::{Address, BoardObserver};
@@ -42,8 +42,8 @@ fn releases(server: &Server) -> u64 {
     observer.look().expect("served").board.releases
 }
 
-/// Arguments of the program: 50 barriers in its loop.
-/// `RELEASES` adds the program's first and last barrier and the two barriers of the self-test.
+/// Arguments of `barrier_loop.c`: 50 barriers in its loop, and delays of at most 300 us.
+/// `RELEASES` also counts one barrier before and one after the loop, and two of the self-test.
 const BARRIERS: &[&str] = &["50", "300"];
 const RELEASES: u64 = 52 + 2;
 
@@ -64,7 +64,7 @@ fn open_mpi_takes_its_barrier_from_the_board() {
     }
 }
 
-/// A file in the user's component folder suffices; only the port's variable must be set.
+/// The component's file is in the user's component folder, and only the variable with the port is set.
 #[test]
 fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     if !debian_open_mpi() {
@@ -88,7 +88,7 @@ fn open_mpi_finds_the_component_in_the_users_folder_of_components() {
     assert_eq!(releases(&server), RELEASES);
 }
 
-/// Uses a simulated board in shared memory: each node counts one release per barrier.
+/// The board is simulated in shared memory: its report counts one release per barrier on each node.
 #[test]
 fn open_mpi_shares_a_board_among_its_ranks_and_its_report_is_written() {
     if !debian_open_mpi() {
@@ -188,7 +188,7 @@ fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicat
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// The number of hardware barriers in `duplicates.c`.
+/// The number of barriers in `duplicates.c` that use the hardware.
 const DUPLICATES: u64 = 5 + 5 + 5 + 1;
 
 #[test]

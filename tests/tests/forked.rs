@@ -1,4 +1,4 @@
-//! A process that forks after `MPI_Init`: the library distinguishes the child from its parent.
+//! Tests of a process that forks after `MPI_Init`: the library distinguishes the child from its parent.
 
 use tests::Job;
 

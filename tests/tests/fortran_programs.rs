@@ -1,6 +1,6 @@
-//! Fortran programs that check their own results, with each of the three interfaces.
+//! Fortran programs that check their own results, each with the three Fortran interfaces.
 //!
-//! gfortran and flang compile the programs for the same library. The same binaries also run
+//! gfortran and flang compile the programs for this library. The same binaries also run
 //! on MPICH's standard ABI library, and on Open MPI and Intel MPI by `mpirun --on`.
 
 use std::io::Write as _;
@@ -27,9 +27,9 @@ fn job(program: &Path) -> Job {
     Job::command(program).under(&installation().join("bin/mpirun"))
 }
 
-/// One test per program.
-/// With gfortran, all interfaces run on the first number of ranks and the newest interface on the
-/// other numbers; with flang, only the two interfaces that differ most run.
+/// Makes one test per program.
+/// With gfortran, all interfaces run on the first number of ranks, and only `mpi_f08` on the
+/// other numbers; with flang, `mpif.h` and `mpi_f08`, which differ most, run on the first number.
 macro_rules! programs {
     ($($claim:ident: $source:literal on $ranks:expr;)*) => {
         $(
@@ -150,7 +150,7 @@ fn a_logical_of_another_value_is_reported_once_and_is_true() {
 #[test]
 fn a_copy_of_mpi_bottom_is_reported_once() {
     for compiler in Compiler::all() {
-        // gfortran passes assumed-type arguments without a copy; `mpi_f08` has such arguments.
+        // `mpi_f08` is left out: its buffer arguments have assumed type, and compilers pass them without a copy.
         for way in [Way::Header, Way::Mpi] {
             let program = compile(compiler, way, &["copied_bottom.F90"]);
             let outcome = job(&program).ranks(1).run();
@@ -183,7 +183,7 @@ fn a_tool_in_c_sees_each_call_of_a_fortran_program_once() {
     hold(&Compiler::all(), &WAYS, &sources, &[2]);
 }
 
-/// Programs whose claims hold on the other libraries too.
+/// Programs, with their interface, that also pass on the other libraries.
 const ELSEWHERE: &[(Way, &str)] = &[
     (Way::Header, "messages.F90"),
     (Way::F08, "messages.F90"),
@@ -228,7 +228,7 @@ fn the_same_programs_run_on_open_mpi() {
     }
 }
 
-/// `cargo xtask test` does not install Intel MPI.
+/// Skipped without Intel MPI, which `cargo xtask test` does not install:
 /// `pip install impi-rt` installs its runtime; `I_MPI_ROOT` must be its prefix.
 #[test]
 fn the_same_programs_run_on_intel_mpi() {

@@ -1,6 +1,6 @@
-//! `mpirun` in a Slurm allocation executes `srun`; a script named srun prints its arguments.
+//! Tests that `mpirun` in a Slurm allocation executes `srun`; a script named srun prints its arguments.
 //!
-//! `slurm.rs` shows that a real Slurm interprets the arguments as intended.
+//! `slurm.rs` tests that a real Slurm interprets these arguments as intended.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use std::path::Path;
 use tempfile::TempDir;
 use tests::{Job, installation};
 
-/// A script that prints its arguments and environment, and exits with status 7.
+/// A script that prints its arguments and environment, and exits with status 7; it replaces srun.
 const IN_PLACE_OF_SRUN: &str = r#"#!/bin/sh
 for word in "$@"; do echo "word $word"; done
 env | sed 's/^/variable /'
@@ -47,7 +47,7 @@ fn srun_gets_the_hosts_of_all_ranks_the_programs_words_and_their_variables() {
     let outcome = allocated(folder.path())
         .with(["-x", "FRUIT=plum", "--mca", "btl", "self,tcp"])
         .with(["--wdir", "/usr", "--bind-to", "core", "--stdin", "all"])
-        // These variables would change the meaning of mpirun's srun arguments.
+        // If they were passed on, these variables would change what srun does with mpirun's arguments.
         .env("SLURM_HOSTFILE", "/nowhere")
         .env("SLURM_NTASKS_PER_NODE", "1")
         .env("SLURM_DISTRIBUTION", "cyclic")
@@ -56,7 +56,7 @@ fn srun_gets_the_hosts_of_all_ranks_the_programs_words_and_their_variables() {
         .arg("a word")
         .arg("--its=own")
         .run();
-    // `exec` has replaced mpirun, so the status is srun's.
+    // mpirun has replaced itself by srun (`exec`), so the exit status is srun's.
     assert_eq!(outcome.status.code(), Some(7), "{}", outcome.stderr);
     assert_eq!(
         after(&outcome.stdout, "word "),

@@ -1,11 +1,11 @@
-//! Hang reports: the ranks for which each rank waits, and the rank that causes the hang.
+//! Tests of hang reports, which name the ranks for which each rank waits, and the rank that causes the hang.
 
 use rustix::process::Signal;
 use std::ffi::OsStr;
 use tests::Job;
 use tests::hosts::Hosts;
 
-/// Returns the report of a job that hangs, without the parts that differ between runs.
+/// Runs a job that hangs, and returns its report without the parts that differ between runs.
 fn report_of(job: Job) -> String {
     let outcome = job.with(["--timeout", "1500ms", "--end-dead", "no"]).run();
     assert_eq!(outcome.status.code(), Some(124), "{}", outcome.stderr);
@@ -31,7 +31,7 @@ fn hang(way: &str, ranks: u32) -> Job {
     Job::of("hang").arg(way).ranks(ranks)
 }
 
-/// One snapshot per common mistake, so that a reviewer can judge each report.
+/// Makes a test for each mistake, with a snapshot of the report that a reviewer can read.
 macro_rules! mistakes {
     ($($claim:ident: $way:literal on $ranks:literal;)*) => {$(
         #[test]
@@ -84,7 +84,7 @@ fn what_a_rank_waits_for_at_a_window_is_named() {
             "rank 2 waits in MPI_Win_wait for rank 1 to call MPI_Win_complete on window board",
         ),
     ];
-    // If the other rank has been outside MPI for long enough, the report states for how long.
+    // If the other rank is outside MPI for long enough, the report also says for how long.
     for (way, line) in ways {
         let report = report_of(Job::of("held_lock").arg(way).ranks(3));
         assert!(report.contains(line), "no {line:?} in:\n{report}");
@@ -139,7 +139,7 @@ fn a_hang_and_a_signal_make_reports_and_the_job_goes_on() {
         "ranks 0, 1, 2 wait for each other in a circle",
     );
     job.complains(circle, 1);
-    // During this time a second report of the same hang would be printed; it must not be.
+    // In this time a second report of the same hang would come, if mpirun printed one.
     std::thread::sleep(std::time::Duration::from_millis(700));
     job.signal(Signal::USR1);
     job.complains(circle, 2);

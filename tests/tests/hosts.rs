@@ -1,4 +1,4 @@
-//! Jobs over several hosts, which are network namespaces of this machine.
+//! Tests of jobs over several simulated hosts, which are network namespaces of this machine.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
     );
 }
 
-/// The accesses of a host's ranks are first merged in the host's shared memory.
+/// The accesses of a host's ranks are first combined in the host's shared memory.
 #[test]
 fn collective_accesses_to_files_hold_across_hosts() {
     files_on(2, "20");
@@ -83,7 +83,7 @@ fn what_leaders_of_hosts_hold_does_not_grow_with_the_pieces() {
     holds(hosts.job("file_memory", 2), "file_memory", 4);
 }
 
-/// A size limit makes one rank's write fail; the access fails with the same error on all hosts.
+/// A file size limit makes one rank's write fail; all hosts must get the same error.
 #[test]
 fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -95,7 +95,7 @@ fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
     }
 }
 
-/// In the same windows, some members are reached through memory and others by messages.
+/// Of each window's members, some are reached through shared memory and others by messages.
 #[test]
 fn windows_are_one_across_hosts() {
     let Some(hosts) = Hosts::new(2) else {
@@ -128,7 +128,7 @@ fn the_parameters_choose_the_networks_and_ipv6_is_enough() {
     assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
 }
 
-/// A transfer over two networks; a pulled cable is detected after two seconds.
+/// Returns a job of `transfer.c` over two networks; it detects a pulled cable after two seconds.
 fn transfer(hosts: &Hosts, seconds: &str) -> Job {
     hosts
         .job("transfer", 1)
@@ -164,7 +164,7 @@ fn a_cable_that_is_pulled_during_a_transfer_costs_nothing_but_time() {
     );
 }
 
-/// Both interfaces report the same speed, so the shares follow from the measured throughput.
+/// Both interfaces report the same speed, so each network's share of a message depends on its measured throughput.
 #[test]
 fn two_networks_of_different_speed_share_a_message_as_they_can() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -175,9 +175,9 @@ fn two_networks_of_different_speed_share_a_message_as_they_can() {
     holds(transfer(&hosts, "0"), "transfer", 2);
     let carried = [0, 1].map(|network| hosts.sent(0, network) - before[network as usize]);
     assert!(carried[0] + carried[1] > 64 << 20, "{carried:?}");
-    // The slower network's share depends on its queue and on TCP's reaction to dropped packets.
-    // In measurements the slower network carried 1.8 to 73 times fewer bytes than the faster one.
-    // The first condition excludes equal shares, the second one an idle network (below 128 KiB).
+    // The slower network's share depends on the length of its queue and on TCP's reaction to dropped packets.
+    // In measurements the slower network carried fewer bytes than the faster one, by factors of 1.8 to 73.
+    // The first condition excludes equal shares, the second excludes a slower network that is idle (below 128 KiB).
     assert!(
         4 * carried[0] > 5 * carried[1] && carried[1] > 128 << 10,
         "a network of four times the speed carried {} bytes and the other {}",
@@ -186,8 +186,8 @@ fn two_networks_of_different_speed_share_a_message_as_they_can() {
     );
 }
 
-/// A job without network parameters on two networks of unequal speed;
-/// either network is disconnected while messages are in flight.
+/// The job has no network parameters, and its two networks have unequal speeds;
+/// one of them is disconnected while messages are in flight.
 #[test]
 fn a_thousand_messages_arrive_though_either_network_is_disconnected_and_one_warning_names_it() {
     for victim in [0, 1] {

@@ -1,4 +1,4 @@
-//! Files and paths that an installation must not contain.
+//! Tests that an installation does not contain certain files and paths.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;

@@ -1,5 +1,5 @@
-//! This library and MPICH's, with their launchers: each launcher runs the same binary on each
-//! library.
+//! Tests in which this project's and MPICH's launcher each run the same binary on this library and on
+//! MPICH's library.
 
 use std::io::{Seek as _, Write as _};
 use std::path::Path;
@@ -63,7 +63,7 @@ fn the_same_binary_reports_the_library_it_runs_on() {
     }
 }
 
-/// With `-n` and without a launcher, mpi-bench starts its own ranks.
+/// With `-n` and without a launcher, mpi-bench starts the ranks itself.
 #[test]
 fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
     let mut bench = Command::new(installation().join("bin/mpi-bench"));
@@ -77,7 +77,7 @@ fn mpi_bench_starts_as_many_ranks_as_it_is_told() {
     );
 }
 
-/// Every operation of the benchmark `first` has a row, and no file is left behind.
+/// The benchmark `first` must print a row for every operation, and leave no file behind.
 #[test]
 fn first_uses_have_a_row_each_and_leave_no_file() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -148,8 +148,8 @@ fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
     }
 }
 
-/// The rows must form a distribution; its values are not checked.
-/// Ranks of one host share one clock, so no clock error is printed; estimated clocks have one.
+/// The printed percentiles must be in order; the times themselves are not checked.
+/// Ranks of one host have the same clock, so no clock error is printed; for estimated clocks one is.
 #[test]
 fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks() {
     for (more, has_error) in [(&[][..], false), (&["--estimate-clocks"], true)] {
@@ -173,7 +173,7 @@ fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks()
     }
 }
 
-/// With one rank there is no other rank as load or as partner.
+/// If the only rank is the first one, no rank could be its partner or make the load.
 #[test]
 fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
     for benchmark in ["beside", "farm", "exit-skew"] {
@@ -239,7 +239,7 @@ impl ShortRun for Job {
     }
 }
 
-/// Returns the lines that a job's ranks sent to their launcher, by rank.
+/// Runs a job and returns the PMI lines that each rank sent to its launcher, by rank.
 fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     let program = compile(job);
     let ear = Path::new(env!("CARGO_BIN_EXE_overheard"));
@@ -263,8 +263,8 @@ fn overheard(job: &str, unset: &[&str], ranks: u32) -> Vec<Vec<String>> {
     said
 }
 
-/// A process inherits its rank, the size and the shared memory.
-/// So it finds its neighbours without the launcher.
+/// A process gets its rank, the size of the job and the shared memory from its parent,
+/// so it finds the other ranks without asking the launcher.
 #[test]
 fn ranks_of_one_host_send_the_launcher_only_hello_and_goodbye() {
     for program in ["ring", "operators", "communicators"] {
@@ -290,7 +290,7 @@ fn ranks_without_launcher_variables_exchange_addresses_through_the_launcher() {
     }
 }
 
-/// Returns rank 0's explanation of its waiting strategy.
+/// Runs a job and returns rank 0's explanation of how it waits.
 #[track_caller]
 fn waiting(job: Job) -> String {
     let outcome = job
@@ -310,15 +310,15 @@ fn two_processors() -> Option<[usize; 2]> {
     Some([all.next()?, all.next()?])
 }
 
-/// Each rank is bound to one core.
-/// A rank learns only from the other ranks' address cards which ranks share its core.
+/// Each rank is bound to one processor core.
+/// The ranks find out from each other's address cards which ranks share a core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {
         return;
     };
     let program = compile("hello").display().to_string();
-    // Simulates a launcher that passes no variables and binds ranks in pairs.
+    // As under a launcher that passes no variables and binds groups of `pair` ranks to two processors in turn.
     let bound = |ranks: u32, pair: u32| {
         let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
         let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";
@@ -331,7 +331,7 @@ fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let alone = "1 of 2 bound ranks on 1 usable cores: a waiting rank polls 200 times, then with";
     let told = bound(2, 1);
     assert!(told.starts_with(alone), "{told}");
-    // Two ranks share a core, while other ranks may have separate cores.
+    // Ranks 0 and 1 share a core.
     let crowded = "ranks on 1 usable cores: a waiting rank yields after each of";
     for ranks in [2, 4] {
         let told = bound(ranks, 2);
@@ -394,7 +394,7 @@ fn standard_input_goes_to_rank_zero_only() {
 
 #[test]
 fn lines_of_different_ranks_are_not_torn() {
-    // Each rank prints its lines in two pieces.
+    // Each rank prints every line in two pieces.
     let script = r#"i=0; while [ $i -lt 100 ]; do printf 'aaaaaaaaaa'; printf 'bbbbbbbbbb\n'; i=$((i+1)); done"#;
     let outcome = Job::command(Path::new("sh"))
         .under(&installation().join("bin/mpirun"))

@@ -1,4 +1,4 @@
-//! The shared library: its symbols, its name, its dependencies, and a C program without a launcher.
+//! Tests of the shared library: its symbols, its name, its dependencies, and its use by a C program without a launcher.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ fn library() -> PathBuf {
     installation().join("lib/libmpi_abi.so.1")
 }
 
-/// Returns the output of a binutils program, such as `nm`, that is called with the library's path.
+/// Runs a binutils program, such as `nm`, on the library and returns its output.
 fn said_by(program: &str, arguments: &[&str]) -> String {
     let mut command = Command::new(program);
     command.args(arguments).arg(library());

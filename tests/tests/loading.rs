@@ -1,5 +1,5 @@
-//! MPI libraries that a program loads at run time,
-//! and mpirun's message about an unsupported library.
+//! Tests of MPI libraries that a program loads at run time,
+//! and of mpirun's message about an unsupported library.
 
 use std::fs::{File, Permissions};
 use std::os::fd::OwnedFd;
@@ -38,7 +38,7 @@ impl Others {
         process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
     }
 
-    /// Creates an empty library with this soname.
+    /// Creates the library `file`, which is empty and has the soname `name`.
     fn library(&self, file: &str, name: &str) {
         let soname = format!("-Wl,-soname,{name}");
         self.cc(&["-shared", "-o", file, &soname, "-x", "c", "/dev/null"]);
@@ -52,7 +52,7 @@ impl Others {
         self.path().join(name)
     }
 
-    /// Opens a library on two ranks, with the folder first in the library path.
+    /// Returns a job of two ranks that open a library; the folder comes first in the library path.
     fn open(&self, library: impl AsRef<Path>) -> Job {
         job(&self.file("opener"))
             .arg(library.as_ref())
@@ -88,7 +88,7 @@ fn a_library_that_a_program_opens_by_name_is_ours_although_the_search_path_begin
     }
 }
 
-/// Tests libraries on which modules of Python and R depend, and start scripts such as R's.
+/// The cases: libraries that modules of Python and R need, and start scripts such as R's.
 #[test]
 fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_script_say() {
     let others = Others::new();
@@ -101,7 +101,7 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
     module("new.so", "-Wl,--enable-new-dtags");
     module("old.so", "-Wl,--disable-new-dtags");
     is_served(others.open(others.file("new.so")), "openmpi");
-    // For interpreters, mpirun also redirects searches that LD_LIBRARY_PATH does not decide.
+    // For interpreters, mpirun also redirects library searches in which LD_LIBRARY_PATH comes too late.
     let python = others.file("python3");
     bounded::copy_program(&others.file("opener"), &python).unwrap();
     let old = job(&python).arg(others.file("old.so"));
@@ -120,12 +120,12 @@ fn a_library_that_a_module_needs_is_ours_whatever_its_run_path_and_the_start_scr
 fn waiting(job: Job) -> (Started, OwnedFd) {
     let (reader, writer) = std::io::pipe().unwrap();
     let started = job.stdin(File::from(OwnedFd::from(reader))).start();
-    // The other ranks have no input and may end before rank 0 has begun.
+    // Other ranks have no input, so they may end before rank 0 has opened the library.
     started.says("open on rank 0");
     (started, writer.into())
 }
 
-/// Closes the input of a waiting job and returns its outcome.
+/// Closes the input of a waiting job; returns its exit status and its standard error.
 #[track_caller]
 fn ends((job, input): (Started, OwnedFd)) -> (Option<i32>, String) {
     drop(input);
@@ -147,7 +147,7 @@ fn ranks_that_load_a_library_which_is_not_served_are_reported_with_its_file_and_
     let others = Others::new();
     let library = others.file("libmpi.so.40");
     is_told(others.open(&library).arg("wait"), &library);
-    // The shell waits for its child process.
+    // The shell waits for the program as its child process.
     let script = format!(
         "{}/opener {} wait; exit 0",
         others.path().display(),

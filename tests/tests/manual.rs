@@ -1,6 +1,6 @@
-//! The manual pages of an installation: one page per program and MPI function.
+//! Tests of an installation's manual pages: one page for each program and each MPI function.
 //!
-//! groff must format each page without a warning.
+//! groff must format every page without a warning.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
-//! `mpirun --matrix`: messages and bytes from rank to rank, by kind.
+//! Tests of `mpirun --matrix`, the table of messages and bytes from rank to rank, by kind of communication.
 
 use std::path::Path;
 use tests::Job;
 
-/// Returns the lines of the table for one kind.
+/// Returns the lines of the table for one kind of communication.
 fn lines(file: &Path, kind: &str) -> Vec<String> {
     let text = std::fs::read_to_string(file).expect("a table");
     let prefix = format!("0,{kind},");
@@ -14,7 +14,7 @@ fn lines(file: &Path, kind: &str) -> Vec<String> {
 #[test]
 fn messages_operations_and_accesses_are_counted_from_rank_to_rank() {
     let folder = tempfile::tempdir().expect("a folder");
-    // The counts are equal in shared memory and over TCP, with and without a trace.
+    // The numbers must be the same in shared memory and over TCP, with and without a trace.
     let trace = folder.path().join("trace.json");
     let trace = trace.to_string_lossy();
     let ways: [&[&str]; 3] = [&[], &["--mca", "btl", "self,tcp"], &["--trace", &*trace]];
@@ -37,7 +37,7 @@ fn messages_operations_and_accesses_are_counted_from_rank_to_rank() {
             ["0,2,1,8", "1,0,1,16"],
             "{way:?}"
         );
-        // The program's broadcast and reduction; collectives of the window carry no program data.
+        // Only the broadcast and the reduction count: the collectives that create the window carry no program data.
         let collective = lines(&table, "collective");
         let bytes = |line: &String| -> (String, u64) {
             let (way, bytes) = line.rsplit_once(',').expect("a column");

@@ -1,4 +1,4 @@
-//! Fortran: the wrapper `mpifort`, and programs of `mpif.h`, `use mpi` and `use mpi_f08`.
+//! Tests of the compiler wrapper `mpifort`, with programs that use `mpif.h`, `use mpi` and `use mpi_f08`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,7 +25,7 @@ fn compile(compiler: Compiler, source: &str, folder: &Path, name: &str) -> PathB
         .current_dir(folder);
     let output = process::output(&mut command, Duration::from_secs(120));
     let output = output.unwrap_or_else(|e| panic!("{e}"));
-    // The compiler and the linker must print nothing; the wrapper's first use compiles the modules.
+    // Compiler and linker must print nothing. The wrapper compiles the modules at its first use, and may print that.
     let unexpected: Vec<&str> = output
         .stderr
         .lines()
@@ -84,8 +84,8 @@ fn module_mpi_f08_is_what_chapter_19_says() {
     }
 }
 
-/// With options such as `-fdefault-real-8`, gfortran and flang make DOUBLE PRECISION 16 bytes long;
-/// the clock functions return C's `double` of 8 bytes.
+/// With options such as `-fdefault-real-8`, DOUBLE PRECISION has 16 bytes in gfortran and flang,
+/// but the clock functions return C's `double` of 8 bytes.
 #[test]
 fn the_clock_is_read_by_programs_whose_reals_have_8_bytes() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn the_clock_is_read_by_programs_whose_reals_have_8_bytes() {
     }
 }
 
-/// Returns mpifort's standard error; the wrapper must fail.
+/// Runs mpifort, which must fail, and returns its standard error.
 fn refusal(args: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let output = Command::new(wrapper())
@@ -162,7 +162,7 @@ fn a_cache_of_modules_that_cannot_be_written_is_named_with_a_cure() {
     ] {
         std::fs::copy(from.join(file), prefix.join(file)).unwrap();
     }
-    // A file replaces the folder `lib`, so that even root cannot write below it.
+    // A file takes the place of the folder `lib`, so that not even root can write into that folder.
     std::fs::write(prefix.join("lib"), "").unwrap();
     for compiler in Compiler::all() {
         let output = Command::new(prefix.join("bin/mpifort"))

@@ -1,11 +1,11 @@
-//! Network libraries: jobs over UCX and libfabric without special hardware,
-//! and libraries that are missing or fail.
+//! Tests of network libraries: jobs over UCX and libfabric without special hardware,
+//! and with libraries that are missing or fail.
 
 use std::path::{Path, PathBuf};
 use tests::hosts::Hosts;
 use tests::{Job, compile, compile_with, needs, open_mpi};
 
-/// Returns true if this library is in one of the folders of Debian's loader.
+/// Returns true if Debian's loader would find the library; otherwise prints the missing package.
 fn installed(name: &str, package: &str) -> bool {
     let folders = std::fs::read_dir("/usr/lib")
         .into_iter()
@@ -27,7 +27,7 @@ fn libfabric() -> bool {
     installed("libfabric.so.1", "libfabric1")
 }
 
-/// A job of three ranks over UCX, which uses the UCX transports `by`.
+/// Returns a job of three ranks over UCX; UCX uses the transports that `by` lists.
 fn over_ucx(program: &str, by: &str) -> Job {
     Job::of(program)
         .ranks(3)
@@ -143,8 +143,8 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
     }
 }
 
-/// The members of a window are on two hosts. The network accesses the other host's memory;
-/// ranks access their own node's memory directly.
+/// The members of a window are on two hosts: accesses between the hosts go through the network library,
+/// accesses within a host directly to memory.
 #[test]
 fn between_hosts_the_network_accesses_windows() {
     if !ucx() {
@@ -206,7 +206,7 @@ fn with_library(library: &Path, transports: &str) -> Job {
         .with(["--mca", "btl_ucx_library", &library])
 }
 
-/// Checks that TCP carries the job and that `--explain` prints this sentence about UCX.
+/// Checks that the job runs over TCP, and that `--explain` prints `sentence` about UCX.
 #[track_caller]
 fn tcp_replaces(job: Job, sentence: &str) {
     let outcome = job.holds();
@@ -339,7 +339,7 @@ fn a_library_that_fails_late_ends_the_job_with_a_sentence() {
         ("dead", "error -25 of UCX"),
     ];
     for (way, why) in cases {
-        // The fake library lacks the functions that read remote memory, so messages carry all data.
+        // The fake library lacks the functions that read remote memory, so all data go in messages.
         let outcome = with_library(&fake(&[]), "self,ucx")
             .with(["--mca", "btl_ucx_read", "yes"])
             .with(["--mca", "btl_ucx_connect_timeout", "1s"])
@@ -360,7 +360,7 @@ fn failing_get() -> PathBuf {
     compile_with("failing_get", "libfailing_get.so", &options)
 }
 
-/// A job on one node whose windows are accessed through UCX and not through shared memory;
+/// Returns a job on one node whose windows are accessed through UCX instead of shared memory;
 /// the wrapper library counts the accesses.
 fn windows_over_ucx(program: &str, way: &str) -> Job {
     over_ucx(program, "tcp,self")
@@ -424,8 +424,8 @@ fn windows_of_registered_memory_are_accessed_by_libfabric() {
     }
 }
 
-/// The receiver reads long messages from the sender's memory.
-/// If the library refuses a read, or fails it later, the sender sends fragments.
+/// The receiver reads long messages directly from the sender's memory;
+/// if UCX refuses a read or a read fails later, the sender sends the data in fragments instead.
 #[test]
 fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
     if !ucx() {
@@ -449,7 +449,7 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
             .env("UCX_TLS", "tcp,self")
             .env("FAILING_GET", way)
             .holds();
-        // Two of eight message lengths are at least 64 KiB.
+        // Two of eight message lengths are at least 64 KiB, so a quarter of the thousand messages is read.
         let reads = "failing_get: 250 reads";
         assert!(outcome.stderr.contains(reads), "{way}: {}", outcome.stderr);
     }

@@ -1,4 +1,4 @@
-//! Programs compiled with the standard's header run on other libraries with `mpirun --on`.
+//! Tests of programs that are compiled with the standard's header and run on other libraries with `mpirun --on`.
 //!
 //! The libraries are MPICH, Open MPI 5 and Debian's Open MPI 4.1.
 //! Each program checks its own results,
@@ -20,10 +20,10 @@ fn job_of(program: &Path, library: &Path) -> Job {
         .with([library])
 }
 
-/// The numbers of ranks in the short form of the tests:
-/// at most the number of cores, since the libraries busy-wait.
+/// Numbers of ranks in the short form of the tests:
+/// at most the number of cores, because the libraries busy-wait.
 const TWO: &[u32] = &[2];
-/// Further numbers of ranks in the long form of the tests.
+/// Additional numbers of ranks in the long form of the tests.
 const OTHERS: &[u32] = &[1, 3];
 
 /// Runs each program with its argument; reports all failures, not only the first.
@@ -58,10 +58,10 @@ const ALL: &[(&str, &str)] = &[
     ("threads", ""),
 ];
 
-/// Further programs that pass on MPICH.
+/// Additional programs that pass on MPICH.
 const MPICH: &[(&str, &str)] = &[("topologies", ""), ("communicators", "")];
 
-/// Programs that call functions which Debian's Open MPI lacks and this library emulates.
+/// Programs with functions that Debian's Open MPI lacks and that this library builds from others.
 const MADE_OF_OTHERS: &[(&str, &str)] = &[("sessions", ""), ("partitioned", "")];
 
 fn on_mpich(ranks: &[u32]) {
@@ -99,7 +99,7 @@ fn a_request_that_is_made_of_others_and_cannot_be_cancelled_is_refused() {
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
 }
 
-/// The program also passes when it is compiled for each of these libraries themselves.
+/// The program also passes if it is compiled for the other library itself.
 #[test]
 fn an_exception_of_a_callback_passes_through_to_the_program_as_it_does_natively() {
     let program = compile_cpp("thrown_on");
@@ -171,7 +171,7 @@ fn a_library_of_the_standard_abi_is_taken_as_it_is() {
     assert!(!outcome.stderr.contains("draft"), "{}", outcome.stderr);
 }
 
-/// The library is selected by its name or found by the loader.
+/// The cases: the library is named by `--on`, or found by the loader.
 #[test]
 fn a_library_with_constants_of_a_draft_is_reported_by_one_rank() {
     let folder = tempfile::tempdir().unwrap();

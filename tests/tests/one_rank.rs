@@ -1,4 +1,4 @@
-//! A rank's identity belongs to one process.
+//! Tests that only one process can be a given rank.
 //!
 //! An MPI program started by the rank inherits the identity, and its MPI_Init is refused.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tests::{Job, compile, installation};
 
-/// A rank that is a shell; the script starts the C program as `$0`.
+/// Returns a job of one rank that is a shell; the script refers to the C program as `$0`.
 fn shell(script: &str, program: &str) -> Job {
     Job::command(Path::new("sh"))
         .under(&installation().join("bin/mpirun"))
@@ -33,7 +33,7 @@ fn a_second_process_that_would_be_the_same_rank_is_refused_with_the_first_ones_n
 
 #[test]
 fn the_job_goes_on_when_a_second_process_is_refused_while_the_first_lives() {
-    // The first program waits for the end of its input.
+    // The first program keeps running until it reads a line from the pipe.
     let script = "mkfifo \"$TMPDIR/go\" && { \"$0\" \"$TMPDIR/go\" & } && read line < \"$TMPDIR/go.there\"; \
                   \"$0\"; echo status $?; echo > \"$TMPDIR/go\"; wait; rm \"$TMPDIR\"/go*";
     let script = format!("mkfifo \"$TMPDIR/go.there\" && {script}");

@@ -1,5 +1,5 @@
-//! Components as plugin files. A file in the plugin folder serves an unchanged program
-//! on an unchanged library; a bad file causes a message, and the job still succeeds.
+//! Tests of components that are plugin files. A file in the plugin folder serves an unchanged program
+//! on an unchanged library; an invalid file causes a message, and the job still succeeds.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
@@ -54,14 +54,14 @@ fn a_plugin_copied_into_its_folder_serves_an_unchanged_binary() {
     );
 }
 
-/// A folder with one plugin file, a variant of the linear barrier.
+/// A folder that contains one plugin file, a variant of a test plugin.
 struct Shelf {
     folder: TempDir,
     file: PathBuf,
 }
 
 impl Shelf {
-    /// Compiles a variant with these options, linked with a function that throws.
+    /// Compiles a variant of the linear barrier with these compiler options, linked with a function that throws.
     fn new(options: &[&str]) -> Shelf {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("coll_linear.so");
@@ -69,7 +69,7 @@ impl Shelf {
         Shelf { folder, file }
     }
 
-    /// Replaces bytes of the manifest by other bytes of the same length.
+    /// Replaces bytes in the plugin's manifest; `from` and `to` have the same length.
     fn patched(self, from: &[u8], to: &[u8]) -> Shelf {
         let mut bytes = fs::read(&self.file).expect("the plugin");
         let places = bytes.windows(from.len());
@@ -80,7 +80,7 @@ impl Shelf {
         self
     }
 
-    /// Compiles a variant of the transport plugin.
+    /// Compiles a variant of the transport plugin with these compiler options.
     fn of_transport(options: &[&str]) -> Shelf {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("btl_datagrams.so");
@@ -92,7 +92,7 @@ impl Shelf {
         Shelf { folder, file }
     }
 
-    /// A job whose only network transport is the plugin.
+    /// Returns a job whose only transport to other ranks is the plugin.
     fn job_over_it(&self, program: &str) -> Job {
         let folder = self.folder.path().to_string_lossy().into_owned();
         let search = ["--mca", "mca_component_path", &folder];
@@ -115,7 +115,7 @@ fn make(file: &Path, options: &[&str]) {
     compiled("coll/src/plugin/testdata/linear.c", file, options);
 }
 
-/// Compiles a test plugin from its source, a path below `mpi-core`.
+/// Compiles a test plugin; `source` is its path below `mpi-core`.
 fn compiled(source: &str, file: &Path, options: &[&str]) {
     let source = workspace::root().join("mpi-core").join(source);
     let mut cc = Command::new("cc");
@@ -128,7 +128,7 @@ fn compiled(source: &str, file: &Path, options: &[&str]) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
 }
 
-/// Bytes of a manifest: the owner field, and the owner field with the version 2.0 after it.
+/// Bytes of a plugin's manifest: the owner field, and the owner field followed by version 2.0.
 const OWNER: &[u8] = b"Portcullis\0";
 const VERSION: &[u8] = b"Portcullis\0\0\x02\0\0\0";
 
@@ -312,7 +312,7 @@ fn ranks_with_different_files_are_told_with_both_and_go_on_without_them() {
     says(&one, "has no component file linear, which rank 0 on ");
 }
 
-/// Returns the source file of a function that throws, and its folder.
+/// Returns the path of the source of a function that throws a C++ exception, and its temporary folder.
 fn thrower() -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let source = folder.path().join("throws.cpp");
@@ -321,7 +321,7 @@ fn thrower() -> (TempDir, String) {
     (folder, source)
 }
 
-/// Bytes of a transport's manifest: the owner field with the version 1.1 after it.
+/// Bytes of a transport plugin's manifest: the owner field followed by version 1.1.
 const TRANSPORT: &[u8] = b"Portcullis\0\0\x01\0\0\0";
 
 #[test]

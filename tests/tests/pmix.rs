@@ -1,6 +1,6 @@
-//! PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library.
+//! Tests of PMIx launchers: PRRTE's `prterun` and Open MPI's `mpirun` start programs of this library.
 //!
-//! The launchers use their own libpmix.
+//! Each launcher uses its own libpmix.
 
 use rustix::process::Signal;
 use std::path::Path;
@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tests::{Job, compile, open_mpi};
 
-/// A job under one of the launchers; root must set two variables for them.
+/// Returns a job under one of the launchers, with the variables that let it run as root.
 fn under(launcher: &Path, program: &Path) -> Job {
     Job::command(program)
         .under(launcher)

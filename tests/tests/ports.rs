@@ -1,6 +1,6 @@
-//! Jobs over parallel ports.
+//! Tests of jobs over parallel ports.
 //!
-//! This test serves the kernel's port interface and connects the ports to a simulated board.
+//! The test process emulates the kernel's parallel ports, and connects them to a simulated board.
 
 use barrier_board::live::Board;
 use rustix::process::Signal;
@@ -40,7 +40,7 @@ fn a_job_that_is_terminated_in_a_barrier_leaves_every_wire_at_rest() {
     machines.pass_fifty_barriers();
 }
 
-/// A killed process cannot reset its wire; the other processes get SIGTERM and reset their wires.
+/// A killed process cannot restore its wire; the other processes get SIGTERM and restore theirs.
 #[test]
 fn the_wire_that_a_killed_rank_has_left_is_taken_back_by_the_next_job() {
     let Some(machines) = Machines::new() else {
@@ -73,8 +73,8 @@ fn a_rank_that_does_not_come_is_named_and_the_barrier_goes_on_in_software() {
     }
 }
 
-/// Each barrier requires a rise and a fall of the line,
-/// so a wire that falls because of a reboot is not counted as an arrival.
+/// Each barrier needs a rise and a fall of the wire,
+/// so the fall of a wire that a reboot causes does not count as an arrival.
 #[test]
 fn a_job_that_bears_reboots_passes_its_barriers() {
     if let Some(machines) = Machines::new() {

@@ -1,4 +1,4 @@
-//! Output of a program: forwarded unchanged, and complete however the program ends.
+//! Tests that the output of a program is forwarded unchanged, and completely, in whatever way the program ends.
 
 use std::fs;
 use std::path::Path;
@@ -48,7 +48,7 @@ fn lines_of_a_job_that_runs_out_of_time_are_shown() {
 fn streams_are_flushed_when_a_program_aborts_or_an_error_is_fatal() {
     let folder = tempfile::tempdir().unwrap();
     for way in ["aborts", "fails"] {
-        // The second variant enables full buffering in the program, which would keep all output.
+        // With `--stream-buffering 2` the program's output is fully buffered, so without a flush all of it would be lost.
         for options in [&[][..], &["--stream-buffering", "2"]] {
             let file = folder.path().join(way);
             let outcome = prints(way).arg(&file).with(options).run();

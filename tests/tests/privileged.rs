@@ -1,4 +1,4 @@
-//! A set-user-ID program, and one with file capabilities, takes no code and no settings from its user.
+//! Tests that a program with more rights than its user loads none of this user's code and settings.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tests::{Outcome, compile, installation, needs};
 use xtask::process::{self, ProcessError};
 
-/// The user id of `nobody`, an account without rights that every Debian system has.
+/// The option of setpriv that selects the user `nobody`, an account without rights that every Debian system has.
 const USER: &str = "--reuid=65534";
 
 /// A program in a separate folder with a copy of the library: the loader ignores
@@ -51,9 +51,9 @@ impl Installed {
     }
 }
 
-/// File mode: every user may execute the program.
+/// File mode of an ordinary program, which every user may execute.
 const ORDINARY: u32 = 0o755;
-/// File mode with the set-user-ID bit.
+/// File mode of a set-user-ID program.
 const RAISED: u32 = 0o4755;
 
 fn may_make_such_programs() -> bool {
@@ -74,7 +74,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let home = hello.folder.path();
     let start = |mode: u32| {
         let mut command = hello.command(mode);
-        // An invalid value, which ends any program that reads the parameter.
+        // The value is invalid: any program that reads the parameter ends with an error.
         command.env("PORTCULLIS_MCA_mpi_base_explain", "neither");
         run(command.env("HOME", home))
     };
@@ -83,7 +83,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     let said = start(RAISED).unwrap();
     assert!(said.stdout.contains("all claims of hello hold on 1 ranks"));
 
-    // The next case has an invalid value in a file in the user's home.
+    // Here the invalid value is in a file in the user's home.
     fs::create_dir(home.join(".portcullis")).unwrap();
     fs::write(
         home.join(".portcullis/mca-params.conf"),
@@ -93,7 +93,7 @@ fn a_set_user_id_program_ignores_its_users_settings() {
     start(RAISED).unwrap();
 }
 
-/// Compiles the linear barrier as a plugin that prints the path from which it was opened.
+/// Compiles the linear barrier as a plugin that prints `place` when it is opened.
 fn make_plugin(folder: &Path, place: &str) {
     fs::create_dir_all(folder).unwrap();
     let source = xtask::workspace::root().join("mpi-core/coll/src/plugin/testdata/linear.c");
@@ -105,15 +105,15 @@ fn make_plugin(folder: &Path, place: &str) {
     process::output(&mut cc, Duration::from_secs(60)).unwrap();
 }
 
-/// How a program comes to more rights than its user has.
+/// The reason why a program has more rights than its user.
 #[derive(Clone, Copy)]
 enum Raised {
     SetUserId,
-    /// File capabilities, which leave the user as it is.
+    /// File capabilities, which do not change the user ID.
     Capabilities,
 }
 
-/// With its raised rights the program must not run a plugin of its user, named or not, and one of the installation only if it is root's.
+/// The program must not load its user's plugin, named by a parameter or not, and the installation's only if the file is root's.
 fn opens_plugins_of_roots_installation_only(raised: Raised) {
     let hello = Installed::new("hello");
     let (named, home) = (hello.path("named"), hello.path("home"));
@@ -154,7 +154,7 @@ fn opens_plugins_of_roots_installation_only(raised: Raised) {
 
     make_plugin(&shared, "the installation");
     assert_eq!(start(mode, Some(&named)), ["the installation"]);
-    // Another user's file in it would give that user the program's rights.
+    // A plugin file of another user in the installation would run with the program's rights.
     let file = shared.join("coll_linear.so");
     std::os::unix::fs::chown(&file, Some(65534), None).unwrap();
     assert!(start(mode, None).is_empty());
@@ -174,8 +174,8 @@ fn a_program_with_file_capabilities_opens_plugins_of_roots_installation_only() {
     }
 }
 
-/// A set-user-ID program must not read hint files (whose lines errors quote),
-/// create folders of port names, or start mpirun.
+/// A set-user-ID program must not read hint files (error messages quote their lines),
+/// create folders for port names, or start mpirun.
 #[test]
 fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables_name() {
     if !may_make_such_programs() {
@@ -208,7 +208,7 @@ fn a_set_user_id_program_reads_makes_and_starts_nothing_that_its_users_variables
     assert!(said.stdout.contains("not spawned: "), "{all}");
     assert!(all.contains("has more rights than its user"), "{all}");
 
-    // An ordinary program uses the variables, with its user's rights.
+    // An ordinary program does use these variables, with the rights of its user.
     fs::remove_file(data.join("file")).unwrap();
     let said = start(ORDINARY);
     assert!(said.stderr.contains("secret"), "{}", said.stderr);

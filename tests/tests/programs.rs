@@ -1,10 +1,10 @@
-//! The C programs on this library under its `mpirun`, on several numbers of ranks.
+//! Tests that run the C programs on this library under its `mpirun`, with several numbers of ranks.
 //!
-//! The ranks are oversubscribed; larger numbers of ranks are in the long form.
+//! There are more ranks than cores; the tests with many ranks are in the long form.
 
 use tests::Job;
 
-/// One test per program; the test runs the program on each number of ranks.
+/// Makes one test per program, which runs the program on each number of ranks.
 macro_rules! programs {
     ($($(#[$mark:meta])? $claim:ident: $program:literal $(with $argument:literal)* on $ranks:expr;)*) => {
         $(
@@ -68,8 +68,8 @@ programs! {
     memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
 }
 
-/// The same programs on more ranks, which take most of the test time.
-/// The tests above run each program on fewer ranks.
+/// The same programs on other numbers of ranks, which take most of the test time.
+/// The tests outside this module run each program on few ranks.
 mod with_other_numbers_of_ranks {
     use super::*;
 
@@ -132,7 +132,7 @@ fn a_process_that_has_finalized_does_not_listen() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Without shared windows, messages aggregate collective accesses.
+/// Without shared windows, the data of collective accesses are collected by messages.
 #[test]
 fn random_accesses_to_files_agree_with_an_array_by_messages() {
     for ranks in [2, 3, 5] {
@@ -162,7 +162,7 @@ fn a_target_that_computes_gets_what_is_put_to_it() {
     }
 }
 
-/// The program's windows are accessed by messages, as between nodes.
+/// The windows are accessed by messages, as between nodes.
 #[test]
 fn windows_are_what_chapter_12_says_by_messages() {
     for ways in ["self,sm", "self,tcp"] {
@@ -207,8 +207,8 @@ fn sends_are_taken_back_over_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// The messages take ten times the receiver's buffer.
-/// The senders keep the remaining messages, although their sends have completed.
+/// The messages need ten times the memory of the receiver's buffer.
+/// The senders store the rest of the messages, although the sends have completed.
 #[test]
 fn short_messages_in_another_order_than_they_are_received_block_no_rank() {
     in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);
@@ -235,7 +235,7 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
     }
 }
 
-/// TCP counts its messages, and memory does not.
+/// Only network transports such as TCP count their messages; shared memory does not.
 #[test]
 fn performance_variables_count_the_messages_of_tcp() {
     let job = Job::of("pvars").ranks(2).env("PVARS_COUNTED", "1");
@@ -254,7 +254,7 @@ fn a_million_unexpected_messages_do_not_fill_their_receiver() {
             "--mca",
             "pml_ob1_unexpected_max",
             "8m",
-            // For a message that its sender has copied, the receiver stores only an announcement.
+            // If the sender has copied a message, the receiver stores only an announcement of it.
             "--mca",
             "pml_ob1_copied_max",
             "16m",

@@ -1,4 +1,4 @@
-//! mpi4py 4.1.2, built unchanged from its source package with this `mpicc`.
+//! Tests with mpi4py 4.1.2, built from its unchanged source package with this `mpicc`.
 
 use tests::{Job, installation, mpi4py_python};
 

@@ -1,6 +1,6 @@
-//! Ranks on other hosts, started by a script that replaces ssh, behave and end as on one host.
+//! Tests of ranks on other hosts, started by a script that replaces ssh: they must behave and end as on one host.
 //!
-//! The hosts are network namespaces of this machine; `Job::wait` checks all of them for leftovers.
+//! The hosts are network namespaces of this machine; `Job::wait` checks for leftovers of all of them.
 
 use std::fs;
 use std::io::{Seek as _, Write as _};
@@ -209,7 +209,7 @@ fn outposts(job: &Started) -> Vec<i32> {
 #[test]
 fn a_launcher_that_is_killed_elsewhere_ends_the_job_with_its_hosts_name() {
     let Some(hosts) = cluster(2) else { return };
-    // Without the guard process, child processes of the ranks would survive.
+    // The ranks have child processes, which would survive if there were no guard process.
     let job = leaves(&hosts, "fork").start();
     job.ready(4);
     let outposts = outposts(&job);
@@ -231,8 +231,8 @@ fn a_host_that_falls_silent_is_given_up() {
     for &process in &outposts[2..] {
         send(process, Signal::STOP);
     }
-    // mpirun cannot end the processes of a stopped host.
-    // The host continues later, detects mpirun's end and ends its processes.
+    // While a host is stopped, mpirun cannot end the processes there.
+    // The host continues after 1.5 s, detects that mpirun has ended, and ends its processes.
     let back = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(1500));
         for &process in &outposts[2..] {
@@ -255,7 +255,7 @@ fn a_host_whose_cable_is_pulled_is_given_up_on_both_sides() {
     let job = job.start();
     job.ready(4);
     hosts.unplug(1, 0);
-    // The disconnected host receives no messages either, and ends its processes.
+    // The disconnected host detects the silence, too, and ends its processes.
     let outcome = job.wait_with_grace(Duration::from_secs(3));
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
     let said = "is lost with its host h1: it has sent nothing for 0.5 s";
@@ -304,9 +304,9 @@ fn ctrl_c_does_not_wait_for_a_host_that_never_answers() {
     job.signal(Signal::INT);
     let outcome = job.wait();
     assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
-    // The signal has made mpirun end the job, so it does not report the loss of the host.
+    // mpirun ends the job because of the signal, so it must not report the loss of the host.
     assert!(!outcome.stderr.contains("is lost"), "{}", outcome.stderr);
-    // mpirun must not wait its grace of 5 s for ranks that never existed.
+    // There are no ranks on the mute host, so mpirun must not wait its grace period of 5 s.
     assert!(
         begin.elapsed() < Duration::from_secs(4),
         "{:?}",

@@ -1,10 +1,10 @@
-//! Record and replay: a recorded job, whose outcome depends on timing, is replayed repeatedly.
+//! Tests of record and replay: a job whose results depend on timing is recorded and then replayed repeatedly.
 
 use std::path::Path;
 use tests::hosts::Hosts;
 use tests::{Job, compile};
 
-/// Returns the order of events that rank 0 of the program observed.
+/// Runs a job and returns the results of rank 0, which show the order of events.
 fn seen(job: Job) -> String {
     let outcome = job.run();
     let line = outcome.stdout.lines().find(|line| line.starts_with("seen"));
@@ -24,7 +24,7 @@ fn a_replay_repeats_what_was_recorded_twenty_times() {
     let place = tempfile::tempdir().expect("a folder");
     let (first, second) = (place.path().join("first"), place.path().join("second"));
     let recorded = seen(race("--record", &first));
-    // Two recorded jobs never have the same order by chance: each makes over a hundred decisions.
+    // Two recordings do not have the same order by chance, because each contains over a hundred decisions.
     assert_ne!(recorded, seen(race("--record", &second)));
     for _ in 0..20 {
         assert_eq!(seen(race("--replay", &first)), recorded);
@@ -153,7 +153,7 @@ fn a_damaged_recording_is_refused_with_a_sentence() {
     seen(race("--record", &folder));
     let file = folder.join("rank.0");
     let whole = std::fs::read(&file).expect("a recording");
-    // Offsets in a decision record: its call, its value, and an unused byte.
+    // Damaged bytes of the record that begins at byte 16: in its call, in its value, and in an unused byte.
     for byte in [16, 18, 21] {
         let mut bytes = whole.clone();
         bytes[byte] ^= 1;

@@ -1,4 +1,4 @@
-//! Jobs whose barriers use the simulated RTL: `--mca coll_hwbarr_port rtl`.
+//! Tests of jobs whose barriers use the simulated RTL (`--mca coll_hwbarr_port rtl`).
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -50,7 +50,7 @@ fn the_barriers_of_a_program_are_released_by_the_rtl() {
     let report = Report::read(&file).unwrap_or_else(|e| panic!("{e}"));
     let barriers = number(&outcome.stdout, "barriers").unwrap() as u64;
     assert_eq!(report.releases, barriers);
-    // A release requires three clock edges after the arrival; only the model evaluates edges.
+    // Each release takes three clock edges after the last arrival, and only the RTL model counts edges.
     assert!(report.rtl_edges >= 3 * barriers, "{report:?}");
 }
 

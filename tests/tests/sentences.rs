@@ -1,4 +1,4 @@
-//! Error messages of the library for common mistakes, as a user reads them.
+//! Tests of the library's error messages for common mistakes, as a user reads them.
 
 use tests::{Job, compile};
 
@@ -8,7 +8,7 @@ fn mistakes_are_answered_with_sentences() {
     insta::assert_snapshot!(without_handles(&outcome.stdout));
 }
 
-/// Replaces every object handle in the text by `0x...`, since handle values are unspecified.
+/// Replaces every object handle in the text by `0x...`, because the values differ between runs.
 fn without_handles(text: &str) -> String {
     let mut parts = text.split("0x");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -37,12 +37,12 @@ fn messages_whose_type_is_not_that_of_their_receive_get_a_sentence_that_names_bo
             outcome.stdout
         );
     }
-    // Without the parameter that enables the check, the types are not compared.
+    // If the check is not enabled, the types are not compared and the receives succeed.
     Job::of("mistyped").arg("unchecked").ranks(2).succeeds();
 }
 
-/// The program names a communicator, a window and a file with escape characters and a newline;
-/// calls on each of them fail.
+/// A communicator, a window and a file have names with escape characters and a newline;
+/// error messages and reports show these names.
 #[test]
 fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
     for what in ["comm", "win", "file"] {
@@ -62,8 +62,8 @@ fn names_that_a_program_has_chosen_are_shown_in_the_sentences_of_its_ranks() {
     }
 }
 
-/// Checks that a job with this parameter fails to start with this message.
-/// Every rank that reads the parameter prints the message.
+/// Checks that a job with this parameter value fails to start, with the message `sentence`
+/// from every rank that reads the parameter.
 fn says(name: &str, value: &std::ffi::OsStr, sentence: &str) {
     let arguments = ["--mca".as_ref(), name.as_ref(), value];
     let outcome = Job::of("ring").ranks(2).with(arguments).run();
@@ -93,8 +93,8 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
     );
 }
 
-/// This also holds for parameters that only one component reads: an invalid value must not make
-/// the library skip the component silently.
+/// The same holds for parameters that only one component reads: because of an invalid value the library must not
+/// omit the component without a message.
 #[test]
 fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     says(
@@ -109,8 +109,8 @@ fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     assert!(alone.stderr.contains(sentence), "{}", alone.stderr);
 }
 
-/// Parameters that request unavailable hardware, each with its error message.
-/// `FOLDER` is replaced by a folder with invalid Verilog.
+/// Parameters that request hardware that does not exist, each with its error message.
+/// `FOLDER` stands for a folder with invalid Verilog.
 const UNSERVED: [(&str, &str); 20] = [
     (
         "port=nosuch",
@@ -328,8 +328,8 @@ fn the_launcher_reports_unknown_parameters_of_its_own() {
 fn settings_of_excluded_components_are_not_reported() {
     let nowhere = tempfile::tempdir().expect("a folder");
     let nowhere = nowhere.path().to_str().expect("a name");
-    // The component `mine` is excluded by its name. The plugin file of the other component is in a
-    // folder that the library does not read.
+    // The first component, `mine`, is excluded by name. The second one is a plugin file,
+    // and the library searches another folder.
     for (name, left_out) in [
         ("coll_mine_size", ["--mca", "coll", "^mine"]),
         (
@@ -383,7 +383,7 @@ fn messages_that_were_never_received_are_reported_once_at_the_end() {
     assert_eq!(quiet.holds().stderr, "");
 }
 
-/// The messages are probed, matched, cancelled, buffered or partitioned, or the library's own.
+/// Messages that are probed, matched, cancelled, buffered, partitioned or sent by the library itself cause no warning.
 #[test]
 fn a_program_that_receives_all_its_messages_ends_without_a_warning() {
     for program in [
@@ -399,7 +399,7 @@ fn a_program_that_receives_all_its_messages_ends_without_a_warning() {
     }
 }
 
-/// Replaces the digits of hexadecimal numbers.
+/// Replaces the digits of hexadecimal numbers by `_`.
 fn offsets_removed(text: &str) -> String {
     let mut parts = text.split("0x");
     let mut out = parts.next().unwrap_or("").to_owned();
@@ -410,7 +410,7 @@ fn offsets_removed(text: &str) -> String {
     out
 }
 
-/// The lines about objects that were never freed, of one rank.
+/// Checks the lines that each rank prints about objects that were never freed.
 #[test]
 fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
     let leaks = || Job::of("leaks").ranks(2);
@@ -434,7 +434,7 @@ fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
         assert_eq!(both, 2, "{line:?} in:\n{said}");
     }
     assert!(!said.contains(" file"), "{said}");
-    // Only the communicator is never freed.
+    // With this argument the program frees all objects except one communicator.
     let said = with(leaks().arg("one")).holds().stderr;
     assert_eq!(said.matches("never freed").count(), 2, "{said}");
     let said = leaks().holds().stderr;

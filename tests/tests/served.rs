@@ -1,4 +1,4 @@
-//! Jobs over a board served by `hwbarr serve`, and their behaviour if the server fails.
+//! Tests of jobs over a board that `hwbarr serve` serves, also if the server fails.
 
 use barrier_board::served::Address;
 use std::net::TcpListener;
@@ -32,7 +32,7 @@ fn jobs_pass_their_barriers_over_a_served_board_one_after_the_other() {
     for _ in 0..2 {
         let before = server.releases();
         job(&server.address, 4, "100", "200").holds();
-        // The program makes one before and one after its loop, and the self-test two.
+        // Besides the loop's 100 barriers, the program makes two and the self-test two.
         assert_eq!(server.releases() - before, 104);
     }
 }
@@ -63,7 +63,7 @@ fn without_a_server_software_serves_and_the_address_is_named() {
     );
 }
 
-/// Returns the warnings of a job whose server is stopped during the run;
+/// Runs a job whose server is stopped meanwhile, and returns the job's warnings;
 /// `version` is the version of the board.
 fn warnings_over_a_frozen_server(version: &str, board: &[&str]) -> Vec<String> {
     let server = Server::new(board);
@@ -109,7 +109,7 @@ fn a_server_that_is_stopped_in_the_middle_is_one_warning_that_names_the_board() 
 fn a_server_that_is_killed_in_the_middle_is_one_warning_and_software_serves() {
     let server = Server::new(&["--nodes", "4"]);
     let running = job(&server.address, 4, "600", "2000").start();
-    // Twelve barriers are more than those of the self-test, so the program's loop has begun.
+    // The self-test has fewer than twelve barriers, so the program's loop has begun.
     wait_for_releases(&server, 12);
     drop(server);
     let outcome = running.wait();

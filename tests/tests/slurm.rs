@@ -1,4 +1,4 @@
-//! A real Slurm with a controller and two nodes on this machine starts programs of this library.
+//! Tests with a real Slurm, a controller and two nodes on this machine, which starts programs of this library.
 //!
 //! In an allocation, `mpirun` executes `srun`.
 
@@ -43,7 +43,7 @@ fn plain_srun_gets_one_sentence_about_what_is_missing() {
         outcome.stderr
     );
     assert!(!outcome.stdout.contains("Hello"), "{}", outcome.stdout);
-    // A single process needs no other process, so it can run without Slurm's PMI.
+    // A job of a single process can run without Slurm's PMI.
     slurm.srun(&compile("hello"), &[]).holds();
 }
 
@@ -137,8 +137,8 @@ fn a_rank_that_fails_ends_the_whole_step() {
     }
 }
 
-/// Slurm detects the rank's broken connection and ends the step;
-/// the rank is named in Slurm's output.
+/// Slurm detects that the rank's connection is broken, and ends the step;
+/// Slurm's output must name the rank.
 #[test]
 fn under_pmix_a_rank_that_dies_ends_the_others_and_is_named() {
     let Some(slurm) = Slurm::new() else { return };
@@ -153,7 +153,7 @@ fn under_pmix_a_rank_that_dies_ends_the_others_and_is_named() {
         job.ready(4);
         let outcome = job.wait_with_grace(Duration::from_secs(10));
         assert!(!outcome.status.success(), "{way}: {}", outcome.stdout);
-        // After MPI_Abort, Slurm cancels the step and may kill the aborting rank before it exits.
+        // After MPI_Abort, Slurm cancels the step, and may kill the aborting rank before that rank exits.
         let is_cancelled = way == "abort" && outcome.stderr.contains("CANCELLED");
         let is_named = outcome.stderr.contains(line) || is_cancelled;
         assert!(is_named, "{way}: {}", outcome.stderr);

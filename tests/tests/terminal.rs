@@ -1,4 +1,4 @@
-//! mpirun on a terminal, with keyboard input.
+//! Tests of mpirun on a terminal with keyboard input.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -14,7 +14,7 @@ const CTRL_C: &[u8] = b"\x03";
 const CTRL_Z: &[u8] = b"\x1a";
 const ENTER: &[u8] = b"\n";
 
-/// The keyboard side (master) of a pseudo-terminal.
+/// The keyboard side (master) of a pseudo-terminal: bytes written to it are keys.
 struct Keyboard(File);
 
 impl Keyboard {
@@ -36,7 +36,7 @@ fn terminal() -> (Keyboard, File) {
 
 /// Runs a command as the foreground job of a new terminal session.
 fn at(terminal: File, command: &[&str]) -> Job {
-    // setsid(1) of util-linux makes standard input the controlling terminal of the new session.
+    // setsid(1) of util-linux starts a new session, whose controlling terminal is standard input.
     let job = Job::command("setsid".as_ref())
         .alone()
         .stdin(terminal)
@@ -99,7 +99,7 @@ fn ctrl_c_ends_the_job() {
 #[test]
 fn a_second_ctrl_c_kills_ranks_that_ignore_the_first() {
     let (mut keyboard, terminal) = terminal();
-    // The grace period of one hour shows that the second Ctrl-C ends the job.
+    // The grace period is one hour, so the job can only end because of the second Ctrl-C.
     let job = start(terminal, &mpirun(&["--mca", "mpirun_grace", "1h"], "deaf"));
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_C);
@@ -122,7 +122,7 @@ fn ctrl_z_stops_mpirun_and_all_ranks_and_fg_continues_them() {
     let job = start(terminal, &words);
     let ranks = job.ready(RANKS);
     keyboard.press(CTRL_Z);
-    // The shell's status is 128 plus the number of the signal that stopped mpirun.
+    // The status that the shell prints is 128 plus the number of the signal that stopped mpirun.
     assert!(["147", "148"].contains(&job.says("stopped ").as_str()));
     await_stopped(&ranks, true);
     keyboard.press(ENTER);

@@ -1,4 +1,4 @@
-//! C++ exceptions that a program's callbacks throw in library calls.
+//! Tests of C++ exceptions that a program's callbacks throw inside library calls.
 
 use tests::{Job, compile_cpp, installation};
 
@@ -10,7 +10,7 @@ fn thrown() -> Job {
 fn an_exception_of_a_function_that_the_library_calls_is_caught_by_the_program() {
     thrown().ranks(1).holds();
     thrown().ranks(3).holds();
-    // With MPI_THREAD_MULTIPLE, so each call takes the library's lock.
+    // The argument "threads" requests MPI_THREAD_MULTIPLE, so each call acquires the library's lock.
     thrown().ranks(2).arg("threads").holds();
     thrown().ranks(2).with(["--mca", "coll", "basic"]).holds();
 }

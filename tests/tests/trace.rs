@@ -1,5 +1,5 @@
-//! Traces of jobs by `mpirun --trace`: each send is paired with its receive,
-//! messages are in order, and calls nest correctly.
+//! Tests of traces by `mpirun --trace`: each send is paired with its receive,
+//! messages are in order, and calls are properly nested.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -63,7 +63,7 @@ fn every_send_has_its_receive_and_is_before_it() {
     let file = place.path().join("trace.json");
     traced(Job::of("wildcard").ranks(4), &file).holds();
     let events = events(&file);
-    // In the first part of the program alone, three ranks send 200 messages each.
+    // The first part of the program makes three ranks send 200 messages each.
     let arrows = arrows(&events);
     assert!(arrows.len() >= 600, "{}", arrows.len());
     assert!(
@@ -103,8 +103,8 @@ fn calls_follow_each_other_and_collectives_are_named() {
     for rank in 0..3 {
         let mut until = 0.0;
         for call in calls.iter().filter(|call| call["pid"] == rank) {
-            // A call begins at the end of the previous call or later;
-            // times are rounded to a nanosecond.
+            // A call must not begin before the end of the previous call;
+            // the times are rounded to a nanosecond.
             assert!(time(call) >= until - 0.001, "{call} before {until}");
             until = time(call) + call["dur"].as_f64().expect("a duration");
         }
@@ -144,7 +144,7 @@ fn ranks_of_hosts_whose_clocks_differ_are_on_one_line_and_every_message_goes_for
         let mut names = of(&events, "M").into_iter().map(|m| &m["args"]["name"]);
         assert!(names.any(|n| *n == name.as_str()), "{name}");
     }
-    // With uncorrected clocks, the events of the two hosts would be `APART` seconds apart.
+    // If the clocks were not corrected, events of the two hosts would be `APART` seconds apart.
     let last = of(&events, "X").into_iter().map(time).fold(0.0, f64::max);
     assert!(last < f64::from(APART) * 1e6, "{last}");
     let clocks = whole(&file)["otherData"]["clocks_within_us"].clone();
@@ -159,7 +159,7 @@ fn a_host_that_is_lost_is_missing_from_the_trace_and_named() {
     let hosts = hosts.network(0, &[1500]);
     let place = tempfile::tempdir().expect("a folder");
     let file = place.path().join("trace.json");
-    // Rank 1 kills its host's launcher only after rank 0 has started.
+    // Rank 1 kills its host's launcher after rank 0 has started.
     let there = place.path().join("there");
     let script = format!(
         "if [ $PMI_RANK = 1 ]; then while [ ! -e {there} ]; do sleep 0.05; done; kill -9 $PPID; fi; : > {there}; sleep 20",

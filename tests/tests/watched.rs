@@ -1,7 +1,7 @@
-//! Hang reports and traces of programs on other MPI libraries.
+//! Tests of hang reports and traces of programs on other MPI libraries.
 //!
-//! The recorder is loaded by LD_PRELOAD under the library's own launcher, or by `mpirun --on`.
-//! The report must be equal on both libraries, so one snapshot serves both.
+//! The recorder is loaded by LD_PRELOAD under the other library's launcher, or by `mpirun --on`.
+//! The report must be the same on all libraries, so one snapshot serves all.
 
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ fn report_in(said: &str) -> String {
     let begin = said.find("portcullis: ").expect("a report");
     let mut text = String::new();
     for line in said[begin..].lines() {
-        // The launcher's own output follows the report.
+        // The report ends where the launcher's own output begins.
         if line.is_empty() || line.starts_with("mpirun") {
             break;
         }
@@ -28,7 +28,7 @@ fn report_in(said: &str) -> String {
     text
 }
 
-/// Returns the report of `hang WAY` on a library.
+/// Runs `hang WAY` on a library and returns the hang report.
 fn report_on(peer: Peer, way: &str, ranks: u32) -> String {
     let program = Program::new(&peer.compiler(), "hang.c");
     let settings = [("LD_PRELOAD", &*preload()), ("PORTCULLIS_HANG", "1.5")];
@@ -52,7 +52,7 @@ macro_rules! mistakes {
             }
         )*
 
-        /// Each argument of `hang`, with its number of ranks.
+        /// The arguments of `hang`, each with the number of ranks.
         const WAYS: &[(&str, u32)] = &[$(($way, $ranks)),*];
     };
 }
@@ -186,7 +186,7 @@ fn collective_operations_have_the_same_numbers_and_names_at_all_ranks() {
     }
 }
 
-/// The file's extension determines the format, as with `mpirun --trace`.
+/// The file name's extension selects the format, as with `mpirun --trace`.
 #[test]
 fn a_waveform_has_the_wires_of_the_hardware_barrier_beside_the_calls() {
     for peer in Peer::all() {
@@ -274,7 +274,7 @@ fn programs_in_fortran_are_watched() {
     insta::assert_snapshot!(report_in(&said));
 }
 
-/// Barriers of the hardware and of the library are measured; the printed times are not checked.
+/// The barriers are done by the hardware or by the library; the times that are printed are not checked.
 #[test]
 fn the_exit_skew_of_barriers_is_printed_on_any_library() {
     for peer in Peer::all() {
@@ -313,8 +313,8 @@ fn the_default_is_silent_and_wrong_values_are_reported() {
     }
 }
 
-/// Debian's Open MPI lacks large-count functions.
-/// `dlsym` in a program returns those of the preloaded library.
+/// Debian's Open MPI has no large-count functions,
+/// but in this job the program's `dlsym` finds those of the preloaded library.
 #[test]
 fn a_program_that_asks_for_large_counts_gets_what_it_finds() {
     for peer in Peer::all() {

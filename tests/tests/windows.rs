@@ -1,9 +1,9 @@
-//! Windows with every access method: direct, by system copies, and by messages.
+//! Tests of windows with every access method: directly, by copies that the system makes, and by messages.
 
 use std::path::Path;
 use tests::{Job, compile, installation};
 
-/// A job whose ranks access each other's windows by messages even on one node, over `transports`.
+/// Makes a job's ranks access each other's windows by messages even on one node; `transports` carry the messages.
 fn by_messages(job: Job, transports: &str) -> Job {
     job.with(["--mca", "osc", "am", "--mca", "btl", transports])
 }
@@ -59,7 +59,7 @@ fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() 
     assert_eq!(told.len(), 2, "{told:?}");
 }
 
-/// Ranks of the node map memory that the program allocated through XPMEM, or the kernel copies it.
+/// A node's ranks access memory that the program allocated in two ways: they map it through XPMEM, or the kernel copies it.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     for value in ["false", "true"] {
@@ -72,8 +72,8 @@ fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     }
 }
 
-/// A seccomp filter forbids all or some ranks to copy the memory of other ranks.
-/// Accesses to memory that is not shared then use messages, also within a node.
+/// A seccomp filter prevents all or some ranks from copying other ranks' memory;
+/// then accesses to memory that is not shared use messages, even within a node.
 #[test]
 fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory() {
     let contained = env!("CARGO_BIN_EXE_contained");
@@ -83,7 +83,7 @@ fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory
     let outcome = all.ranks(4).succeeds();
     let line = "all claims of unready hold on 4 ranks";
     assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
-    // Some ranks may copy memory of their neighbours, and others may not.
+    // The first two ranks may copy their neighbours' memory, the last two may not.
     let some = Job::of("unready").arg("200").ranks(2);
     let others = [":", "-n", "2", contained, "no-ptrace"];
     let some = others.iter().fold(some, |job, word| job.arg(word));

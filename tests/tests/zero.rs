@@ -1,8 +1,8 @@
-//! Zero configuration: jobs in restricted environments.
+//! Tests that jobs need no configuration: jobs in restricted environments.
 //!
-//! Each test creates an environment ([`Surrounding`]) by commands of util-linux in new namespaces,
-//! verifies the environment, and runs the same programs: a ring, collectives, large messages.
-//! If the machine does not allow the set-up, the test prints the missing requirement;
+//! Each test creates an environment ([`Surrounding`]) with commands of util-linux in new namespaces,
+//! checks that the environment is as intended, and runs the same programs in it: a ring, collectives, large messages.
+//! If the machine does not permit the environment, the test is skipped and prints what is missing;
 //! under `cargo xtask test` the test fails instead.
 //! `docs/zero-configuration.md` lists the environments.
 
@@ -16,21 +16,21 @@ use tempfile::TempDir;
 use tests::{Job, compile, installation, needs, shipped_installation};
 use xtask::{process, workspace};
 
-/// The user id of `nobody`, an account without rights that every Debian system has.
+/// The user ID of `nobody`, an account without rights that every Debian system has.
 const USER: &str = "65534";
 
-/// The environment of a job: setup commands, command prefixes, and a check of its effect.
+/// An environment for jobs: the commands that create it, and a check that it is in effect.
 #[derive(Default)]
 struct Surrounding {
-    /// Prefix of the command `/bin/sh`, such as `unshare`.
+    /// Prefix of the script's shell, such as `unshare` with its options.
     before: Vec<String>,
     /// Shell commands that create the environment; each must succeed.
     setup: String,
-    /// A command that succeeds only inside the environment, run like the job.
+    /// A command that succeeds only if the environment is in effect; it is run in the same way as the job.
     proof: &'static str,
-    /// Prefix of the command `mpirun`.
+    /// Prefix of the command `mpirun` in the environment; may be empty.
     then: Vec<String>,
-    /// The requirement that the test prints if the environment cannot be created.
+    /// What the machine lacks if the environment cannot be created; the test prints it.
     lacks: &'static str,
 }
 
@@ -97,7 +97,7 @@ impl Surrounding {
         needs(made.is_ok(), self.lacks)
     }
 
-    /// Runs all programs in the environment, with these options of `mpirun`.
+    /// Runs all programs in the environment, with these options for `mpirun`.
     fn holds(&self, options: &[&str]) {
         let names: Vec<&str> = PROGRAMS.iter().map(|(name, _)| *name).collect();
         let copy = Copy::make(&names);
@@ -190,7 +190,7 @@ fn looking_into_other_processes_is_not_needed() {
 
 #[test]
 fn a_program_that_its_user_may_run_but_not_read_runs() {
-    // The kernel denies access to a process whose program file is unreadable, even to its user.
+    // The kernel protects a process whose program file is unreadable even from its user's other processes.
     let copy = Copy::make(&["ring", "transfer"]);
     let launcher = copy.path().join("bin/mpirun");
     let user = copy.path().join("bin/as-user");
@@ -225,7 +225,7 @@ fn the_filter_of_container_engines_lets_everything_pass_that_is_needed() {
 
 #[test]
 fn nothing_is_written_anywhere() {
-    // All file systems become read-only where possible; HOME does not exist.
+    // All file systems become read-only where possible, and HOME names a folder that does not exist.
     let setup = "while read -r _ place _; do \
                  mount -o remount,bind,ro \"$place\" 2>/dev/null || true; done < /proc/mounts\n\
                  export HOME=/nowhere";
@@ -236,8 +236,8 @@ fn nothing_is_written_anywhere() {
 
 #[test]
 fn files_of_thirty_two_megabytes_are_enough() {
-    // The limit is in units of 512 bytes (32 MiB);
-    // the ranks' shared memory is a file below this size.
+    // The file size limit is 32 MiB, in units of 512 bytes;
+    // the file of the ranks' shared memory must be smaller.
     let limited = Surrounding {
         setup: "ulimit -f 65536".into(),
         proof: "test $(ulimit -f) = 65536",
@@ -282,8 +282,8 @@ fn a_network_that_is_not_even_up_is_enough_on_one_host() {
 #[test]
 fn half_a_core_is_enough() {
     let group = format!("portcullis-test-{}", std::process::id());
-    // Cgroup version 2 has one hierarchy, version 1 has one hierarchy per controller.
-    // The script uses the version that has this kernel's CPU quota.
+    // In cgroup version 2 there is one hierarchy, in version 1 one for each controller;
+    // the script uses the version in which this kernel offers the CPU quota.
     let setup = format!(
         "for root in /sys/fs/cgroup/unified /sys/fs/cgroup; do \
          grep -qw cpu $root/cgroup.controllers 2>/dev/null || continue; \
@@ -305,7 +305,7 @@ fn half_a_core_is_enough() {
         "/sys/fs/cgroup",
         "/sys/fs/cgroup/cpu",
     ] {
-        // Only one of these groups exists, so errors are ignored.
+        // The group exists in only one of these folders, so errors are ignored.
         let _ = fs::remove_dir(Path::new(root).join(&group));
     }
 }

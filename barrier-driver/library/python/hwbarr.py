@@ -8,7 +8,7 @@ import ctypes
 import os
 import time
 
-# Seconds of one call into the library: between two calls Python handles signals, so Ctrl-C ends a wait.
+# Maximum time of one call into the library, in seconds: between two calls Python handles signals, so Ctrl-C ends a wait.
 _SLICE = 0.1
 
 

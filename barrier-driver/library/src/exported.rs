@@ -1,4 +1,4 @@
-//! The functions of the C interface, over the ports of `barrier-driver`.
+//! The functions of the C interface, based on the ports of `barrier-driver`.
 //!
 //! A function that fails returns -1 and keeps the reason for `hwbarr_error`, for the calling thread.
 
@@ -13,7 +13,7 @@ use std::ptr;
 use std::thread;
 use std::time::Duration;
 
-/// One node, opened.
+/// One open node.
 pub struct Hwbarr {
     barrier: ToggleBarrier<BoxedOut, BoxedIn>,
 }
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn hwbarr_open(port: *const c_char, node: *mut *mut Hwbarr
         Ok(opened) => (Box::into_raw(Box::new(opened)), 0),
         Err(reason) => (ptr::null_mut(), failed(&reason)),
     };
-    // SAFETY: the caller's pointer is to a place for a pointer, and not null.
+    // SAFETY: the caller's pointer is not null and points to memory for a pointer.
     unsafe { node.write(opened) };
     status
 }
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn hwbarr_open(port: *const c_char, node: *mut *mut Hwbarr
 /// `node` must come from `hwbarr_open` and must not be closed or in use by another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_enter(node: *mut Hwbarr) -> c_int {
-    // SAFETY: the caller passes a node of hwbarr_open that is open and unused by others, or null.
+    // SAFETY: the pointer is null, or came from hwbarr_open, has not been closed and is not in use by another thread.
     match unsafe { node.as_mut() } {
         None => failed("hwbarr_enter: node must not be null"),
         Some(node) => match node.barrier.enter() {
@@ -96,7 +96,7 @@ pub unsafe extern "C" fn hwbarr_enter(node: *mut Hwbarr) -> c_int {
 /// `node` must come from `hwbarr_open` and must not be closed or in use by another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_poll(node: *mut Hwbarr) -> c_int {
-    // SAFETY: the caller passes a node of hwbarr_open that is open and unused by others, or null.
+    // SAFETY: the pointer is null, or came from hwbarr_open, has not been closed and is not in use by another thread.
     match unsafe { node.as_mut() } {
         None => failed("hwbarr_poll: node must not be null"),
         Some(node) => match node.barrier.poll() {
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn hwbarr_poll(node: *mut Hwbarr) -> c_int {
 /// `node` must come from `hwbarr_open` and must not be closed or in use by another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_wait(node: *mut Hwbarr, nanoseconds: u64) -> c_int {
-    // SAFETY: the caller passes a node of hwbarr_open that is open and unused by others, or null.
+    // SAFETY: the pointer is null, or came from hwbarr_open, has not been closed and is not in use by another thread.
     match unsafe { node.as_mut() } {
         None => failed("hwbarr_wait: node must not be null"),
         Some(node) => wait(node, nanoseconds),
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn hwbarr_wait(node: *mut Hwbarr, nanoseconds: u64) -> c_i
 /// `node` must come from `hwbarr_open` and must not be closed or in use by another thread.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_barrier(node: *mut Hwbarr, nanoseconds: u64) -> c_int {
-    // SAFETY: the caller passes a node of hwbarr_open that is open and unused by others, or null.
+    // SAFETY: the pointer is null, or came from hwbarr_open, has not been closed and is not in use by another thread.
     let Some(node) = (unsafe { node.as_mut() }) else {
         return failed("hwbarr_barrier: node must not be null");
     };

@@ -1,6 +1,6 @@
 //! `libhwbarr`: one node of the barrier hardware for C, without MPI.
 //!
-//! * `exported`: the functions. `include/hwbarr.h` is generated from it by `cargo xtask gen`: each function with its comment.
+//! * `exported`: the functions. `cargo xtask gen` generates `include/hwbarr.h` from their signatures and comments.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! `libhwbarr` from C and from Python, on an emulated register block.
+//! Tests of `libhwbarr` from C and from Python, on an emulated register block.
 #![cfg(target_os = "linux")]
 
 use barrier_emulation::registers::RegisterDevice;
@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use xtask::package::{Compression, hwbarr_wheel};
 use xtask::venv;
 
-/// Two processes of this program pass barriers; the second one is a child of the first.
+/// C program in which two processes pass barriers; the second process is a child of the first.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +113,7 @@ except hwbarr.Error as error:
     print(error)
 "#;
 
-/// The library, which cargo builds beside the tests.
+/// The shared library's path: cargo builds it beside the tests.
 fn library() -> PathBuf {
     let program = std::env::current_exe().expect("the test's path");
     let beside = program.with_file_name("libhwbarr.so");
@@ -182,7 +182,7 @@ fn python_passes_barriers_and_learns_why_a_port_fails() {
     assert_eq!(device.releases(), 50);
 }
 
-/// The wheel brings its own library, so nothing in the environment names one.
+/// The wheel contains the shared library, so the test sets no environment variable with a path to it.
 #[test]
 fn the_wheel_installs_into_a_new_environment_and_passes_barriers() {
     let (folder, device, file) = device();

@@ -1,8 +1,8 @@
-//! One node's end of one channel: a [`ToggleBarrier`] with a set of members, to open, enter, poll or wait, and close.
+//! One node's end of one channel of barrier version 2: a [`ToggleBarrier`] with a set of members.
 //!
-//! The barrier protocol is version 1's, implemented by [`ToggleBarrier`].
-//! A channel adds two steps: the channel is taken when all members are at rest,
-//! and it is freed when they are at rest again.
+//! The protocol of each barrier is that of version 1, implemented by [`ToggleBarrier`].
+//! A channel adds two steps: one member takes the channel when the lines of all members are at rest,
+//! and frees it when they are at rest again.
 
 use super::{ChannelCloseError, ChannelOpenError, ProgramError, Programmer, ReplyLine};
 use crate::{EnterError, PinFault, ToggleBarrier, WaitError};
@@ -11,7 +11,7 @@ use core::time::Duration;
 use embedded_hal::delay::DelayNs;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// A channel and its members; every member of the channel passes the same value.
+/// A channel and its members; all members must pass the same value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Membership {
     /// The number of the channel.
@@ -28,9 +28,9 @@ pub struct ChannelBarrier<O: OutputPin, I: InputPin<Error = O::Error>> {
 }
 
 impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
-    /// Brings this node's line to rest and, on the one member that passes its programmer, takes the channel.
+    /// Brings this node's line to rest. On the one member that passes its programmer, also takes the channel.
     ///
-    /// The call runs `fence` twice: when all members are at rest,
+    /// Calls `fence` twice: when the lines of all members are at rest,
     /// and when the channel has been taken.
     /// A node that has failed also calls it, so no node hangs in the fence;
     /// afterwards all members must agree that all have succeeded.
@@ -54,8 +54,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         });
         let opened = opened.map_err(ChannelOpenError::Wires);
         if !has_met {
-            // The port has failed before the fence, and this node reports that failure instead of
-            // a fence error.
+            // This node's port failed before the fence. The node calls the fence all the same,
+            // and reports the port's error.
             let _ = fence();
         }
         let taken = match (&opened, programmer) {
@@ -107,8 +107,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.toggle.wait_by(now, progress, limit)
     }
 
-    /// Returns the members that have not arrived in the barrier in which this node waits;
-    /// none if it is in no barrier.
+    /// Returns the members that have not arrived in this node's present barrier;
+    /// 0 if this node is in no barrier.
     pub fn missing<P, Q, D>(
         &mut self,
         programmer: &mut Programmer<P, Q, D>,
@@ -122,8 +122,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
             return Ok(0);
         }
         let arrived = programmer.arrived(self.membership.channel)?;
-        // All members may have arrived meanwhile: the hardware has then released,
-        // and the arrivals just read belong to the next barrier.
+        // All members may have arrived since `arrived` was read: then the hardware has released the barrier,
+        // and the arrivals read belong to the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0
@@ -132,11 +132,10 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         })
     }
 
-    /// Removes these late members; the barrier in which this node waits then releases the
-    /// remaining members.
+    /// Removes `late` members from the channel; the hardware then releases the
+    /// remaining members from the present barrier.
     ///
-    /// Every remaining member calls this, and one of them passes its programmer;
-    /// the hardware releases the others.
+    /// Every remaining member must call this function, and one of them must pass its programmer.
     pub fn contain<P, Q, D>(
         &mut self,
         gone: u64,
@@ -157,14 +156,14 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     /// Leaves and frees a channel whose members `gone` have died.
     ///
     /// For survivors that are at most half of the members, such as one of two nodes:
-    /// the board then refuses to drop the dead members.
-    /// Each living member calls this function, and one of them passes its programmer.
-    /// `fence` synchronises the living members and is called twice.
+    /// the board does not let such a minority drop the dead members.
+    /// Each living member must call this function, and one of them must pass its programmer.
+    /// `fence` synchronises the living members; it is called twice.
     ///
-    /// A living member that is in no barrier enters it.
+    /// Each living member first enters the barrier, unless it is already in it.
     /// If all dead members had arrived, the barrier releases;
-    /// if none had,
-    /// the living members withdraw. In both cases all lines are then at rest,
+    /// if none had arrived,
+    /// the living members withdraw their arrivals. In both cases all lines are then at rest,
     /// and any nodes can take the channel.
     /// If only some dead members had arrived, the board refuses and names the nodes whose lines
     /// are not at rest.
@@ -230,8 +229,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         self.toggle.is_entered()
     }
 
-    /// Returns the toggle barrier, for code that works with any toggle barrier.
-    /// The channel must then be freed with a programmer.
+    /// Returns the wrapped toggle barrier, for code that works with any toggle barrier.
+    /// The caller must then free the channel with [`Programmer::give_back`].
     pub fn into_toggle(self) -> ToggleBarrier<O, I> {
         self.toggle
     }

@@ -1,29 +1,29 @@
-//! Errors of version 2: one closed enum per operation; each message names the nodes.
+//! Errors of barrier version 2: one enum for each operation; each message names the nodes.
 
 use crate::{CloseError, OpenError, PinFault};
 use core::{error::Error, fmt};
 use embedded_hal::digital::PinState;
 use fpga_model::channels::frame::Status;
 
-/// The reason why a request was not executed, as far as the driver knows.
+/// The reason why the driver could not confirm that a request was executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ProgramError<E> {
     /// The port refused an access.
     Pin(PinFault<E>),
-    /// The reply line kept one level through the whole frame, in each try.
+    /// The reply line did not change its level during the whole reply, in any try.
     NoAnswer {
         /// The level of the reply line.
         level: PinState,
         /// The number of tries.
         tries: u32,
     },
-    /// The reply had a wrong check or repeated the request wrongly, in each try.
+    /// In each try the reply had a wrong checksum or did not repeat the request correctly.
     Garbled {
         /// The number of tries.
         tries: u32,
     },
-    /// The hardware has refused the request; nothing has changed.
+    /// The hardware refused the request and changed nothing.
     Refused {
         /// The channel of the request.
         channel: u8,
@@ -39,11 +39,11 @@ pub enum ProgramError<E> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ChannelOpenError<E, F> {
-    /// The node's own pair of wires cannot be used.
+    /// This node's pair of wires could not be opened.
     Wires(OpenError<E, F>),
-    /// The channel could not be taken.
+    /// The hardware did not accept the request to take the channel.
     Program(ProgramError<E>),
-    /// The fence after the programming failed.
+    /// The fence after the channel was taken failed.
     Fence(F),
     /// The release line changed between the two fences, while every member was at rest.
     Moved {
@@ -56,7 +56,7 @@ pub enum ChannelOpenError<E, F> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[cfg_attr(feature = "defmt", derive(defmt::Format))]
 pub enum ChannelCloseError<E, F> {
-    /// The wire could not be left idle.
+    /// This node's wire could not be brought to rest.
     Wires(CloseError<E>),
     /// The fence before the channel is freed failed; the channel was not freed.
     Fence(F),
@@ -64,7 +64,7 @@ pub enum ChannelCloseError<E, F> {
     Program(ProgramError<E>),
 }
 
-/// The nodes of a mask, formatted for a message.
+/// The nodes of a mask, with a `Display` for messages.
 struct Nodes(u64);
 
 impl fmt::Display for Nodes {

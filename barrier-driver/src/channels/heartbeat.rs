@@ -1,9 +1,9 @@
 //! Failure detection by heartbeat on a dedicated channel:
-//! each node enters the barrier again after every release, from a loop without other work.
+//! each node enters the barrier again after every release, from a loop that does nothing else.
 //!
-//! A beat is a barrier, so a dead node does not arrive, and the board names it.
-//! A node that is stopped for longer than the limit counts as dead for the others,
-//! and they free the channel. When that node runs again, it learns
+//! A beat is a barrier: a dead node does not arrive, so the board lists it as missing.
+//! If a node is stopped for longer than the limit, the other nodes treat it as dead
+//! and free the channel. When the stopped node continues, it learns
 //! that it is no longer a member.
 
 use super::{ChannelBarrier, ProgramError, Programmer, ReplyLine};
@@ -23,7 +23,7 @@ pub struct Rhythm {
 /// The result of [`Heartbeat::poll`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pulse {
-    /// No beat was completed since the last poll.
+    /// No beat has completed since the last poll.
     Steady,
     /// All members have arrived: a beat is complete.
     Beat,
@@ -32,10 +32,10 @@ pub enum Pulse {
         /// The members that have not arrived.
         nodes: u64,
     },
-    /// The channel has other members now: the old members have freed it while this node did not
+    /// The channel now has other members: the old members freed it while this node did not
     /// beat.
     Excluded {
-        /// The present members; none if the channel is free.
+        /// The present members as a bit mask; 0 if the channel is free.
         members: u64,
     },
 }
@@ -45,7 +45,7 @@ pub enum Pulse {
 pub struct Heartbeat<O: OutputPin, I: InputPin<Error = O::Error>> {
     barrier: ChannelBarrier<O, I>,
     rhythm: Rhythm,
-    /// The end of the last beat, or the arrival in the present one; `None` before the first beat.
+    /// The time at which the last beat ended or this node arrived in the present beat; `None` before the first beat.
     since: Option<Duration>,
 }
 
@@ -59,7 +59,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
         }
     }
 
-    /// Arrives when a beat is due, and reports a complete beat or a silent member. Must be called more often than once per period.
+    /// Enters when a beat is due, and reports a complete beat or a silent member. Must be called more than once per period.
     ///
     /// `now` is the time since any fixed instant.
     pub fn poll<P, Q, D>(
@@ -80,8 +80,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
             }
             return Ok(Pulse::Steady);
         }
-        // The poll comes before the comparison of the clock,
-        // because this process itself may have been stopped.
+        // The barrier is polled before the clock is compared with the limit:
+        // this process itself may have been stopped.
         if self.barrier.poll()?.is_ready() {
             self.since = Some(now);
             return Ok(Pulse::Beat);
@@ -95,7 +95,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
             return Ok(Pulse::Excluded { members });
         }
         match self.barrier.missing(programmer)? {
-            // The last member has arrived after the poll.
+            // The last member arrived after the poll.
             0 => {
                 self.since = Some(now);
                 Ok(Pulse::Beat)
@@ -104,8 +104,8 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
         }
     }
 
-    /// Returns the barrier, which can free the channel with [`ChannelBarrier::free_without`] or be
-    /// closed.
+    /// Returns the barrier, which the caller can free with [`ChannelBarrier::free_without`] or
+    /// close.
     pub fn into_barrier(self) -> ChannelBarrier<O, I> {
         self.barrier
     }

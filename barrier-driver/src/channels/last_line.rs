@@ -1,5 +1,5 @@
-//! The status line of the fifth channel's release,
-//! which carries the reply while this node's session is open.
+//! The release line of the fifth channel, shared by threads:
+//! it carries the reply while this node's programming session is open.
 //!
 //! The thread that polls the channel and the thread that uses the programmer may differ.
 //! A lock gives the line to one of them at a time.
@@ -25,7 +25,7 @@ impl<I> LastLine<I> {
 
     /// Locks the line, so that polls wait until the guard is dropped.
     fn lock(&self) -> MutexGuard<'_, I> {
-        // A pin has no state that a panic could have left inconsistent.
+        // A pin has no state that a panic could leave inconsistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -63,7 +63,7 @@ impl<I: InputPin> ReplyLine for LastLine<I> {
 pub enum ReleaseLine<I> {
     /// A line that only this channel uses.
     Own(I),
-    /// The last channel's line, which the replies share.
+    /// The last channel's line, which also carries the replies.
     Shared(LastLine<I>),
 }
 

@@ -1,13 +1,13 @@
-//! Version 2: several barriers on one port, each with its own members; the driver for `fpga_model::channels`.
+//! The driver of barrier version 2 (`fpga_model::channels`): several barriers on one port, each with its own members.
 //!
 //! # The parts
 //!
-//! * [`Programmer`] sends requests to the hardware over a node's serial lines: setting and reading the members of a channel,
-//!   the arrived and the late ones. A frame that is truncated, noisy or refused programs nothing.
+//! * [`Programmer`] sends requests to the hardware over a node's serial lines: to set and read the members of a channel,
+//!   and to read which of them have arrived or are late. A truncated, noisy or refused request changes nothing.
 //! * [`ChannelBarrier`] is a node's end of one channel, with the interface of [`ToggleBarrier`](crate::ToggleBarrier),
-//!   which it wraps: for its members, a channel *is* a toggle barrier.
-//! * [`ReplyLine`] is the status line that carries both the fifth channel's release and the replies: `LastLine` between threads
-//!   (feature `std`), [`LocalLine`] on one thread.
+//!   which it wraps: each channel behaves as a toggle barrier of its members.
+//! * [`ReplyLine`] is the status line that carries the fifth channel's release and the replies: use `LastLine` if several threads
+//!   share it (feature `std`), [`LocalLine`] in a program with one thread.
 //!
 //! # The life of a channel
 //!
@@ -17,25 +17,26 @@
 //! all members:   line to rest, fence          one of them gives it back
 //! ```
 //!
-//! The hardware refuses a channel that other members have, and one with a member whose line is not at rest, and names those nodes.
-//! So a line left over from a dead job cannot become an arrival, and two jobs cannot get one channel.
+//! The hardware gives no channel to new members if others have it, or if a new member's line is not at rest, and names those nodes.
+//! So a line left over from a dead job cannot become an arrival, and two jobs cannot get the same channel.
 //!
 //! # Dead members
 //!
-//! More than half of the members can have the others dropped ([`ChannelBarrier::contain`]).
-//! One of two nodes cannot, and frees the channel instead ([`ChannelBarrier::free_without`]); a [`Heartbeat`] on a channel of its own
-//! finds out that a node has died.
+//! If more than half of the members have arrived, they can remove the others from the channel ([`ChannelBarrier::contain`]).
+//! One survivor of two nodes cannot, and frees the channel instead ([`ChannelBarrier::free_without`]).
+//! A [`Heartbeat`] on a separate channel
+//! detects that a node has died.
 //!
 //! # Ownership
 //!
-//! A `Programmer` owns the node's clock, data and select. Only one process has the port, so each node has one programmer;
-//! the hardware arbitrates between nodes, and the driver retries if the receiver was granted to another node.
+//! A `Programmer` owns the node's clock, data and select lines. Only one process can open the port, so each node has one programmer.
+//! The hardware has one receiver and grants it to one node at a time; the driver of any other node repeats its request.
 //!
-//! # What a node that reboots can do
+//! # The effects of a reboot
 //!
-//! It cannot program anything and cannot keep the receiver.
-//! Its arrival line can fall as in version 1: a transition from high to low counts as an arrival.
-//! [`ReturningBarrier`](crate::ReturningBarrier) over [`ChannelBarrier::into_toggle`] prevents that, as in version 1.
+//! A rebooting node cannot program anything and cannot block the receiver.
+//! But its arrival line can fall, as in version 1: a transition from high to low counts as an arrival.
+//! [`ReturningBarrier`](crate::ReturningBarrier) over [`ChannelBarrier::into_toggle`] prevents this early release.
 
 mod barrier;
 mod error;

@@ -8,13 +8,14 @@
 //! 3. Each bit of the reply: read it, clock high, clock low.
 //! 4. Select low.
 //!
-//! After each write the lines are held for [`HOLD_NS`], which the hardware's filter needs; a parallel port is slower anyway.
+//! After each write the driver holds the lines for [`HOLD_NS`], which the hardware's input filter needs;
+//! a parallel port is slower anyway.
 //!
 //! # Why a request may be repeated
 //!
 //! A read changes nothing, and setting a value that is already set succeeds.
 //! So if the reply is lost, the request can be sent again, whether or not it was executed.
-//! Arbitration needs no further rule: while another node has the receiver, there is no reply.
+//! Two nodes that program at the same time need no other rule: the one without the receiver gets no reply and repeats its request.
 
 use super::{ProgramError, ReplyLine};
 use crate::PinFault;
@@ -24,7 +25,7 @@ use fpga_model::CLOCK_HZ;
 use fpga_model::channels::SETTLE_EDGES;
 use fpga_model::channels::frame::{Body, Counts, FRAME_BITS, Identity, Operation, Status};
 
-/// Time for which a level is held: twice what the hardware needs,
+/// Time for which the driver holds each level, in ns: twice what the hardware needs,
 /// to allow for cables and a slow clock.
 pub const HOLD_NS: u32 = (2 * SETTLE_EDGES * 1_000_000_000 / CLOCK_HZ) as u32;
 
@@ -62,7 +63,7 @@ where
     R: ReplyLine<Error = O::Error>,
     D: DelayNs,
 {
-    /// Takes the lines and ends any session that a dead job has left open.
+    /// Creates the programmer, and ends any session that a dead job has left open.
     pub fn new(pins: SerialPins<O>, reply: R, delay: D) -> Result<Self, ProgramError<O::Error>> {
         let mut programmer = Self { pins, reply, delay };
         programmer.select(PinState::Low)?;
@@ -76,7 +77,7 @@ where
         Ok(Identity::from_value(value))
     }
 
-    /// Makes these nodes, including this one, the members of a free channel.
+    /// Makes `members`, including this node, the members of a free channel.
     ///
     /// All of these nodes must be at rest: their [`ToggleBarrier`](crate::ToggleBarrier)s are open,
     /// and no node has entered.
@@ -84,30 +85,30 @@ where
         self.request(Operation::SetMask, channel, members).map(drop)
     }
 
-    /// Frees a channel of which this node is a member, when all members are at rest.
+    /// Frees a channel that this node is a member of; the lines of all members must be at rest.
     pub fn give_back(&mut self, channel: u8) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetMask, channel, 0).map(drop)
     }
 
-    /// Sets the number of clock edges after which the missing members of a barrier are latched;
-    /// 0 disables this.
+    /// Sets the channel's time limit, in clock edges, after which the hardware stores the missing members of a barrier;
+    /// 0 disables the limit.
     pub fn set_limit(&mut self, channel: u8, edges: u32) -> Result<(), ProgramError<O::Error>> {
         self.request(Operation::SetLimit, channel, u64::from(edges))
             .map(drop)
     }
 
-    /// Reads the members of a channel; none if it is free.
+    /// Reads the members of a channel; 0 if it is free.
     pub fn members(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadMask, channel, 0)
     }
 
-    /// Reads the nodes that have arrived in the barrier in progress; none if the channel is idle.
+    /// Reads the nodes that have arrived in the barrier in progress; 0 if the channel is idle.
     pub fn arrived(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadArrived, channel, 0)
     }
 
     /// Reads the nodes that were missing when the time limit first expired;
-    /// none if it has not expired.
+    /// 0 if it has not expired.
     pub fn late(&mut self, channel: u8) -> Result<u64, ProgramError<O::Error>> {
         self.request(Operation::ReadLate, channel, 0)
     }
@@ -118,18 +119,18 @@ where
         Ok(Counts::from_value(value))
     }
 
-    /// Drops members that all others, including this node, wait for after the channel's limit has expired; returns the remaining members.
+    /// Removes the members `gone`, for which the others have waited longer than the channel's limit; returns the remaining members.
     ///
     /// The hardware then releases the remaining members from the barrier.
-    /// It refuses unless `gone` are exactly the nodes that this
-    /// barrier waits for, and are fewer than the nodes that have arrived.
+    /// It refuses unless `gone` are exactly the missing nodes of the present
+    /// barrier, and are fewer than the nodes that have arrived.
     pub fn drop_members(&mut self, channel: u8, gone: u64) -> Result<u64, ProgramError<O::Error>> {
         let refused = match self.request(Operation::Drop, channel, gone) {
             Err(refused @ ProgramError::Refused { .. }) => refused,
             answer => return answer,
         };
         // If an earlier reply was lost, or another member has sent the same request,
-        // they are no longer members.
+        // the nodes `gone` are no longer members, which is a success.
         let members = self.members(channel)?;
         match members & gone {
             0 if members != 0 => Ok(members),
@@ -137,7 +138,7 @@ where
         }
     }
 
-    /// Sends a request until it is answered, and returns the value of the reply.
+    /// Sends a request until the hardware answers, at most 8 times, and returns the value of the reply.
     pub fn request(
         &mut self,
         operation: Operation,
@@ -176,7 +177,7 @@ where
 
     /// Runs one session; returns the bits of the reply.
     fn session(&mut self, frame: u128) -> Result<u128, ProgramError<O::Error>> {
-        // The line is cloned, so that it can be locked while the other pins are written.
+        // The line is cloned, so that it can stay locked while the other pins are written.
         let reply = self.reply.clone();
         reply.hold(|line| {
             let heard = self.exchange(frame, line);
@@ -232,9 +233,9 @@ where
 enum ReplyError {
     /// The hardware has refused the request.
     Final(Status, u64),
-    /// There was no reply, because the line kept one level.
+    /// There was no reply: the line kept one level.
     Silent(PinState),
-    /// There was a reply with errors, or the request had errors.
+    /// The reply was damaged, or reports that the request was.
     Noisy,
 }
 
@@ -251,7 +252,7 @@ fn decode_reply(request: Body, heard: u128) -> Result<u64, ReplyError> {
         request.code == Operation::SetMask as u8 || request.code == Operation::SetLimit as u8;
     match status {
         Status::BadCheck => Err(ReplyError::Noisy),
-        // A shifted frame has a correct check once in 65,536 cases; it is detected because the reply repeats the request's channel.
+        // A shifted frame has a correct checksum with probability 1/65,536; the request's channel in the reply is a second check.
         _ if reply.channel != request.channel => Err(ReplyError::Noisy),
         Status::Done if sets && reply.value != request.value => Err(ReplyError::Noisy),
         Status::Done => Ok(reply.value),

@@ -1,28 +1,28 @@
-//! The line of the replies, as a programmer needs it, and the form of it for one thread.
+//! The trait of the status line on which a programmer reads replies, and its implementation for a single thread.
 
 use core::cell::RefCell;
 use embedded_hal::digital::{ErrorType, InputPin};
 
 /// A line that carries replies and, between the sessions, the last channel's releases; clones are the same line.
 ///
-/// `LastLine` (feature `std`) shares it between threads, [`LocalLine`] on one thread.
-/// Code that polls the release in an interrupt handler implements this trait over its critical section.
+/// Implementations: `LastLine` (feature `std`) shares the line between threads, [`LocalLine`] works on one thread.
+/// Code that polls the release in an interrupt handler implements this trait with its critical section.
 pub trait ReplyLine: ErrorType + Clone {
-    /// The pin.
+    /// The type of the line's pin.
     type Pin: InputPin<Error = Self::Error>;
 
-    /// Calls `session` with the pin. Until it returns, no read through another clone reaches the pin.
+    /// Calls `session` with the pin. Until `session` returns, reads through other clones do not access the pin.
     fn hold<T>(&self, session: impl FnOnce(&mut Self::Pin) -> T) -> T;
 }
 
 /// The line on a single thread, without a lock and without allocation: the pin is in the caller's cell.
 ///
-/// A session reads the pin from its beginning to its end, so the programmer's delay must not poll the last channel.
+/// The pin is borrowed during a whole session, so the programmer's delay must not poll the last channel.
 #[derive(Debug)]
 pub struct LocalLine<'a, I>(&'a RefCell<I>);
 
 impl<'a, I> LocalLine<'a, I> {
-    /// The line that the pin in this cell reads.
+    /// Returns the line whose pin is in this cell.
     pub const fn new(pin: &'a RefCell<I>) -> Self {
         Self(pin)
     }

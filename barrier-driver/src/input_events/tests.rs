@@ -1,4 +1,4 @@
-//! Tests of the protocol on a board in the same thread: the release comes before each step in turn, and no sleep may miss it.
+//! Tests of sleeping, with a simulated board in the same thread: the release comes before each step in turn, and no sleep may miss it.
 
 use super::*;
 use core::cell::{Cell, RefCell};
@@ -7,7 +7,7 @@ use embedded_hal::digital::ErrorType;
 use fpga_model::ToggleMachine;
 use std::rc::Rc;
 
-/// The steps that node 0's process performs at its input.
+/// The accesses of node 0's process to its input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Read,
@@ -15,17 +15,17 @@ enum Step {
     Sleep,
 }
 
-/// A board of two nodes, where node 1 enters before the step of node 0 that the test selects.
+/// A board of two nodes; node 1 enters before the access of node 0 that the test selects.
 struct Board {
     machine: Cell<ToggleMachine>,
     wires: Cell<u64>,
-    /// The number of steps until node 1 enters; `None` once it has entered, or if it never enters.
+    /// The number of accesses of node 0 until node 1 enters; `None` after its entry, or if it never enters.
     until_entry: Cell<Option<usize>>,
     /// True if the level has changed since node 0 called `arm`.
     rung: Cell<bool>,
     wakes: bool,
     steps: RefCell<Vec<Step>>,
-    /// True after a sleep that no change has ended or will end, although the level had been reached.
+    /// True if node 0 slept without a pending change although its input already had the awaited level: a lost wake-up.
     lost: Cell<bool>,
 }
 
@@ -109,7 +109,7 @@ impl InputEvents for Pin {
     }
 }
 
-/// Node 0 in the barrier whose release changes the wire to level `to`, before node 1 enters at the step `entry`.
+/// Returns node 0 in a barrier whose release changes the wire to level `to`; node 1 enters before access number `entry`.
 fn entered(
     to: PinState,
     entry: Option<usize>,
@@ -140,7 +140,7 @@ fn entered(
 #[test]
 fn a_release_before_any_step_ends_the_sleep_or_is_read() {
     for to in [PinState::High, PinState::Low] {
-        // The steps are read, arm, read, sleep and read.
+        // `entry` counts the accesses read, arm, read, sleep and read.
         for entry in 0..5 {
             let (board, mut barrier) = entered(to, Some(entry), true);
             let released = barrier.poll_asleep(Duration::MAX).expect("no pin fails");

@@ -20,21 +20,21 @@ pub struct BoxedWires {
     pub out: BoxedOut,
     /// The wire from the barrier.
     pub input: BoxedIn,
-    /// The wires to restore when a process ends without closing them.
+    /// Restores the wires when a process ends without closing them.
     pub resting: Resting,
 }
 
-/// The programmer of a node at a port chosen at run time.
+/// A node's programmer at a port that is chosen at run time.
 pub type BoxedProgrammer = Programmer<BoxedOut, LastLine<BoxedIn>, Pause>;
 
-/// A claimed port with the lines of version 2: five channels, and the serial lines over which they are programmed.
+/// A claimed port with the lines of barrier version 2: five channels, and the serial lines that program them.
 #[derive(Debug)]
 pub struct BoxedChannels {
     /// The wire pair of each channel.
     pub channels: [BoxedChannel; MAX_CHANNELS],
     /// Sends requests to the hardware for this node.
     pub programmer: BoxedProgrammer,
-    /// Restores the wires at the end of a process that does not close them.
+    /// Restores the wires when a process ends without closing them.
     pub resting: Resting,
 }
 
@@ -43,18 +43,18 @@ pub struct BoxedChannels {
 pub struct BoxedChannel {
     /// The arrival wire.
     pub out: BoxedOut,
-    /// The release wire; the last channel's is also the serial reply.
+    /// The release wire; on the last channel it also carries the serial replies.
     pub input: ReleaseLine<BoxedIn>,
 }
 
-/// The wire to the barrier at a port chosen at run time; its `Debug` is the wire's name, and clones are the same wire.
+/// The wire to the barrier at a port chosen at run time; `Debug` prints the wire's name, and clones refer to the same wire.
 #[derive(Clone)]
 pub struct BoxedOut {
     port: Arc<dyn Claimed>,
     line: usize,
 }
 
-/// The wire from the barrier at a port chosen at run time; its `Debug` is the wire's name, and clones are the same wire.
+/// The wire from the barrier at a port chosen at run time; `Debug` prints the wire's name, and clones refer to the same wire.
 #[derive(Clone)]
 pub struct BoxedIn {
     port: Arc<dyn Claimed>,
@@ -94,7 +94,7 @@ impl BoxedIn {
         }
     }
 
-    /// Returns the pin of the line that a channel and the replies share.
+    /// Returns this pin as the line that the last channel shares with the replies.
     pub(super) fn shared(self) -> LastLine<Self> {
         LastLine::new(self)
     }
@@ -156,7 +156,7 @@ impl InputEvents for BoxedIn {
     }
 }
 
-/// The machine's clock as embedded-hal's delay: short delays spin, because a sleep takes far longer than a serial bit.
+/// embedded-hal's delay on the machine's clock; short delays spin, because a sleep takes far longer than a serial bit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pause;
 

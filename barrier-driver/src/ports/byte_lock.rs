@@ -1,7 +1,9 @@
-//! A lock on one byte of a file: the claim of a port that several nodes reach through one file.
+//! A lock on one byte of a file: it claims a port for one process if several nodes are reached through the same file.
 //!
-//! The lock belongs to the open file description (`F_OFD_SETLK`, fcntl(2)). A process that another thread forks shares that description until it
-//! executes its program, so closing the file would leave the byte locked for that long. Dropping a [`ByteLock`] therefore unlocks the byte itself.
+//! The lock belongs to the open file description (`F_OFD_SETLK`, fcntl(2)).
+//! A process that another thread forks shares this description until
+//! the process calls exec, so closing the file would leave the byte locked until then.
+//! Dropping a [`ByteLock`] therefore unlocks the byte explicitly.
 #![allow(unsafe_code)]
 
 use super::PortError;
@@ -9,14 +11,14 @@ use std::fs::File;
 use std::io::{Error, Result};
 use std::os::fd::AsRawFd;
 
-/// A file with a locked byte, which dropping this value unlocks.
+/// A file with one locked byte; dropping the value unlocks the byte.
 pub(super) struct ByteLock {
     file: File,
     at: libc::off_t,
 }
 
 impl ByteLock {
-    /// Locks the byte at offset `at`; `name` is the name of the port, for the error.
+    /// Locks the byte at offset `at`; `name` is the port's name for error messages.
     pub(super) fn take(file: File, at: u64, name: &str) -> core::result::Result<Self, PortError> {
         let refused = |cause: String| PortError::Refused {
             port: name.to_owned(),
@@ -39,7 +41,7 @@ impl ByteLock {
 
 impl Drop for ByteLock {
     fn drop(&mut self) {
-        // After an error the byte stays locked until the last process that has the file open ends.
+        // After an error the byte stays locked until all processes that have the file open have ended.
         let _ = set(&self.file, self.at, libc::F_UNLCK);
     }
 }

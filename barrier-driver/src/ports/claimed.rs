@@ -1,4 +1,4 @@
-//! The interface of a kind of port: claimed lines, read and written by index.
+//! The trait of a claimed port, whose lines are read and written by index.
 
 use super::error::Failure;
 use super::spec::{LineName, Spec};
@@ -24,7 +24,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// Returns a request for the two levels of a register block's node: its own and its group's.
+    /// Returns a request for the two levels of a node of a register block: that of the node and that of its group.
     pub fn node() -> Self {
         let level = |name| LineName {
             name,
@@ -36,8 +36,8 @@ impl<'a> Wanted<'a> {
         }
     }
 
-    /// Returns the requested numbers of lines in each direction, which the text separates by `+`.
-    /// Missing keys have the values of `usual`, for ports with defaults.
+    /// Returns a request for the given numbers of lines in each direction; the text separates the lines by `+`.
+    /// For a missing key the lines are those of `usual`, the port's defaults.
     pub fn many(
         spec: &Spec<'a>,
         (outs, ins): (usize, usize),
@@ -81,7 +81,7 @@ pub(super) trait Claimed: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Sleeps until the line may have become `high` since it was armed, for at most `limit`; see
+    /// Sleeps for at most `limit` until the line may have become `high` after it was armed; see
     /// [`InputEvents`](crate::InputEvents).
     fn sleep(&self, _input: usize, _high: bool, _limit: Duration) -> Result<(), Failure> {
         Ok(())
@@ -103,7 +103,7 @@ pub trait Lines: Send + Sync + 'static {
     fn get(&self, input: usize) -> Option<bool>;
 }
 
-/// A port that consists of [`Lines`].
+/// A port that accesses the caller's [`Lines`].
 pub(super) struct Elsewhere<L> {
     pub lines: L,
     pub name: String,
@@ -135,12 +135,12 @@ impl<L: Lines> Claimed for Elsewhere<L> {
 #[derive(Clone)]
 pub struct Resting {
     port: Arc<dyn Claimed>,
-    /// For each outgoing line, the incoming line whose level is its idle level.
+    /// For each outgoing line, the incoming line that has its idle level; `None` if it idles low.
     outs: Vec<Option<usize>>,
 }
 
-/// Number of tries, as for [`ToggleBarrier::close`](crate::ToggleBarrier::close):
-/// the barrier may complete once between read and write.
+/// Maximum number of tries, as in [`ToggleBarrier::close`](crate::ToggleBarrier::close):
+/// the barrier may complete once between the read and the write.
 const TRIES: u32 = 3;
 
 impl Resting {
@@ -163,7 +163,7 @@ impl Resting {
 
     /// Withdraws every arrival; returns true if all wires are idle afterwards.
     pub fn rest(&self) -> bool {
-        // The serial line has the last index, so its session ends first.
+        // The select line has the last index, so the programming session ends first.
         // After that, the last status line carries releases again.
         let all = self.outs.iter().enumerate().rev();
         all.fold(true, |good, (out, &input)| {

@@ -4,15 +4,15 @@ use core::{error::Error, fmt};
 use rustix::io::Errno;
 
 /// The cause of a failed access to a port.
-/// The value needs no allocation, because a signal handler may create it.
+/// The type allocates no memory, because a signal handler may create a value.
 #[derive(Debug)]
 pub(super) enum Failure {
     Kernel(Errno),
     #[cfg(all(target_os = "linux", feature = "gpio"))]
     Gpio(gpiocdev::Error),
-    /// The other end of the connection has closed.
+    /// The connection to the lines has been closed by its other end.
     Gone,
-    /// Another access was in progress when the process ended.
+    /// Another access was in progress when the process ended, so this one was not made.
     #[cfg_attr(not(feature = "rppal"), allow(dead_code))]
     InUse,
 }
@@ -37,8 +37,8 @@ impl From<Errno> for Failure {
 
 /// The error of an open port that could not read or drive a wire.
 ///
-/// `Debug` also prints the message, because the driver's errors only know that a pin's error is
-/// `Debug`.
+/// `Debug` prints the message, too: the driver's errors require only `Debug` of a pin's
+/// error.
 #[derive(Clone, PartialEq, Eq)]
 pub struct WireError {
     /// The wire, as named in messages.

@@ -1,16 +1,16 @@
-//! The port of any GPIO line of Linux, by its character device:
-//! without root, and with exclusive use.
+//! The port for any GPIO line of Linux, through the GPIO character device:
+//! needs no root, and has exclusive use of its lines.
 //!
 //! Documentation/userspace-api/gpio/chardev.rst of the kernel describes the interface; crate `gpiocdev` implements it.
 //! An output line must be requested with a level, so the inputs are read first and each wire starts at its barrier's level,
 //! which is the level that [`ToggleBarrier::open`](crate::ToggleBarrier::open) would write anyway.
-//! The level after the line is released depends on the chip's driver; most keep it.
+//! The chip's driver determines the level after the line is released; most drivers keep the level.
 //!
 //! # Sleeping until an edge
 //!
-//! An input is reconfigured to report both edges when `wakes_sleepers` is first called for it, and stays so:
-//! each edge then costs an interrupt, which a spinning process avoids.
-//! If the chip has no interrupt for the line, it refuses,
+//! The first call of `wakes_sleepers` reconfigures an input to report both edges, permanently:
+//! from then on each edge costs an interrupt, so a process that only spins does not make this call.
+//! If the chip has no interrupt for the line, the request fails,
 //! and the line stays an input without events.
 //! Reading all events arms the input, and `poll` on the request's file returns when there is an
 //! event.
@@ -56,11 +56,11 @@ mod lines {
     use std::sync::{Arc, OnceLock};
     use std::time::Duration;
 
-    /// The consumer name, by which gpioinfo shows which program uses a line.
+    /// The consumer name: gpioinfo prints it for the lines that a program uses.
     const CONSUMER: &str = "portcullis";
 
-    /// Maximum number of events that arming reads:
-    /// a line with more events than can be read needs no sleeper.
+    /// Maximum number of events that `arm` reads:
+    /// a line with more pending events changes too often for a sleep.
     const MOST_EVENTS: usize = 64;
 
     /// The lines of one chip, each requested separately, so an access changes only one line.
@@ -74,7 +74,7 @@ mod lines {
         request: Request,
         offset: Offset,
         inverted: bool,
-        /// True if the chip reports the edges of this input; set by the first query.
+        /// True if the chip reports the edges of this input; set when first needed.
         has_edges: OnceLock<bool>,
     }
 
@@ -141,7 +141,7 @@ mod lines {
         format!("GPIO line {offset} of {chip}")
     }
 
-    /// Distinguishes a missing permission from a missing chip, before the library hides the kernel's error in its own.
+    /// Distinguishes a missing permission from a missing chip, because the error of `gpiocdev` does not contain the kernel's error.
     fn check(chip: &str) -> Result<(), PortError> {
         let port = format!("the GPIO chip {chip}");
         match std::fs::File::options().read(true).write(true).open(chip) {
@@ -163,7 +163,7 @@ mod lines {
     }
 
     /// Returns the reason why a line could not be requested.
-    /// The library hides the kernel's EBUSY, so the chip is asked whether another program has the
+    /// The library hides the kernel's EBUSY, so this function reads from the chip whether another program uses the
     /// line.
     fn refusal(
         chip: &str,
@@ -189,7 +189,7 @@ mod lines {
             Ok((value == Value::Active) != self.inverted)
         }
 
-        /// Makes the chip report both edges from now on; returns true if it does.
+        /// Makes the chip report both edges permanently; returns true on success.
         fn has_edges(&self) -> bool {
             *self.has_edges.get_or_init(|| {
                 let mut config = self.request.config();

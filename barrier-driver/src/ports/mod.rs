@@ -7,7 +7,7 @@
 //! left, because the idle level is known only after the barrier's wire has been read.
 //! If the port cannot be claimed, the error message names the missing right or kernel support.
 //! The pins can be sent to any thread, and dropping all of them releases the port.
-//! [`BoxedWires::resting`] restores the wire when a process ends without time to close, see [`last_resort`](crate::last_resort).
+//! [`BoxedWires::resting`] restores the wire when a process ends without closing it, see [`last_resort`](crate::last_resort).
 //!
 //! # The text
 //!
@@ -15,15 +15,15 @@
 //! name[:place][,key=value]...
 //! ```
 //!
-//! For the lines of version 2, `out=` and `in=` name several, as in `out=2+3+4+5+6+7+8+9`: see [`open_channels`].
-//! A `!` before a line inverts it, for wiring with an inverting buffer.
+//! With the lines of barrier version 2, `out=` and `in=` list several lines, as in `out=2+3+4+5+6+7+8+9`: see [`open_channels`].
+//! A `!` before a line inverts the line, for wiring with an inverting buffer.
 //! The ports `uio` and `mem` name a node instead of lines: see `registers`.
 //! The driver compensates a port's own inversions, so high always means high at the connector.
 //!
 //! # The registry
 //!
-//! A port is one row of [`PORTS`]: its name, its syntax, a sentence of help, and the function that opens it.
-//! A port that this build lacks keeps its row, and its error names the missing cargo feature.
+//! A port is one row of [`PORTS`]: its name, its syntax, a sentence of help, and the function that opens the port.
+//! A port that this build does not contain keeps its row; its error names the missing cargo feature.
 
 mod boxed;
 #[cfg(target_os = "linux")]
@@ -56,7 +56,7 @@ use std::sync::Arc;
 /// A row of the registry.
 #[derive(Debug, Clone, Copy)]
 pub struct PortKind {
-    /// The first word of the port's text, which selects the port.
+    /// The port's name: the first word of the text.
     pub name: &'static str,
     /// The syntax of the text for [`open`].
     pub syntax: &'static str,
@@ -64,7 +64,7 @@ pub struct PortKind {
     pub channels_syntax: &'static str,
     /// Description of the port and its requirements.
     pub help: &'static str,
-    /// The default lines of version 2: to the board, and from it.
+    /// The default lines of barrier version 2: those to the board, and those from the board.
     usual: Option<(&'static [&'static str], &'static [&'static str])>,
     /// The keys of a text that names a node of a register block; empty for ports with lines, whose keys are `out` and `in`.
     options: &'static [&'static str],
@@ -74,7 +74,7 @@ pub struct PortKind {
 /// Claims the requested lines without changing their levels.
 type Claim = fn(&Spec<'_>, &Wanted<'_>) -> Result<Arc<dyn Claimed>, PortError>;
 
-/// All ports, in the order in which help lists them.
+/// All ports, in the order of the help text.
 pub const PORTS: &[PortKind] = &[
     x86::KIND,
     ppdev::KIND,
@@ -84,7 +84,7 @@ pub const PORTS: &[PortKind] = &[
     registers::MEM,
 ];
 
-/// Serial clock, data and select follow the arrival lines of all channels.
+/// Number of the serial lines clock, data and select; they follow the arrival lines of all channels.
 const SERIAL: usize = 3;
 
 /// Opens the port that `text` names and claims it for this process until both pins are dropped.
@@ -109,8 +109,8 @@ pub fn open(text: &str) -> Result<BoxedWires, PortError> {
 /// Opens the port that `text` names with the lines of version 2, and claims it until all pins are dropped.
 ///
 /// `out=` names the arrival lines of the five channels, then serial clock, data and select;
-/// `in=` names the releases of the five channels, of which the last is also the reply.
-/// A parallel port has defaults: D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
+/// `in=` names the releases of the five channels; the last one also carries the replies.
+/// The defaults of a parallel port are D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
 ///
 /// The arrival lines keep their levels. A session that a dead job has left open is ended.
 pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
@@ -128,7 +128,7 @@ pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     channels_of(&port, text, Resting::new(&port, &wanted))
 }
 
-/// As [`open_channels`], over lines that belong to no port of this machine; `name` is used in messages.
+/// As [`open_channels`], with `lines` instead of a port of this machine; `name` is used in messages.
 pub fn channels_over(lines: impl Lines, name: &str) -> Result<BoxedChannels, PortError> {
     let port: Arc<dyn Claimed> = Arc::new(Elsewhere {
         lines,

@@ -1,7 +1,7 @@
-//! The parallel port: the assignment of lines to register bits, and pins over any code that accesses the registers.
+//! The parallel port: which line is which register bit, and pins on top of any implementation of the register accesses.
 //!
-//! IEEE 1284-1994, compatibility mode; the pins are those of the DB25 connector.
-//! The data register drives eight lines, the status register reads five, and only BUSY is inverted between wire and register.
+//! The port is used in compatibility mode (IEEE 1284-1994); the pin numbers are those of the DB25 connector.
+//! The data register drives eight lines and the status register reads five; the port inverts only BUSY.
 //!
 //! | DB25 | line | register bit | inverted by the port |
 //! |------|--------|----|-----|
@@ -14,14 +14,14 @@
 //!
 //! # The interrupt
 //!
-//! The port raises its interrupt when nACK goes from low to high and control bit 4 is set; other edges raise none.
-//! So only one of the barrier's two levels wakes a sleeper, and a sleep for the other ends after a millisecond.
-//! An inverting buffer (`in=!nACK`) exchanges the two levels and changes nothing else.
-//! Only BUSY is inverted by the port, so no wiring gives an interrupt on both edges.
+//! If control bit 4 is set, the port raises its interrupt when nACK goes from low to high; no other edge raises an interrupt.
+//! So only one of the barrier's two levels wakes a sleeping process, and a sleep for the other level ends after a millisecond.
+//! An inverting buffer (`in=!nACK`) only exchanges the roles of the two levels.
+//! So no wiring gives an interrupt on both edges.
 //!
 //! # Locking
 //!
-//! The data register holds eight lines: code that changes a bit holds the lock over the remembered
+//! The data register has eight lines. A write holds the lock over the stored value of the
 //! register, so that lines of several barriers on one port do not undo each other's changes.
 //! The status register is only read.
 //! When the process ends, the code does not wait for the lock and reads the register itself instead.
@@ -99,18 +99,18 @@ pub(super) trait Registers: Send + Sync + 'static {
         false
     }
 
-    /// Discards the interrupts up to now.
+    /// Discards all earlier interrupts.
     fn forget_interrupts(&self) -> Result<(), Errno> {
         Ok(())
     }
 
-    /// Sleeps until an interrupt has occurred since the last `forget_interrupts`, or `limit` has passed.
+    /// Sleeps until an interrupt has occurred after the last `forget_interrupts`, for at most `limit`.
     fn sleep_until_interrupt(&self, _limit: Duration) -> Result<(), Errno> {
         Ok(())
     }
 }
 
-/// The line whose rising edge raises the port's interrupt; its falling edge, and all other lines, raise none.
+/// The line whose rising edge raises the port's interrupt; no other edge of any line does.
 const INTERRUPTS: &str = "nACK";
 
 /// The limit of a sleep for the level whose edge raises no interrupt.
@@ -129,16 +129,16 @@ pub(super) struct Lines {
     ins: Vec<Chosen>,
 }
 
-/// A requested line.
+/// A requested line and its inversion.
 #[derive(Debug, Clone, Copy)]
 struct Chosen {
     line: Line,
-    /// True if wire and register differ, because exactly one of port and wiring inverts.
+    /// True if the wire's level and the register bit differ, because exactly one of port and wiring inverts the line.
     inverted: bool,
 }
 
 impl Lines {
-    /// Finds the requested lines.
+    /// Finds the lines that the text requests.
     pub fn of(spec: &Spec<'_>, wanted: &Wanted<'_>) -> Result<Self, PortError> {
         let find = |names: &[LineName<'_>], key, lines| -> Result<Vec<_>, PortError> {
             let mut found = Vec::new();
@@ -187,7 +187,7 @@ impl Chosen {
     }
 }
 
-/// A claimed port, released by its registers' `Drop`.
+/// A claimed port; dropping its `registers` releases the port.
 struct Port<R> {
     registers: R,
     name: String,
@@ -196,7 +196,7 @@ struct Port<R> {
     data: Mutex<u8>,
 }
 
-/// The port over its registers; `name` is used in messages. Changes no level.
+/// Makes a port of its registers without changing any level; `name` is used in messages.
 pub(super) fn claimed<R: Registers>(
     registers: R,
     name: String,

@@ -1,25 +1,25 @@
-//! A parallel port through Linux' ppdev, `/dev/parport0` and so on: without root, and exclusive to one process.
+//! A parallel port through Linux's driver ppdev (`/dev/parport0` and so on): needs no root, exclusive to one process.
 //!
 //! References: Documentation/misc-devices and `drivers/char/ppdev.c` of the kernel; the codes are those of `<linux/ppdev.h>`.
 //!
 //! # The protocol
 //!
-//! 1. Open, then `PPEXCL`, which only requests exclusive access in the next step and must precede it.
-//! 2. `PPCLAIM` registers this process with the port, exclusively, and waits until it has the port.
+//! 1. Open the device, then `PPEXCL`, which makes the next step exclusive and must precede it.
+//! 2. `PPCLAIM` registers this process as exclusive user of the port, and waits until the port is granted.
 //! 3. `PPDATADIR` 0 makes the data lines outputs; then `PPWDATA` and `PPRSTATUS` access the wires.
-//! 4. `PPRELEASE` and close release the port; the end of the process releases it too.
+//! 4. `PPRELEASE` and close release the port; so does the end of the process.
 //!
-//! The data register keeps its value through all of that.
+//! The data register keeps its value in all of these steps.
 //!
 //! # Sleeping until the interrupt
 //!
 //! `PPCLAIM` enables the port's interrupt, and the driver counts the interrupts of each open file.
-//! `PPCLRIRQ` reads and resets that count, which arms; `poll` on the file returns when the count is not zero.
-//! `PPWCTLONIRQ` is not used: it is for a handshake that answers an interrupt on the control lines, and the barrier has none.
+//! `PPCLRIRQ` reads and resets that count, which arms the interrupt; `poll` on the file returns when the count is not zero.
+//! `PPWCTLONIRQ` is not used: it writes control lines in response to an interrupt, for a handshake that the barrier does not have.
 //!
-//! A port without an interrupt (`irq=none`) accepts all of that, but no interrupt ever occurs.
-//! `/proc/sys/dev/parport/parportN/irq` is then -1, and the port reports that it wakes no sleeper.
-//! If that file is missing the port is assumed to have one, and a sleep without an interrupt ends at its limit.
+//! A port without an interrupt (`irq=none`) accepts these calls, but no interrupt ever occurs.
+//! `/proc/sys/dev/parport/parportN/irq` then contains -1, and the port reports that it wakes no sleeping process.
+//! If that file is missing, the driver assumes that the port has an interrupt; a sleep without interrupt then ends at its limit.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use super::PortKind;
@@ -95,9 +95,9 @@ mod device {
                 cause: errno.to_string(),
             }
         };
-        // SAFETY: the code takes no argument.
+        // SAFETY: this ioctl has no argument.
         unsafe { ioctl(&device, NoArg::<PPEXCL>::new()) }.map_err(refused("be asked for alone"))?;
-        // SAFETY: the code takes no argument.
+        // SAFETY: this ioctl has no argument.
         unsafe { ioctl(&device, NoArg::<PPCLAIM>::new()) }
             .map_err(|errno| unclaimed(&name, errno))?;
         let mut device = Device {
@@ -111,7 +111,7 @@ mod device {
         parallel::claimed(device, name, lines)
     }
 
-    /// Returns true if the kernel's file about a port's interrupt names one; it contains -1 for none.
+    /// Returns true if `text`, the contents of the kernel's `irq` file of a port, names an interrupt; -1 means no interrupt.
     pub(super) fn names_an_interrupt(text: &str) -> bool {
         text.trim().parse::<c_int>().is_ok_and(|irq| irq >= 0)
     }
@@ -142,7 +142,7 @@ mod device {
     fn unclaimed(name: &str, errno: Errno) -> PortError {
         let port = name.into();
         match errno {
-            // ppdev's errors if the port's drivers do not let it register an exclusive user.
+            // ppdev returns these errors if the port cannot be claimed exclusively.
             Errno::NXIO | Errno::BUSY | Errno::AGAIN => PortError::Busy {
                 port,
                 holder: "another driver or process, perhaps the printer's (rmmod lp)",
@@ -162,7 +162,7 @@ mod device {
     }
 
     impl Device {
-        /// Returns true if interrupts are counted and the kernel does not report that the port has none.
+        /// Returns true unless the kernel reports that the port has no interrupt.
         fn may_interrupt(&self) -> bool {
             self.forget_interrupts().is_ok()
                 && self
@@ -170,7 +170,7 @@ mod device {
                     .is_none_or(|said| names_an_interrupt(&said))
         }
 
-        /// The contents of the kernel's file about the interrupt of this port, which the minor number of its device identifies.
+        /// Returns the contents of the kernel's `irq` file of this port; the port's number is the minor number of its device.
         fn what_the_kernel_says(&self) -> Option<String> {
             let about = self.file.metadata().ok()?;
             if !about.file_type().is_char_device() {
@@ -181,24 +181,24 @@ mod device {
         }
 
         fn drive_data_lines(&self) -> Result<(), Errno> {
-            // SAFETY: the code takes a pointer to an int.
+            // SAFETY: this ioctl reads an int through a pointer.
             unsafe { ioctl(&self.file, Setter::<PPDATADIR, c_int>::new(0)) }
         }
     }
 
     impl Registers for Device {
         fn data(&self) -> Result<u8, Errno> {
-            // SAFETY: the code fills one byte.
+            // SAFETY: this ioctl writes one byte.
             unsafe { ioctl(&self.file, Getter::<PPRDATA, u8>::new()) }
         }
 
         fn set_data(&self, value: u8) -> Result<(), Errno> {
-            // SAFETY: the code takes a pointer to one byte.
+            // SAFETY: this ioctl reads one byte through a pointer.
             unsafe { ioctl(&self.file, Setter::<PPWDATA, u8>::new(value)) }
         }
 
         fn status(&self) -> Result<u8, Errno> {
-            // SAFETY: the code fills one byte.
+            // SAFETY: this ioctl writes one byte.
             unsafe { ioctl(&self.file, Getter::<PPRSTATUS, u8>::new()) }
         }
 
@@ -207,7 +207,7 @@ mod device {
         }
 
         fn forget_interrupts(&self) -> Result<(), Errno> {
-            // SAFETY: the code fills one int.
+            // SAFETY: this ioctl writes one int.
             unsafe { ioctl(&self.file, Getter::<PPCLRIRQ, c_int>::new()) }.map(drop)
         }
 
@@ -218,7 +218,7 @@ mod device {
 
     impl Drop for Device {
         fn drop(&mut self) {
-            // SAFETY: the code takes no argument. Close also releases the port, so an error is harmless.
+            // SAFETY: this ioctl has no argument. Close also releases the port, so an error is harmless.
             let _ = unsafe { ioctl(&self.file, NoArg::<PPRELEASE>::new()) };
         }
     }

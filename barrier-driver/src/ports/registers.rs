@@ -1,24 +1,25 @@
-//! A node of the register block, mapped from a UIO device, a resource file of a PCI device, or any file: one store enters, loads poll.
+//! A node of a register block that is mapped from a UIO device, a PCI resource file or any other file: a store enters, loads poll.
 //!
-//! A text names the node and not two lines: `uio:/dev/uio0,node=3`, `mem:/sys/bus/pci/devices/0000:03:00.0/resource2+0x1000,node=3,group=1`.
+//! The text names the node instead of two lines:
+//! `uio:/dev/uio0,node=3`, `mem:/sys/bus/pci/devices/0000:03:00.0/resource2+0x1000,node=3,group=1`.
 //!
 //! # Claiming
 //!
-//! A process claims a node by locking one byte of the file, at the node's page; the kernel releases the lock when the process ends.
+//! A process claims a node by locking the first byte of the node's page in the file; the kernel releases the lock when the process ends.
 //!
 //! # Members
 //!
-//! With `members=0-3` the port writes the group's member mask, if the mask differs, and enables the block;
-//! without it, the node must be a member. A node that is no member yet first puts its line to the group's level,
-//! because the block refuses members whose lines differ.
+//! With `members=0-3` the port writes the group's member mask, unless the mask is already right, and enables the block;
+//! without `members=`, the node must already be a member. A node that is not yet a member first sets its line to the group's level,
+//! because the block refuses new members whose lines differ from that level.
 //!
 //! # Sleeping until the interrupt
 //!
-//! The node's `wake_o` is the interrupt of the UIO device, so each node has a device of its own.
-//! Arming clears the node's event, discards the interrupts up to now and enables the next one; the order loses no release,
-//! because the event is latched and the line is a level. A driver without that control answers ENOSYS
-//! and enables the interrupt by itself.
-//! The driver `uio_pci_generic` maps no registers: `registers=` names the resource file that has them.
+//! The node's `wake_o` is the interrupt of a UIO device, so each node has a UIO device of its own.
+//! Arming clears the node's event, discards earlier interrupts and enables the next one. This order loses no release,
+//! because the event is latched and the interrupt line is level-triggered. A kernel driver without control of interrupts returns ENOSYS
+//! and re-enables the interrupt by itself.
+//! The driver `uio_pci_generic` maps no registers, so `registers=` must name the resource file that contains them.
 #![cfg_attr(target_os = "linux", allow(unsafe_code))]
 
 use super::PortKind;
@@ -80,16 +81,16 @@ mod mapped {
     use std::thread;
     use std::time::{Duration, Instant};
 
-    /// Time limit for all nodes of a new group to bring their lines to the group's level.
+    /// Time limit for all nodes of a new group to set their lines to the group's level.
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// One node, claimed.
+    /// A claimed node.
     struct Node {
         block: RegisterBlock,
         number: u32,
         group: u32,
         name: String,
-        /// The UIO device that delivers this node's interrupt.
+        /// The UIO device whose interrupt is this node's, if it has one.
         interrupt: Option<File>,
         _claim: ByteLock,
     }
@@ -139,7 +140,7 @@ mod mapped {
         Ok(Arc::new(claimed))
     }
 
-    /// Parses `0-3+6`.
+    /// Parses members such as `0-3+6` to a bit mask.
     fn members_of(spec: &Spec<'_>, text: &str) -> Result<u64, PortError> {
         let mut members = 0;
         for range in text.split('+') {
@@ -172,7 +173,7 @@ mod mapped {
         Ok((path, number))
     }
 
-    /// Where the registers begin in the first mapping of a UIO device: the kernel maps whole memory pages.
+    /// Returns the registers' offset in the first mapping of a UIO device, which starts at a page boundary.
     fn uio_offset(device: &str) -> u64 {
         let name = device.rsplit('/').next().unwrap_or(device);
         let path = format!("/sys/class/uio/{name}/maps/map0/offset");
@@ -210,7 +211,7 @@ mod mapped {
             levels >> self.group & 1 == 1
         }
 
-        /// Makes the node a member, or checks that it is one.
+        /// Makes the node a member, or checks that it is a member.
         fn join(&self, members: Option<u64>) -> Result<(), PortError> {
             let me = 1 << self.number;
             let refused = |cause: String| PortError::Refused {
@@ -234,7 +235,7 @@ mod mapped {
             let since = Instant::now();
             while self.block.members(self.group) != wanted {
                 if self.block.members(self.group) & me == 0 {
-                    // No barrier depends on the line of a node that is no member.
+                    // The node is no member, so no barrier depends on the level of its line.
                     self.drive(self.level());
                 }
                 self.block.set_members(self.group, wanted);
@@ -253,7 +254,7 @@ mod mapped {
             Ok(())
         }
 
-        /// Drives the node's line in its group; other groups of the node keep theirs.
+        /// Drives the node's line in this port's group; the node's lines in other groups keep their levels.
         fn drive(&self, high: bool) {
             let register = self.arrive_register();
             let bit = 1 << self.group;
@@ -262,7 +263,7 @@ mod mapped {
             self.block.write(register, others | own);
         }
 
-        /// Discards the interrupts up to now and enables the next one.
+        /// Discards earlier interrupts and enables the next one.
         fn rearm(&self, device: &File) -> Result<(), Errno> {
             let bit = node::intr_state::RELEASE.with(1 << self.group);
             let enable = self.block.node(self.number, node::INTR_ENABLE);
@@ -275,7 +276,7 @@ mod mapped {
                 rustix::io::read(device, &mut [0_u8; 4])?;
             }
             match rustix::io::write(device, &1_u32.to_ne_bytes()) {
-                // The kernel's driver masks and unmasks by itself.
+                // With these errors the kernel's driver masks and unmasks the interrupt by itself.
                 Ok(_) | Err(Errno::NOSYS | Errno::INVAL) => Ok(()),
                 Err(errno) => Err(errno),
             }

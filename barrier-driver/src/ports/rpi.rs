@@ -1,9 +1,9 @@
-//! A Raspberry Pi's header pins through its GPIO registers, which crate `rppal` maps: an access needs no system call.
+//! GPIO pins of a Raspberry Pi's header through the GPIO registers, which crate `rppal` maps: an access needs no system call.
 //!
 //! Pins have the processor's numbers (BCM), not their positions on the header.
 //! A pin that is already an output keeps its level, and any other becomes an output at the barrier's level, which is read first:
 //! a wire must not change before [`ToggleBarrier::open`](crate::ToggleBarrier::open) changes it.
-//! The output keeps its level when it is released, so that the wire is at rest until the next job and does not float.
+//! The output keeps its level when it is released, so the wire stays at rest until the next job and does not float.
 //!
 //! The registers are device memory and rppal's accesses are only volatile, so a fence orders the program's memory accesses
 //! against them.
@@ -50,7 +50,7 @@ mod pins {
         ins: Vec<In>,
     }
 
-    /// rppal's pin requires exclusive access to write; the lock is contended only when the process ends.
+    /// A pin for output. Writing requires exclusive access to rppal's pin; its lock is contended only when the process ends.
     struct Out {
         pin: Mutex<rppal::gpio::OutputPin>,
         number: u8,
@@ -132,7 +132,7 @@ mod pins {
 
     impl Out {
         fn write(&self, pin: &mut rppal::gpio::OutputPin, high: bool) {
-            // Orders the program's stores before it entered ahead of the change of the wire.
+            // Orders the program's stores before this entry ahead of the change of the wire.
             fence(Ordering::SeqCst);
             pin.write(Level::from(high != self.inverted));
         }
@@ -141,7 +141,7 @@ mod pins {
     impl In {
         fn get(&self) -> bool {
             let high = self.pin.read() == Level::High;
-            // Orders the program's loads after it has left behind the read of the wire.
+            // Orders the read of the wire ahead of the program's loads after the barrier.
             fence(Ordering::SeqCst);
             high != self.inverted
         }
@@ -168,7 +168,7 @@ mod pins {
                 Err(TryLockError::Poisoned(poisoned)) => {
                     out.write(&mut poisoned.into_inner(), high);
                 }
-                // The interrupted thread is in the middle of a write.
+                // The process is ending, and interrupted a thread that writes to this pin.
                 Err(TryLockError::WouldBlock) => return Err(Failure::InUse),
             }
             Ok(())

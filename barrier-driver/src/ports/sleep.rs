@@ -1,13 +1,13 @@
-//! Sleeping in the kernel until the file of a port is readable, that is, has an interrupt to report.
+//! Sleeping in the kernel until the file of a port is readable, that is, until an interrupt has occurred.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-/// Sleeps until `file` is readable, for at most `limit`; returns true if it is.
+/// Sleeps until `file` is readable, for at most `limit`; returns true if `file` is readable.
 ///
-/// A signal ends the sleep too, so that the caller reads the wire after a handler has run.
+/// A signal ends the sleep, too: its handler may have changed the state, so the caller reads the wire again.
 pub(super) fn until_readable(file: impl AsFd, limit: Duration) -> Result<bool, Errno> {
     let mut wanted = [PollFd::new(&file, PollFlags::IN)];
     let limit = Timespec::try_from(limit).map_err(|_| Errno::INVAL)?;

@@ -1,8 +1,8 @@
-//! The parser of a port's text: `name[:place][,key=value]...`.
+//! The parser of the text that names a port: `name[:place][,key=value]...`.
 
 use super::PortError;
 
-/// The parsed text of a port; each port reads the keys that it knows and calls [`finish`](Self::finish).
+/// The parsed text of a port. Each port reads the keys that it supports and then calls [`finish`](Self::finish).
 #[derive(Debug)]
 pub(crate) struct Spec<'a> {
     pub text: &'a str,
@@ -53,7 +53,7 @@ impl<'a> Spec<'a> {
         Ok(spec)
     }
 
-    /// An error about this text.
+    /// Returns an error about this text, for the reason `why`.
     pub fn wrong(&self, why: impl Into<String>) -> PortError {
         PortError::Text {
             text: self.text.into(),
@@ -62,7 +62,7 @@ impl<'a> Spec<'a> {
         }
     }
 
-    /// The port's place, for ports that require one.
+    /// Returns the place, for ports that require one, which `what` describes.
     pub fn place(&self, what: &str) -> Result<&'a str, PortError> {
         self.place
             .ok_or_else(|| self.wrong(format!("it does not give {what}")))
@@ -76,7 +76,7 @@ impl<'a> Spec<'a> {
         })
     }
 
-    /// The single line of a key.
+    /// Returns the single line that a key names.
     pub fn line(&self, key: &str) -> Result<LineName<'a>, PortError> {
         let value = self
             .option(key)
@@ -108,7 +108,7 @@ impl<'a> Spec<'a> {
         Ok(lines)
     }
 
-    /// A line that is identified by a number.
+    /// Parses a line's name as a number.
     #[cfg_attr(not(any(feature = "gpio", feature = "rppal")), allow(dead_code))]
     pub fn number<N: core::str::FromStr>(
         &self,

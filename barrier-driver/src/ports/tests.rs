@@ -1,4 +1,4 @@
-//! Tests of the syntax and the errors that need no hardware; the open ports are tested with their emulations in package `barrier-emulation`.
+//! Tests of the syntax and of errors, which need no hardware; package `barrier-emulation` tests open ports on emulated hardware.
 
 use super::parallel::{INPUTS, Lines, OUTPUTS, Registers, claimed as port};
 use super::*;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// The message with which `open` refuses a text.
+/// Returns the error message of `open` for a text.
 fn said(text: &str) -> String {
     match open(text) {
         Ok(wires) => panic!("{text} was opened: {wires:?}"),
@@ -108,12 +108,12 @@ fn a_file_that_is_no_port_is_refused() {
     );
 }
 
-/// Two registers that store their last value.
+/// Two registers that store the last value written.
 #[derive(Clone, Default)]
 struct Latches {
     data: Arc<AtomicU8>,
     status: Arc<AtomicU8>,
-    /// The limit of the last sleep.
+    /// The limit that the last sleep was called with.
     slept: Arc<Mutex<Option<Duration>>>,
 }
 
@@ -178,7 +178,7 @@ fn high_is_high_at_the_connector_whatever_the_port_inverts() {
         let mut plain = over(&latches, &format!("t:out=D0,in={}", line.name)).input;
         let mut inverted = over(&latches, &format!("t:out=!D0,in=!{}", line.name)).input;
         for bit in [false, true] {
-            // All other bits are the opposite.
+            // All other bits of the register have the opposite value.
             let status = if bit { line.mask() } else { !line.mask() };
             latches.status.store(status, Ordering::Relaxed);
             let high = bit != (line.name == "BUSY");

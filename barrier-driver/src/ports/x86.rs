@@ -1,20 +1,21 @@
-//! A PC's parallel port, accessed by port instructions: base+0 data, base+1 status, base+2 control.
+//! A PC's parallel port, accessed by port instructions; registers: data at base+0, status at base+1, control at base+2.
 //!
 //! # Rights
 //!
 //! `ioperm(2)` grants access to the three ports and nothing else; it needs `CAP_SYS_RAWIO`.
-//! The kernel keeps the permission per *thread*, and a new thread inherits only what its creator had at that moment.
-//! So each access first checks a thread-local flag and requests the permission if the flag is not set:
-//! otherwise the first barrier on a thread created earlier would be a segmentation fault.
+//! The kernel stores the permission per *thread*, and a new thread inherits only the permission that its creator had at that moment.
+//! So each access first checks a thread-local flag, and requests the permission if the flag is not set.
+//! Otherwise the first barrier on a thread that was created earlier would cause a segmentation fault.
 //!
-//! # Claim
+//! # Claiming
 //!
-//! The hardware does not prevent two processes from driving one port, so a claim is an abstract UNIX socket with the port's name:
-//! the socket has no file and disappears with its process. It is visible only inside one network namespace.
+//! The hardware does not prevent two processes from driving one port,
+//! so a process claims it by an abstract UNIX socket with the port's name:
+//! such a socket is not a file, and it disappears with its process. It is visible only inside one network namespace.
 //! A forked child keeps the socket until it calls exec, so a port that has just been released
 //! may stay claimed a moment longer; a new claim by the same process waits for that.
 //!
-//! # Order
+//! # Memory order
 //!
 //! The port instructions are those of crate `x86`, whose `inb` and `outb` are not marked `nomem`: they are compiler fences, so the
 //! compiler does not move the program's memory accesses across them (crate `x86_64` marks its instructions `nomem`).
@@ -83,10 +84,10 @@ mod instructions {
         static PERMITTED: Cell<u16> = const { Cell::new(0) };
     }
 
-    /// How long a claim waits for a process that was started while this process had the port.
+    /// Maximum time that a claim waits for a forked child that still holds the socket of this process's earlier claim.
     const INHERITED_FOR: Duration = Duration::from_secs(5);
 
-    /// The ports that this process has claimed.
+    /// The base addresses of the ports that this process has claimed.
     static CLAIMED: Mutex<BTreeSet<u16>> = Mutex::new(BTreeSet::new());
 
     struct Ports {
@@ -94,7 +95,7 @@ mod instructions {
         _claim: Claim,
     }
 
-    /// The port's name is taken until this is dropped.
+    /// A claimed port's name; dropping the value releases the name.
     struct Claim {
         base: u16,
         _socket: UnixListener,
@@ -150,7 +151,7 @@ mod instructions {
             SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"))
                 .and_then(|address| UnixListener::bind_addr(&address))
         };
-        // Locked until the end, so that of two threads one sees the other's claim.
+        // Locked until the end of this function, so that two threads cannot both succeed.
         let mut claimed = CLAIMED.lock().unwrap_or_else(PoisonError::into_inner);
         let mut socket = bind();
         if is_in_use(&socket) && !claimed.contains(&base) && was_made_here(base) {
@@ -184,7 +185,7 @@ mod instructions {
         matches!(socket, Err(e) if e.kind() == ErrorKind::AddrInUse)
     }
 
-    /// Returns true if the socket that holds a port's name was made by this process.
+    /// Returns true if this process created the socket that has the port's name.
     fn was_made_here(base: u16) -> bool {
         let connected = SocketAddr::from_abstract_name(format!("portcullis-parport-{base:x}"))
             .and_then(|address| UnixStream::connect_addr(&address));
@@ -258,17 +259,17 @@ mod instructions {
     }
 
     impl Drop for Ports {
-        /// Revokes the permission of this thread; other threads lose theirs when they end.
+        /// Revokes the permission of this thread; other threads keep theirs until they end.
         fn drop(&mut self) {
             if PERMITTED.get() == self.base {
                 PERMITTED.set(0);
-                // A permission that no code uses any more is harmless.
+                // On failure the thread keeps a permission that no code uses any more.
                 let _ = ioperm(self.base, false);
             }
         }
     }
 
-    /// Makes sure that this thread has access to the three ports.
+    /// Requests access to the three ports for this thread, unless the thread has it already.
     fn permit(base: u16) -> Result<(), Errno> {
         if PERMITTED.get() == base {
             return Ok(());
@@ -279,7 +280,7 @@ mod instructions {
     }
 
     fn ioperm(base: u16, on: bool) -> Result<(), Errno> {
-        // SAFETY: takes no pointers; the user has requested access to these ports by giving their address.
+        // SAFETY: the call has no pointers; the user has requested access to these ports by naming their address.
         let answer = unsafe { libc::ioperm(base.into(), COUNT.into(), on.into()) };
         if answer == 0 {
             return Ok(());

@@ -4,11 +4,11 @@
 //! The hot path has two accesses: a store to the node's `ARRIVE`, and loads of its `LEVEL`.
 //! Both are levels, so a store that is repeated or merged is harmless, and no arrival can be lost.
 //!
-//! # Order of memory
+//! # Memory order
 //!
-//! A release fence precedes the store and an acquire fence follows the load, so memory that a node has written before it enters
-//! is visible to the others after they have left. The registers are mapped uncached where they are a device's,
-//! and a load of a device returns after the stores that precede it on the same path.
+//! A release fence precedes the store and an acquire fence follows the load, so data that a node has written before it enters
+//! are visible to the other nodes after they have left. A device's registers are mapped uncached,
+//! and a load from a device returns after the stores that precede it on the same path.
 #![allow(unsafe_code)]
 
 pub mod map;
@@ -21,45 +21,45 @@ use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::File;
 
-/// Bytes of the part before the nodes' pages.
+/// Number of bytes of the block before the first node's page.
 const COMMON: usize = node::BASE;
 
 /// A register block in the address space of this process.
 #[derive(Debug)]
 pub struct RegisterBlock {
-    /// The first mapped byte, which is at the start of a memory page.
+    /// Address of the first mapped byte, at the start of a memory page.
     start: NonNull<u8>,
     mapped: usize,
-    /// The block's first register, from `start`.
+    /// Offset of the block's first register from `start`, in bytes.
     offset: usize,
     sizes: Sizes,
 }
 
-/// The line `start_o` of a block: a pulse at a release, for instruments.
+/// The settings of a block's line `start_o`, which pulses when a barrier releases, to trigger instruments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartPulse {
     /// The groups whose releases start a pulse, a bit for each.
     pub groups: u8,
-    /// Cycles of a pulse, 0 for no pulse.
+    /// Width of a pulse in clock cycles; 0 disables pulses.
     pub cycles: u16,
     /// True if the line is low in a pulse and high otherwise.
     pub is_inverted: bool,
 }
 
-/// The parameters of an instance.
+/// The sizes of an instance of the register block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sizes {
     /// Number of nodes.
     pub nodes: u32,
     /// Number of groups.
     pub groups: u32,
-    /// Bytes from one node's page to the next.
+    /// Distance from one node's page to the next, in bytes.
     pub stride: usize,
 }
 
-// SAFETY: the mapping belongs to this value and is accessed by volatile atomic words alone.
+// SAFETY: the mapping belongs to this value, and all accesses are volatile and of whole words.
 unsafe impl Send for RegisterBlock {}
-// SAFETY: as for `Send`; no access needs exclusive use of the value.
+// SAFETY: as for `Send`; no access requires exclusive use of the value.
 unsafe impl Sync for RegisterBlock {}
 
 impl RegisterBlock {
@@ -76,7 +76,7 @@ impl RegisterBlock {
         Ok(whole)
     }
 
-    /// Returns the parameters of this instance.
+    /// Returns the sizes of this instance.
     pub fn sizes(&self) -> Sizes {
         self.sizes
     }
@@ -97,7 +97,7 @@ impl RegisterBlock {
         let mapped = (inside + bytes).next_multiple_of(page);
         is_long_enough(file, offset + bytes as u64).map_err(refused)?;
         let flags = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a null address lets the kernel choose a free place, so no other memory of this process is replaced.
+        // SAFETY: with a null address the kernel chooses a free address range, so no other memory of this process is replaced.
         let start = unsafe {
             mmap(
                 core::ptr::null_mut(),
@@ -173,22 +173,22 @@ impl RegisterBlock {
         unsafe { self.start.add(self.offset + address).cast().as_ref() }
     }
 
-    /// Reads the register at an address of the block, in bytes.
+    /// Reads the register at byte `address` of the block.
     ///
     /// # Panics
     ///
-    /// If the address is not that of a word in the block.
+    /// Panics unless `address` is that of a word in the block.
     pub fn read(&self, address: usize) -> u32 {
         let word = self.word(address).load(Ordering::Relaxed);
         fence(Ordering::Acquire);
         u32::from_le(word)
     }
 
-    /// Writes the register at an address of the block, in bytes.
+    /// Writes the register at byte `address` of the block.
     ///
     /// # Panics
     ///
-    /// If the address is not that of a word in the block.
+    /// Panics unless `address` is that of a word in the block.
     pub fn write(&self, address: usize, value: u32) {
         fence(Ordering::Release);
         self.word(address).store(value.to_le(), Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl RegisterBlock {
         group::BASE + number as usize * group::STRIDE + register
     }
 
-    /// Returns the members of a group, a bit for each node.
+    /// Returns the members of a group, bit `n` for node `n`.
     pub fn members(&self, number: u32) -> u64 {
         self.wide(Self::group(number, group::MASK0))
     }
@@ -248,7 +248,7 @@ impl RegisterBlock {
         self.write(global::BASE + global::PULSE, word);
     }
 
-    /// Returns the low 32 bits of the time, in cycles, of the release that began the last pulse.
+    /// Returns the time of the release that began the last pulse: the low 32 bits of the cycle counter.
     pub fn start_time(&self) -> u32 {
         self.read(global::BASE + global::START)
     }

@@ -1,6 +1,6 @@
-//! A version 2 board for tests of the driver: its lines as embedded-hal pins, its machine the model or the RTL.
+//! A board of barrier version 2 for tests of the driver: embedded-hal pins connected to the model or to the RTL.
 //!
-//! Each access to a line lasts [`EDGES_PER_ACCESS`] edges of the board's clock, and the clock advances only then.
+//! Each access to a line takes [`EDGES_PER_ACCESS`] edges of the board's clock; between accesses the clock stands still.
 
 pub mod rtl;
 
@@ -15,7 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The number of nodes of a board.
 pub const NODES: usize = 10;
 
-/// An access of 0.12 us, far faster than real ports: long enough for a release; for serial bits the driver's delays must suffice.
+/// Clock edges per access, 0.12 us: far less than on real ports, but enough for a release.
+/// Serial bits need the driver's delays in addition.
 const EDGES_PER_ACCESS: u64 = 3;
 
 /// The levels that the nodes can read.
@@ -23,16 +24,16 @@ const EDGES_PER_ACCESS: u64 = 3;
 pub struct Seen {
     /// The releases, bit `c` for channel `c`.
     pub release: u8,
-    /// The last status line of each node.
+    /// The level of each node's last status line, bit `n` for node `n`.
     pub last: u64,
 }
 
 /// Version 2 hardware with [`NODES`] nodes and five channels.
 pub trait Machine: Send + 'static {
-    /// The machine after power-on.
+    /// Returns the hardware in its state after power-on.
     fn power_on() -> Self;
 
-    /// Runs `edges` clock edges with these levels; returns the levels read after them.
+    /// Runs `edges` clock edges with the input levels `pins`; returns the output levels after them.
     fn run(&mut self, pins: &Pins, edges: u64) -> Seen;
 }
 
@@ -50,7 +51,7 @@ impl Machine for ChannelMachine {
     }
 }
 
-/// A fault of a board's wires.
+/// A fault of the wires between the ports and the board.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fault {
     #[default]
@@ -69,14 +70,14 @@ pub struct State<M> {
     seen: Seen,
     releases: [u64; MAX_CHANNELS],
     pub fault: Fault,
-    /// The samples of a logic analyser, one per access, while it records.
+    /// The samples recorded so far, one per access; `None` while nothing records.
     samples: Option<Vec<Sample>>,
 }
 
 /// The lines of all channels at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The arrive lines of each channel, bit `n` for node `n`.
+    /// The arrival lines of each channel, bit `n` for node `n`.
     pub arrive: [u64; MAX_CHANNELS],
     /// The release lines, bit `c` for channel `c`.
     pub release: u8,
@@ -161,7 +162,7 @@ impl<M: Machine> Board<M> {
     }
 }
 
-/// A node's port.
+/// The port of one node.
 pub struct Node<M: Machine> {
     board: Board<M>,
     node: usize,
@@ -173,7 +174,7 @@ impl<M: Machine> Node<M> {
         self.programmer_over(self.last.clone())
     }
 
-    /// The programmer that reads its replies from this line.
+    /// Returns a programmer of this node that reads its replies from `reply`.
     pub fn programmer_over<R>(&self, reply: R) -> Programmer<Wire<M>, R, Clock<M>>
     where
         R: ReplyLine<Pin = Wire<M>, Error = Infallible>,
@@ -187,7 +188,7 @@ impl<M: Machine> Node<M> {
         Programmer::new(pins, reply, Clock(self.board.clone())).expect("infallible")
     }
 
-    /// The pin of the line that the last channel and the replies share.
+    /// Returns the pin of the line that the last channel shares with the replies.
     pub fn last_pin(&self) -> Wire<M> {
         self.board.wire(self.node, Line::Status(MAX_CHANNELS - 1))
     }
@@ -210,7 +211,7 @@ enum Line {
     Status(usize),
 }
 
-/// One line of one node.
+/// A pin of one line of one node.
 pub struct Wire<M: Machine> {
     board: Board<M>,
     node: usize,

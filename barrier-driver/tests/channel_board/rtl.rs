@@ -1,4 +1,4 @@
-//! The RTL as a machine: Icarus Verilog, connected by a pipe.
+//! The RTL of barrier version 2 as a [`Machine`]: a simulation by Icarus Verilog, connected by a pipe.
 
 use super::{Machine, NODES, Seen};
 use fpga_model::channels::{MAX_CHANNELS, Pins};
@@ -10,7 +10,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// If this environment variable is set, tests whose tools are missing fail instead of being skipped.
+/// Environment variable: if it is set, tests whose tools are missing fail instead of being skipped.
 const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 
 /// Returns true if Icarus is installed; otherwise prints that these tests were skipped.
@@ -49,7 +49,7 @@ fn compiled() -> &'static Result<PathBuf, ToolError> {
     })
 }
 
-/// A running simulation, which is killed with its board.
+/// A running simulation; its process is killed when the board is dropped.
 pub struct Rtl {
     child: Child,
     to: ChildStdin,

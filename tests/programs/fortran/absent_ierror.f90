@@ -1,4 +1,4 @@
-! Calls without ierror, with it, and with an absent optional dummy argument of the caller.
+! Calls without ierror, with ierror, and with an optional dummy argument of the caller that is absent.
 ! The cases are: common arguments, derived datatypes, sections, sentinels, and failing calls.
 program absent_ierror
   use mpi_f08

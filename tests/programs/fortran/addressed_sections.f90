@@ -1,4 +1,4 @@
-! Array sections in procedures that store an address, use one element, or partition a buffer.
+! Array sections as arguments of procedures that store an address, use one element, or partition a buffer.
 program addressed_sections
   use mpi_f08
   use, intrinsic :: iso_c_binding
@@ -24,7 +24,7 @@ program addressed_sections
   call MPI_Get_address(vector(3), first)
   call claim(address == first, 'the address of a section is that of its first element')
 
-  ! Partitions of a row, of every third element, and of whole columns.
+  ! The partitions are parts of a row, of every third element of a vector, and of whole columns.
   row = -1
   vector = [(1000 * me + i, i = 1, 3 * n)]
   call MPI_Psend_init(vector(::3), parts, int(per, MPI_COUNT_KIND), MPI_INTEGER, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, both(1))
@@ -45,7 +45,7 @@ program addressed_sections
   call claim(all(back(:2 * n) == reshape(matrix(2:3, :), [2 * n]) + 1000 * (left - me)), 'partitions of columns')
   call free()
 
-  ! One element of a section.
+  ! One element of a section is the argument.
   exposed = 0
   call MPI_Win_create(exposed, int(16, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, window)
   call MPI_Win_lock_all(0, window)

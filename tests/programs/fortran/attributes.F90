@@ -1,4 +1,4 @@
-! Attributes that C and Fortran share, and handles passed between the languages (with attributes.c).
+! Attributes that C and Fortran share, and handles that are passed between the languages (the C part is attributes.c).
 #include "ways.h"
 program attributes
   MPI_MODULE
@@ -8,19 +8,19 @@ program attributes
   implicit none
   MPI_INCLUDE
   interface
-    ! Returns the attribute in C: the integer to which its pointer points, or a negative number.
+    ! Reads the attribute in C, and returns the integer to which its pointer points, or a negative number.
     function seen_by_c(comm, keyval) bind(c)
       import :: c_int
       integer(c_int), value :: comm, keyval
       integer(c_int) :: seen_by_c
     end function seen_by_c
-    ! Creates and sets a C key with a copied attribute: the address of an int of value 4321.
+    ! Creates a key in C and sets its attribute, which duplicates copy: the address of an int with the value 4321.
     subroutine set_by_c(comm, keyval) bind(c)
       import :: c_int
       integer(c_int), value :: comm
       integer(c_int) :: keyval
     end subroutine set_by_c
-    ! Sends to this rank with handles of Fortran, and fills in the Fortran status.
+    ! Sends a message to this rank in C with Fortran's handles, and fills in the Fortran status.
     subroutine message_by_c(comm, type, status) bind(c)
       import :: c_int
       integer(c_int), value :: comm, type
@@ -40,12 +40,12 @@ program attributes
   call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
   call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
 
-  ! The attribute is set in Fortran and read in C as a pointer to the value.
+  ! The attribute is set in Fortran; C reads a pointer to the value.
   call MPI_Comm_create_keyval(MPI_COMM_DUP_FN, MPI_COMM_NULL_DELETE_FN, keyval, zero, ierr)
   call MPI_Comm_set_attr(comm, keyval, wide, ierr)
   call claim(seen_by_c(VAL(comm), keyval) == 98765, 'C sees a pointer to the value that Fortran has set')
 
-  ! The attribute is set in C and read in Fortran as the pointer.
+  ! The attribute is set in C; Fortran reads the pointer as an integer.
   call set_by_c(VAL(comm), c_key)
   call MPI_Comm_get_attr(comm, c_key, value, flag, ierr)
   call claim(flag, 'an attribute of C is there')

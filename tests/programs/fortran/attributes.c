@@ -1,4 +1,4 @@
-/* The C part of attributes.F90. */
+/* The C functions that attributes.F90 calls. */
 #include <mpi.h>
 #include <stddef.h>
 

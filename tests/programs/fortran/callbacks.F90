@@ -1,4 +1,4 @@
-! Procedures of the program that the library calls: operators, attributes of MPI-1 and MPI-2,
+! Procedures of the program that the library calls back: operators, attribute functions of MPI-1 and MPI-2,
 ! error handlers, generalized requests.
 #include "ways.h"
 module called
@@ -7,7 +7,7 @@ module called
   MPI_INCLUDE
   integer :: copies = 0, deletions = 0, failures = 0, last_failure = 0, queries = 0, frees = 0, folds = 0
 contains
-  ! Concatenates decimal digits, so the result shows the order of the operands.
+  ! An operator that concatenates decimal digits, so that the result shows the order of the operands.
 #if WAY == 3
   subroutine digits(from, into, length, type)
     use, intrinsic :: iso_c_binding

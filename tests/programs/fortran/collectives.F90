@@ -1,5 +1,5 @@
 ! Collectives in blocking, nonblocking and persistent form, also with MPI_IN_PLACE.
-! LOGICAL arguments and arrays of handles are converted.
+! The library converts LOGICAL arguments and arrays of handles.
 #include "ways.h"
 program collectives
   MPI_MODULE
@@ -73,7 +73,7 @@ program collectives
   types = MPI_INTEGER
   starts = [(4 * (i - 1), i = 1, ranks)]
   call MPI_Ialltoallw(values, zeros, starts, types, all_of, zeros, starts, types, MPI_COMM_WORLD, request, ierr)
-  ! The types may be overwritten while the operation is in progress.
+  ! The program may overwrite the array of types while the operation is in progress.
   types = MPI_DATATYPE_NULL
   call MPI_Wait(request, one, ierr)
   call claim(all(all_of == [(100 * i + mine, i = 0, ranks - 1)]), 'Ialltoallw')
@@ -94,7 +94,7 @@ program collectives
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
   call MPI_Request_free(request, ierr)
 
-  ! A torus, whose LOGICAL arrays are input and output arguments.
+  ! A torus: the calls have LOGICAL arrays as input and output arguments.
   dims = 0
   call MPI_Dims_create(ranks, 2, dims, ierr)
   call claim(product(dims) == ranks, 'dimensions for all ranks')

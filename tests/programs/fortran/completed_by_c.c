@@ -1,4 +1,4 @@
-/* The C part of completed_by_c.f90. */
+/* The C functions that completed_by_c.f90 calls. */
 #include <mpi.h>
 
 void wait_in_c(int request);

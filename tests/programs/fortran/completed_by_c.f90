@@ -1,5 +1,5 @@
-! C code completes the request of a collective with a copied section.
-! So the array does not contain the result.
+! C code completes the request of a Fortran collective whose buffer is a copy of an array section.
+! The C function does not know the section, so the array does not get the result.
 ! The library reports this at MPI_Finalize at the latest.
 program completed_by_c
   use mpi_f08

@@ -1,4 +1,4 @@
-! A copy of MPI_BOTTOM is passed as a buffer, and then an ordinary buffer at the same address.
+! The buffers are an ordinary variable, MPI_BOTTOM itself, and twice a copy of MPI_BOTTOM, which is reported once.
 #include "ways.h"
 program copied_bottom
   MPI_MODULE

@@ -1,6 +1,6 @@
-! Array sections of nonblocking and persistent collectives that compute or have a block per rank.
+! Array sections in nonblocking and persistent collectives that compute, or that have a block for each rank.
 ! The library keeps a copy of the section until the request is complete,
-! whichever procedure completes it. Data between the section's elements are unchanged.
+! whichever procedure completes the request. Data between the section's elements must not change.
 program copied_sections
   use, intrinsic :: iso_c_binding, only: c_f_pointer, c_intptr_t, c_null_ptr
   use mpi_f08
@@ -23,12 +23,12 @@ program copied_sections
   allocate (blocks(2 * ranks), received(2 * ranks), square(2 * ranks, 3), counts(ranks))
   counts = 1
 
-  ! A section without elements is not taken as a sentinel, even before the library's first copy.
+  ! The library must not take a section without elements for a sentinel, even before its first copy.
   call MPI_Gather(mine(5:4:2), 0, MPI_INTEGER, result(5:4:2), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
   call MPI_Iallreduce(mine(5:4:2), result(5:4:2), 0, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
 
-  ! Reductions; each procedure that completes requests completes some of them.
+  ! Reductions; every procedure that completes requests completes some of them.
   call fresh()
   call MPI_Iallreduce(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   call MPI_Wait(request, MPI_STATUS_IGNORE)
@@ -42,7 +42,7 @@ program copied_sections
   call claim(all(mine(2::2) == [(ranks * i, i = 2, w, 2)]), 'Iallreduce in place, in reversed order')
   call claim(all(mine(1::2) == [((me + 1) * i, i = 1, w, 2)]), 'the elements between stay')
 
-  ! Only the root's result changes; the other ranks may use their results meanwhile.
+  ! Only the root gets a result; the other ranks may use their result arrays during the operation.
   call fresh()
   call MPI_Ireduce(mine(::3), result(::3), w / 3, MPI_INTEGER, MPI_SUM, ranks - 1, MPI_COMM_WORLD, three(1))
   if (me /= ranks - 1) result = 5
@@ -99,7 +99,7 @@ program copied_sections
   call claim(result(3) == sum_of - ranks + ranks * (me + 1) .and. result(7) == -1, 'Ireduce_scatter')
   call claim(other(4) == result(3) .and. other(3) == -1, 'Ireduce_scatter_block')
 
-  ! After MPI_Request_get_status the result is present; later changes by the program are kept.
+  ! After MPI_Request_get_status the result is in the array; what the program stores there afterwards is kept.
   call fresh()
   call MPI_Iallreduce(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, request)
   flag = .false.
@@ -111,7 +111,7 @@ program copied_sections
   call MPI_Wait(request, MPI_STATUS_IGNORE)
   call claim(result(2) == 77, 'the wait changes nothing any more')
 
-  ! Collectives with a block per rank.
+  ! Collectives that have a block for each rank.
   square = -1
   call MPI_Iallgather(me, 1, MPI_INTEGER, square(2::2, 1), 1, MPI_INTEGER, MPI_COMM_WORLD, three(1))
   blocks = [(me, i = 1, 2 * ranks)]
@@ -130,7 +130,7 @@ program copied_sections
   call MPI_Wait(request, MPI_STATUS_IGNORE)
   call claim(which == 200 * (me + 1), 'Iscatter')
 
-  ! Persistent: each start reads the section's current values.
+  ! Persistent requests: each start reads the section's current values.
   call fresh()
   call MPI_Allreduce_init(mine(1::2), result(2::2), n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, three(1))
   call MPI_Allreduce_init(MPI_IN_PLACE, other(1::3), w / 3, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD, MPI_INFO_NULL, three(2))

@@ -1,5 +1,5 @@
 ! Files: explicit offsets, individual and shared pointers, views.
-! Accesses are collective or nonblocking; the argument names the file.
+! Accesses are collective or nonblocking; the program's argument is the file name.
 #include "ways.h"
 program files
   MPI_MODULE
@@ -25,7 +25,7 @@ program files
   call MPI_File_open(MPI_COMM_WORLD, trim(path) // '/missing   ', MPI_MODE_RDONLY, MPI_INFO_NULL, fh, ierr)
   call MPI_Error_class(ierr, class, i)
   call claim(class == MPI_ERR_NO_SUCH_FILE, 'a missing file is an error that returns')
-  ! The name is blank-padded.
+  ! The file name has trailing blanks.
   path = trim(path) // '/fortran'
   call MPI_File_open(MPI_COMM_WORLD, path, ior(MPI_MODE_CREATE, MPI_MODE_RDWR), MPI_INFO_NULL, fh, ierr)
   call claim(ierr == MPI_SUCCESS, 'the file is made')
@@ -35,7 +35,7 @@ program files
   call MPI_File_write_at_all(fh, offset, values, n, MPI_INTEGER, one, ierr)
   call MPI_Get_count(one, MPI_INTEGER, count, ierr)
   call claim(count == n, 'all was written')
-  ! The data that a rank has written are visible to other ranks after a sync.
+  ! Data that a rank has written are visible to other ranks after MPI_File_sync.
   call MPI_File_sync(fh, ierr)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   call MPI_File_sync(fh, ierr)
@@ -46,7 +46,7 @@ program files
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
   call claim(all(copies == [(100 * mod(me + 1, ranks) + i, i = 1, n)]), 'what another rank has written')
 
-  ! The view of each rank contains every ranks-th integer.
+  ! The view of each rank contains every n-th integer of the file, for n ranks.
   call MPI_Type_create_resized(MPI_INTEGER, 0_MPI_ADDRESS_KIND, 4_MPI_ADDRESS_KIND * ranks, type, ierr)
   call MPI_Type_commit(type, ierr)
   offset = 4_MPI_OFFSET_KIND * me

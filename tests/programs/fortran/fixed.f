@@ -1,5 +1,5 @@
-C     Fixed form, upper case, mpif.h and implicit interfaces: the way
-C     of most old programs, with names that MPI-3 removed.
+C     Fixed form, upper case, mpif.h and implicit interfaces: the style
+C     of most old programs, with procedures that MPI-3 removed.
       PROGRAM FIXED
       IMPLICIT NONE
       INCLUDE 'mpif.h'

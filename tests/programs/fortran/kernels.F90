@@ -1,4 +1,4 @@
-! The communication patterns of five cluster benchmarks on small data, with a check of each result:
+! The communication patterns of five cluster benchmarks with little data; each result is checked:
 ! IS sorts integers by buckets, CG and MG solve Poisson's equation,
 ! FT transforms a matrix and back, LU passes a wavefront through the ranks.
 ! A second argument, a power of two, multiplies the lengths of all dimensions.
@@ -83,7 +83,7 @@ contains
     call claim(owner < edge, 'IS: the order goes on from rank to rank')
   end subroutine sort_integers
 
-  ! Receives the rows above and below from the neighbours.
+  ! Receives the row above and the row below this rank's rows from its neighbours.
   subroutine halo(u, columns, rows)
     integer, intent(in) :: columns, rows
     real(dp), intent(inout) :: u(0:columns + 1, 0:rows + 1)
@@ -95,7 +95,7 @@ contains
     call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE, ierr)
   end subroutine halo
 
-  ! Five-point Laplacian with zero boundary values.
+  ! Applies the five-point Laplacian; the values at the boundary are zero.
   subroutine laplace(u, v, columns, rows)
     integer, intent(in) :: columns, rows
     real(dp), intent(inout) :: u(0:columns + 1, 0:rows + 1)
@@ -147,7 +147,7 @@ contains
     call claim(total(sum(r**2)) < 1e-15_dp * total(sum(x**2)), 'CG: the solution is the one that was known')
   end subroutine conjugate_gradient
 
-  ! Transforms the first dimension of a matrix whose columns are distributed over the ranks.
+  ! Transforms a matrix along its first dimension; the columns are distributed over the ranks.
   subroutine dft(a, n, columns, sign)
     integer, intent(in) :: n, columns, sign
     complex(dp), intent(inout) :: a(n, columns)
@@ -204,7 +204,7 @@ contains
     call claim(total(sum(abs(b - a)**2)) < 1e-18_dp * energy, 'FT: the inverse transform gives the matrix back')
   end subroutine fourier_transform
 
-  ! One V-cycle for 4u - (neighbours) = f; each level halves the rows, down to one row per rank.
+  ! One V-cycle for 4u - (sum of the neighbours) = f; each level halves the number of rows, down to one row per rank.
   recursive subroutine cycle(u, f, columns, rows)
     integer, intent(in) :: columns, rows
     real(dp), intent(inout) :: u(0:columns + 1, 0:rows + 1)
@@ -245,7 +245,7 @@ contains
     if (me == 0) f(3, 2) = 1
     if (me == ranks - 1) f(13, 6) = f(13, 6) - 1
     before = total(sum(f**2))
-    ! With more levels, the coarse levels correct less of the error, so more cycles are needed.
+    ! With more levels, the coarse ones correct less of the error, so more cycles are needed.
     do step = 1, 12 * times
       call cycle(u, f, columns, rows)
       call laplace(u, r, columns, rows)
@@ -255,7 +255,7 @@ contains
     call claim(after < 1e-6_dp * before, 'MG: the cycles solve it')
   end subroutine multigrid
 
-  ! v(i, j) depends on its left and lower neighbours, so the ranks compute their blocks in sequence.
+  ! v(i, j) depends on its left and lower neighbours, so the ranks compute their blocks one after the other.
   subroutine wavefront()
     integer, parameter :: block = 8
     real(dp), allocatable :: v(:, :), serial(:, :)

@@ -1,4 +1,4 @@
-! Messages in every form, statuses, and constants that are recognised by their addresses.
+! Messages by all send and receive procedures, statuses, and constants that the library recognises by their addresses.
 ! The ranks form a ring of two or more.
 #include "ways.h"
 program messages
@@ -44,7 +44,7 @@ program messages
   call MPI_Test_cancelled(one, flag, ierr)
   call claim(.not. flag, 'a received message was not cancelled')
 
-  ! Nonblocking messages, completed in each way; indices count from 1.
+  ! Nonblocking messages, completed by each wait and test procedure; indices count from 1.
   received = 0
   call MPI_Irecv(received, n, MPI_INTEGER, left, 8, world, requests(1), ierr)
   call MPI_Isend(sent, n, MPI_INTEGER, right, 8, world, requests(2), ierr)
@@ -62,7 +62,7 @@ program messages
   call MPI_Irecv(received(2), 1, MPI_INTEGER, MPI_PROC_NULL, 10, world, requests(2), ierr)
   call MPI_Waitsome(2, requests, outcount, indices, MPI_STATUSES_IGNORE, ierr)
   call claim(outcount == 1 .and. indices(1) == 2, 'Waitsome counts from 1')
-  ! No rank sends before all ranks have waited.
+  ! No rank sends before all ranks have returned from MPI_Waitsome.
   call MPI_Barrier(world, ierr)
   call MPI_Send(sent, 1, MPI_INTEGER, right, 10, world, ierr)
   done = .false.
@@ -80,7 +80,7 @@ program messages
     received = 0
     call MPI_Startall(2, requests, ierr)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
-    ! The preceding two calls do not name the buffer, so the compiler could keep its old contents.
+    ! The two calls above do not name the buffer, so without a precaution the compiler could keep the old contents in registers.
     call MPI_F_sync_reg(received)
     call claim(received(n) == 1000 * left + n, 'a persistent request')
   end do
@@ -97,7 +97,7 @@ program messages
   call claim(message == MPI_MESSAGE_NULL, 'a received message is null')
   call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr)
 
-  ! Absolute addresses from MPI_BOTTOM.
+  ! Absolute addresses with MPI_BOTTOM as buffer.
   numbers = [1d0, 2d0, 3d0] * (me + 1)
   copies = 0
   call MPI_Get_address(numbers(1), displacements(1), ierr)

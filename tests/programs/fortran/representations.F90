@@ -1,4 +1,4 @@
-! A data representation of the program: an integer is stored in eight bytes, negated.
+! A user-defined data representation: an integer is stored in eight bytes with the opposite sign.
 #include "ways.h"
 module converted
   MPI_MODULE

@@ -1,8 +1,8 @@
-! Times of array sections of 10^6 elements: in place, and by a manual copy and one call.
-! The times are medians of many runs, in milliseconds of CPU time.
-! Other processes do not lengthen the CPU time.
-! The program is run manually on one process, which sends to itself;
-! docs/measured/notes/fortran.md has the results.
+! Benchmark of array sections of 10^6 elements: passed in place, and copied by the program and then passed.
+! Prints medians of many repetitions in milliseconds of CPU time,
+! which other processes do not lengthen.
+! Run this program manually on one process, which sends to itself;
+! the results are in docs/measured/notes/fortran.md.
 program section_times
   use mpi_f08
   use, intrinsic :: iso_fortran_env, only: real64

@@ -1,6 +1,6 @@
 ! Array sections as buffers with module mpi_f08: strides, reversed order, parts of matrices and
 ! components, in blocking, nonblocking, persistent and collective calls.
-! The program checks that no compiler copies the sections: the data change in place.
+! The checks show that no compiler passes a copy of a section: received data are in the array itself.
 program sections
   use mpi_f08
   implicit none
@@ -50,13 +50,13 @@ program sections
   call claim(total == n / 2, 'the count of a section')
   call claim(all(half(1:n:2) == [(left + i / 100d0, i = n, 1, -2)]), 'reversed order')
   call claim(all(half(2:n:2) == 0), 'between the elements nothing changes')
-  ! A prefix of a section.
+  ! The first elements of a section.
   half = 0
   call MPI_Sendrecv(whole(1:n:3), 2, MPI_DOUBLE_PRECISION, right, 4, half(2:n:5), 2, MPI_DOUBLE_PRECISION, left, 4, &
        MPI_COMM_WORLD, status)
   call claim(half(2) == left + 0.01d0 .and. half(7) == left + 0.04d0 .and. half(12) == 0, 'two of four elements')
 
-  ! A block of a cube, and components of a derived type.
+  ! A block of a cube, and one component of an array of a derived type.
   cube = reshape([(i, i = 1, 120)], [4, 5, 6]) + 1000 * me
   plain = 0
   call MPI_Sendrecv(cube(2:3, 1:5:2, 6:2:-2), 18, MPI_INTEGER, right, 5, plain, 18, MPI_INTEGER, left, 5, MPI_COMM_WORLD, status)
@@ -68,7 +68,7 @@ program sections
   call claim(all(half == [(2d0 * i + left, i = 1, n)]), 'components of a derived type')
   call MPI_Bcast(points(::2)%id, n / 2, MPI_INTEGER, 0, MPI_COMM_WORLD)
 
-  ! Persistent requests keep the layout.
+  ! The section of a persistent request stays the same for each start.
   call MPI_Recv_init(matrix(1:n:4, 2), n / 4, MPI_INTEGER, left, 7, MPI_COMM_WORLD, requests(1))
   call MPI_Send_init(matrix(2:n:4, 1), n / 4, MPI_INTEGER, right, 7, MPI_COMM_WORLD, requests(2))
   do j = 1, 3
@@ -102,7 +102,7 @@ program sections
   ! A section without elements.
   call MPI_Bcast(plain(5:4), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
   call MPI_Sendrecv(plain(5:4:2), 0, MPI_INTEGER, right, 8, whole(2:1), 0, MPI_DOUBLE_PRECISION, left, 8, MPI_COMM_WORLD, status)
-  ! Elements of zero bytes, and an invalid datatype: the call's function decides, not the section.
+  ! Elements of zero bytes, and an invalid datatype: the C function decides, not the code for sections.
   call MPI_Type_contiguous(0, MPI_INTEGER, nothing)
   call MPI_Type_commit(nothing)
   call MPI_Sendrecv(matrix(3, :), 2, nothing, right, 9, matrix(4, :), 2, nothing, left, 9, MPI_COMM_WORLD, status)

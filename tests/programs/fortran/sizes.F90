@@ -1,5 +1,5 @@
-! Sizes of Fortran types: those that the program sets before MPI_Init and reads again,
-! those of datatypes, and those of variables.
+! Tests of the sizes of Fortran types: the sizes that the program sets before MPI_Init and reads again,
+! the sizes of datatypes, and the sizes of variables.
 #include "ways.h"
 program sizes
   MPI_MODULE

@@ -1,4 +1,4 @@
-! Spawns: argument arrays of blank-padded strings that end with a blank string;
+! Tests of spawns: arrays of arguments that are padded with blanks and end with a blank string;
 ! only the root's arguments are significant.
 #include "ways.h"
 program spawning
@@ -16,7 +16,7 @@ program spawning
   call MPI_Comm_size(MPI_COMM_WORLD, ranks, ierr)
   call MPI_Comm_get_parent(parent, ierr)
   if (parent /= MPI_COMM_NULL) then
-    ! A child sends its number of arguments and its first one.
+    ! A spawned process sends the number of its arguments and its first argument.
     call get_command_argument(1, told)
     call MPI_Recv(root, 1, MPI_INTEGER, MPI_ANY_SOURCE, 2, parent, MPI_STATUS_IGNORE, ierr)
     call MPI_Reduce(command_argument_count(), total, 1, MPI_INTEGER, MPI_SUM, root, parent, ierr)

@@ -1,5 +1,5 @@
-! Strings: output is blank-padded, input loses its trailing blanks;
-! lengths are 0, all blanks, and 10,000 characters.
+! Tests of strings: output arguments are padded with blanks, input arguments lose their trailing blanks;
+! the strings are empty, all blanks, or 10,000 characters long.
 #include "ways.h"
 program strings
   MPI_MODULE

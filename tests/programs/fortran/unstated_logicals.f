@@ -1,5 +1,5 @@
-C     A LOGICAL with a value that the library does not know, from a
-C     compiler whose values were never passed to the library.
+C     A LOGICAL whose value the library does not know: the program has
+C     not told the library which values its compiler uses.
       PROGRAM UNSTAT
       IMPLICIT NONE
       INCLUDE 'mpif.h'

@@ -1,4 +1,4 @@
-! Random array sections of rank 1 to 15, with descriptors created by the C part:
+! Random array sections of rank 1 to 15, whose descriptors the C part (walking.c) creates:
 ! the library packs a section to the same bytes as MPI_Pack with an equivalent datatype.
 program walking
   use mpi_f08

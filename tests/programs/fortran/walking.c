@@ -1,6 +1,6 @@
 /*
- * Random array sections, given by descriptors as a compiler would create.
- * Each section is packed and unpacked by module mpi_f08 with the descriptor,
+ * Test of random array sections, given by descriptors like those that a compiler creates.
+ * Each section is packed and unpacked twice: by module mpi_f08 with the descriptor,
  * and by the C functions with a datatype built from its extents and strides.
  */
 #include <mpi.h>
@@ -12,7 +12,7 @@
 
 enum { MAX_RANK = 15, MOST = 40000 };
 
-/* The descriptor of the Fortran standard, as gfortran and flang lay it out. */
+/* The Fortran standard's array descriptor (CFI_cdesc_t), as gfortran and flang lay it out. */
 struct descriptor {
     void *base;
     size_t element;
@@ -121,7 +121,7 @@ static int packs(int number, const struct element *e)
     MPI_Datatype whole = description(&d, e);
     int at = 0;
     MPI_Pack(d.base, 1, whole, expected, MOST, &at, MPI_COMM_SELF);
-    /* A part of a section is also the beginning of the whole packed section. */
+    /* Packing the first `part` items must give the beginning of the packed section. */
     if (position != part * e->size || memcmp(packed, expected, position))
         return wrong("packed other elements than the datatype has", number, &d);
     /* Unpacks into an array with other contents. */

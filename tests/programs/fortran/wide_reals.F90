@@ -1,5 +1,5 @@
-! Compiled with a flag that makes REAL 8 bytes long and, in gfortran and flang,
-! DOUBLE PRECISION 16 bytes: the clock's results keep their 8 bytes.
+! For a compiler flag that makes REAL 8 bytes long and, in gfortran and flang,
+! DOUBLE PRECISION 16 bytes: the functions for the clock still return 8 bytes.
 #include "ways.h"
 program wide_reals
   MPI_MODULE

@@ -1,4 +1,4 @@
-! Windows: memory of the program and of the library, as an address and as a C_PTR;
+! Tests of windows on memory of the program and of the library, given by an address or a C_PTR:
 ! puts, gets, accumulates, epochs.
 #include "ways.h"
 program windows

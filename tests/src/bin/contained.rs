@@ -1,9 +1,9 @@
-//! `contained PROFILE COMMAND...`: runs a command under a seccomp filter.
+//! The program `contained PROFILE COMMAND...`, which runs a command under a seccomp filter.
 //!
 //! The profile `docker` blocks the system calls that Docker's default profile blocks in a container
 //! without capabilities: the table "Significant syscalls blocked by the default profile"
 //! of its documentation (engine/security/seccomp).
-//! The error codes are also those of Docker: ENOSYS for `clone3`, EPERM for all other calls.
+//! Error codes are those of Docker's profile, too: ENOSYS for `clone3`, EPERM for all other calls.
 //! The profile `no-ptrace` blocks only the system calls that access other processes.
 
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! A minimal replacement for ssh and sshd that runs a command over one TCP connection.
 //!
-//! `far serve ADDRESS` accepts clients. `far call ADDRESS COMMAND` lets the server's shell run the
-//! command, with the client's standard input and output connected to the command's.
-//! The command is a child of the server, not of the client. Client and server do not detect a
-//! pulled cable, so the programs that communicate through `far` must detect the failure.
-//! The client sends the test's mark, an environment value by which the test later finds the
+//! `far serve ADDRESS` is the server. `far call ADDRESS COMMAND` is a client: the server's shell runs the
+//! command, and the client connects its own standard input and output to the command's.
+//! The command is a child process of the server. Neither client nor server detects a
+//! pulled cable, so the programs that communicate through `far` must detect it themselves.
+//! The client sends the test's mark, the value of an environment variable, by which the test later finds the
 //! command's processes.
 
 use std::env;
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use tests::leftovers::MARK;
 
-/// Maximum time for which a client retries the connection to a starting server.
+/// Maximum time for which a client tries to connect, because the server may still be starting.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -88,11 +88,11 @@ fn call(address: &str, command: &str) -> io::Result<()> {
     there.set_nodelay(true)?;
     let mark = env::var(MARK).unwrap_or_default();
     there.write_all(format!("{mark}\n{command}\n").as_bytes())?;
-    // Unbuffered files: Rust's standard output buffers bytes until a line ends.
+    // The files are unbuffered: Rust's standard output would hold bytes back until the end of a line.
     let mut input = File::from(io::stdin().as_fd().try_clone_to_owned()?);
     let mut output = File::from(io::stdout().as_fd().try_clone_to_owned()?);
     let mut to = there.try_clone()?;
-    // The thread is not joined: the call ends with the server's output, even if input is left.
+    // The thread is not joined: the client ends when the server's output ends, even if more input could come.
     thread::spawn(move || {
         let _ = pump(&mut input, &mut to);
         let _ = to.shutdown(Shutdown::Write);

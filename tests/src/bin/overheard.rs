@@ -1,6 +1,6 @@
-//! `overheard COMMAND...`: a proxy that prints a rank's PMI messages to its launcher.
+//! The program `overheard COMMAND...`, a proxy between a rank and its launcher that prints the rank's PMI messages.
 //!
-//! The proxy forwards both directions of the socket `PMI_FD`, and prints each line of the rank
+//! It forwards both directions of the socket `PMI_FD`, and prints each line of the rank
 //! on standard error as `overheard RANK LINE`. The exit status is the rank's.
 
 #![allow(unsafe_code)]
@@ -64,7 +64,7 @@ fn listen(mut rank: UnixStream, launcher: &mut UnixStream, name: &str) -> io::Re
         let got = match rank.read(&mut buffer) {
             Ok(0) => return Ok(()),
             Ok(got) => &buffer[..got],
-            // The rank was killed, or ended without reading all data of this proxy.
+            // The rank was killed, or ended before it read all data that this proxy sent.
             Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(()),
             Err(error) => return Err(error),
         };

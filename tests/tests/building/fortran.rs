@@ -1,4 +1,4 @@
-//! Building Fortran programs without calling `mpifort`.
+//! Tests of building Fortran programs without calling `mpifort`.
 //!
 //! The tools are FindMPI without components, pkg-config, meson, and autoconf's macros.
 
@@ -13,7 +13,7 @@ use xtask::workspace;
 
 use super::output;
 
-/// Runs a program, which must report that the claims of its source hold.
+/// Runs a program on two ranks under the installation's `mpirun`; panics unless it succeeds.
 fn runs(program: &Path) {
     Job::command(program)
         .under(&installation().join("bin/mpirun"))
@@ -21,7 +21,7 @@ fn runs(program: &Path) {
         .succeeds();
 }
 
-/// Returns a search path that begins with the installation's programs.
+/// Returns the environment's `PATH` with the installation's programs first.
 fn our_path() -> OsString {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let ours = std::iter::once(installation().join("bin"));

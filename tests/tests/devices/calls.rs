@@ -1,6 +1,6 @@
-//! Generator of a C program that calls every MPI function with buffers.
+//! Generator of a C program that calls all MPI functions with data buffers.
 //!
-//! The functions are those of the C interface's table. Each function is called with host, device
+//! It generates the program from the table of the C interface. Each function is called with host, device
 //! and managed memory, with the same arguments and data.
 //! The results in the function's buffers, a window, a file and the partner rank must be equal for
 //! all kinds of memory. So the generator needs no description of each function's effect.
@@ -28,7 +28,7 @@ fn has(f: &Function, name: &str) -> bool {
     f.params.iter().any(|p| p.name == name)
 }
 
-/// Returns the name of a collective operation in its blocking form.
+/// Returns the name of a collective operation without the prefix and suffix of its variants.
 fn operation(f: &Function) -> &str {
     let name = f.name.trim_start_matches("MPI_");
     let name = name.strip_suffix("_c").unwrap_or(name);
@@ -39,8 +39,8 @@ fn operation(f: &Function) -> &str {
     }
 }
 
-/// Returns the buffer that may be `MPI_IN_PLACE`;
-/// true if all ranks may pass it, false for the root.
+/// Returns the name of the parameter that may be `MPI_IN_PLACE`,
+/// and true if all ranks may pass it, false if only the root may.
 fn in_place(f: &Function) -> Option<(&'static str, bool)> {
     match operation(f).to_lowercase().as_str() {
         "allgather"
@@ -59,7 +59,7 @@ fn in_place(f: &Function) -> Option<(&'static str, bool)> {
     }
 }
 
-/// Returns the C expression of an argument; `buffers` counts the buffers used so far.
+/// Returns the C expression for a parameter; `buffers` counts the buffers used so far.
 fn argument(f: &Function, p: &Param, buffers: &mut u32, place: Option<(&str, bool)>) -> String {
     if is_memory(p) {
         let buffer = format!("b[{buffers}]");
@@ -113,11 +113,11 @@ fn argument(f: &Function, p: &Param, buffers: &mut u32, place: Option<(&str, boo
     }
 }
 
-/// Returns the C statements before and after a call that provide the matching send or receive.
+/// Returns the C statements before and after a call that make the matching send or receive.
 fn around(f: &Function) -> (String, String) {
     let (mut before, mut after) = (String::new(), String::new());
     let is_partitioned = has(f, "partitions");
-    // The table names the source of a partitioned receive `dest`, as the standard's binding does.
+    // In the table, as in the standard's binding, the source of a partitioned receive is named `dest`.
     let is_precv = f.name.starts_with("MPI_Precv");
     let sends = has(f, "dest") && !is_precv;
     let receives = has(f, "source") || has(f, "message") || is_precv;

@@ -1,8 +1,8 @@
-//! Packages installed into a minimal Debian root with C and Fortran compilers; programs run there.
+//! Tests of packages in a minimal Debian system (a root folder) that has only C and Fortran compilers and Python.
 //!
-//! debootstrap creates the root once, in the target folder.
-//! Each test mounts a private tmpfs overlay on the root, in a private mount namespace.
-//! So a test leaves no files, and no test sees another test's installation.
+//! debootstrap creates the root folder once, in the target folder.
+//! Each test mounts a temporary overlay over the root, in its own mount namespace.
+//! So a test leaves no files in the root, and does not see another test's installation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, MPI4PY, output, shipped};
 
-/// The time limit for downloading and unpacking a hundred packages.
+/// Time limit for downloading and unpacking the root's hundred packages.
 const MAKING: Duration = Duration::from_secs(900);
 
 /// Returns the root, or `None` if this machine cannot create one.
@@ -35,7 +35,7 @@ fn root() -> Option<&'static Path> {
             return None;
         }
         let suite = named("VERSION_CODENAME=")?;
-        // The root's name depends on the list of its packages.
+        // A change of the additional packages changes the name and so creates a new root.
         let root = workspace::target()
             .join("clean-root")
             .join(format!("{suite}-fortran"));
@@ -47,7 +47,7 @@ fn root() -> Option<&'static Path> {
     .as_deref()
 }
 
-/// Creates the root under a temporary name, then renames it: the final name implies completeness.
+/// Creates the root under a temporary name and then renames it, so that a root with the final name is complete.
 fn make(suite: &str, root: &Path) {
     let fresh = root.with_extension("new");
     let _ = fs::remove_dir_all(&fresh);
@@ -64,8 +64,8 @@ fn make(suite: &str, root: &Path) {
     fs::rename(&fresh, root).unwrap_or_else(|e| panic!("{}: {e}", root.display()));
 }
 
-/// Returns the folder that is mounted as `/given` in the root.
-/// The folder has the packages, two C programs, one Fortran program, and mpi4py's wheel.
+/// Returns the folder that is mounted as `/given` in the root:
+/// it contains the packages, two C programs, a Fortran program, and mpi4py's wheel.
 fn given() -> &'static Path {
     static GIVEN: OnceLock<&Path> = OnceLock::new();
     GIVEN.get_or_init(|| {
@@ -79,7 +79,7 @@ fn given() -> &'static Path {
     })
 }
 
-/// Runs a script in the root with a private overlay, and returns its output.
+/// Runs a script in the root with a temporary overlay, and returns its output.
 fn inside(root: &Path, script: &str) -> String {
     let layer = tempfile::tempdir().unwrap();
     let mounts = "set -e\n\

@@ -1,4 +1,4 @@
-//! Packages: their programs run where they are unpacked and where the system installs them.
+//! Tests of packages: their programs run both from an unpacked folder and after installation by the package manager.
 
 mod clean_root;
 mod unpacked;
@@ -13,26 +13,26 @@ use tests::{installation, shipped_installation};
 use xtask::package::{self, Compression, Packages};
 use xtask::process::{self, Outcome};
 
-/// The limit for installing a package and running four small programs.
+/// Time limit for installing a package and running four small programs.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// The mpi4py version on PyPI.
+/// The version of mpi4py that is installed from PyPI.
 const MPI4PY: &str = "mpi4py==4.1.2";
 
 /// A Python program that prints the number of ranks and the library version.
 const HELLO: &str =
     "from mpi4py import MPI; c = MPI.COMM_WORLD; print(c.allreduce(1), MPI.Get_library_version())";
 
-/// The created packages, and the folder that contains only the packages.
+/// The packages of an installation, and the folder that contains them and nothing else.
 struct Made {
     folder: PathBuf,
     packages: Packages,
 }
 
-/// Creates the packages of an installation in the folder `name`.
+/// Creates the packages of an installation, in the folder `name`.
 fn make(installation: &Path, name: &str) -> Made {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // Remove the folder of an earlier run, if there is one.
+    // If there is a folder of an earlier run, it is removed.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let packages =
@@ -52,7 +52,7 @@ fn shipped() -> &'static Made {
     MADE.get_or_init(|| make(shipped_installation(), "packages-shipped"))
 }
 
-/// Runs a command, which must succeed.
+/// Runs a command and returns its outcome; panics if it fails.
 fn output(command: &mut Command) -> Outcome {
     process::output(command, LIMIT).unwrap_or_else(|e| panic!("{e}"))
 }

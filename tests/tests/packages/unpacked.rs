@@ -1,4 +1,4 @@
-//! Packages unpacked into a folder: their programs run from there.
+//! Tests of packages that are unpacked into a folder and used there.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use xtask::{venv, workspace};
 
 use super::{HELLO, LIMIT, MPI4PY, made, output};
 
-/// Builds and runs three programs with the programs in `bin`:
+/// Builds and runs three programs with the compilers and launcher in `bin`:
 /// the README's first program, a simulated hardware barrier, and a Fortran program.
 fn works(bin: &Path) {
     let folder = tempfile::tempdir().unwrap();
@@ -154,7 +154,7 @@ fn the_wheel_installs_and_mpi4py_finds_it() {
     refuses_the_module_of_checkpoints(&place.join("bin"));
 }
 
-/// mpi4py's wheel has the handles of MPICH or Open MPI, which the module of checkpoints refuses when it is imported.
+/// mpi4py's wheel uses the handles of MPICH or Open MPI, so importing the Python module of checkpoints must fail with a message.
 fn refuses_the_module_of_checkpoints(bin: &Path) {
     let mut python = Command::new(bin.join("python"));
     python.args(["-c", "import portcullis_checkpoint"]);
@@ -201,7 +201,7 @@ fn debian_packages_unpack_into_a_root_and_take_part_in_its_alternatives() {
     assert_eq!(choice("mpirun"), Path::new("/usr/bin/mpirun.portcullis"));
     assert_eq!(choice("mpi"), Path::new("/usr/bin/mpicc.portcullis"));
     assert_eq!(choice("mpicxx"), Path::new("/usr/bin/mpicxx.portcullis"));
-    // The programs to which Debian's alternatives refer run from their installed folder.
+    // Debian's alternatives refer to these programs; here they run from the folder in which they are installed.
     assert!(root.join("usr/bin/mpirun.portcullis").is_file());
     works(&root.join("usr/lib/portcullis/bin"));
     scripts(&packages.library, "prerm", "remove");

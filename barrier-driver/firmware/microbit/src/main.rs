@@ -1,4 +1,4 @@
-//! The node for the Cortex-M0 of a micro:bit in QEMU, which emulates this board but not a Pico.
+//! Firmware of a barrier node on the Cortex-M0 of a BBC micro:bit, for QEMU, which emulates this board but no Raspberry Pi Pico.
 //!
 //! The pins and the ring are bytes on the serial line, because QEMU cannot connect a wire to a pin:
 //! the program at the other end of the line is the board with the barrier (`barrier-driver/tests/firmware.rs`).
@@ -6,14 +6,15 @@
 //! | from the node | means | from the board | means |
 //! |---|---|---|---|
 //! | 0x00, 0x01 | the wire goes low, high | 0x40, 0x41 | the barrier's wire is low, high |
-//! | 0x02 | how is the barrier's wire? | | |
+//! | 0x02 | request for the level of the barrier's wire | | |
 //! | 0x03 | a barrier was passed | | |
 //! | 0x04 | the job is done, the wire at rest | | |
-//! | 0x05 | stopped; text up to a line's end follows | | |
+//! | 0x05 | the node has stopped; the error follows as text up to a newline | | |
 //! | 0x80 and above | a byte of the ring, less 0x80 | 0x80 and above | a byte of the ring, less 0x80 |
 //!
-//! The board's first four bytes are the node's number, the number of nodes, the number of hundreds of barriers, and the limit for
-//! the other nodes in tenths of a second, or 0 for a minute.
+//! The first four bytes from the board are the number of this node,
+//! the number of nodes, the number of barriers divided by 100, and the time limit
+//! for the other nodes in tenths of a second, where 0 stands for a minute.
 
 #![no_std]
 #![no_main]
@@ -30,7 +31,7 @@ mod nrf51;
 
 const RING: u8 = 0x80;
 
-/// The serial line, with the ring bytes received while the node waited for an answer.
+/// The serial line, and a buffer of the ring bytes that were received while the node waited for an answer of the board.
 struct Line {
     ring: [u8; 8],
     held: usize,
@@ -42,7 +43,7 @@ impl Line {
         loop {
             match nrf51::receive() {
                 Some(byte) if byte >= RING => {
-                    // If the buffer is full the byte is lost, which the ring's protocol tolerates.
+                    // If the buffer is full, the ring byte is dropped: its sender repeats it.
                     if let Some(place) = self.ring.get_mut(self.held) {
                         *place = byte - RING;
                         self.held += 1;

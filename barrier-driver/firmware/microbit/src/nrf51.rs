@@ -27,12 +27,12 @@ const TIMER_PRESCALER: usize = TIMER + 0x510;
 const TIMER_CC: usize = TIMER + 0x540;
 
 fn write(register: usize, value: u32) {
-    // SAFETY: all callers name one of the registers above, which are aligned words of devices and no memory of Rust's.
+    // SAFETY: all callers pass one of the device registers above, which are aligned words and not part of Rust's memory.
     unsafe { write_volatile(register as *mut u32, value) }
 }
 
 fn read(register: usize) -> u32 {
-    // SAFETY: all callers name one of the registers above, which are aligned words of devices and no memory of Rust's.
+    // SAFETY: all callers pass one of the device registers above, which are aligned words and not part of Rust's memory.
     unsafe { read_volatile(register as *const u32) }
 }
 
@@ -45,7 +45,7 @@ pub fn start() {
     write(UART_ENABLE, 4);
     write(UART_STARTTX, 1);
     write(UART_STARTRX, 1);
-    // The timer has 32 bits and counts at 16 MHz / 2^4.
+    // A 32-bit timer that counts at 16 MHz / 2^4 = 1 MHz.
     write(TIMER_BITMODE, 3);
     write(TIMER_PRESCALER, 4);
     write(TIMER_START, 1);
@@ -58,7 +58,7 @@ pub fn send(byte: u8) {
     while read(UART_TXDRDY) == 0 {}
 }
 
-/// Returns the oldest received byte; `None` if there is none.
+/// Returns the oldest received byte; `None` if no byte is waiting.
 pub fn receive() -> Option<u8> {
     if read(UART_RXDRDY) == 0 {
         return None;
@@ -67,7 +67,7 @@ pub fn receive() -> Option<u8> {
     Some(read(UART_RXD) as u8)
 }
 
-/// Returns the time since [`start`], which wraps around after 71 minutes; no run takes that long.
+/// Returns the time since [`start`]. It wraps around after 71 minutes, but the node runs for a shorter time.
 pub fn now() -> Duration {
     write(TIMER_CAPTURE, 1);
     Duration::from_micros(u64::from(read(TIMER_CC)))

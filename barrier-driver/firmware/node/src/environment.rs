@@ -23,7 +23,7 @@ pub const fn place(node: Option<&str>, nodes: Option<&str>) -> (u8, u8) {
     (node, nodes)
 }
 
-/// Parses a decimal number, or returns the default without a text;
+/// Parses a decimal number; returns the default if `text` is `None`,
 /// `None` if malformed or above 255.
 const fn number(text: Option<&str>, default: u8) -> Option<u8> {
     let Some(text) = text else {

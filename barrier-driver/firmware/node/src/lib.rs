@@ -1,4 +1,4 @@
-//! The program of a node on any microcontroller: synchronise with the others, test the wires, pass barriers.
+//! The main program of a barrier node on any microcontroller: synchronises with the other nodes, tests the wires, passes barriers.
 //!
 //! The chip provides a pair of pins, a clock and a serial line to the next node ([`Chip`]).
 //! The program uses no interrupts and no allocation, and waits by polling; every wait has a limit.
@@ -15,12 +15,12 @@ use barrier_driver::{
 use core::time::Duration;
 use embedded_hal::digital::{InputPin, OutputPin};
 
-/// The interval at which a node repeats its ring byte.
+/// Interval between two transmissions of the node's ring byte.
 const SAY_AGAIN: Duration = Duration::from_millis(5);
-/// The time for which the self-test watches that an incomplete barrier does not release.
+/// Duration for which the self-test checks that an incomplete barrier does not release.
 const HOLD: Duration = Duration::from_millis(2);
 
-/// The services of the chip in addition to the two pins.
+/// What the program needs in addition to the two pins: a clock and the serial ring.
 pub trait Chip {
     /// Returns the time since any fixed instant; it never decreases.
     fn now(&mut self) -> Duration;
@@ -46,13 +46,13 @@ pub struct Job {
 /// The reason why a node has stopped.
 #[derive(Debug)]
 pub enum Stopped<E> {
-    /// The number of nodes is 0 or more than a fence can count.
+    /// The number of nodes is 0, or larger than a [`RingFence`] supports.
     Nodes(u8),
     /// The barrier could not be opened.
     Open(OpenError<E, Late>),
     /// The self-test has detected a fault of the wires.
     SelfTest(SelfTestError<E, Late>),
-    /// The driver or a pin refused to enter.
+    /// This node could not enter: it was in a barrier already, or its pin failed.
     Enter(EnterError<E>),
     /// A barrier was not released in time, or a pin failed.
     Wait(WaitError<E>),
@@ -60,11 +60,11 @@ pub enum Stopped<E> {
     Close(CloseError<E>),
 }
 
-/// The error of a fence that not all nodes reached in time.
+/// Error of the fence: not all nodes reached the fence within the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Late;
 
-/// Runs a job, and calls `passed` after every barrier.
+/// Runs a job from opening to closing the barrier; calls `passed` after every barrier.
 pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
     (out, input): (O, I),
     chip: &mut impl Chip,
@@ -97,7 +97,7 @@ pub fn run<O: OutputPin, I: InputPin<Error = O::Error>>(
     barrier.close().map_err(Stopped::Close)
 }
 
-/// Runs one fence of the ring.
+/// Passes one fence of the ring.
 fn meet(ring: &mut RingFence, chip: &mut impl Chip, limit: Duration) -> Result<(), Late> {
     let start = chip.now();
     let mut say_at = start;

@@ -1,14 +1,14 @@
-//! A node of the barrier on a Raspberry Pi Pico.
+//! Firmware of a barrier node on a Raspberry Pi Pico.
 //!
 //! | pin | function |
 //! |---|---|
 //! | GP2 | the wire to the barrier, an input with a pull-down until the node opens |
 //! | GP3 | the wire from the barrier, pulled down |
 //! | GP0, GP1 | the serial line of the ring: GP0 to GP1 of the next node, 115200 baud |
-//! | GP25 | the LED: the level of the barrier during operation, fast blinking when the node has stopped |
+//! | GP25 | the LED: shows the barrier's level during operation, blinks fast after the node has stopped |
 //!
-//! All levels are 3.3 V, as an FPGA's pins: two Picos and an iCE40 need only series resistors between them.
-//! `NODE` and `NODES` are read from the environment at build time, 0 and 2 if not given; a number that is no node of the ring fails the build:
+//! All levels are 3.3 V, like those of an FPGA: two Picos and an iCE40 need only series resistors between them.
+//! `NODE` and `NODES` are environment variables of the build; the defaults are 0 and 2. The build fails if `NODE` is not below `NODES`:
 //! `NODE=1 NODES=2 cargo build --release -p rp2040 --target thumbv6m-none-eabi`.
 
 #![no_std]
@@ -36,7 +36,7 @@ pub static BOOT2: [u8; 256] = rp2040_boot2::BOOT_LOADER_W25Q080;
 const CRYSTAL_HZ: u32 = 12_000_000;
 /// This node's number, and the number of nodes.
 const PLACE: (u8, u8) = environment::place(option_env!("NODE"), option_env!("NODES"));
-/// Time limit for the other nodes to be switched on, and to reach each barrier.
+/// Time limit for the other nodes to be switched on, and for each barrier.
 const LIMIT: Duration = Duration::from_secs(60);
 
 type Wires = (
@@ -61,14 +61,14 @@ impl Chip for Pico {
 
     fn receive(&mut self) -> Option<u8> {
         let mut byte = [0];
-        // A framing error comes from a node that was just switched on; the next byte is complete.
+        // A framing error occurs if the previous node was just switched on; the next byte will be complete.
         matches!(self.ring.read_raw(&mut byte), Ok(1)).then_some(byte[0])
     }
 }
 
 #[entry]
 fn main() -> ! {
-    // A debugger may have left the peripherals taken; the node then stops.
+    // `take` fails if a debugger restarted the program without a reset; the node then stops.
     let Some(mut board) = pac::Peripherals::take() else {
         stop()
     };
@@ -117,7 +117,7 @@ fn main() -> ! {
     };
     let mut pico = Pico { timer, ring };
     let Err(_stopped) = node::run((out, input), &mut pico, job, |barrier| {
-        // The error type is infallible.
+        // The error type of the LED's pin is `Infallible`.
         let Ok(()) = lamp.set_state(barrier.level());
     }) else {
         stop()
@@ -128,7 +128,7 @@ fn main() -> ! {
     }
 }
 
-/// Sleeps for the rest of the run.
+/// Sleeps until the chip is reset.
 fn stop() -> ! {
     loop {
         cortex_m::asm::wfi();
