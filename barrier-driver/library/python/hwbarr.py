@@ -33,6 +33,15 @@ def _load():
         library = ctypes.CDLL(place)
     except OSError as problem:
         raise Error(f"the library {place} cannot be loaded, HWBARR_LIBRARY names another: {problem}") from None
+    try:
+        _declare(library)
+    except AttributeError as missing:
+        raise Error(f"the library {place} is of another version than this module: {missing}") from None
+    return library
+
+
+def _declare(library):
+    """Declares the arguments and results of the functions; each must exist."""
     library.hwbarr_open.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]
     library.hwbarr_wait.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
     library.hwbarr_set_start_pulse.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int]
@@ -41,7 +50,6 @@ def _load():
     for name in ("enter", "poll", "close"):
         getattr(library, f"hwbarr_{name}").argtypes = [ctypes.c_void_p]
     library.hwbarr_error.restype = ctypes.c_char_p
-    return library
 
 
 class Node:

@@ -110,6 +110,8 @@ del forgotten
 kept = os.environ.get("HWBARR_LIBRARY")
 os.environ["HWBARR_LIBRARY"] = "/nowhere/libhwbarr.so"
 refuses(hwbarr.Error, "HWBARR_LIBRARY names another", lambda: hwbarr.Node(port(0)))
+os.environ["HWBARR_LIBRARY"] = "libc.so.6"
+refuses(hwbarr.Error, "is of another version than this module", lambda: hwbarr.Node(port(0)))
 del os.environ["HWBARR_LIBRARY"]
 if kept:
     os.environ["HWBARR_LIBRARY"] = kept
