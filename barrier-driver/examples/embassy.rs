@@ -10,11 +10,12 @@
 //! }
 //! ```
 //!
-//! [`pass`] runs three nodes as tasks of embassy's executor for hosts, on one thread with a model of the hardware,
-//! so the example runs without hardware: `cargo run -p barrier-driver --features async --example embassy`.
+//! [`pass`] runs three nodes on one thread with a model of the hardware, so the example runs without hardware:
+//! `cargo run -p barrier-driver --features async --example embassy`.
 
 use barrier_driver::{CloseError, EnterError, OpenError, PinFault, ToggleBarrier};
-use embassy_executor::Executor;
+use embassy_futures::block_on;
+use embassy_futures::join::join3;
 use embassy_futures::select::{Either, select};
 use embedded_hal::digital::{ErrorType, InputPin, OutputPin};
 use embedded_hal_async::delay::DelayNs;
@@ -203,24 +204,12 @@ impl DelayNs for Clock {
     }
 }
 
-/// How a node has ended.
-type End = Result<(), Stopped<Infallible, Infallible>>;
-
-/// The ends of all nodes; `None` for a node that runs.
-type Ends = [Option<End>; NODES];
-
-/// A node's task; two calls of [`pass`] on different threads can run at the same time.
-#[embassy_executor::task(pool_size = 2 * NODES)]
-async fn barriers(pin: Pin, mut clock: Clock, barriers: u32, ends: Rc<RefCell<Ends>>) {
-    let fence = pin.fence();
-    let end = node(pin.clone(), pin.clone(), fence, &mut clock, barriers).await;
-    ends.borrow_mut()[pin.node] = Some(end);
-}
+type Result3 = [Result<(), Stopped<Infallible, Infallible>>; NODES];
 
 /// Three nodes on one executor, of which the last passes its own number of barriers; returns how they ended and the number of releases.
-pub fn pass(count: u32, last: u32) -> (Ends, u32) {
+pub fn pass(barriers: u32, last: u32) -> (Result3, u32) {
     let Ok(machine) = ToggleMachine::new(NODES) else {
-        return ([const { None }; NODES], 0);
+        return ([const { Err(Stopped::Late) }; NODES], 0);
     };
     let board = Rc::new(RefCell::new(Board {
         machine,
@@ -229,38 +218,25 @@ pub fn pass(count: u32, last: u32) -> (Ends, u32) {
         sleepers: Vec::new(),
         opened: 0,
     }));
-    let ends = Rc::new(RefCell::new([const { None }; NODES]));
-    // An executor lives as long as its program, as a microcontroller's does.
-    let executor = Box::leak(Box::new(Executor::new()));
-    executor.run_until(
-        |spawner| {
-            for (node, count) in [count, count, last].into_iter().enumerate() {
-                let pin = Pin {
-                    board: board.clone(),
-                    node,
-                };
-                let clock = Clock {
-                    expires: count > last,
-                };
-                match barriers(pin, clock, count, ends.clone()) {
-                    Ok(task) => spawner.spawn(task),
-                    Err(full) => eprintln!("node {node} has no place for its task: {full:?}"),
-                }
-            }
-        },
-        || ends.borrow().iter().all(Option::is_some),
-    );
+    let run = async |number, barriers| {
+        let pin = Pin {
+            board: board.clone(),
+            node: number,
+        };
+        let mut clock = Clock {
+            expires: barriers > last,
+        };
+        node(pin.clone(), pin.clone(), pin.fence(), &mut clock, barriers).await
+    };
+    let (first, second, third) = block_on(join3(run(0, barriers), run(1, barriers), run(2, last)));
     let releases = board.borrow().releases;
-    (ends.take(), releases)
+    ([first, second, third], releases)
 }
 
 fn main() {
     let (ends, releases) = pass(1000, 1000);
     for (node, end) in ends.iter().enumerate() {
-        match end {
-            Some(Ok(())) => println!("node {node} has passed its barriers"),
-            other => println!("node {node}: {other:?}"),
-        }
+        println!("node {node}: {end:?}");
     }
     println!("{releases} releases");
 }
@@ -271,14 +247,13 @@ mod tests {
 
     #[test]
     fn three_tasks_pass_each_barrier_together() {
-        assert_eq!(pass(1000, 1000), ([const { Some(Ok(())) }; NODES], 1000));
+        assert_eq!(pass(1000, 1000), ([Ok(()), Ok(()), Ok(())], 1000));
     }
 
     #[test]
     fn a_task_that_does_not_arrive_ends_the_others_at_their_limit() {
         let (ends, releases) = pass(1, 0);
-        let late = || Some(Err(Stopped::Late));
-        assert_eq!(ends, [late(), late(), Some(Ok(()))]);
+        assert_eq!(ends, [Err(Stopped::Late), Err(Stopped::Late), Ok(())]);
         assert_eq!(releases, 0);
     }
 }
