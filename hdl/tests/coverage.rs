@@ -50,6 +50,7 @@ const KEPT: &[(&[&str], &str)] = &[
     ),
     (&["machine.expired_q"], INSTANCE),
     (&["machine.early_q"], INSTANCE),
+    (&["barrier_regs.vhd:351"], PARAMETER),
     (&["barrier_regs.vhd:418 if"], PARAMETER),
     (&["barrier_regs.vhd:419"], PARAMETER),
     (&["barrier_regs.vhd:470 otherwise"], PARAMETER),

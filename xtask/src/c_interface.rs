@@ -23,11 +23,12 @@ fn header_of(source: &str) -> Result<String, String> {
          typedef struct hwbarr hwbarr;\n"
     );
     let mut comment: Vec<&str> = Vec::new();
-    for line in source.lines() {
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
         if let Some(sentence) = line.strip_prefix("///") {
             comment.push(sentence.trim());
         } else if let Some(function) = exported(line) {
-            out += &prototype(&comment, function)?;
+            out += &prototype(&comment, &on_one_line(function, &mut lines))?;
             comment.clear();
         } else if !line.starts_with("#[") {
             comment.clear();
@@ -37,12 +38,27 @@ fn header_of(source: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Returns `NAME(ARGUMENTS) -> RESULT` if the line declares an exported function.
+/// Returns the first line of an exported function from its name on.
 fn exported(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ")?;
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);
-    let function = rest.strip_prefix("extern \"C\" fn ")?;
-    Some(function.trim_end_matches('{').trim())
+    rest.strip_prefix("extern \"C\" fn ")
+}
+
+/// Returns `NAME(ARGUMENTS) -> RESULT`; rustfmt puts each argument of a long signature on a line of its own.
+fn on_one_line<'s>(first: &str, rest: &mut impl Iterator<Item = &'s str>) -> String {
+    let mut signature = first.to_owned();
+    while !signature.ends_with('{') {
+        let Some(line) = rest.next().map(str::trim) else {
+            break;
+        };
+        if !signature.ends_with('(') && !line.starts_with(')') {
+            signature.push(' ');
+        }
+        signature += line;
+    }
+    let signature = signature.trim_end_matches('{').trim();
+    signature.replace(",)", ")")
 }
 
 fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
@@ -79,6 +95,8 @@ fn prototype(comment: &[&str], function: &str) -> Result<String, String> {
 fn declared(kind: &str, name: &str) -> Option<String> {
     Some(match kind {
         "c_int" => format!("int {name}"),
+        "u32" => format!("uint32_t {name}"),
+        "*mut u32" => format!("uint32_t *{name}"),
         "u64" => format!("uint64_t {name}"),
         "*const c_char" => format!("const char *{name}"),
         "*mut Hwbarr" => format!("hwbarr *{name}"),
@@ -100,5 +118,10 @@ mod tests {
             "/* Waits.\n   For long. */\nint hwbarr_wait(hwbarr *node, uint64_t nanoseconds);\n";
         assert!(header.contains(expected), "{header}");
         assert!(header_of(&source.replace("u64", "i64")).is_err());
+        let broken = source
+            .replace("(node", "(\n    node")
+            .replace(", nano", ",\n    nano")
+            .replace("u64)", "u64,\n)");
+        assert_eq!(header_of(&broken), Ok(header));
     }
 }

@@ -33,12 +33,23 @@ def _load():
         library = ctypes.CDLL(place)
     except OSError as problem:
         raise Error(f"the library {place} cannot be loaded, HWBARR_LIBRARY names another: {problem}") from None
+    try:
+        _declare(library)
+    except AttributeError as missing:
+        raise Error(f"the library {place} is of another version than this module: {missing}") from None
+    return library
+
+
+def _declare(library):
+    """Declares the arguments and results of the functions; each must exist."""
     library.hwbarr_open.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_void_p)]
     library.hwbarr_wait.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+    library.hwbarr_set_start_pulse.argtypes = [ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int]
+    number = ctypes.POINTER(ctypes.c_uint32)
+    library.hwbarr_start_time.argtypes = [ctypes.c_void_p, number, number]
     for name in ("enter", "poll", "close"):
         getattr(library, f"hwbarr_{name}").argtypes = [ctypes.c_void_p]
     library.hwbarr_error.restype = ctypes.c_char_p
-    return library
 
 
 class Node:
@@ -83,6 +94,22 @@ class Node:
         """Enters and waits."""
         self.enter()
         self.wait(seconds)
+
+    def set_start_pulse(self, cycles, low=False):
+        """After each release of this node's group, the register block's line start_o is active for this many cycles of its clock.
+
+        The line is low in a pulse if `low`, and high otherwise; 0 cycles for no pulse after this group.
+        Width and level are those of all groups of the block.
+        """
+        if not 0 <= cycles <= 65535:
+            raise ValueError(f"a start pulse has 0 to 65535 cycles, not {cycles}")
+        self._check(self._library.hwbarr_set_start_pulse(self._open(), cycles, low))
+
+    def start_time(self):
+        """The cycle of the release that began the last start pulse, modulo 2**32, 0 for none, and the clock's frequency in Hz, 0 if unknown."""
+        cycle, hertz = ctypes.c_uint32(), ctypes.c_uint32()
+        self._check(self._library.hwbarr_start_time(self._open(), ctypes.byref(cycle), ctypes.byref(hertz)))
+        return cycle.value, hertz.value
 
     def close(self):
         """Withdraws an arrival that has not been released, and releases the port."""

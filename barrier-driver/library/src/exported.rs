@@ -5,6 +5,8 @@
 #![allow(unsafe_code)]
 
 use barrier_driver::ports::{self, BoxedIn, BoxedOut};
+#[cfg(target_os = "linux")]
+use barrier_driver::registers::{RegisterBlock, StartPulse};
 use barrier_driver::{ToggleBarrier, WaitError};
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -16,6 +18,8 @@ use std::time::Duration;
 /// One open node.
 pub struct Hwbarr {
     barrier: ToggleBarrier<BoxedOut, BoxedIn>,
+    /// The text of its port.
+    port: String,
 }
 
 thread_local! {
@@ -34,7 +38,56 @@ fn open(port: &str) -> Result<Hwbarr, String> {
     let idle = || Ok::<(), Infallible>(());
     let barrier = ToggleBarrier::open(wires.out, wires.input, idle);
     let barrier = barrier.map_err(|e| format!("{port}: {e}"))?;
-    Ok(Hwbarr { barrier })
+    let port = port.to_owned();
+    Ok(Hwbarr { barrier, port })
+}
+
+/// The register block of a node that has a start pulse, the node's group, and the pulse's settings.
+#[cfg(target_os = "linux")]
+fn start_pulse(node: &Hwbarr) -> Result<(RegisterBlock, u32, StartPulse), String> {
+    let (block, group) = ports::register_block(&node.port).map_err(|e| e.to_string())?;
+    let pulse = block.start_pulse().ok_or_else(|| {
+        format!(
+            "the register block of {} has no start pulse: bit PULSE of its register CAPS is 0",
+            node.port
+        )
+    })?;
+    Ok((block, group, pulse))
+}
+
+#[cfg(target_os = "linux")]
+fn set_start_pulse(node: &Hwbarr, cycles: u32, is_low: bool) -> Result<(), String> {
+    let cycles = u16::try_from(cycles)
+        .map_err(|_| format!("a start pulse has at most 65535 cycles, not {cycles}"))?;
+    let (block, group, before) = start_pulse(node)?;
+    let bit = 1 << group;
+    let (groups, cycles) = match cycles {
+        // The other groups keep their pulses.
+        0 => (before.groups & !bit, before.cycles),
+        cycles => (before.groups | bit, cycles),
+    };
+    block.set_start_pulse(StartPulse {
+        groups,
+        cycles,
+        is_inverted: is_low,
+    });
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+fn start_time(node: &Hwbarr) -> Result<(u32, u32), String> {
+    let (block, ..) = start_pulse(node)?;
+    Ok((block.start_time(), block.clock_hz()))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn set_start_pulse(_: &Hwbarr, _: u32, _: bool) -> Result<(), String> {
+    Err("only a register block has a start pulse, and its ports need Linux".into())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn start_time(_: &Hwbarr) -> Result<(u32, u32), String> {
+    Err("only a register block has a start pulse, and its ports need Linux".into())
 }
 
 fn wait(node: &mut Hwbarr, nanoseconds: u64) -> c_int {
@@ -135,6 +188,62 @@ pub unsafe extern "C" fn hwbarr_barrier(node: *mut Hwbarr, nanoseconds: u64) -> 
     match node.barrier.enter() {
         Ok(()) => wait(node, nanoseconds),
         Err(e) => failed(&e.to_string()),
+    }
+}
+
+/// Sets the start pulse of the node's register block (ports uio and mem): after each release of the node's group
+/// the line start_o is active for this many cycles of the block's clock, at most 65535; 0 for no pulse after this group.
+/// The line is low in a pulse if is_low is not 0, and high otherwise. Width and level are those of all groups. Returns 0, or -1.
+///
+/// # Safety
+///
+/// `node` must come from `hwbarr_open` and must not be closed or in use by another thread.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hwbarr_set_start_pulse(
+    node: *mut Hwbarr,
+    cycles: u32,
+    is_low: c_int,
+) -> c_int {
+    // SAFETY: the caller passes a node of hwbarr_open that is open and unused by others, or null.
+    let Some(node) = (unsafe { node.as_ref() }) else {
+        return failed("hwbarr_set_start_pulse: node must not be null");
+    };
+    match set_start_pulse(node, cycles, is_low != 0) {
+        Ok(()) => 0,
+        Err(reason) => failed(&reason),
+    }
+}
+
+/// Writes the time of the release that began the last start pulse to *cycle, in cycles since the block's reset modulo 2^32,
+/// 0 if there was no pulse, and the frequency of the block's clock in Hz to *hertz, 0 if the block does not know it. Returns 0, or -1.
+///
+/// # Safety
+///
+/// `node` must come from `hwbarr_open` and must not be closed or in use by another thread;
+/// `cycle` and `hertz` must point to places for numbers.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn hwbarr_start_time(
+    node: *mut Hwbarr,
+    cycle: *mut u32,
+    hertz: *mut u32,
+) -> c_int {
+    // SAFETY: the caller passes a node of hwbarr_open that is open and unused by others, or null.
+    let Some(node) = (unsafe { node.as_ref() }) else {
+        return failed("hwbarr_start_time: node must not be null");
+    };
+    if cycle.is_null() || hertz.is_null() {
+        return failed("hwbarr_start_time: cycle and hertz must not be null");
+    }
+    match start_time(node) {
+        Ok((time, frequency)) => {
+            // SAFETY: the caller's pointers are to places for numbers, and not null.
+            unsafe {
+                cycle.write(time);
+                hertz.write(frequency);
+            }
+            0
+        }
+        Err(reason) => failed(&reason),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Tests of `libhwbarr` from C and from Python, on an emulated register block.
 #![cfg(target_os = "linux")]
 
+use barrier_driver::registers::{RegisterBlock, StartPulse};
 use barrier_emulation::registers::RegisterDevice;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,9 +25,18 @@ static int pass(const char *file, int node)
         fprintf(stderr, "%s\n", hwbarr_error());
         return 1;
     }
+    uint32_t cycle = 1, hertz = 0;
+    if (node == 0 && (hwbarr_start_time(barrier, &cycle, &hertz) != 0 || cycle != 0))
+        return 6;
+    if (node == 0 && (hwbarr_set_start_pulse(barrier, 65536, 0) != -1 || !strstr(hwbarr_error(), "at most 65535 cycles")))
+        return 7;
+    if (node == 0 && hwbarr_set_start_pulse(barrier, 25, 1) != 0)
+        return 8;
     for (int round = 0; round < 50; round++)
         if (hwbarr_barrier(barrier, 30000000000u) != 0)
             return 2;
+    if (hwbarr_start_time(barrier, &cycle, &hertz) != 0 || cycle == 0 || hertz != 1000000)
+        return 9;
     return hwbarr_close(barrier) == 0 ? 0 : 3;
 }
 
@@ -36,7 +46,7 @@ int main(int count, char **arguments)
     hwbarr *none;
     if (hwbarr_open("nothing:", &none) != -1 || none || !strstr(hwbarr_error(), "there is no port \"nothing\""))
         return 4;
-    if (hwbarr_enter(0) != -1 || hwbarr_close(0) != -1)
+    if (hwbarr_enter(0) != -1 || hwbarr_close(0) != -1 || hwbarr_set_start_pulse(0, 1, 0) != -1 || hwbarr_start_time(0, 0, 0) != -1)
         return 5;
     pid_t child = fork();
     if (child == 0)
@@ -90,11 +100,18 @@ node = hwbarr.Node(port(0))
 node.close()
 refuses(hwbarr.Error, "the node is closed", node.enter)
 refuses(TypeError, "a port is a str", lambda: hwbarr.Node(3))
+refuses(hwbarr.Error, "the node is closed", lambda: node.set_start_pulse(1))
+with hwbarr.Node(port(0)) as node:
+    refuses(ValueError, "0 to 65535 cycles, not 65536", lambda: node.set_start_pulse(65536))
+    assert node.start_time() == (0, 1000000), node.start_time()
+    node.set_start_pulse(25, low=True)
 forgotten = hwbarr.Node(port(0))
 del forgotten
 kept = os.environ.get("HWBARR_LIBRARY")
 os.environ["HWBARR_LIBRARY"] = "/nowhere/libhwbarr.so"
 refuses(hwbarr.Error, "HWBARR_LIBRARY names another", lambda: hwbarr.Node(port(0)))
+os.environ["HWBARR_LIBRARY"] = "libc.so.6"
+refuses(hwbarr.Error, "is of another version than this module", lambda: hwbarr.Node(port(0)))
 del os.environ["HWBARR_LIBRARY"]
 if kept:
     os.environ["HWBARR_LIBRARY"] = kept
@@ -104,6 +121,7 @@ def passes(number):
         both.wait()
         for _ in range(50):
             node.barrier(30)
+        assert node.start_time()[0] > 0
 threads = [threading.Thread(target=passes, args=(n,)) for n in (0, 1)]
 for thread in threads: thread.start()
 for thread in threads: thread.join()
@@ -160,7 +178,22 @@ fn a_c_program_passes_barriers_and_learns_why_a_port_fails() {
         .expect("it starts");
     succeeds(&output);
     assert_eq!(device.releases(), 50);
+    assert_eq!(start_pulse_of(&file), Some(SET));
 }
+
+/// Width, level and groups as the register block has them after a program has ended.
+fn start_pulse_of(file: &Path) -> Option<StartPulse> {
+    let opened = std::fs::File::options().read(true).write(true).open(file);
+    let block = RegisterBlock::map(&opened.expect("the device's file"), 0, "the block");
+    block.expect("a block").start_pulse()
+}
+
+/// What the C and the Python program set.
+const SET: StartPulse = StartPulse {
+    groups: 1,
+    cycles: 25,
+    is_inverted: true,
+};
 
 #[test]
 fn python_passes_barriers_and_learns_why_a_port_fails() {
@@ -180,6 +213,7 @@ fn python_passes_barriers_and_learns_why_a_port_fails() {
         "{said}"
     );
     assert_eq!(device.releases(), 50);
+    assert_eq!(start_pulse_of(&file), Some(SET));
 }
 
 /// The wheel contains the shared library, so the test sets no environment variable with a path to it.
@@ -212,4 +246,5 @@ fn the_wheel_installs_into_a_new_environment_and_passes_barriers() {
         .expect("the environment's Python");
     succeeds(&output);
     assert_eq!(device.releases(), 50);
+    assert_eq!(start_pulse_of(&file), Some(SET));
 }

@@ -106,6 +106,20 @@ pub fn open(text: &str) -> Result<BoxedWires, PortError> {
     })
 }
 
+/// Maps the register block of a port `uio` or `mem` without claiming the node that `text` names; returns the block and the node's group.
+#[cfg(target_os = "linux")]
+pub fn register_block(text: &str) -> Result<(crate::registers::RegisterBlock, u32), PortError> {
+    let kind = kind_of(text)?;
+    let spec = Spec::parse(text, kind.syntax)?;
+    if kind.options.is_empty() {
+        return Err(
+            spec.wrong("this port has no registers: uio and mem are ports of a register block")
+        );
+    }
+    spec.finish(kind.options)?;
+    registers::block(&spec)
+}
+
 /// Opens the port that `text` names with the lines of version 2, and claims it until all pins are dropped.
 ///
 /// `out=` names the arrival lines of the five channels, then serial clock, data and select;

@@ -61,6 +61,8 @@ fn open(
 }
 
 #[cfg(target_os = "linux")]
+pub(super) use mapped::block;
+#[cfg(target_os = "linux")]
 use mapped::open;
 
 #[cfg(target_os = "linux")]
@@ -99,29 +101,18 @@ mod mapped {
         spec: &Spec<'_>,
         _wanted: &Wanted<'_>,
     ) -> Result<Arc<dyn Claimed>, PortError> {
-        let place = spec.place("the file with the registers")?;
-        let is_uio = spec.text.starts_with("uio");
-        let number = spec.value("node")?;
-        let number = number.ok_or_else(|| spec.wrong("node= is missing"))?;
-        let group = spec.value("group")?.unwrap_or(0);
         let members = spec.text_of("members").map(|text| members_of(spec, text));
         let members = members.transpose()?;
-        let registers = spec.text_of("registers");
-        let (path, offset) = match (is_uio, registers) {
-            (true, None) => (place, uio_offset(place)),
-            (_, Some(text)) => split_offset(spec, text)?,
-            (false, None) => split_offset(spec, place)?,
-        };
-        let name = format!("node {number} of the registers {path}");
-        let file = opened(path, &name)?;
-        let block = RegisterBlock::map(&file, offset, &name)?;
-        let sizes = block.sizes();
-        if number >= sizes.nodes || group >= sizes.groups {
-            return Err(spec.wrong(format!(
-                "{path} has {} nodes and {} groups, counted from 0",
-                sizes.nodes, sizes.groups
-            )));
-        }
+        let place = spec.place("the file with the registers")?;
+        let is_uio = spec.text.starts_with("uio");
+        let Opened {
+            file,
+            offset,
+            block,
+            number,
+            group,
+            name,
+        } = Opened::new(spec)?;
         let address = offset + block.node(number, 0) as u64;
         let claim = ByteLock::take(file, address, &name)?;
         let interrupt = match is_uio {
@@ -140,7 +131,56 @@ mod mapped {
         Ok(Arc::new(claimed))
     }
 
-    /// Parses members such as `0-3+6` to a bit mask.
+    /// Maps the block of this text, and returns it with the group of the text.
+    pub(in super::super) fn block(spec: &Spec<'_>) -> Result<(RegisterBlock, u32), PortError> {
+        Opened::new(spec).map(|opened| (opened.block, opened.group))
+    }
+
+    /// The node and the block that a text names, mapped and not claimed.
+    struct Opened {
+        file: File,
+        offset: u64,
+        block: RegisterBlock,
+        number: u32,
+        group: u32,
+        name: String,
+    }
+
+    impl Opened {
+        fn new(spec: &Spec<'_>) -> Result<Self, PortError> {
+            let place = spec.place("the file with the registers")?;
+            let is_uio = spec.text.starts_with("uio");
+            let number = spec.value("node")?;
+            let number = number.ok_or_else(|| spec.wrong("node= is missing"))?;
+            let group = spec.value("group")?.unwrap_or(0);
+            let registers = spec.text_of("registers");
+            let (path, offset) = match (is_uio, registers) {
+                (true, None) => (place, uio_offset(place)),
+                (_, Some(text)) => split_offset(spec, text)?,
+                (false, None) => split_offset(spec, place)?,
+            };
+            let name = format!("node {number} of the registers {path}");
+            let file = opened(path, &name)?;
+            let block = RegisterBlock::map(&file, offset, &name)?;
+            let sizes = block.sizes();
+            if number >= sizes.nodes || group >= sizes.groups {
+                return Err(spec.wrong(format!(
+                    "{path} has {} nodes and {} groups, counted from 0",
+                    sizes.nodes, sizes.groups
+                )));
+            }
+            Ok(Self {
+                file,
+                offset,
+                block,
+                number,
+                group,
+                name,
+            })
+        }
+    }
+
+    /// Parses `0-3+6`.
     fn members_of(spec: &Spec<'_>, text: &str) -> Result<u64, PortError> {
         let mut members = 0;
         for range in text.split('+') {

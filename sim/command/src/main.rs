@@ -75,7 +75,7 @@ commands! {
     together::Together,
     /// Show or set the start pulse of a register block, a line for instruments that is active after a release.
     pulse::Pulse,
-    /// Play a register block behind a file, so that the ports mem and uio can be tried on any machine.
+    /// Play the ports mem, uio, ppdev or gpio with a barrier behind them, so that they can be tried on any machine.
     emulate::Emulate,
     /// One process of `together`.
     #[command(hide = true)]

@@ -2,8 +2,10 @@
 //!
 //! * [`parallel`]: the registers of a parallel port, with a node's wires at its connector.
 //! * [`cable`]: the effect of a cable on a wire, including cabling faults.
-//! * [`channels`]: a version 2 board for nodes at emulated parallel ports.
-//! * [`gpio`]: a GPIO chip, its registers, its character device, and a Raspberry Pi that has them.
+//! * [`channels`]: a version 2 board at the connectors of parallel ports.
+//! * [`gpio`]: a GPIO chip, its registers, its character device, and the machine that has them.
+//! * [`supervised`]: GPIO chips for a command and all processes that it starts, by notifications of seccomp.
+//! * `bpf`: instructions of seccomp filters.
 //! * [`trap`]: emulates the port instructions and `ioperm` of this process, its accesses to
 //!   `/dev/gpiomem`, and the ioctls of `/dev/gpiochip0` (x86-64 Linux only).
 //! * [`registers`]: the register block of the barrier behind a file that programs map.
@@ -15,12 +17,17 @@
 //! and the emulation handles both.
 //! Precedents for the trapped instructions are Wine, dosemu2 and Xen's emulation of privileged operations.
 //!
-//! Two modules contain `unsafe`: [`trap`], whose signal handlers emulate port instructions,
-//! and one line of `gpio::machine`.
+//! `unsafe` is in three modules: [`trap`], whose signal handlers execute port instructions,
+//! [`supervised`], which reads and writes the memory of processes for the ioctls of seccomp's listener, and one line of `gpio::machine`.
 
 #![deny(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod bpf;
 pub mod cable;
 pub mod channels;
 #[cfg(target_os = "linux")]
@@ -32,6 +39,11 @@ pub mod parallel;
 pub mod ppdev;
 #[cfg(target_os = "linux")]
 pub mod registers;
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+pub mod supervised;
 #[cfg(all(target_os = "linux", target_arch = "x86_64", target_env = "gnu"))]
 pub mod trap;
 #[cfg(target_os = "linux")]

@@ -1,10 +1,10 @@
 //! The register block of the barrier behind a file that programs map, emulated by a thread.
 //!
-//! The levels are those of the hardware: the thread polls every node's ARRIVE in the mapped file,
-//! and writes LEVEL, DONE and the registers of the node's group.
-//! Differences from the hardware: a new member mask takes effect immediately and not only at rest;
-//! time limits and time stamps are missing; and bit 31 of a node's INTR_STATE is always 1,
-//! so that a store by which a program clears an event always changes the word.
+//! Levels are exact: the thread polls every node's ARRIVE in the mapped file, and writes LEVEL,
+//! DONE and the registers of the node's group.
+//! Differences from the hardware: a new member mask takes effect at once and not only at rest;
+//! limits and stamps are absent; the start pulse has its registers and no line, and its clock is one of 1 MHz that starts with the device; and bit 31 of a node's INTR_STATE is always 1,
+//! because a program's store that clears an event must change the value of the word.
 
 use barrier_driver::registers::RegisterBlock;
 use barrier_driver::registers::map::{self, Field, global, group, node};
@@ -14,12 +14,16 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::Instant;
 
 /// Bit 31 of a node's INTR_STATE, which the emulation always sets.
 /// A program writes only event bits, so the thread recognises a program's write by a clear bit 31.
 const SHOWN: u32 = 1 << 31;
 
-/// The size of a node's page of registers in bytes, as a power of two.
+/// The frequency of the emulated clock, on which START is a time.
+const CLOCK_HZ: u32 = 1_000_000;
+
+/// Binary logarithm of the size of a node's page in bytes.
 const STRIDE: u32 = 6;
 
 /// The callback for each counted interrupt; its argument is the node.
@@ -76,6 +80,8 @@ impl RegisterDevice {
             shared: shared.clone(),
             levels: vec![false; groups],
             events: vec![0; nodes],
+            created: Instant::now(),
+            pulse_ends: 0,
         };
         let thread = thread::spawn(move || {
             while !machine.shared.is_over.load(Ordering::Relaxed) {
@@ -153,6 +159,8 @@ fn image(nodes: usize, groups: usize) -> Vec<u8> {
     let mut words = vec![0_u32; (node::BASE + nodes * page) / 4];
     words[(global::BASE + global::ID) / 4] = map::IDENTITY;
     words[(global::BASE + global::VERSION) / 4] = map::VERSION;
+    words[(global::BASE + global::CAPS) / 4] = global::caps::PULSE.with(1);
+    words[(global::BASE + global::CLOCK_HZ) / 4] = CLOCK_HZ;
     words[(global::BASE + global::SIZES) / 4] = global::sizes::N.with(nodes as u32)
         | global::sizes::G.with(groups as u32)
         | global::sizes::STRIDE.with(STRIDE);
@@ -171,6 +179,9 @@ struct Machine {
     levels: Vec<bool>,
     /// Pending events of each node, as the bits of INTR_STATE.
     events: Vec<u32>,
+    created: Instant,
+    /// The cycle in which the last start pulse ends.
+    pulse_ends: u64,
 }
 
 impl Machine {
@@ -216,6 +227,7 @@ impl Machine {
             let count = RegisterBlock::group(number as u32, group::RELEASES);
             self.block
                 .write(count, self.block.read(count).wrapping_add(1));
+            self.start_pulse(number);
             self.shared.releases.fetch_add(1, Ordering::AcqRel);
         }
         let arrived = if releases { 0 } else { arrived };
@@ -226,6 +238,19 @@ impl Machine {
         self.block
             .write(place(group::ARRIVED1), (arrived >> 32) as u32);
         self.block.write(place(group::STATUS), status);
+    }
+
+    /// Begins a pulse at a release of this group, if the group has pulses and no pulse is in progress.
+    fn start_pulse(&mut self, group: usize) {
+        let Some(pulse) = self.block.start_pulse() else {
+            return;
+        };
+        let now = self.created.elapsed().as_micros() as u64;
+        let begins = pulse.groups >> group & 1 == 1 && pulse.cycles > 0 && now >= self.pulse_ends;
+        if begins {
+            self.pulse_ends = now + u64::from(pulse.cycles);
+            self.block.write(global::BASE + global::START, now as u32);
+        }
     }
 
     fn serve_node(&mut self, number: usize, arrival: u32) {

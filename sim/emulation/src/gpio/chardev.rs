@@ -21,7 +21,7 @@
 //!
 //! # The file of a request
 //!
-//! The file of a request is one end of a socket pair.
+//! The file of a request is one end of a socket pair, identified by device and inode, which are the same in each process.
 //! The emulator's end sees a hang-up when the user has closed the other end in any way,
 //! including by its death.
 
@@ -29,7 +29,7 @@ use super::{Function, GpioChip, LINES};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, send, socketpair};
-use std::os::fd::{IntoRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, OwnedFd, RawFd};
 
 /// The type byte in the codes of all these ioctls.
 pub const TYPE: u8 = 0xb4;
@@ -109,6 +109,13 @@ pub struct LineRequest {
     fd: i32,
 }
 
+impl LineRequest {
+    /// Sets the descriptor of the request's file, as its user knows it.
+    pub fn set_file(&mut self, fd: RawFd) {
+        self.fd = fd;
+    }
+}
+
 /// `struct gpio_v2_line_config` of the kernel.
 #[repr(C)]
 pub struct LineConfig {
@@ -143,10 +150,30 @@ const fn size_in(code: u32) -> usize {
     (code >> 16 & 0x3fff) as usize
 }
 
-/// Lines that one user has requested, until the user closes the other end of the socket `ours`.
+/// The identity of an open file: its device and inode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileIdentity {
+    /// The device.
+    pub device: u64,
+    /// The inode.
+    pub inode: u64,
+}
+
+impl FileIdentity {
+    /// Returns the identity of an open file of this process.
+    pub fn of(file: impl AsFd) -> Result<Self, Errno> {
+        let about = rustix::fs::fstat(file)?;
+        Ok(Self {
+            device: about.st_dev,
+            inode: about.st_ino,
+        })
+    }
+}
+
+/// Lines that are assigned to a user until the user closes the other end of `ours`.
 struct RequestedLines {
     ours: OwnedFd,
-    theirs: RawFd,
+    theirs: FileIdentity,
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
@@ -211,8 +238,12 @@ impl Requests {
         Ok(())
     }
 
-    /// Answers `GPIO_V2_GET_LINE_IOCTL`: assigns lines to the caller.
-    pub fn request(&mut self, chip: &mut GpioChip, request: &mut LineRequest) -> Result<(), Errno> {
+    /// Answers `GPIO_V2_GET_LINE_IOCTL`: assigns lines to the caller, and returns the file of the request.
+    pub fn request(
+        &mut self,
+        chip: &mut GpioChip,
+        request: &LineRequest,
+    ) -> Result<OwnedFd, Errno> {
         let asked = request.offsets.get(..request.lines as usize);
         let lines = asked
             .filter(|lines| !lines.is_empty())
@@ -240,6 +271,7 @@ impl Requests {
             SocketFlags::CLOEXEC,
             None,
         )?;
+        let identity = FileIdentity::of(&theirs)?;
         for (index, &line) in lines.iter().enumerate() {
             if are_outputs {
                 let levels = attributes.iter().find(|a| a.mask >> index & 1 == 1);
@@ -252,23 +284,22 @@ impl Requests {
                 chip.set_function(line, Function::Input);
             }
         }
-        request.fd = theirs.into_raw_fd();
         self.0.push(RequestedLines {
             ours,
-            theirs: request.fd,
+            theirs: identity,
             consumer: request.consumer,
             lines: lines.to_vec(),
             are_outputs,
             told: None,
         });
-        Ok(())
+        Ok(theirs)
     }
 
     /// Answers `GPIO_V2_LINE_SET_CONFIG_IOCTL` on the file of a request.
     pub fn configure(
         &mut self,
         chip: &mut GpioChip,
-        file: RawFd,
+        file: FileIdentity,
         config: &LineConfig,
     ) -> Result<(), Errno> {
         let held = self.of(file)?;
@@ -302,7 +333,7 @@ impl Requests {
     pub fn get(
         &mut self,
         chip: &mut GpioChip,
-        file: RawFd,
+        file: FileIdentity,
         values: &mut LineValues,
     ) -> Result<(), Errno> {
         let held = self.of(file)?;
@@ -318,7 +349,7 @@ impl Requests {
     pub fn set(
         &mut self,
         chip: &mut GpioChip,
-        file: RawFd,
+        file: FileIdentity,
         values: &LineValues,
     ) -> Result<(), Errno> {
         let held = self.of(file)?;
@@ -331,7 +362,12 @@ impl Requests {
         Ok(())
     }
 
-    fn of(&mut self, file: RawFd) -> Result<&mut RequestedLines, Errno> {
+    /// Returns true if this file is that of a request.
+    pub fn has(&mut self, file: FileIdentity) -> bool {
+        self.of(file).is_ok()
+    }
+
+    fn of(&mut self, file: FileIdentity) -> Result<&mut RequestedLines, Errno> {
         self.forget_closed();
         let held = self.0.iter_mut().find(|held| held.theirs == file);
         held.ok_or(Errno::NOTTY)
@@ -342,7 +378,7 @@ impl Requests {
         self.0.iter().find(|held| held.lines.contains(&line))
     }
 
-    /// Removes the requests whose files are closed; their descriptor numbers may already be reused.
+    /// Removes the requests whose files are closed: their inodes may already be reused.
     fn forget_closed(&mut self) {
         self.0.retain(|held| !held.is_closed());
     }

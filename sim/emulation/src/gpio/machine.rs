@@ -11,7 +11,8 @@
 #![allow(unsafe_code)]
 
 use rustix::mount::{
-    MountFlags, MountPropagationFlags, mount, mount_bind, mount_change, mount_move,
+    MountFlags, MountPropagationFlags, mount, mount_bind, mount_bind_recursive, mount_change,
+    mount_move,
 };
 use rustix::thread::UnshareFlags;
 use std::fs::{self, File};
@@ -31,12 +32,7 @@ const CPUINFO: &str =
 /// The call needs the right to mount: root, or root in a new user and mount namespace.
 /// `folder` is an empty folder that no other code uses.
 pub fn enter(folder: &Path) -> io::Result<()> {
-    // SAFETY: a new mount namespace affects only this thread,
-    // and neither its memory nor its open files.
-    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
-    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    mount_change("/", private)?;
-    mount("tmpfs", folder, "tmpfs", MountFlags::empty(), None)?;
+    leave_the_hosts_mounts(folder)?;
     for name in KEPT {
         let (old, new) = (Path::new("/dev").join(name), folder.join(name));
         if old.exists() {
@@ -51,5 +47,49 @@ pub fn enter(folder: &Path) -> io::Result<()> {
     fs::write(&cpuinfo, CPUINFO)?;
     mount_bind(&cpuinfo, "/proc/cpuinfo")?;
     mount_move(folder, "/dev")?;
+    Ok(())
+}
+
+/// Moves this thread, and processes that it creates later, to a `/dev` with these GPIO chips instead of the machine's own ones.
+///
+/// The other devices remain. Returns the files of the chips, which are empty: their ioctls must not reach the kernel.
+/// The call needs the right to mount, and an empty folder, as [`enter`] does.
+pub fn enter_with_chips(folder: &Path, chips: usize) -> io::Result<Vec<File>> {
+    leave_the_hosts_mounts(folder)?;
+    for entry in fs::read_dir("/dev")? {
+        let entry = entry?;
+        let (old, new, kind) = (
+            entry.path(),
+            folder.join(entry.file_name()),
+            entry.file_type()?,
+        );
+        if entry.file_name().to_string_lossy().starts_with("gpiochip") {
+            continue;
+        }
+        if kind.is_symlink() {
+            std::os::unix::fs::symlink(fs::read_link(&old)?, &new)?;
+        } else if kind.is_dir() {
+            fs::create_dir(&new)?;
+            mount_bind_recursive(&old, &new)?;
+        } else {
+            File::create(&new)?;
+            mount_bind(&old, &new)?;
+        }
+    }
+    let files = (0..chips)
+        .map(|chip| File::create(folder.join(format!("gpiochip{chip}"))))
+        .collect::<io::Result<_>>()?;
+    mount_move(folder, "/dev")?;
+    Ok(files)
+}
+
+/// Gives this thread mounts of its own, and mounts an empty file system over the folder.
+fn leave_the_hosts_mounts(folder: &Path) -> io::Result<()> {
+    // SAFETY: a new mount namespace affects only this thread,
+    // and neither its memory nor its open files.
+    unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWNS)? };
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    mount_change("/", private)?;
+    mount("tmpfs", folder, "tmpfs", MountFlags::empty(), None)?;
     Ok(())
 }

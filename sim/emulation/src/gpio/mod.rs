@@ -2,10 +2,10 @@
 //!
 //! * [`registers`]: the page of registers that `/dev/gpiomem` maps, which crate `rppal` reads and writes.
 //! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` issues, and by which `rppal` reads the chip's name.
-//! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` of a Raspberry Pi, for one thread and its children.
+//! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` of a Raspberry Pi, or with several chips, for one thread and its children.
 //!
-//! Both interfaces access one [`GpioChip`], like the real ones;
-//! [`trap`](super::trap) redirects a program's accesses to it.
+//! Both interfaces access one [`GpioChip`], as in the real machine; [`trap`](super::trap) redirects the accesses of this process to it,
+//! and [`supervised`](super::supervised) those of other processes.
 //!
 //! # The lines
 //!

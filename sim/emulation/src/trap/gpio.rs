@@ -5,11 +5,12 @@
 
 use crate::gpio::GpioChip;
 use crate::gpio::chardev::{
-    GET_CHIPINFO, GET_LINE, GET_LINEINFO, GET_VALUES, Requests, SET_CONFIG, SET_VALUES,
+    FileIdentity, GET_CHIPINFO, GET_LINE, GET_LINEINFO, GET_VALUES, LineRequest, Requests,
+    SET_CONFIG, SET_VALUES,
 };
 use crate::gpio::registers::Registers;
 use rustix::io::Errno;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, IntoRawFd, RawFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -96,18 +97,26 @@ pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
         return libc::ENODEV;
     };
     // SAFETY: by this function's contract, `argument` points to the structure of `code`.
-    // The program waits for the handler as it would for the kernel.
+    // The program waits for the handler as it would for the kernel, and keeps its file open meanwhile;
+    // a closed descriptor is refused by the kernel (EBADF).
     let done = unsafe {
+        let identity = || FileIdentity::of(BorrowedFd::borrow_raw(file));
         match code {
             GET_CHIPINFO => {
                 *structure(argument) = requests.chip_info();
                 Ok(())
             }
             GET_LINEINFO => requests.line_info(chip, structure(argument)),
-            GET_LINE => requests.request(chip, structure(argument)),
-            SET_CONFIG => requests.configure(chip, file, structure(argument)),
-            GET_VALUES => requests.get(chip, file, structure(argument)),
-            SET_VALUES => requests.set(chip, file, structure(argument)),
+            GET_LINE => {
+                let request: &mut LineRequest = structure(argument);
+                let made = requests.request(chip, request);
+                made.map(|file| request.set_file(file.into_raw_fd()))
+            }
+            SET_CONFIG => {
+                identity().and_then(|file| requests.configure(chip, file, structure(argument)))
+            }
+            GET_VALUES => identity().and_then(|file| requests.get(chip, file, structure(argument))),
+            SET_VALUES => identity().and_then(|file| requests.set(chip, file, structure(argument))),
             _ => Err(Errno::INVAL),
         }
     };
