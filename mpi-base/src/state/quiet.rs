@@ -16,6 +16,8 @@ pub struct Quiet {
     /// Number of waits of this rank that have slept,
     /// plus number of further sleeps after an arrival.
     pub waits: u64,
+    /// The first sleep of this wait since its latest arrival; in CLOCK_MONOTONIC nanoseconds.
+    pub since_ns: u64,
     /// A complete poll that began after this time found nothing;
     /// in CLOCK_MONOTONIC nanoseconds, 0 before the first such poll.
     pub checked_ns: u64,
@@ -35,6 +37,7 @@ pub struct Quiet {
 #[derive(Debug, Default)]
 pub(super) struct QuietLine {
     waits: AtomicU64,
+    since_ns: AtomicU64,
     checked_ns: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,
@@ -49,6 +52,7 @@ impl QuietLine {
         self.thread.store(quiet.thread, Relaxed);
         self.is_open.store(quiet.is_open.into(), Relaxed);
         self.waits.store(quiet.waits, Relaxed);
+        self.since_ns.store(quiet.since_ns, Relaxed);
         // SYNC POINT state.quiet: a reader of this time sees everything that the rank stored
         // before its poll.
         self.checked_ns.store(quiet.checked_ns, Release);
@@ -59,6 +63,7 @@ impl QuietLine {
         let checked_ns = self.checked_ns.load(Acquire);
         Quiet {
             waits: self.waits.load(Relaxed),
+            since_ns: self.since_ns.load(Relaxed),
             checked_ns,
             sent: self.sent.load(Relaxed),
             received: self.received.load(Relaxed),
