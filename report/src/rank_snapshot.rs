@@ -137,7 +137,9 @@ pub struct InFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quiet {
     pub waits: u64,
-    /// The start of the poll, by the host's clock; `taken_ns` is the time of the snapshot.
+    /// The first sleep since the latest arrival, by the host's clock.
+    pub since_ns: u64,
+    /// The start of the poll by the host's clock; `taken_ns` is the time of the snapshot.
     pub checked_ns: u64,
     pub taken_ns: u64,
     /// The number of messages sent by transports that count their messages; `received` likewise.
@@ -154,6 +156,7 @@ impl Quiet {
     fn of(quiet: &state::Quiet, now_ns: u64) -> Option<Quiet> {
         (quiet.checked_ns > 0).then_some(Quiet {
             waits: quiet.waits,
+            since_ns: quiet.since_ns,
             checked_ns: quiet.checked_ns,
             taken_ns: now_ns,
             sent: quiet.sent,

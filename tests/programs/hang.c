@@ -1,7 +1,7 @@
 /*
  * Programs that hang because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering
+ *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted
  *
  * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
  */
@@ -42,6 +42,19 @@ int main(int argc, char **argv)
         OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
         MPI_Finalize();
         return 0;
+    }
+    if (!strcmp(way, "parted")) {
+        /* The ranks have been connected with another job, and are not any more. */
+        MPI_Comm other_job, parent;
+        OK(MPI_Comm_get_parent(&parent));
+        if (parent != MPI_COMM_NULL) {
+            OK(MPI_Comm_disconnect(&parent));
+            MPI_Finalize();
+            return 0;
+        }
+        OK(MPI_Comm_spawn(argv[0], argv + 1, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &other_job, MPI_ERRCODES_IGNORE));
+        OK(MPI_Comm_disconnect(&other_job));
+        OK(MPI_Recv(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (!strcmp(way, "computes")) {
         while (rank == 1)

@@ -41,6 +41,7 @@ const DEAD: &[(&str, u32, &str)] = &[
     ),
     ("inner", 3, "rank 0 waits in MPI_Recv"),
     ("shift", 4, "wait"),
+    ("parted", 2, "ranks 0, 1 wait for each other in a circle"),
 ];
 
 #[test]

@@ -16,7 +16,9 @@ pub struct Quiet {
     /// Number of waits of this rank that have slept,
     /// plus the number of later sleeps in these waits that followed an arrival.
     pub waits: u64,
-    /// The time after which a complete poll began that found nothing,
+    /// The first sleep of this wait since its latest arrival; in CLOCK_MONOTONIC nanoseconds.
+    pub since_ns: u64,
+    /// A complete poll that began after this time found nothing;
     /// in CLOCK_MONOTONIC nanoseconds, 0 before the first such poll.
     pub checked_ns: u64,
     /// Number of messages accepted by those transports that count messages, since the rank's
@@ -35,6 +37,7 @@ pub struct Quiet {
 #[derive(Debug, Default)]
 pub(super) struct QuietLine {
     waits: AtomicU64,
+    since_ns: AtomicU64,
     checked_ns: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,
@@ -49,8 +52,9 @@ impl QuietLine {
         self.thread.store(quiet.thread, Relaxed);
         self.is_open.store(quiet.is_open.into(), Relaxed);
         self.waits.store(quiet.waits, Relaxed);
-        // SYNC POINT state.quiet: a reader of this time also sees everything that the rank stored
-        // before it began the poll.
+        self.since_ns.store(quiet.since_ns, Relaxed);
+        // SYNC POINT state.quiet: a reader of this time sees everything that the rank stored
+        // before its poll.
         self.checked_ns.store(quiet.checked_ns, Release);
     }
 
@@ -59,6 +63,7 @@ impl QuietLine {
         let checked_ns = self.checked_ns.load(Acquire);
         Quiet {
             waits: self.waits.load(Relaxed),
+            since_ns: self.since_ns.load(Relaxed),
             checked_ns,
             sent: self.sent.load(Relaxed),
             received: self.received.load(Relaxed),

@@ -134,6 +134,7 @@ fn a_quiet_rank_shows_its_latest_poll_and_its_counts() {
     assert_eq!(page.snapshot().quiet, Quiet::default());
     let quiet = Quiet {
         waits: 3,
+        since_ns: 16,
         checked_ns: 17,
         sent: 5,
         received: 4,

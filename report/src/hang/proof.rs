@@ -23,6 +23,10 @@ use crate::rank_snapshot::{Gate, Quiet, RankSnapshot, Stage};
 /// Two rounds would suffice if a poll read all memory words at the same time.
 const ROUNDS: u32 = 4;
 
+/// The time for which nothing has arrived at any rank when a proof is complete.
+/// The proof does not rely on this time.
+const STILL_NS: u64 = 1_000_000_000;
+
 /// Calls that other jobs or the launcher may complete.
 const FROM_OUTSIDE: [&str; 10] = [
     "MPI_Comm_accept",
@@ -95,7 +99,11 @@ impl Proof {
             counts.fold(0, u64::wrapping_add)
         };
         let nothing_under_way = sum(|quiet| quiet.sent) == sum(|quiet| quiet.received);
-        self.rounds >= ROUNDS && nothing_under_way
+        let is_still = |rank: &Passive<'_>| {
+            let quiet = rank.quiet;
+            quiet.taken_ns.saturating_sub(quiet.since_ns) >= STILL_NS
+        };
+        self.rounds >= ROUNDS && nothing_under_way && passive.iter().all(is_still)
     }
 }
 
@@ -191,6 +199,7 @@ pub(super) mod tests {
         if let Some(snapshot) = &mut seen.snapshot {
             snapshot.quiet = Some(Quiet {
                 waits: 1,
+                since_ns: 0,
                 checked_ns,
                 taken_ns,
                 sent: 0,
@@ -204,7 +213,7 @@ pub(super) mod tests {
 
     /// Returns the snapshots of two ranks that wait for each other, for `count` rounds.
     fn rounds(count: u64) -> Vec<Vec<Seen>> {
-        let time = |round| 100 * (round + 1);
+        let time = |round| STILL_NS / 4 * (round + 1);
         let pair = |round| {
             let (taken, checked) = (time(round), time(round) - 10);
             vec![waits(0, 1, taken, checked), waits(1, 0, taken, checked)]
@@ -234,6 +243,17 @@ pub(super) mod tests {
         assert_eq!(rounds(20).iter().map(proven).position(|dead| dead), Some(4));
         // Ranks that have ended have no effect on the proof.
         assert!(is_proven(|_, ranks| ranks.push(gone(2))));
+    }
+
+    #[test]
+    fn a_job_whose_ranks_have_waited_for_less_than_a_second_is_not_dead_yet() {
+        let since = |since_ns| {
+            move |_: usize, ranks: &mut Vec<Seen>| quiet_of(&mut ranks[1]).since_ns = since_ns
+        };
+        let end = rounds(20)[19][1].snapshot.as_ref().unwrap().quiet;
+        let end = end.unwrap().taken_ns;
+        assert!(is_proven(since(end - STILL_NS)));
+        assert!(!is_proven(since(end - STILL_NS + 1)));
     }
 
     #[test]

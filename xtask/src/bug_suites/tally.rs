@@ -46,6 +46,8 @@ pub(super) struct Tally {
     accused: usize,
     /// Durations until mpirun ended a deadlocked job.
     deaths: Vec<Duration>,
+    /// Durations of the correct programs' runs without checks, which show what starting and ending a job takes on this machine.
+    lives: Vec<Duration>,
     lines: Vec<String>,
 }
 
@@ -72,6 +74,7 @@ impl Tally {
             marked: 0,
             accused: 0,
             deaths: Vec::new(),
+            lives: Vec::new(),
             lines: Vec::new(),
         }
     }
@@ -98,6 +101,7 @@ impl Tally {
         }
         if case.mistake.is_none() {
             self.correct += 1;
+            self.lives.push(plain.took);
             let is_reported = |seen: &&Seen| seen.verdict != Verdict::Nothing;
             if [&plain, &checked].iter().any(is_reported) {
                 // The name of a program's second run ends in "-1".
@@ -199,23 +203,20 @@ impl fmt::Display for Tally {
             all.with_checks += kind.with_checks;
         }
         row(f, "all", &all)?;
-        let mut deaths = self.deaths.clone();
-        deaths.sort();
-        let at = |part: usize| {
-            let index = (deaths.len() * part / 100).min(deaths.len().saturating_sub(1));
-            deaths.get(index).map_or(0.0, Duration::as_secs_f64)
-        };
         writeln!(
             f,
-            "\nCorrect programs: {}, reported as wrong: {}, rightly: {}. Not compiled: {}. Dead jobs: {}, ended after {:.1} s (median), {:.1} s (95 %), {:.1} s (maximum).",
+            "\nCorrect programs: {}, reported as wrong: {}, rightly: {}. Not compiled: {}. Dead jobs: {}, ended after {}.",
             self.correct,
             self.false_alarms.len() + self.true_alarms,
             self.true_alarms,
             self.not_compiled.len(),
-            deaths.len(),
-            at(50),
-            at(95),
-            at(100)
+            self.deaths.len(),
+            Spread(&self.deaths)
+        )?;
+        writeln!(
+            f,
+            "The correct programs took {} with the defaults.",
+            Spread(&self.lives)
         )?;
         if self.described > 0 {
             writeln!(
@@ -232,5 +233,24 @@ impl fmt::Display for Tally {
             )?;
         }
         Ok(())
+    }
+}
+
+/// The median and the largest of some durations.
+struct Spread<'a>(&'a [Duration]);
+
+impl fmt::Display for Spread<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = self.0.to_vec();
+        all.sort();
+        let at = |part: usize| {
+            let index = (all.len() * part / 100).min(all.len().saturating_sub(1));
+            all.get(index).map_or(0.0, Duration::as_secs_f64)
+        };
+        let (median, most, longest) = (at(50), at(95), at(100));
+        write!(
+            f,
+            "{median:.1} s (median), {most:.1} s (95 %), {longest:.1} s (maximum)"
+        )
     }
 }

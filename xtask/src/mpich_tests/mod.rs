@@ -149,6 +149,8 @@ const FOLDERS: &[&str] = &[
     "spawn",
     "threads/coll",
     "threads/comm",
+    "threads/init",
+    "threads/mpi_t",
     "threads/part",
     "threads/pt2pt",
     "threads/rma",

@@ -50,9 +50,10 @@ impl<'a> LongWait<'a> {
             || self.engine.universe().foreign() > 0
             || self.engine.is_fault_tolerant()
             || threads.is_some_and(|threads| !(threads.is_alone)());
-        let (waits, checked_ns) = self.engine.0.waiting.check();
+        let (waits, since_ns, checked_ns) = self.engine.0.waiting.check();
         self.engine.0.state.is_quiet(&Quiet {
             waits,
+            since_ns,
             checked_ns,
             sent,
             received,

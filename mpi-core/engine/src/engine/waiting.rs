@@ -72,8 +72,9 @@ pub struct Waiting {
     watch: Cell<Option<fn()>>,
     /// When a polling program last called the watch function, in ns.
     watched_ns: Cell<u64>,
-    /// The number of waits that have slept; `check_ns` is the start time of the last poll before a sleep.
+    /// The number of waits that have slept; `since_ns` is the start time of the latest one's first poll before a sleep, `check_ns` that of its latest.
     slept_waits: Cell<u64>,
+    since_ns: Cell<u64>,
     check_ns: Cell<u64>,
     /// The number of sleeps; `asleep_ns` is the time spent in them.
     sleeps: Cell<u64>,
@@ -108,6 +109,7 @@ impl Waiting {
             watch: Cell::new(None),
             watched_ns: Cell::new(0),
             slept_waits: Cell::new(0),
+            since_ns: Cell::new(0),
             check_ns: Cell::new(0),
             sleeps: Cell::new(0),
             asleep_ns: Cell::new(0),
@@ -326,13 +328,16 @@ impl Waiting {
     /// Records the start of a poll before a sleep; `is_new` is true for the first such poll of a wait.
     pub(super) fn begins_check(&self, now_ns: u64, is_new: bool) {
         self.check_ns.set(now_ns);
-        self.slept_waits
-            .set(self.slept_waits.get() + u64::from(is_new));
+        if is_new {
+            self.slept_waits.set(self.slept_waits.get() + 1);
+            self.since_ns.set(now_ns);
+        }
     }
 
-    /// Returns the number of waits that have slept, and the start time of the last poll before a sleep.
-    pub(super) fn check(&self) -> (u64, u64) {
-        (self.slept_waits.get(), self.check_ns.get())
+    /// Returns the number of waits that have slept, and the start times of the latest one's first and latest polls before a sleep.
+    pub(super) fn check(&self) -> (u64, u64, u64) {
+        let times = (self.since_ns.get(), self.check_ns.get());
+        (self.slept_waits.get(), times.0, times.1)
     }
 
     /// Calls the watch function ([`Waiting::set_watch`]).

@@ -343,11 +343,9 @@ impl Bml {
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 
-    /// Returns how the messages in flight on this job's transports can be counted; uncountable after a transport to other jobs was added.
+    /// Returns the messages in flight between ranks of this job.
+    /// Messages of other jobs are not included: while this process knows a process of another job ([`crate::universe::Universe::foreign`]), no count could exclude one.
     pub fn traffic(&self) -> Traffic {
-        if self.has_joined.get() {
-            return Traffic::Uncounted;
-        }
         let all = self.btls().map(|btl| btl.capabilities().traffic);
         all.fold(Traffic::InMemory, Traffic::and)
     }

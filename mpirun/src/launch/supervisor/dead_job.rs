@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 
 /// The interval of checks while the job makes progress; [`ROUND`] is that of a proof's rounds.
 const PAUSE: Duration = Duration::from_millis(400);
-const ROUND: Duration = Duration::from_millis(250);
+const ROUND: Duration = Duration::from_millis(100);
+/// The interval of rounds on several hosts, each of which is a message to every host.
+const ROUND_OF_HOSTS: Duration = Duration::from_millis(250);
 
 /// The interval of requests to other hosts after a rank on another host has made progress.
 const ELSEWHERE: Duration = Duration::from_secs(1);
@@ -86,7 +88,11 @@ impl DeadJob {
             self.next = now + PAUSE;
             return self.part(now, control);
         }
-        self.next = now + ROUND;
+        self.next = now
+            + match control.ranks.links.is_empty() {
+                true => ROUND,
+                false => ROUND_OF_HOSTS,
+            };
         if self.have_hosts_answered(control) {
             let jobs = &control.ranks.jobs;
             let ranks = jobs
