@@ -5,6 +5,7 @@
 //! The program checks that no rank leaves a barrier before all ranks have entered.
 
 use barrier_board::served::{Address, BoardObserver};
+use barrier_emulation::registers::RegisterDevice;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -186,6 +187,25 @@ fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicat
     ];
     run_open_mpi(&program, 3, &settings, &[]);
     assert_eq!(releases(&server), DUPLICATES + 2);
+}
+
+/// A real port in another library: a node of a register block for each rank, with the program's own launcher.
+#[test]
+fn a_preloaded_library_gives_open_mpi_mapped_registers() {
+    if !debian_open_mpi() {
+        return;
+    }
+    let program = Program::new(Path::new("mpicc.openmpi"), "barrier_loop.c");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("registers");
+    let device = RegisterDevice::create(&file, 3, 1).expect("a device");
+    let port = format!("mem:{},node={{rank}},members=0-2", file.display());
+    let settings = [
+        ("LD_PRELOAD", &*preload()),
+        ("PORTCULLIS_MCA_coll_hwbarr_port", &port),
+    ];
+    let outcome = run_open_mpi(&program, 3, &settings, BARRIERS);
+    assert!(device.releases() >= RELEASES, "{}", outcome.stderr);
 }
 
 /// The number of barriers in `duplicates.c` that use the hardware.

@@ -8,6 +8,8 @@ use barrier_emulation::parallel::{ParallelPort, Plug};
 use barrier_emulation::ppdev::Parports;
 use barrier_emulation::registers::RegisterDevice;
 use barrier_emulation::uio::Uios;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+use barrier_emulation::{gpio::GpioChip, supervised};
 use embedded_hal::digital::PinState;
 use hdl::cache::Cache;
 use hdl::register_device::Playing;
@@ -174,4 +176,30 @@ fn ranks_sleep_until_the_interrupts_of_mapped_registers() {
     });
     assert!(device.releases() >= 6, "{} releases", device.releases());
     assert!(files.sleeps() > 0);
+}
+
+/// The ranks are threads that inherit the emulated `/dev` and the supervision of their ioctls.
+#[test]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+fn barriers_of_a_job_go_over_gpio_chips() {
+    let memory = Memory::create(Board::layout_size(3, 0)).expect("memory for a small board");
+    let board = Box::leak(Box::new(memory)).init(3, 0).expect("a board");
+    let chips = (0..3).map(|node| {
+        let Wires { out, input, .. } = board.wires(node, |_| ()).expect("free wires");
+        GpioChip::default().plug(17, 27, (out, input))
+    });
+    let port = "gpio:/dev/gpiochip{rank},out=17,in=27";
+    let done = supervised::run(chips.collect(), || {
+        run(3, &[("port", port), ("sleep", "1ms")], |engine| {
+            let world = world(engine);
+            assert_eq!(verdict(&world), Ok(()));
+            for _ in 0..20 {
+                blocking(&world);
+            }
+        });
+    });
+    match done {
+        Ok(()) => assert!(board.releases() >= 20, "{} releases", board.releases()),
+        Err(refused) => eprintln!("SKIPPED: GPIO chips are not tested: {refused}"),
+    }
 }
