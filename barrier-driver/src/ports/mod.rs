@@ -126,7 +126,7 @@ pub fn register_block(text: &str) -> Result<(crate::registers::RegisterBlock, u3
 /// `in=` names the releases of the five channels; the last one also carries the replies.
 /// The defaults of a parallel port are D0 to D7, and nERROR, SELECT, PE, nACK, BUSY.
 ///
-/// The arrival lines keep their levels. A session that a dead job has left open is ended.
+/// The arrival lines keep their levels. A serial session (clock, data, select) that a dead job has left open is ended.
 pub fn open_channels(text: &str) -> Result<BoxedChannels, PortError> {
     let kind = kind_of(text)?;
     let spec = Spec::parse(text, kind.channels_syntax)?;

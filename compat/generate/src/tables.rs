@@ -132,7 +132,7 @@ impl Tables {
     }
 }
 
-/// The mark for functions in which a backend calls no MPI function by name.
+/// The word in `kinds.txt` for functions in which no backend calls MPI functions by name.
 const ALONE: &str = "alone";
 
 fn families(

@@ -126,7 +126,7 @@ fn dropped() {
     let other = (scratch(4).cast(), scratch(4).addr());
     for (number, registration) in [(1, 901), (2, 906)] {
         for (given, found) in [known, other] {
-            // SAFETY: the function has this type, and does not access the address.
+            // SAFETY: `function` has the type `OnDropped` by the transmute above; it only records `given`.
             as_library(|| unsafe { function(1 << 33, registration, 7, safety.1, given) });
             arrives!("a function of dropped events";
                 false, number, 1i64 << 33, registration, 7, safety.0, found);
@@ -134,7 +134,7 @@ fn dropped() {
     }
     set_dropped(901, 0, (0, 0));
     // SAFETY: the function remains valid after the end of its registration.
-    // The function does not access the address.
+    // It only records the address.
     as_library(|| unsafe { function(1, 901, 7, safety.1, data()) });
     arrives!("no function of dropped events";);
 }

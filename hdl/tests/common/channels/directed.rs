@@ -104,7 +104,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
             }
         }
     }
-    // At both levels: late members are dropped after all other members have arrived, which must be the majority.
+    // At the low and at the high level of the channel: members that are late at the time limit
+    // are dropped only if all other members have arrived and are the majority.
     let drop = Operation::Drop as u8;
     for _ in 0..2 {
         script.ask(0, set_mask, 1, 0);

@@ -90,7 +90,7 @@ fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_ha
 }
 
 /// This test sends no signal to the process: the handler could run on a thread
-/// whose accesses are not emulated, and a real machine has no such thread.
+/// whose accesses are not emulated, and on a real machine the port accesses of every thread work.
 #[test]
 fn the_same_by_port_instructions() {
     for (end, status) in [EXIT, ABORT] {
