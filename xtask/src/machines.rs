@@ -87,9 +87,18 @@ pub(crate) fn emulator(folder: &Path) -> Command {
         "lib/x86_64-linux-gnu",
     ];
     let libraries = libraries.map(|folder| root.join(folder).display().to_string());
+    // Packages that this machine has installed are not unpacked, and QEMU looks for its modules
+    // beside its program only.
+    let modules = "usr/lib/x86_64-linux-gnu/qemu";
+    let unpacked = root.join(modules);
+    let modules = match unpacked.exists() {
+        true => unpacked,
+        false => Path::new("/").join(modules),
+    };
     let mut command = Command::new(root.join("usr/bin/qemu-system-x86_64"));
     command
         .env("LD_LIBRARY_PATH", libraries.join(":"))
+        .env("QEMU_MODULE_DIR", modules)
         .arg("-L")
         .arg(root.join("usr/share/qemu"))
         .arg("-L")

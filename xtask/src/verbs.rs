@@ -23,8 +23,8 @@ const JOB_SECONDS: u32 = 180;
 
 /// Kernel modules in loading order; a module that the kernel has built in has no file.
 const MODULES: &[(&str, &str)] = &[
-    ("virtio", "drivers/virtio"),
     ("virtio_ring", "drivers/virtio"),
+    ("virtio", "drivers/virtio"),
     ("virtio_pci_modern_dev", "drivers/virtio"),
     ("virtio_pci_legacy_dev", "drivers/virtio"),
     ("virtio_pci", "drivers/virtio"),
@@ -196,9 +196,9 @@ fn init(modules: &[&str], inside: &Path) -> String {
          B=/bin/busybox\n\
          $B mount -t proc p /proc; $B mount -t sysfs s /sys; $B mount -t devtmpfs d /dev\n\
          exec < /dev/ttyS0 > /dev/ttyS0 2>&1\n\
-         for module in {}; do $B insmod /modules/$module.ko; done\n\
-         $B mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=262144,cache=loose host /newroot ||\n\
-         echo @ missing: the root of this machine, by 9p\n\
+         for module in {}; do $B insmod /modules/$module.ko || echo @ missing: the kernel does not load $module; done\n\
+         $B mount -t 9p -o ro,trans=virtio,version=9p2000.L,msize=262144,cache=loose host /newroot || {{\n\
+         echo @ missing: the guest cannot mount the root of this machine by 9p; $B poweroff -f; }}\n\
          for folder in proc sys dev; do $B mount --bind /$folder /newroot/$folder; done\n\
          for folder in tmp run dev/shm dev/pts; do $B mkdir -p /newroot/$folder; done\n\
          $B mount -t devpts p /newroot/dev/pts\n\
@@ -389,8 +389,16 @@ fn fault(job: &Job, found: &Found<'_>) -> Option<String> {
 
 /// Prints one line for each job; fails if a job has not passed.
 fn table(console: &str) -> Result<(), MachineError> {
-    let (all, mut faults) = split(console);
-    let mut faults: Vec<String> = faults.drain(..).map(str::to_owned).collect();
+    let (all, missing) = split(console);
+    if all.iter().all(Option::is_none) {
+        let console: Vec<&str> = console.lines().collect();
+        let last = console[console.len().saturating_sub(12)..].join("\n");
+        return Err(MachineError::Failed(match missing.is_empty() {
+            true => format!("the guest ran no job; its console ends with:\n{last}"),
+            false => format!("the guest ran no job: {}", missing.join("; ")),
+        }));
+    }
+    let mut faults: Vec<String> = missing.into_iter().map(str::to_owned).collect();
     println!("program        hosts  over                seconds  messages  reads  writes");
     for (job, found) in JOBS.iter().zip(&all) {
         let over = match job.over {
@@ -398,10 +406,11 @@ fn table(console: &str) -> Result<(), MachineError> {
             Over::Ofi(provider) => provider.to_owned(),
         };
         let name = format!("{} {}", job.program, job.argument);
+        let name = name.trim_end();
         let head = format!("{name:<15}{:>5}  {over:<18}", job.hosts);
         let Some(found) = found else {
             println!("{head}  did not run");
-            faults.push(format!("{name}over {over} did not run"));
+            faults.push(format!("{name} over {over} did not run"));
             continue;
         };
         let numbers = match job.over {
@@ -451,7 +460,8 @@ mod tests {
     #[test]
     fn a_table_of_passed_jobs_is_no_error() {
         assert!(table(&passed()).is_ok());
-        let (all, _) = split(&passed());
+        let console = passed();
+        let (all, _) = split(&console);
         let first = all[0].as_ref().expect("the first job");
         assert_eq!(counts(&first.output), [12, 12, 39]);
     }
@@ -469,6 +479,8 @@ mod tests {
             .replace("5 reads", "0 reads")
             .replace("7 reads", "0 reads");
         assert!(said(&none).contains("used 0 reads and 12 writes"));
+        assert!(said("SeaBIOS").contains("ran no job; its console ends with"));
+        assert!(said("@ missing: a module").contains("ran no job: a module"));
         let missing = format!("@ missing: rxe0 cannot be made\n{all}");
         assert!(said(&missing).contains("rxe0 cannot be made"));
     }
