@@ -96,11 +96,11 @@ const JOBS: &[Job] = &[
     job("hello", "", 2, Over::Ucx("rc")),
     job("sendrecv", "", 2, Over::Ucx("rc")),
     accessing("registered", ""),
-    accessing("accesses", "1"),
+    accessing("accesses", "5"),
     accessing("windows", "5"),
     accessing("elsewhere", "3"),
     job("hello", "", 1, Over::Ucx("ud")),
-    job("sendrecv", "", 2, Over::Ucx("ud")),
+    job("ring", "", 2, Over::Ucx("ud")),
     job("hello", "", 1, Over::Ofi("verbs;ofi_rxm")),
     job("registered", "", 2, Over::Ofi("verbs;ofi_rxm")),
 ];
@@ -421,7 +421,8 @@ fn table(console: &str) -> Result<(), MachineError> {
         let fault = fault(job, found);
         let seconds = found.seconds;
         let remark = fault.as_deref().unwrap_or_default();
-        println!("{head}{seconds:>9}{messages:>10}{reads:>7}{writes:>8}  {remark}");
+        let line = format!("{head}{seconds:>9}{messages:>10}{reads:>7}{writes:>8}  {remark}");
+        println!("{}", line.trim_end());
         if let Some(fault) = fault {
             let last = found.output.len().saturating_sub(12);
             let output = found.output[last..].join("\n");
