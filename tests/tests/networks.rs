@@ -404,8 +404,8 @@ fn lengths_around_the_limits_of_registered_memory_arrive_in_both_ways() {
         return;
     }
     let outcome = windows_over_ucx("registered", "count").holds();
-    // Two messages are long enough for a read; each of two ranks gets five times and puts six times.
-    assert_eq!(accesses(&outcome.stderr), [2 + 2 * 5, 2 * 6]);
+    // Two messages are long enough for a read; each of three ranks gets five times and puts six times.
+    assert_eq!(accesses(&outcome.stderr), [2 + 3 * 5, 3 * 6]);
 }
 
 #[test]
