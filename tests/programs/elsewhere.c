@@ -1,18 +1,22 @@
 /* Tests of windows on memory that the program allocated: by malloc, on the stack, static,
  * as shared mappings and as read-only mappings.
  * Each rank puts to, accumulates to and gets from each other rank's memory.
- * The library's access methods are all used.
- * If memory is detached, freed, reallocated and attached again, accesses reach the new memory.
- * If a target process forks, accesses reach the parent's memory.
- * With the arguments "dies" and kill, segv, exit or abort, rank 1 ends in this way,
- * while the other ranks access its memory. */
+ * All access methods of the library are used.
+ * Memory that is detached, freed, reallocated and attached again is accessed at its new contents.
+ * If a target forks, the parent's memory is accessed.
+ * A number as argument is the number of accesses to each window.
+ * With "dies" and kill, segv, exit or abort, rank 1 ends in that way.
+ * The other ranks access its memory at that time. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { WORDS = 6000, PAGE = 4096, TIMES = 200, ROUNDS = 20 };
+enum { WORDS = 6000, PAGE = 4096 };
+
+/* The numbers of accesses to each window, and of attached or freed memories. */
+static int times = 200, rounds = 20;
 
 static long in_static[WORDS];
 
@@ -22,14 +26,14 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
     MPI_Aint middle = 2500, last = WORDS - 1;
     long one = 1, old;
     OK(MPI_Win_lock_all(0, win));
-    for (int i = 0; i < TIMES; i++)
+    for (int i = 0; i < times; i++)
         for (int target = 0; target < size; target++) {
             MPI_Aint counter = at[target] + middle * unit;
             OK(MPI_Fetch_and_op(&one, &old, MPI_LONG, target, counter, MPI_SUM, win));
             long value = 1000 * rank + i, back = -1;
             OK(MPI_Put(&value, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
-            CHECK(old >= 0 && old < (long)size * TIMES, "%ld at rank %d", old, target);
+            CHECK(old >= 0 && old < (long)size * times, "%ld at rank %d", old, target);
             OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
@@ -41,11 +45,11 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
     OK(MPI_Win_unlock_all(win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
-    CHECK(mine[middle] == (long)size * TIMES, "%ld", mine[middle]);
-    CHECK(mine[last] == (long)size * TIMES, "%ld", mine[last]);
-    CHECK(*(const short *)&mine[last - 1] == size * TIMES, "%d", *(const short *)&mine[last - 1]);
+    CHECK(mine[middle] == (long)size * times, "%ld", mine[middle]);
+    CHECK(mine[last] == (long)size * times, "%ld", mine[last]);
+    CHECK(*(const short *)&mine[last - 1] == size * times, "%d", *(const short *)&mine[last - 1]);
     for (int r = 0; r < size; r++)
-        CHECK(mine[r] == 1000 * r + TIMES - 1, "%ld of rank %d", mine[r], r);
+        CHECK(mine[r] == 1000 * r + times - 1, "%ld of rank %d", mine[r], r);
     OK(MPI_Win_unlock(rank, win));
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
@@ -91,7 +95,7 @@ static void attached(void)
     MPI_Win win;
     MPI_Aint mine_at, *at = calloc(size, sizeof *at);
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < rounds; round++) {
         /* The C library unmaps freed large blocks and reallocates the same address. */
         long *mine = round % 3 == 0 ? mapped(MAP_PRIVATE) : round % 3 == 1 ? calloc(WORDS, sizeof *mine) : mapped(MAP_SHARED);
         OK(MPI_Win_attach(win, mine, WORDS * sizeof *mine));
@@ -116,7 +120,7 @@ static void forked(void)
     int to = (rank + 1) % size, from = (rank + size - 1) % size;
     OK(MPI_Win_create(mine, WORDS * sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_lock_all(0, win));
-    for (long i = 1; i <= ROUNDS; i++) {
+    for (long i = 1; i <= rounds; i++) {
         OK(MPI_Put(&i, 1, MPI_LONG, to, 7, 1, MPI_LONG, win));
         OK(MPI_Win_flush(to, win));
         OK(MPI_Barrier(MPI_COMM_WORLD));
@@ -176,6 +180,10 @@ int main(int argc, char **argv)
     begin(&argc, &argv);
     if (argc > 2 && !strcmp(argv[1], "dies"))
         dies(argv[2]);
+    if (argc == 2) {
+        times = atoi(argv[1]);
+        rounds = times < rounds ? times : rounds;
+    }
     long on_stack[WORDS];
     created(in_static);
     created(on_stack);

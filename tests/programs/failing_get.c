@@ -6,7 +6,7 @@
  *     late      accesses fail after some polls
  *     count     accesses succeed
  *
- * The library prints the numbers of reads and writes when the process ends.
+ * The library prints the numbers of reads, writes and messages when the process ends.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ struct due {
     int polls;
 };
 static struct due due[MOST];
-static long reads, writes;
+static long reads, writes, messages;
 
 static int is(const char *how)
 {
@@ -76,6 +76,14 @@ void *ucp_put_nbx(void *endpoint, const void *buffer, size_t len, uint64_t addre
     return put(endpoint, buffer, len, address, key, params);
 }
 
+void *ucp_am_send_nbx(void *endpoint, unsigned id, const void *head, size_t head_len, const void *data, size_t len, const void *params)
+{
+    messages++;
+    void *(*send)(void *, unsigned, const void *, size_t, const void *, size_t, const void *);
+    *(void **)&send = real("ucp_am_send_nbx");
+    return send(endpoint, id, head, head_len, data, len, params);
+}
+
 unsigned ucp_worker_progress(void *worker)
 {
     for (int n = 0; n < MOST; n++)
@@ -112,5 +120,5 @@ void ucp_request_free(void *request)
 
 __attribute__((destructor)) static void report(void)
 {
-    fprintf(stderr, "failing_get: %ld reads, %ld writes\n", reads, writes);
+    fprintf(stderr, "failing_get: %ld reads, %ld writes, %ld messages\n", reads, writes, messages);
 }

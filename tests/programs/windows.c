@@ -14,6 +14,9 @@ typedef struct {
     int kind;
 } Window;
 
+/* The number of increments of a counter; the argument replaces it on slow machines. */
+static int times = 500;
+
 static const char *kinds[] = {"create", "allocate", "dynamic", "alloc_mem"};
 
 static Window make(int kind, MPI_Aint bytes)
@@ -123,22 +126,21 @@ static void put_and_get(int kind)
 /* All ranks increment one counter; each value is fetched exactly once. */
 static void counters(int kind)
 {
-    enum { TIMES = 500 };
     Window w = make(kind, 64);
-    long one = 1, *got = malloc(TIMES * sizeof *got), *all = malloc(TIMES * size * sizeof *all);
+    long one = 1, *got = malloc(times * sizeof *got), *all = malloc(times * size * sizeof *all);
     OK(MPI_Win_lock_all(0, w.win));
-    for (int i = 0; i < TIMES; i++) {
+    for (int i = 0; i < times; i++) {
         OK(MPI_Fetch_and_op(&one, &got[i], MPI_LONG, 0, w.at[0], MPI_SUM, w.win));
         OK(MPI_Win_flush(0, w.win));
         if (i)
             CHECK(got[i] > got[i - 1], "%s: %ld follows %ld", kinds[kind], got[i], got[i - 1]);
     }
     OK(MPI_Win_unlock_all(w.win));
-    OK(MPI_Gather(got, TIMES, MPI_LONG, all, TIMES, MPI_LONG, 0, MPI_COMM_WORLD));
+    OK(MPI_Gather(got, times, MPI_LONG, all, times, MPI_LONG, 0, MPI_COMM_WORLD));
     if (rank == 0) {
-        char *seen = calloc(TIMES * size, 1);
-        for (int i = 0; i < TIMES * size; i++) {
-            CHECK(all[i] >= 0 && all[i] < TIMES * size && !seen[all[i]], "%s: %ld", kinds[kind], all[i]);
+        char *seen = calloc(times * size, 1);
+        for (int i = 0; i < times * size; i++) {
+            CHECK(all[i] >= 0 && all[i] < times * size && !seen[all[i]], "%s: %ld", kinds[kind], all[i]);
             seen[all[i]] = 1;
         }
         free(seen);
@@ -509,6 +511,8 @@ static void reads_by_accumulating(int kind)
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
+    if (argc > 1)
+        times = atoi(argv[1]);
     ALL(kind) {
         put_and_get(kind);
         counters(kind);

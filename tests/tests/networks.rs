@@ -397,6 +397,17 @@ fn windows_of_registered_memory_are_accessed_by_the_network() {
     windows_over_ucx("windows", "count").holds();
 }
 
+/// Messages, puts and gets just below and at the length from which UCX reads from registered memory.
+#[test]
+fn lengths_around_the_limits_of_registered_memory_arrive_in_both_ways() {
+    if !ucx() {
+        return;
+    }
+    let outcome = windows_over_ucx("registered", "count").holds();
+    // Two messages are long enough for a read; each of three ranks gets five times and puts six times.
+    assert_eq!(accesses(&outcome.stderr), [2 + 3 * 5, 3 * 6]);
+}
+
 #[test]
 fn an_access_that_the_network_fails_late_is_an_error_that_names_both_ranks() {
     if !ucx() {

@@ -1,6 +1,6 @@
 //! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests |
 //! mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | gen | install | package | fpga | kit |
-//! firmware | nightly-qemu | bench`.
+//! firmware | nightly-qemu | nightly-verbs | bench`.
 //!
 //! On a fresh Debian machine with Rust, gcc and git,
 //! each task is one command, and prints its result.
@@ -31,6 +31,7 @@ pub mod install;
 pub mod kit;
 mod library;
 pub mod licences;
+pub mod machines;
 pub mod manual;
 pub mod mpi4py;
 pub mod mpich_tests;
@@ -46,6 +47,7 @@ pub mod test_installation;
 pub mod testplan;
 pub mod ui;
 pub mod venv;
+pub mod verbs;
 pub mod workspace;
 
 pub use bounded as process;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use xtask::{
     bench, bug_suites, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, kit,
-    mpi4py, mpich_tests, package, pnetcdf, rsmpi, test,
+    mpi4py, mpich_tests, package, pnetcdf, rsmpi, test, verbs,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -70,6 +70,8 @@ enum Task {
     Firmware,
     /// Boot two virtual machines whose kernels' parport drivers synchronise through the simulator
     NightlyQemu,
+    /// Boot a virtual machine with an emulated InfiniBand device, and run programs over UCX and libfabric there
+    NightlyVerbs,
     /// Measure, also against MPICH and Open MPI
     Bench(bench::Options),
 }
@@ -106,6 +108,7 @@ fn main() -> ExitCode {
         Task::Fpga(options) => fpga::run(&options).map_err(|e| e.to_string()),
         Task::Kit(options) => kit::run(&options),
         Task::NightlyQemu => guests::run().map_err(|e| e.to_string()),
+        Task::NightlyVerbs => verbs::run().map_err(|e| e.to_string()),
         Task::Bench(options) => bench::run(&options).map_err(|e| e.to_string()),
     };
     match outcome {

@@ -151,7 +151,36 @@ const AUTOTOOLS: &[(Sign, &str, &str)] = &[
     (Sign::Program("make"), "make", "building PnetCDF"),
 ];
 
-/// The reason why a missing package was not installed.
+/// Packages that the guest of `nightly-verbs` uses from this machine.
+const VERBS: &[(Sign, &str, &str)] = &[
+    (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
+    (
+        Sign::Python(
+            "import glob, sys; sys.exit(not glob.glob('/*bin/rdma') + glob.glob('/usr/*bin/rdma'))",
+        ),
+        "iproute2",
+        "making the emulated device",
+    ),
+    (
+        Sign::Python(
+            "import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libibverbs/librxe-rdmav*.so'))",
+        ),
+        "ibverbs-providers",
+        "the user's part of the emulated device",
+    ),
+    (
+        Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libucp.so.0'))"),
+        "libucx0",
+        "the transport over UCX",
+    ),
+    (
+        Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libfabric.so.1'))"),
+        "libfabric1",
+        "the transport over libfabric",
+    ),
+];
+
+/// Reasons why a missing package is not installed.
 #[derive(Debug)]
 pub enum PackagesError {
     /// The user is not root and must run this command first.
@@ -194,6 +223,11 @@ pub fn ensure_bindgen() -> Result<(), PackagesError> {
 /// Installs the linear algebra library that hpcc requires.
 pub fn ensure_blas() -> Result<(), PackagesError> {
     ensure_all(BLAS.iter().copied())
+}
+
+/// Installs the packages that the guest of `nightly-verbs` uses.
+pub fn ensure_verbs() -> Result<(), PackagesError> {
+    ensure_all(VERBS.iter().copied())
 }
 
 /// Installs the packages that generate `configure`.

@@ -53,11 +53,21 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
         "lib/x86_64-linux-gnu",
     ];
     let libraries = libraries.map(|folder| root.join(folder).display().to_string());
+    // Packages that this machine has installed are not unpacked, and QEMU looks for its modules
+    // beside its program only.
+    let modules = "usr/lib/x86_64-linux-gnu/qemu";
+    let unpacked = root.join(modules);
+    let modules = match unpacked.exists() {
+        true => unpacked,
+        false => Path::new("/").join(modules),
+    };
     let mut command = Command::new(root.join("usr/bin/qemu-system-x86_64"));
     command
         .env("LD_LIBRARY_PATH", libraries.join(":"))
+        .env("QEMU_MODULE_DIR", modules)
         .args(["-L".into(), root.join("usr/share/qemu")])
         .args(["-L".into(), root.join("usr/share/seabios")])
+        .args(["-L", "/usr/share/qemu", "-L", "/usr/share/seabios"])
         .args(["-machine", "pc,accel=tcg", "-m", "256"])
         .args(["-nodefaults", "-display", "none", "-no-reboot"])
         .args(["-kernel".into(), guests.join("vmlinuz")])
