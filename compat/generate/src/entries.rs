@@ -8,11 +8,11 @@ use mpi_api_tables::{Function, Param};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The reason why an exported function may call its body.
+/// Text of a SAFETY comment: the reason why an exported function may call its unsafe body.
 const EXPORTED: &str =
     "the body has the requirements of this function of the standard, which the caller meets";
 
-/// The reasons why a body is sound. Each clause belongs to one pattern of generated code.
+/// Texts of SAFETY comments in generated bodies, one clause per pattern of generated code.
 mod clauses {
     pub const BY_HAND: &str = "the function by hand has the requirements of this function of the standard, which the caller meets";
     pub const PASSED: &str = "`backend` finds the function of this name below, whose requirements are the standard's, and the caller meets those";
@@ -35,7 +35,7 @@ fn safety(clauses: &[&str]) -> String {
     format!("// SAFETY: {}.", clauses.join("; "))
 }
 
-/// The functions by kind of implementation, for the build report.
+/// Names of the functions by kind of implementation, for the build report.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
     /// Generated from the tables.
@@ -115,8 +115,9 @@ fn symbols(name: &str) -> Vec<String> {
     names.flat_map(|name| [format!("P{name}"), name]).collect()
 }
 
-/// Generates a body that forwards calls from inside the backend without conversion.
-/// `alone` is true if the backend calls no MPI function by name in this function.
+/// Generates a function body that passes calls made by the backend itself to the backend,
+/// without conversion.
+/// `alone` is true if the backend implements this function without calling exported MPI functions.
 fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     let types: Vec<String> = f
         .fixed_params()
@@ -146,7 +147,7 @@ struct Body<'a> {
     arguments: Vec<String>,
     /// Code that runs only after a successful call.
     on_success: String,
-    /// The reasons why the parts are sound, without repetitions.
+    /// Clauses of the SAFETY comment (see [`clauses`]), each at most once.
     reasons: Vec<&'static str>,
 }
 
@@ -377,7 +378,7 @@ impl<'a> Body<'a> {
 }
 
 impl Served {
-    /// Returns the lists as Rust constants, for the report and its test.
+    /// Returns the lists as Rust constants, for the build report and for its test.
     pub fn write(&self) -> String {
         let list = |name: &str, what: &str, names: &[String]| {
             format!(

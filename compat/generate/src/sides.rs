@@ -1,4 +1,4 @@
-//! Pairs of constants in the program's and the backend's ABI, from the tables.
+//! Lookup of a constant's or handle's values in the program's and the backend's ABI, for tests.
 
 use crate::direction::Below;
 use crate::entries::kind_of;
@@ -22,7 +22,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns a predefined handle in both ABIs: the null handle if `null` or if there is no other.
+    /// Returns a predefined handle in both ABIs.
+    /// Returns the null handle if `null` is true or if the type has no other predefined handle.
     pub fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
         let kind = HANDLES.iter().position(|h| *h == base);
         let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;

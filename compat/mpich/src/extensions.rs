@@ -1,7 +1,7 @@
 //! MPICH's extensions (`MPIX_`), and the queries of MPICH 5.0 about its ABI.
 //!
-//! The loader starts a program only if all names exist to which the program refers.
-//! Extensions that functions of the standard can express are supported.
+//! The loader starts a program only if it finds all symbols to which the program refers.
+//! Extensions that can be implemented with functions of the standard are supported.
 //! Streams, thread communicators, asynchronous tasks and extra-state callbacks are unsupported.
 //! Their functions print a message and raise `MPI_ERR_UNSUPPORTED_OPERATION` on `MPI_COMM_WORLD`.
 #![allow(unsafe_code, non_snake_case)]
@@ -65,7 +65,7 @@ extensions! {
         unsafe { PMPI_Info_set(info, key, digits.as_ptr()) }
     }
 
-    /// Stores in `is_supported` whether the backend supports buffers in memory of this device type.
+    /// Stores in `is_supported` whether the backend accepts buffers in memory of this device type.
     MPIX_GPU_query_support PMPIX_GPU_query_support(device: c_int, is_supported: *mut c_int) {
         let slot = match device {
             0 => &backend::QUERY_CUDA,

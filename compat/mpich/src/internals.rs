@@ -1,6 +1,6 @@
 //! Internal symbols of MPICH that its Fortran library needs.
 //!
-//! The library is `libmpifort.so.12`, or `libmpichfort.so.12` in Debian.
+//! That library is `libmpifort.so.12`, or `libmpichfort.so.12` in Debian.
 //!
 //! MPICH's Fortran library converts arguments to C and calls the C library.
 //! Its attribute functions also pass the type of the value: an integer (Fortran) or a pointer (C).
@@ -14,7 +14,7 @@ use crate::entries::*;
 use compat::handwritten::{generalized, keyvals};
 use std::ffi::{c_int, c_void};
 
-/// The value type for attributes that C sets or reads.
+/// The value of the argument `kind` for attributes that C sets or reads: the value is a pointer.
 const POINTER: c_int = 0;
 /// The value of the two upper bits in predefined handles.
 const PREDEFINED: c_int = 1;
@@ -36,7 +36,7 @@ pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
     unsafe { generalized::last_is_in_fortran() }
 }
 
-/// Converts Fortran's predefined keyvals, which are C's plus one.
+/// Converts a keyval from Fortran to C. Fortran's predefined keyvals are C's plus one.
 fn keyval_of_c(keyval: c_int) -> c_int {
     match keyval >> 30 == PREDEFINED && keyval & 1 == 0 {
         true => keyval - 1,

@@ -1,4 +1,4 @@
-//! `libmpi.so.12`: runs programs for MPICH (or Intel MPI etc.) on `libmpi_abi.so.1`.
+//! `libmpi.so.12`: runs programs compiled against MPICH (or Intel MPI etc.) on `libmpi_abi.so.1`.
 //!
 //! Debian's name for the library, `libmpich.so.12`, is a link to this file.
 //! `entries` has the exports generated from the tables.

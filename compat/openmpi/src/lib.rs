@@ -1,4 +1,4 @@
-//! `libmpi.so.40`: runs programs for Open MPI 4 and 5 on `libmpi_abi.so.1`.
+//! `libmpi.so.40`: runs programs compiled against Open MPI 4 and 5 on `libmpi_abi.so.1`.
 //!
 //! `entries` has the exports generated from the tables, `family` the objects of predefined handles.
 //! `removed` has functions that the standard has removed.
