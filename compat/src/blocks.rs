@@ -1,17 +1,18 @@
-//! Number of blocks that a rank exchanges in a collective, which depends on the communicator.
+//! Number of blocks that a rank sends and receives in a collective, from the communicator.
 #![allow(unsafe_code)]
 
 use crate::backend;
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// `MPI_CART` and `MPI_GRAPH` of the standard. The third topology is a distributed graph.
+/// `MPI_CART` and `MPI_GRAPH` of the standard. The third topology is `MPI_DIST_GRAPH`.
 const CART: c_int = 211;
 const GRAPH: c_int = 212;
 /// `MPI_ROOT` of the standard.
 const ROOT: c_int = -4;
 
-/// Returns the number of ranks to which each rank sends, and the number from which it receives.
+/// Returns the number of blocks that a rank sends, and the number that the rank receives,
+/// in a collective with one block per rank.
 /// Both are the size of the remote group, or on an intracommunicator the size of the group.
 ///
 /// # Safety
@@ -66,7 +67,7 @@ pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     }
 }
 
-/// Returns true if the size of a communicator can be queried without an error.
+/// Returns true if a communicator is neither null nor invalid, so that its size can be queried.
 pub fn known<F: Family>(comm: F::Below) -> bool {
     comm != F::null(Kind::Comm) && !F::is_none(comm)
 }
@@ -85,7 +86,7 @@ pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
     size
 }
 
-/// Returns true if this rank is the root, whose arrays are significant.
+/// Returns true if this rank is the root, so that its arrays are significant.
 /// `root` is a constant or a rank of the backend.
 ///
 /// # Safety

@@ -1,9 +1,10 @@
-//! Nonblocking duplication and shrinking, in which the backend writes the handle before completion.
+//! Nonblocking duplication and shrinking: `MPI_Comm_idup` and similar functions on a backend
+//! whose handles may be narrower than the program's.
 //!
 //! The backend writes to the program's variable at any time before the operation completes.
-//! A dynamic handle is equal in both ABIs, except for its width.
-//! The other bytes of the program's variable are cleared at the start.
-//! So the program reads the right handle at any later time.
+//! A new (dynamic) handle has the same value in both ABIs, but may have fewer bytes in the backend.
+//! The program's variable is cleared at the start, so its other bytes are zero.
+//! So the program reads the right handle as soon as the backend has written it.
 
 use super::Foreign;
 use crate::backend;
@@ -32,7 +33,7 @@ unsafe fn fill(made: *mut usize) {
     }
 }
 
-/// Starts an operation that creates a communicator.
+/// Starts an operation that creates a communicator. `call` calls the backend's function.
 ///
 /// # Safety
 /// `made` and `request` are output arguments of the program, for a communicator and for a request.
