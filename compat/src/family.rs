@@ -64,7 +64,7 @@ impl StandardStatus {
     }
 }
 
-/// The handle types. Files have their own functions in [`Family`], since MPICH's files are pointers.
+/// The handle types. [`Family`] has separate functions for files, since MPICH's are pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Comm,
@@ -188,7 +188,7 @@ pub trait Family: 'static {
     /// Returns the maximum size of a string in the program's ABI, in bytes with the NUL.
     fn limit(limit: Limit) -> usize;
 
-    /// Converts only the layout of a status, as the next three functions. Constants are not converted.
+    /// The four `status_` conversions change only the layout of a status, not its constants.
     fn status_in(status: &Self::Status) -> StandardStatus;
     fn status_out(status: &StandardStatus) -> Self::Status;
     fn status_below(status: &StandardStatus) -> Self::BelowStatus;

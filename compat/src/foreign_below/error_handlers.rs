@@ -1,4 +1,4 @@
-//! Error handlers of the program. The backend calls them through trampolines ([`crate::trampoline`]).
+//! Error handlers of the program. The backend calls them through a [`crate::trampoline`].
 
 use super::Foreign;
 use super::operators::NO_MEMORY;

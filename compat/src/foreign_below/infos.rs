@@ -1,14 +1,14 @@
-//! Access to entries of the program's infos.
+//! Access to values in the program's info objects.
 
 use super::Foreign;
 use crate::backend;
 use crate::family::Kind;
 use std::ffi::{CStr, CString};
 
-/// Maximum length of the values that this library reads.
+/// Maximum length in bytes of the info values that this library reads.
 const LONGEST: usize = 255;
 
-/// Returns the value of a key, or `None` if the info does not have the key.
+/// Returns the value of a key, or `None` if the info object does not have the key.
 ///
 /// # Safety
 /// `info` is valid in the backend, or is the null handle.

@@ -10,7 +10,7 @@ use crate::family::{IN_PLACE, Kind};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// The converted datatypes, or `None` without an array.
+/// The datatypes converted for the backend, or `None` if the program passed no array.
 struct Types<B>(Option<Vec<B>>);
 
 impl<B> Types<B> {

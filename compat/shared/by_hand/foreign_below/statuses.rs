@@ -4,7 +4,7 @@ use super::*;
 
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident) => {{
-        // A program's status contains constants of the program's ABI, so they are not converted.
+        // A program's status contains constants of the program's own ABI. These functions store and return them without a conversion.
         for value in [word("rank"), word("tag"), failure()].map(|pair| pair.0) {
             let before = StandardStatus {
                 source: 71,

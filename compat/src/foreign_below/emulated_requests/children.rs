@@ -1,4 +1,4 @@
-//! An emulated operation that consists of backend operations, and completes when all have completed.
+//! An emulated operation made of backend operations. It completes when all have completed.
 
 use super::{End, Operation, empty};
 use crate::backend;

@@ -30,7 +30,7 @@ pub struct Packed {
 }
 
 impl Packed {
-    /// Packs a message into `capacity` bytes (see [`size`]), or returns an error code of the backend.
+    /// Packs a message into `capacity` bytes (see [`size`]). The error is a code of the backend.
     ///
     /// # Safety
     /// The message is the program's, and the handles are valid in the backend.

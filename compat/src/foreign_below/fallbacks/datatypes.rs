@@ -1,4 +1,4 @@
-//! Fallbacks for datatypes and operators with large counts.
+//! Fallbacks for datatypes and operators with large counts, and for `MPI_Type_get_value_index`.
 
 use super::{Fit, Foreign};
 use crate::backend;
@@ -95,7 +95,8 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     }
 }
 
-/// Handles of the standard: the value type and the pair type, with `INT` as the index type.
+/// Datatype handles of the standard. A pair in `PAIRS` is a value type and its type for
+/// `MPI_MINLOC` with an `int` index (`INT`), such as `MPI_FLOAT` and `MPI_FLOAT_INT`.
 const INT: usize = 0x209;
 const PAIRS: [(usize, usize); 6] = [
     (0x210, 0x228),
@@ -128,7 +129,8 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_value_index<F: Foreign>(
     0
 }
 
-/// Adapts an operator with large counts to calls with at most `c_int::MAX` elements.
+/// Calls an operator function with large counts (`large`). Called by the trampoline that the
+/// backend has as operator function with `int` counts.
 unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     input: *mut std::ffi::c_void,
     inout: *mut std::ffi::c_void,
@@ -139,7 +141,7 @@ unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     type Large<B> =
         unsafe extern "C-unwind" fn(*mut std::ffi::c_void, *mut std::ffi::c_void, *mut i64, *mut B);
     // SAFETY: the backend passes valid arguments.
-    // The context is the program's function with large counts.
+    // `large` is the program's function with large counts.
     unsafe {
         let mut count = i64::from(*count);
         let large: Large<F::Below> = std::mem::transmute(large);

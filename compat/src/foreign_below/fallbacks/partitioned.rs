@@ -1,6 +1,6 @@
 //! Fallbacks for partitioned communication.
 //!
-//! The matching is in [`crate::foreign_below::emulated_requests::partitioned`].
+//! [`crate::foreign_below::emulated_requests::partitioned`] emulates the operations.
 
 use super::Foreign;
 use crate::family::{Kind, Word};

@@ -1,6 +1,6 @@
-//! Maximum length of port names.
+//! Requests of long port names from the backend, by a hint in the info argument.
 //!
-//! A program of the standard ABI has a buffer for 1024 characters.
+//! A program of the standard ABI has a buffer for 1024 characters (`MPI_MAX_PORT_NAME`).
 //! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
 //! MPICH's port names over UCX (InfiniBand and others) are longer than 256 characters.
 //! So each call that returns a port name passes the hint. Other libraries ignore unknown hints.
@@ -12,18 +12,18 @@ use crate::foreign_below::Foreign;
 use std::ffi::{CStr, c_char, c_int};
 
 const HINT: &CStr = c"port_name_size";
-/// `MPI_MAX_PORT_NAME` of the standard ABI.
+/// The value of the hint: `MPI_MAX_PORT_NAME` of the standard ABI.
 const LENGTH: &CStr = c"1024";
 
-/// Interposes the functions, for every backend. Runs before all calls of the program.
+/// Interposes the functions of this module. Runs before all MPI calls of the program.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Open_port MPI_Lookup_name }
 }
 
-/// Calls `call` with a copy of the program's info and the hint `port_name_size`.
+/// Calls `call` with a copy of the program's info that has the hint `port_name_size` too.
 ///
 /// # Safety
-/// MPI is initialized and not finalized. `info` is the program's or the null handle.
+/// MPI is initialized and not finalized. `info` is the program's info or the null handle.
 unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c_int) -> c_int {
     let mut hints = F::null(Kind::Info);
     // SAFETY: MPI is initialized and `info` is valid, by the contract of this function.
