@@ -1,4 +1,4 @@
-//! Generalized requests and data representations: callbacks of the program with extra state.
+//! Generalized requests and data representations: callbacks of the program with an extra state.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -13,14 +13,13 @@ type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Sta
 type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
-/// A Fortran callback, as MPICH and Open MPI call it.
-/// The arguments are the addresses of the extra state,
-/// of the status or flag, and of the error code.
-/// `MPI_Grequest_free_function` has no status or flag.
+/// A Fortran callback of two or three arguments, as MPICH and Open MPI call it.
+/// The arguments are the addresses of the extra state, the status or flag, and the error code.
+/// A free callback (`MPI_Grequest_free_function`) has no status or flag.
 type OfTwo = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
 type OfThree = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int);
 
-/// The program's callbacks of a request. Freed with the request.
+/// The program's callbacks and extra state of a generalized request. Freed with the request.
 struct Request {
     query: usize,
     free: usize,
@@ -28,17 +27,17 @@ struct Request {
     extra_state: *mut c_void,
     /// True if the callbacks are in Fortran, as set by `last_is_in_fortran`.
     in_fortran: AtomicBool,
-    /// The language byte of the Fortran library, which is 0 for Fortran callbacks.
-    /// Some Fortran libraries write it after `MPI_Grequest_start`.
+    /// The byte in which Open MPI's Fortran library stores 0 if the callbacks are in Fortran.
+    /// The Fortran library stores the 0 after `MPI_Grequest_start`.
     language: Option<&'static AtomicU8>,
 }
 
 thread_local! {
-    /// The last request created by this thread, until its language is known.
+    /// The last request that this thread has created, until [`last_is_in_fortran`] is called.
     static LAST: Cell<Option<NonNull<Request>>> = const { Cell::new(None) };
 }
 
-/// Marks the last request created by this thread as one with Fortran callbacks.
+/// Records that the last request created by this thread has Fortran callbacks.
 ///
 /// # Safety
 /// The calling thread has just returned from a successful `MPI_Grequest_start`.
@@ -53,7 +52,8 @@ pub unsafe fn last_is_in_fortran() {
 }
 
 impl Request {
-    /// Calls a Fortran callback with the address of its second argument. Returns its error code.
+    /// Calls a Fortran callback. Returns the callback's error code.
+    /// `second` is the address of the status or flag, or null for the free callback.
     ///
     /// # Safety
     /// The callback was passed to the Fortran `MPI_Grequest_start`, and has these arguments.
@@ -89,7 +89,7 @@ unsafe extern "C-unwind" fn query<F: Family>(
         let request = &*request.cast::<Request>();
         let mut theirs = status_to_program::<F>(&status.read());
         let code = F::program(|| {
-            // A status in Fortran consists of the same words.
+            // A status has the same words in C and in Fortran.
             let argument = &raw mut theirs;
             if request.is_in_fortran() {
                 return request.call_fortran(request.query, argument.cast());
@@ -188,7 +188,7 @@ type Conversion<F, C> = unsafe extern "C-unwind" fn(
     *mut c_void,
 ) -> c_int;
 
-/// The program's callbacks of a data representation. Representations cannot be unregistered.
+/// The program's callbacks of a data representation. Never freed: MPI cannot unregister them.
 struct Representation {
     read: usize,
     write: usize,

@@ -1,6 +1,6 @@
-//! Arrays of requests, which are updated in place, and arrays of statuses.
+//! Functions with arrays of requests, which are updated in place, and with arrays of statuses.
 //!
-//! Requests and statuses are copied back on drop, also when an exception unwinds the call.
+//! Results are copied to the program's arrays on drop, even if an exception unwinds the call.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -8,7 +8,7 @@ use crate::convert::{Array, BLANK, ShortArray, StatusOut, code_out, handles_in, 
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
-/// The program's requests, converted to the backend's ABI.
+/// The program's array of requests, and the requests converted to the backend's ABI.
 struct Requests<'a, F: Family> {
     converted: Array<'a, F::Below>,
     place: *mut F::Handle,
@@ -37,7 +37,7 @@ impl<'a, F: Family> Requests<'a, F> {
 }
 
 impl<F: Family> Drop for Requests<'_, F> {
-    /// Writes back the requests that the call has changed.
+    /// Stores the requests that the backend has changed in the program's array.
     #[inline(always)]
     fn drop(&mut self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
@@ -55,7 +55,7 @@ impl<F: Family> Drop for Requests<'_, F> {
     }
 }
 
-/// The program's array of statuses. The call fills a prefix of it.
+/// The program's array of statuses. The backend may fill only the first statuses.
 struct Statuses<'a, F: Family> {
     filled: Array<'a, F::BelowStatus>,
     place: *mut F::Status,
@@ -96,7 +96,7 @@ impl<F: Family> Drop for Statuses<'_, F> {
     }
 }
 
-/// Calls a function that may change requests, and updates the program's requests.
+/// Calls `call` with converted requests, and stores changed requests in the program's array.
 ///
 /// # Safety
 /// `requests` is null or has `count` requests.
@@ -113,7 +113,7 @@ unsafe fn updating<F: Family>(
     code_out::<F>(code)
 }
 
-/// Calls a function that does not change requests.
+/// Calls `call` with converted requests, which the backend does not change.
 ///
 /// # Safety
 /// `requests` is null or has `count` requests.
@@ -129,7 +129,7 @@ unsafe fn reading<F: Family>(
     code_out::<F>(call(list.argument()))
 }
 
-/// Calls a function that fills an array of statuses, and stores them in the program's array.
+/// Calls `call` with an array of statuses, and stores the filled ones in the program's array.
 ///
 /// # Safety
 /// `statuses` is null, ignored, or has `count` statuses.
@@ -145,7 +145,7 @@ unsafe fn filling<F: Family>(
     call(filled.argument())
 }
 
-/// Calls a function that fills one status, and stores it in the program's status.
+/// Calls `call` with one status, and stores it in the program's status.
 ///
 /// # Safety
 /// `status` is null, ignored, or points to a status.

@@ -1,4 +1,5 @@
-//! Tool variables that are bound to an MPI object: the program passes a pointer to its handle.
+//! Tool variables and events that are bound to an MPI object. The program passes the address of
+//! the object's handle, which is converted.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -7,7 +8,7 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// The kinds in the order of `MPI_T_BIND_*`, which begin with `MPI_T_BIND_NO_OBJECT` (1).
+/// The handle types in the order of `MPI_T_BIND_*`, from 2 on: 1 is `MPI_T_BIND_NO_OBJECT`.
 const BOUND: [Kind; 11] = [
     Kind::Comm,
     Kind::Datatype,
@@ -22,13 +23,14 @@ const BOUND: [Kind; 11] = [
     Kind::Session,
 ];
 
-/// The handle of an object in the backend's ABI.
+/// The handle of an object, converted to the backend's ABI.
 enum Object<F: Family> {
     File(usize),
     Other(F::Below),
 }
 
-/// Converts the object to which the program's pointer refers, or returns `None` if there is none.
+/// Converts the handle at `pointer`, of the type that the standard's constant of `bind` names.
+/// Returns `None` if `bind` names no type or `pointer` is null.
 unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<F>> {
     let bind = F::standard(Word::Bind, bind);
     let kind = *BOUND.get(usize::try_from(bind - 2).ok()?)?;
@@ -47,12 +49,12 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<
     })
 }
 
-/// Allocates a handle of a variable.
-/// `get_bind` queries the backend for the object kind to which the variable is bound.
-/// `allocate` receives the pointer for the backend: to the converted handle, if there is an object.
+/// Allocates a handle of a tool variable or event.
+/// `get_bind` stores the backend's constant for the type of object to which the variable is bound.
+/// `allocate` receives the address of the converted handle, or `given` if there is no object.
 ///
 /// # Safety
-/// `given` points to a handle of the object kind.
+/// `given` points to a handle of the type to which the variable is bound.
 unsafe fn bound<F: Family>(
     given: *mut c_void,
     get_bind: impl FnOnce(&mut c_int),

@@ -1,4 +1,4 @@
-//! Error handlers of the program: variadic functions, called with a handle and a code only.
+//! Error handlers of the program. The backend passes the program's function as a context argument.
 #![allow(unsafe_code)]
 
 use super::operators::keep;
@@ -7,7 +7,7 @@ use crate::convert::code_out;
 use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
 
-/// The object kinds, in the numbering of `portcullis_make_error_handler`.
+/// The types of objects, as numbered for `portcullis_make_error_handler`.
 const COMM: u8 = 0;
 const WIN: u8 = 1;
 const FILE: u8 = 2;
@@ -15,8 +15,8 @@ const SESSION: u8 = 3;
 
 type Handler<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
-/// The callback for the backend. The context is the program's handler.
-/// If the handler changes the code, the call returns the changed code.
+/// The error handler that the backend calls. `function` is the program's handler (variadic).
+/// The program's handler receives a handle and a code. If it changes the code, so does this one.
 unsafe extern "C-unwind" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,

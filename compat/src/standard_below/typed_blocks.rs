@@ -1,7 +1,8 @@
 //! Collectives with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
-//! The length of the arrays depends on the communicator.
-//! The backend reads the arrays before it returns, even for nonblocking and persistent operations.
+//! The number of datatypes depends on the communicator.
+//! `libmpi_abi.so.1` reads the arrays before it returns, even in nonblocking and persistent
+//! operations.
 //! So converted arrays need not outlive the call.
 #![allow(unsafe_code)]
 
@@ -10,7 +11,7 @@ use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// Converts the send and the receive datatypes. An in-place operation has no send datatypes.
+/// Converts the arrays of send and receive datatypes. In place, there are no send datatypes.
 unsafe fn types<'a, F: OnStandard>(
     shorts: &'a mut (ShortArray<usize>, ShortArray<usize>),
     comm: usize,
