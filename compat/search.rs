@@ -119,7 +119,7 @@ unsafe fn keep(value: *const c_char) {
 /// The string has not ended before `at`.
 #[allow(unsafe_code)]
 unsafe fn byte(string: *const c_char, at: usize) -> u8 {
-    // SAFETY: the string has not ended before `at`, by the contract of this function.
+    // SAFETY: the string has not ended before `at`, by contract.
     unsafe { string.add(at).cast::<u8>().read_volatile() }
 }
 

@@ -185,7 +185,7 @@ fn in_slot<const ID: usize>() -> *mut c_void {
 pub unsafe fn unconverted<F: Copy, const ID: usize>() -> F {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let function = in_slot::<ID>();
-    // SAFETY: `F` is the type of the function in this slot, by the contract of this function.
+    // SAFETY: `F` is the type of the function in this slot, by contract.
     // The assertion above checks that `F` has the size of a pointer.
     unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
 }

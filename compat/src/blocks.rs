@@ -19,7 +19,7 @@ const ROOT: c_int = -4;
 /// The backend is open, and `comm` is a valid handle of it that is not null.
 pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
-    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid handle of the backend, by contract.
     // The outputs are local variables.
     unsafe {
         (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);
@@ -38,7 +38,7 @@ pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
 /// The contract of [`all_ranks`] applies.
 pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
-    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid handle of the backend, by contract.
     // The outputs are local variables.
     unsafe {
         (backend::MPI_Topo_test::<F>())(comm, &mut topology);
@@ -93,7 +93,7 @@ pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
 /// The contract of [`all_ranks`] applies.
 pub unsafe fn is_root<F: Family>(comm: F::Below, root: c_int) -> bool {
     let (mut inter, mut rank) = (0, -1);
-    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid handle of the backend, by contract.
     // The outputs are local variables.
     unsafe {
         (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);

@@ -113,7 +113,7 @@ impl TextOut {
             return;
         }
         let from = self.text.as_ptr().cast::<u8>();
-        // SAFETY: the call has written a zero-terminated string, by the contract of this function.
+        // SAFETY: the call has written a zero-terminated string, by contract.
         // The limit of the string does not exceed the array.
         let full = unsafe { libc::strlen(from.cast()) };
         let kept = full.min(self.limit.saturating_sub(1));
@@ -123,7 +123,7 @@ impl TextOut {
             self.place.add(kept).write(0);
         }
         if !length.is_null() {
-            // SAFETY: this is an output argument of the program, by the contract of this function.
+            // SAFETY: this is an output argument of the program, by contract.
             unsafe { length.write(c_int::try_from(kept).unwrap_or(c_int::MAX)) };
         }
     }
@@ -170,12 +170,12 @@ impl<F: Family, T: HandleType> Drop for HandleOut<F, T> {
             return;
         }
         let made = match Self::IN_PLACE {
-            // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+            // SAFETY: `place` points to a handle variable of the program, by contract of `new`.
             // After a failed call it holds the program's old value.
             true => unsafe { self.place.cast::<F::Below>().read() },
             false => self.made,
         };
-        // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+        // SAFETY: `place` points to a handle variable of the program, by contract of `new`.
         unsafe { self.place.write(F::handle_out(T::KIND, made)) };
     }
 }
@@ -221,7 +221,7 @@ impl<F: Family, T: HandleType> Drop for HandleInOut<F, T> {
         if self.place.is_null() {
             return;
         }
-        // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+        // SAFETY: `place` points to a handle variable of the program, by contract of `new`.
         unsafe { self.place.write(F::handle_out(T::KIND, self.now)) };
         if matches!(T::KIND, Kind::Request) && self.now != self.before {
             F::request_left(self.before);
@@ -266,7 +266,7 @@ impl<F: Family> Drop for FileOut<F> {
     #[inline(always)]
     fn drop(&mut self) {
         if !self.place.is_null() {
-            // SAFETY: `place` points to a file variable of the program, by the contract of `new`.
+            // SAFETY: `place` points to a file variable of the program, by contract of `new`.
             unsafe { self.place.write(F::file_out(self.file)) };
         }
     }
@@ -281,7 +281,7 @@ pub unsafe fn word_to_program<F: Family>(word: Word, place: *mut c_int) {
     if place.is_null() {
         return;
     }
-    // SAFETY: `place` points to an `int` of the program, by the contract of this function.
+    // SAFETY: `place` points to an `int` of the program, by contract.
     unsafe { place.write(F::word_out(word, place.read())) }
 }
 

@@ -53,7 +53,7 @@ impl<F: Family> Drop for StatusOut<F> {
     fn drop(&mut self) {
         if !self.is_ignored() {
             // SAFETY: `place` is not null and not ignored.
-            // So `place` is a status of the program, by the contract of `new`.
+            // So `place` is a status of the program, by contract of `new`.
             unsafe { store_count::<F>(&self.filled, self.place) }
         }
     }
@@ -68,10 +68,10 @@ impl<F: Family> Drop for StatusOut<F> {
 unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     let status = F::status_above(filled);
     if status.source != UNTOUCHED || status.error != UNTOUCHED {
-        // SAFETY: `place` points to a status of the program, by the contract of this function.
+        // SAFETY: `place` points to a status of the program, by contract.
         return unsafe { store::<F>(filled, place) };
     }
-    // SAFETY: `place` points to a status of the program, by the contract of this function.
+    // SAFETY: `place` points to a status of the program, by contract.
     // The fields of a status are integers, for which any content is valid.
     unsafe {
         let before = F::status_in(&place.read_unaligned());
@@ -93,7 +93,7 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
         return;
     }
     if status.error == UNTOUCHED {
-        // SAFETY: `place` points to a status of the program, by the contract of this function.
+        // SAFETY: `place` points to a status of the program, by contract.
         // The fields of a status are integers, for which any content is valid.
         status.error = F::status_error(&unsafe { place.read_unaligned() });
     } else if status.error != 0 {
@@ -105,7 +105,7 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     if status.tag < 0 {
         status.tag = F::word_out(Word::Tag, status.tag);
     }
-    // SAFETY: `place` points to a status of the program, by the contract of this function.
+    // SAFETY: `place` points to a status of the program, by contract.
     unsafe { place.write_unaligned(F::status_out(&status)) }
 }
 
@@ -134,7 +134,7 @@ pub unsafe fn status_given<F: Family>(place: *const F::Status) -> StatusGiven<F>
     let status = F::status_below(&match is_null {
         true => StandardStatus::default(),
         // SAFETY: `place` is not null and not ignored.
-        // So `place` is a status of the program, by the contract of this function.
+        // So `place` is a status of the program, by contract.
         false => load::<F>(&unsafe { place.read_unaligned() }),
     });
     StatusGiven { status, is_null }

@@ -69,7 +69,7 @@ struct Page {
 
 static LAST: Mutex<Option<Page>> = Mutex::new(None);
 
-/// Makes a trampoline: a function with up to four arguments. Returns the function's address.
+/// Makes a trampoline, a function with up to four arguments, and returns its address.
 /// The function calls `target` with its arguments, and with `context` as the fifth argument.
 pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let mut last = lock(&LAST);

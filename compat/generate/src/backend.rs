@@ -20,7 +20,7 @@ pub fn is_plain_function(p: &Param) -> bool {
     p.base == "MPIX_Checkpoint_function"
 }
 
-/// Returns the Rust type for the C type `c`. For a pointer parameter, `c` is the pointee's type.
+/// Returns the Rust type for the C type `c`, which is not a pointer type.
 /// `handle`, `file` and `status` are the Rust types of handles, file handles and statuses.
 pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
     match c {

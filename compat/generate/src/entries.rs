@@ -38,16 +38,16 @@ fn safety(clauses: &[&str]) -> String {
 /// Names of the functions by kind of implementation, for the build report.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    /// Generated from the tables.
+    /// Functions generated from the tables.
     pub generated: Vec<String>,
-    /// Written by hand in `compat/src/handwritten`.
+    /// Functions written by hand in `compat/src`.
     pub by_hand: Vec<String>,
-    /// Part of the standard ABI only, so not exported.
+    /// Functions of the standard ABI that the other ABI lacks, so they are not exported.
     pub left_out: Vec<String>,
 }
 
-/// Generates the exported functions for the `Family` type in scope as `F`.
-/// Returns the functions by kind of implementation.
+/// Generates the exported functions. In their scope, `F` is the `Family` type.
+/// Also returns the names of the functions by kind of implementation.
 pub fn write(
     tables: &Tables,
     below: Below,
@@ -135,12 +135,12 @@ fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     }
 }
 
-/// Returns the name of a handle type as a constant of `Kind`.
+/// Returns the variant of `Kind` for a handle type: `MPI_Comm` becomes `Comm`.
 pub fn kind_of(base: &str) -> &str {
     base.trim_start_matches("MPI_")
 }
 
-/// The parts of a generated function.
+/// The parts of a generated function's body.
 struct Body<'a> {
     function: &'a Function,
     before: String,

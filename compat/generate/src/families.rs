@@ -12,7 +12,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// Returns the ABI's value of a constant.
+    /// Returns the value of a constant in this ABI, or `None` if the ABI lacks the constant.
     pub fn of(self, value: &(String, i64, Option<i64>, Option<i64>)) -> Option<i64> {
         match self {
             Which::Mpich => value.2,
@@ -23,7 +23,7 @@ impl Which {
 
 /// Size of the tables indexed by the standard's handle. The largest predefined handle is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
-/// The first dynamic handle.
+/// The lowest dynamic handle of the standard ABI.
 const FIRST_DYNAMIC: usize = 0x1000;
 
 /// Returns the variant name of the `Word` enumeration: `pvar_class` becomes `PvarClass`.
@@ -109,8 +109,8 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 }
             }
             arms.push_str(default_arm(word, inward, below));
-            // Ranks and tags are rarely constants, so values of 0 or more are returned first.
-            // An output value is even less often a constant, so that conversion is not inlined.
+            // Ranks and tags are rarely constants, so other values are returned first.
+            // Output constants are rarer still, so their conversion is not inlined.
             let _ = match (word.name.as_str(), inward) {
                 ("rank" | "tag", true) => writeln!(
                     out,

@@ -6,7 +6,7 @@ use crate::families::Which;
 use crate::tables::{HANDLES, Handle, Tables};
 use std::fmt::Write;
 
-/// An ABI with the direction of its translation.
+/// A non-standard ABI, and the direction of its translation.
 pub struct Sides<'a> {
     pub tables: &'a Tables,
     pub which: Which,
@@ -79,7 +79,7 @@ impl Sides<'_> {
         Ok(self.sides(standard.to_string(), theirs.to_string()))
     }
 
-    /// Generates functions that return the pairs, for the handwritten tests.
+    /// Generates functions that return such pairs of values, for the handwritten tests.
     pub fn write(&self) -> Result<String, String> {
         let mut out = String::new();
         for (name, null, what) in [

@@ -58,7 +58,7 @@ pub struct Handle {
     pub kind: usize,
     pub standard: i64,
     pub mpich: Option<i64>,
-    /// The symbol, its exported size, and the Fortran handle if there is one.
+    /// The symbol, its size in bytes, and the Fortran handle if there is one.
     pub openmpi: Option<(String, i64, Option<i64>)>,
 }
 

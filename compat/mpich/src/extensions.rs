@@ -15,7 +15,7 @@ use compat::backend;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
 
-/// Constants of MPICH's ABI.
+/// MPICH's values of `MPI_ERR_ARG` etc.
 const ERR_ARG: c_int = 12;
 const ERR_UNSUPPORTED_OPERATION: c_int = 44;
 const COMM_WORLD: Handle = 0x4400_0000;
@@ -37,7 +37,7 @@ macro_rules! extensions {
 }
 
 extensions! {
-    /// Returns true, as a C int, if a request is complete.
+    /// Returns 1 if a request is complete, otherwise 0.
     MPIX_Request_is_complete PMPIX_Request_is_complete(request: Handle) {
         let mut flag = 0;
         // SAFETY: `flag` is a local variable, and the status is ignored.

@@ -25,7 +25,7 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The program's predefined handles, indexed by the standard's handle.
+/// MPICH's predefined handles, indexed by the standard's handle.
 static OF_PROGRAM: [u32; FIRST_DYNAMIC] = THEIRS;
 
 /// The predefined handles of one type, as pairs of MPICH's and the standard's value.

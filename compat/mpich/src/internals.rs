@@ -22,13 +22,15 @@ const PREDEFINED: c_int = 1;
 const WIN_BASE: c_int = 0x6600_0001;
 const WIN_SIZE: c_int = 0x6600_0003;
 
-/// Called after the creation of a keyval with Fortran callbacks.
+/// Called by the Fortran library after it has created a keyval with Fortran callbacks.
+/// Sets the functions that call these callbacks.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Keyval_set_proxy(keyval: c_int, copy: usize, delete: usize) {
     keyvals::call_through(keyval, copy, delete);
 }
 
-/// Called after the creation of a generalized request with Fortran callbacks, by the same thread.
+/// Called by the Fortran library, on the same thread, after it has created a generalized request.
+/// Records that the request's callbacks are in Fortran.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
     // SAFETY: MPICH's Fortran library calls this function after a successful `MPI_Grequest_start`.

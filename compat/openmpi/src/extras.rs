@@ -1,6 +1,6 @@
 //! Open MPI's exports beyond the standard.
 //!
-//! The exports are predefined callbacks, Fortran conversions, and old persistent collectives.
+//! They are predefined callbacks, Fortran conversions, and aliases of persistent collectives.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -146,8 +146,7 @@ devices! {
     QUERY_ROCM: MPIX_Query_rocm_support PMPIX_Query_rocm_support
 }
 
-/// A draft function in Open MPI 5.0 that sets hints of an existing session.
-/// All hints are ignored.
+/// `MPI_Session_set_info`, a draft function in Open MPI 5.0. Ignores all hints.
 macro_rules! session_hints {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -159,7 +158,7 @@ macro_rules! session_hints {
 
 session_hints! { MPI_Session_set_info PMPI_Session_set_info }
 
-/// Defines an alias of a standard function, and of its profiling name.
+/// Exports a standard function under an additional name, and under its profiling name.
 macro_rules! names {
     ($($name:ident $profiled:ident = $function:ident ($($argument:ident: $kind:ty),*);)*) => { $(
         #[unsafe(no_mangle)]

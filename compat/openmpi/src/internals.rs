@@ -4,8 +4,8 @@
 //! * access fields of the objects of handles: the attribute table of a communicator, the flags of
 //!   an operator or a generalized request, the Fortran handles of groups and requests.
 //!   So if they are loaded, every handle is the address of an object ([`crate::family`]).
-//!   Each word of an object with an attribute table is the standard's handle, so the table's
-//!   address, which the Fortran libraries pass, is that handle;
+//!   An object with an attribute table has the standard's handle in each word, so the Fortran
+//!   libraries read that handle as the table's address;
 //! * call functions of Open MPI, which are defined here: for [`attributes`], [`strings`] and
 //!   error handlers;
 //! * read state variables of Open MPI, which have the values of an initialized library here,

@@ -22,7 +22,7 @@ pub use removed::*;
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// The initializer, which opens the backend when the loader starts this library.
+/// Opens the backend. The loader calls this function when it starts this library.
 extern "C" fn start() {
     objects::look_for_fortran();
     compat::backend::open(start as *const std::ffi::c_void);

@@ -1,5 +1,4 @@
-//! Tests of predefined attributes. Values of attributes that are ABI constants are converted,
-//! all other values are addresses, which are passed unchanged.
+//! Tests of predefined attributes: values that are ABI constants are converted, addresses are not.
 
 use super::*;
 

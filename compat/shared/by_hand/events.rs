@@ -111,8 +111,7 @@ fn set_dropped(registration: usize, function: usize, code: (c_int, c_int)) {
     );
 }
 
-/// Tests callbacks for dropped events. Each registration's callback receives the drops of that
-/// registration, with the program's user data.
+/// Tests that a callback for dropped events receives its registration's drops and user data.
 fn dropped() {
     type OnDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, *mut c_void);
     let safety = word("callback_safety");

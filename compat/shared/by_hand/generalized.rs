@@ -5,7 +5,7 @@
 use super::*;
 
 /// Returns the status that the program's query callback sets.
-/// The constants in it have other values in the backend's ABI.
+/// The ABIs differ in its constants.
 fn told() -> StandardStatus {
     StandardStatus {
         source: constant("MPI_PROC_NULL").0,

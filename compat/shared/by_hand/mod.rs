@@ -4,7 +4,7 @@
 //! Expected dynamic handles are those that the mock backend has created (`made`).
 //! So the expected values do not depend on the conversions under test.
 //! The mock backend records its arguments, and stores constants of the backend's ABI as results.
-//! The module `direction` has the tests and helpers that depend on the direction of translation.
+//! The module `direction` has tests and helpers for one direction of the translation.
 
 mod attributes;
 mod blocks;
@@ -43,7 +43,7 @@ pub fn check() {
     direction::check();
 }
 
-/// Returns a constant that exists in both ABIs, as its values in the program and in the backend.
+/// Returns the program's and the backend's value of a constant that both ABIs have.
 pub fn constant(name: &str) -> (c_int, c_int) {
     known(name).unwrap_or_else(|| panic!("{name} is not there on both sides"))
 }

@@ -110,7 +110,7 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Errhandler>::new(handler);
                 let code = (backend::$name::<F>())(given, made.argument());

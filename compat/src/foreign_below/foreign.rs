@@ -15,8 +15,8 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     /// Reads the backend's values of predefined handles and constants that are symbols.
     fn learn(find: &dyn Fn(&CStr) -> *mut c_void);
 
-    /// The integer of a dynamic handle (`MPI_X_toint`), and the handle of such an integer.
-    /// The integers are at least 0x1000, because smaller ones denote predefined handles.
+    /// Converts a dynamic handle to an integer (`MPI_X_toint`), and back.
+    /// The integer is at least 0x1000: smaller integers denote predefined handles.
     fn integer_of(kind: Kind, handle: Self::Below) -> c_int;
     fn of_integer(kind: Kind, integer: c_int) -> Self::Below;
 

@@ -18,7 +18,7 @@ pub unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
     }
     let (mut text, mut flag) = ([0u8; LONGEST + 1], 0);
     let place = text.as_mut_ptr().cast();
-    // SAFETY: `info` is valid by the contract of this function.
+    // SAFETY: `info` is valid by contract.
     // The buffer has `LONGEST` bytes and one byte for the NUL.
     let code = unsafe {
         (backend::MPI_Info_get::<F>())(info, key.as_ptr(), LONGEST as _, place, &raw mut flag)

@@ -35,8 +35,7 @@ integers!(MPI_Session_toint<F: Foreign>, MPI_Session_fromint<F: Foreign>, Sessio
 integers!(MPI_Type_toint<F: Foreign>, MPI_Type_fromint<F: Foreign>, Datatype);
 integers!(MPI_Win_toint<F: Foreign>, MPI_Win_fromint<F: Foreign>, Win);
 
-/// File handles that were converted to integers: the integer is 0x1000 plus the index.
-/// A file handle itself is a pointer in every library.
+/// File handles (pointers) that were converted to integers: the integer is 0x1000 plus the index.
 static FILES: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
 
 pub unsafe fn MPI_File_toint<F: Foreign>(file: usize) -> c_int {

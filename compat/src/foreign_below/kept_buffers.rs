@@ -36,7 +36,7 @@ pub enum Life {
 pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any + Send>) {
     if life == Life::Once {
         let mut complete: c_int = 0;
-        // SAFETY: the backend has just created the request, by the contract of this function.
+        // SAFETY: the backend has just created the request, by contract.
         // The outputs are a local variable and the ignored status.
         let code = unsafe {
             (backend::MPI_Request_get_status::<F>())(

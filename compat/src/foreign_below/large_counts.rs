@@ -36,7 +36,7 @@ impl<F: Foreign> Fit<F> {
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: `datatype` is valid in the backend, by the contract of this function.
+            // SAFETY: `datatype` is valid in the backend, by contract.
             Err(_) => unsafe { Self::chunks(count, datatype) },
         }
     }
@@ -50,7 +50,7 @@ impl<F: Foreign> Fit<F> {
         let mut whole = F::null(Kind::Datatype);
         let chunk_count = c_int::try_from(count / CHUNK).unwrap_or(c_int::MAX);
         let rest_count = (count % CHUNK) as c_int;
-        // SAFETY: `datatype` is valid in the backend, by the contract of `new`.
+        // SAFETY: `datatype` is valid in the backend, by contract of `new`.
         // The other handles and variables are created here.
         unsafe {
             ok((backend::MPI_Type_get_extent::<F>())(

@@ -58,7 +58,7 @@ macro_rules! creator {
                     made => made,
                 },
             };
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Op>::new(op);
                 let code = (backend::$name::<F>())(given, commute, made.argument());

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// MPI is initialized and not finalized, and `comm` is a communicator of the backend.
 pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
-    // SAFETY: `comm` is a valid communicator of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid communicator of the backend, by contract.
     unsafe { (backend::MPI_Comm_call_errhandler::<F>())(comm, code) };
     code
 }
@@ -59,7 +59,7 @@ pub unsafe fn refuse_on<F: Foreign>(comm: F::Below, id: usize, class: c_int, wha
     }
     if world::is_running::<F>() && !name.starts_with("MPI_T_") {
         // SAFETY: MPI is initialized and not finalized, which was checked above.
-        // `comm` is a communicator of the backend, by the contract of this function.
+        // `comm` is a communicator of the backend, by contract.
         return unsafe { fail::<F>(comm, class) };
     }
     class_below::<F>(class)

@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: usize,)?
             $($request: *mut usize,)?
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let (send, receive) = match blocks::known::<F>(comm) {

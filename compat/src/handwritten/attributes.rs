@@ -7,8 +7,7 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Keyvals of the standard whose attribute values differ between the ABIs: `MPI_IO`, `MPI_HOST`,
-/// `MPI_LASTUSEDCODE`, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_MODEL`.
+/// Keyvals of the standard (`MPI_IO` etc.) whose attribute values differ between the ABIs.
 const IO: c_int = 502;
 const HOST: c_int = 503;
 const LAST_USED_CODE: c_int = 506;
@@ -52,7 +51,7 @@ macro_rules! getter {
             value: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);

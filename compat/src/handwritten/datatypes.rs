@@ -24,9 +24,9 @@ unsafe fn of_several<F: Family>(
     let mut short = ShortArray::new();
     // More than `c_int::MAX` datatypes and their lengths would not fit into memory.
     let length = count.try_into().unwrap_or(0);
-    // SAFETY: `types` is null or has `length` datatypes, by the contract of this function.
+    // SAFETY: `types` is null or has `length` datatypes, by contract.
     let list = unsafe { handles_in::<F>(&mut short, Kind::Datatype, types, length) };
-    // SAFETY: `made` is null or points to a handle, by the contract of this function.
+    // SAFETY: `made` is null or points to a handle, by contract.
     let mut new = unsafe { HandleOut::<F, of::Datatype>::new(made) };
     code_out::<F>(make(list.argument(), new.argument()))
 }
@@ -38,7 +38,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct::<F>())(count, lengths, displacements, list, new)
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct_c::<F>())(count, lengths, displacements, list, new)
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
 /// Converts the handles that the backend has returned, and stores them in the program's array.
 unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
-        // SAFETY: the standard requires valid arguments of callers of the exported function.
+        // SAFETY: the standard requires valid arguments.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
     }
 }
@@ -102,7 +102,7 @@ unsafe fn integers_out<F: Family>(
     if integers.is_null() {
         return;
     }
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (first, many, word) in constants(combiner, integers, large) {
         for value in integers.iter_mut().skip(first).take(many) {
@@ -111,12 +111,12 @@ unsafe fn integers_out<F: Family>(
     }
 }
 
-/// The envelope of a datatype: the combiner, and the numbers of integers and datatypes.
+/// The envelope of a datatype (`MPI_Type_get_envelope`).
 struct Found {
     combiner: c_int,
     integers: usize,
     datatypes: usize,
-    /// True if the datatype was created with large counts, which are not among the integers.
+    /// True if large counts are not among the integers.
     is_large: bool,
 }
 
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     addresses: *mut isize,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
@@ -210,7 +210,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     large_counts: *mut i64,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);

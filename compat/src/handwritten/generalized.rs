@@ -44,7 +44,7 @@ thread_local! {
 /// So the request has not been freed.
 pub unsafe fn last_is_in_fortran() {
     if let Some(request) = LAST.take() {
-        // SAFETY: the request has not been freed, by the contract of this function.
+        // SAFETY: the request has not been freed, by contract.
         unsafe { request.as_ref() }
             .in_fortran
             .store(true, Ordering::Relaxed);
@@ -59,7 +59,7 @@ impl Request {
     /// The callback was passed to the Fortran `MPI_Grequest_start`, and has these arguments.
     unsafe fn call_fortran(&self, function: usize, second: *mut c_void) -> c_int {
         let mut code = 0;
-        // SAFETY: the callback has these arguments, by the contract of this function.
+        // SAFETY: the callback has these arguments, by contract.
         // The code is a local variable.
         unsafe {
             if second.is_null() {
@@ -154,7 +154,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let mut made = HandleOut::<F, of::Request>::new(request);
         let code = (backend::MPI_Grequest_start::<F>())(
@@ -262,7 +262,7 @@ macro_rules! register {
                 extent: extent_function,
                 extra_state,
             }));
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let code = (backend::$name::<F>())(
                     name,

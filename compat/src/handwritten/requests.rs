@@ -24,7 +24,7 @@ impl<'a, F: Family> Requests<'a, F> {
         count: c_int,
     ) -> Self {
         Requests {
-            // SAFETY: `place` is null or has `count` requests, by the contract of this function.
+            // SAFETY: `place` is null or has `count` requests, by contract.
             converted: unsafe { handles_in::<F>(short, Kind::Request, place, count) },
             place,
         }
@@ -42,7 +42,7 @@ impl<F: Family> Drop for Requests<'_, F> {
     fn drop(&mut self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
             let now = F::handle_out(Kind::Request, *request);
-            // SAFETY: `i` is below the length of the program's array, by the contract of `new`.
+            // SAFETY: `i` is below the length of the program's array, by contract of `new`.
             unsafe {
                 let place = self.place.add(i);
                 let before = place.read_unaligned();
@@ -90,7 +90,7 @@ impl<F: Family> Drop for Statuses<'_, F> {
     #[inline(always)]
     fn drop(&mut self) {
         for (i, status) in self.filled.elements().iter().enumerate() {
-            // SAFETY: `i` is below the length of the program's array, by the contract of `new`.
+            // SAFETY: `i` is below the length of the program's array, by contract of `new`.
             unsafe { store::<F>(status, self.place.add(i)) }
         }
     }
@@ -107,7 +107,7 @@ unsafe fn updating<F: Family>(
     call: impl FnOnce(*mut F::Below) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // SAFETY: `requests` is null or has `count` requests, by the contract of this function.
+    // SAFETY: `requests` is null or has `count` requests, by contract.
     let mut list = unsafe { Requests::<F>::new(&mut short, requests, count) };
     let code = call(list.argument());
     code_out::<F>(code)
@@ -124,7 +124,7 @@ unsafe fn reading<F: Family>(
     call: impl FnOnce(*const F::Below) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // SAFETY: `requests` is null or has `count` requests, by the contract of this function.
+    // SAFETY: `requests` is null or has `count` requests, by contract.
     let list = unsafe { handles_in::<F>(&mut short, Kind::Request, requests, count) };
     code_out::<F>(call(list.argument()))
 }
@@ -154,7 +154,7 @@ unsafe fn filling_one<F: Family>(
     status: *mut F::Status,
     call: impl FnOnce(*mut F::BelowStatus) -> c_int,
 ) -> c_int {
-    // SAFETY: `status` is null, ignored, or points to a status, by the contract of this function.
+    // SAFETY: `status` is null, ignored, or points to a status, by contract.
     let mut filled = unsafe { StatusOut::<F>::new(status) };
     call(filled.argument())
 }
@@ -164,7 +164,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
     requests: *mut F::Handle,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -180,7 +180,7 @@ pub unsafe fn MPI_Testall<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -196,7 +196,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Testany<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -230,7 +230,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -247,7 +247,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -258,7 +258,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
 }
 
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             (backend::MPI_Startall::<F>())(count, list)
@@ -272,7 +272,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -289,7 +289,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -306,7 +306,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {

@@ -5,7 +5,7 @@
 //! Collectives with a datatype per block rely on that library reading arrays before it returns.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// SAFETY in this module: the standard requires valid arguments from the program.
 // The arguments are used only as the standard allows.
 
 mod duplicates;

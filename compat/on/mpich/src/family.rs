@@ -373,7 +373,7 @@ mod tests {
             assert_eq!(OnMpich::word_in(Word::Error, above), code);
         }
         assert_eq!(OnMpich::word_out(Word::Error, 0x3fff_ff0e), 15);
-        // A class of the standard that MPICH does not have.
+        // MPICH does not have the standard's error class 200.
         let below = OnMpich::word_in(Word::Error, 200);
         assert!(below < 0 && OnMpich::word_out(Word::Error, below) == 200);
     }

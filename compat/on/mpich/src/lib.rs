@@ -11,7 +11,7 @@ mod mock;
 pub use entries::*;
 pub use family::OnMpich;
 
-/// The initializer, which opens the backend when the loader starts this library.
+/// Opens the backend. The loader calls this function when it starts this library.
 extern "C" fn start() {
     compat::foreign_below::open::<OnMpich>();
 }

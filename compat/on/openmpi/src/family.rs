@@ -47,7 +47,7 @@ const OTHER: c_int = 16;
 
 fn added_error_in(code: c_int) -> c_int {
     match added_out(code, LAST_BELOW) {
-        // A class of the standard that Open MPI does not have.
+        // Open MPI does not have this error class of the standard.
         same if same == code && code >= 0 => own_class_in(code),
         added => added,
     }
@@ -92,7 +92,7 @@ static OBJECTS: [AtomicUsize; FIRST_DYNAMIC] = [const { AtomicUsize::new(0) }; F
 /// The lowest address of a predefined object, and the distance from it to the highest address.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SPAN: AtomicUsize = AtomicUsize::new(0);
-/// The standard's handles by object address: a hash table with linear probing.
+/// Hash table with linear probing: object addresses, each with the standard's handle.
 static HANDLES: [[AtomicUsize; 2]; PLACES] =
     [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; PLACES];
 const PLACES: usize = 1024;
@@ -143,7 +143,7 @@ fn add(address: usize, handle: usize) {
                 SPAN.store(high - low, Ordering::Relaxed);
                 return;
             }
-            // An object with two symbols. Programs get the handle of the first symbol.
+            // The object has two symbols. Programs get the handle of the first one.
             known if known == address => return,
             _ => place = (place + 1) % PLACES,
         }

@@ -1,6 +1,6 @@
 //! Tests of every function of the library against a mock backend.
 //!
-//! Functions generated from the tables have generated checks.
+//! The build generates the checks of generated functions.
 //! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,

@@ -133,8 +133,7 @@ fn infos() {
     );
 }
 
-/// Calls `MPI_Abi_get_fortran_booleans`.
-/// Returns the code, the values of true and false, and whether the values are set.
+/// Returns the results of `MPI_Abi_get_fortran_booleans`: code, true, false, and whether set.
 fn booleans(size: c_int) -> (c_int, u32, u32, c_int) {
     let (mut yes, mut no, mut is_set) = (0u32, 0u32, -7);
     let code = call!(MPI_Abi_get_fortran_booleans(

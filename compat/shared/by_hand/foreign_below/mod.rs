@@ -81,16 +81,14 @@ pub fn take_handler(of: Of) {
     }
 }
 
-/// Calls the last created error handler, as the backend does.
-/// `H` is the backend's handle type; file handles may have another size than other handles.
+/// Calls the last created error handler, as the backend does. `H` is the backend's handle type.
 pub unsafe fn handle<H>(object: *mut H, code: *mut c_int) {
     let function: unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...) =
         std::mem::transmute(kept(0));
     function(object, code, 0);
 }
 
-/// Duplicates a communicator. The new handle is stored here if `at_once` was true in
-/// [`take_duplicates`], otherwise by [`deliver`].
+/// Duplicates a communicator. Stores the new handle if `at_once`, else [`deliver`] stores it.
 unsafe fn duplicate(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
     arrived();
     see(0, comm as u64);

@@ -142,7 +142,7 @@ pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Resu
 /// MPI is initialized and not finalized.
 pub unsafe fn flush<F: Foreign>(owner: Owner) {
     while let Some(buffer) = find::<F>(owner) {
-        // SAFETY: MPI is initialized, by the contract of this function.
+        // SAFETY: MPI is initialized, by contract.
         if unsafe { lock(&buffer).reap() } {
             return;
         }
@@ -155,7 +155,7 @@ pub unsafe fn flush<F: Foreign>(owner: Owner) {
 /// # Safety
 /// MPI is initialized and not finalized.
 pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
-    // SAFETY: MPI is initialized, by the contract of this function.
+    // SAFETY: MPI is initialized, by contract.
     unsafe { flush::<F>(owner) };
     let buffer = find::<F>(owner)?;
     lock(&ALL).retain(|(known, _)| *known != owner);
@@ -174,7 +174,7 @@ struct Flush<F: Foreign>(Option<Shared<F>>);
 impl<F: Foreign> Operation<F> for Flush<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
         let left = match &self.0 {
-            // SAFETY: MPI is initialized, by the contract of `advance`.
+            // SAFETY: MPI is initialized, by contract of `advance`.
             Some(buffer) => unsafe { lock(buffer).reap() },
             None => true,
         };
@@ -250,7 +250,7 @@ unsafe extern "C-unwind" fn MPI_Bsend<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
@@ -268,7 +268,7 @@ unsafe extern "C-unwind" fn MPI_Ibsend<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
             return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
@@ -301,7 +301,7 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if of::<F>(comm).is_none() {
             return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
@@ -334,7 +334,7 @@ macro_rules! process_buffer {
             size: $size,
         ) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
@@ -351,7 +351,7 @@ macro_rules! process_buffer {
             address: *mut c_void,
             size: *mut $size,
         ) -> c_int {
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
                     return original!($detach)(address, size);
@@ -375,7 +375,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {

@@ -92,7 +92,7 @@ impl<F: Foreign> Children<F> {
 
 impl<F: Foreign> Operation<F> for Children<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
-        // SAFETY: MPI is initialized, by the contract of `advance`.
+        // SAFETY: MPI is initialized, by contract of `advance`.
         unsafe { self.test() }
     }
 

@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -144,7 +144,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !is_emulated::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -158,8 +158,8 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     0
 }
 
-/// Stores the statuses of the emulated requests and ends these requests,
-/// in `MPI_Waitall` and `MPI_Testall` after all emulated operations have ended. Returns their code.
+/// Stores the statuses of emulated requests, whose operations have ended, and ends the requests.
+/// Returns the code of `MPI_Waitall` or `MPI_Testall`.
 unsafe fn finish_all<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -199,7 +199,7 @@ unsafe extern "C-unwind" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -221,7 +221,7 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -293,7 +293,7 @@ unsafe extern "C-unwind" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -327,7 +327,7 @@ unsafe extern "C-unwind" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -347,7 +347,7 @@ unsafe extern "C-unwind" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -390,7 +390,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -403,7 +403,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => start::<F>(*request),
@@ -416,7 +416,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -433,7 +433,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => free::<F>(request),
@@ -443,7 +443,7 @@ unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below)
 }
 
 unsafe extern "C-unwind" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => cancel::<F>(*request),

@@ -73,7 +73,7 @@ pub trait Operation<F: Foreign>: Send {
     }
 }
 
-/// An emulated request: its operation, whether it is active, and its result after the end.
+/// The operation of an emulated request, and its state.
 struct Emulated<F: Foreign> {
     operation: Box<dyn Operation<F>>,
     active: bool,
@@ -133,8 +133,8 @@ enum State<F: Foreign> {
     Ended(End<F>),
 }
 
-/// Makes progress on the operation of an emulated request, and returns the request's state.
-/// If another thread or an outer call is advancing the operation, the state is pending.
+/// Makes progress on the operation of an emulated request. Returns the state of the request:
+/// pending, too, if another thread or an outer call is advancing the operation.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
@@ -203,7 +203,7 @@ pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *
     }
 }
 
-/// Starts the persistent operation of an emulated request. Returns 0 or an error code.
+/// Starts a persistent operation. Returns 0 or an error code.
 unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
     let Some(emulated) = find::<F>(request) else {
         // SAFETY: the caller is `MPI_Start`, which the program calls only in initialized MPI.
@@ -300,7 +300,7 @@ pub unsafe fn with_parts<F: Foreign>(
     };
     match answer {
         Ok(()) => 0,
-        // SAFETY: MPI is initialized, by the contract of this function.
+        // SAFETY: MPI is initialized, by contract.
         Err(class) => unsafe { fail_at_self::<F>(class) },
     }
 }

@@ -50,7 +50,7 @@ impl Packed {
             c_int::try_from(capacity).unwrap_or(c_int::MAX),
         );
         let length = &raw mut packed.length;
-        // SAFETY: the message is the program's, by the contract of this function.
+        // SAFETY: the message is the program's, by contract.
         // The buffer has the length that is passed.
         match unsafe {
             (backend::MPI_Pack::<F>())(data, count, datatype, place, capacity, length, comm)

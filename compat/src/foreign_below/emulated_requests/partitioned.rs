@@ -20,7 +20,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Mutex;
 
-/// The arguments of a partitioned send or receive, with the total count of all partitions.
+/// The arguments of a partitioned send or receive. `count` covers all partitions.
 pub struct Message<F: Foreign> {
     pub buffer: *mut c_void,
     pub count: i64,
@@ -53,7 +53,7 @@ impl<F: Foreign> Partitioned<F> {
     /// # Safety
     /// The message is the program's, and its communicator is valid in the backend.
     pub unsafe fn new(message: Message<F>, parts: usize, sends: bool) -> Self {
-        // SAFETY: the communicator is valid in the backend, by the contract of this function.
+        // SAFETY: the communicator is valid in the backend, by contract.
         let tag_below = unsafe { tag::<F>(&message, sends) };
         Partitioned {
             tag_below,
@@ -149,7 +149,7 @@ impl<F: Foreign> Partitioned<F> {
         if !usize::try_from(part).is_ok_and(|part| part < self.parts) {
             return Err(class::ARG);
         }
-        // SAFETY: MPI is initialized, by the contract of this function.
+        // SAFETY: MPI is initialized, by contract.
         Ok(!active || unsafe { self.advance() }.is_some())
     }
 }
@@ -162,7 +162,7 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         if self.code != 0 {
             return Some((super::empty::<F>(), self.code));
         }
-        // SAFETY: MPI is initialized, by the contract of `advance`.
+        // SAFETY: MPI is initialized, by contract of `advance`.
         let (status, code) = unsafe { self.under_way.as_mut()?.test() }?;
         let mut shown = F::status_above(&status);
         if self.ready.is_none() && shown.tag == self.tag_below {

@@ -2,8 +2,7 @@
 //!
 //! A fallback is stored in the slot of the missing function, with the same argument types.
 //! So the exported functions call it like a function of the backend.
-//! The build generates the fallbacks with large counts and for persistent collectives
-//! (`compat/generate/src/fallbacks.rs`).
+//! `compat/generate/src/fallbacks.rs` generates those for large counts and persistent collectives.
 //! All other fallbacks are written by hand.
 // The build generates functions with the standard's names.
 // The generated functions are all generic, even if they call no backend function.

@@ -29,7 +29,7 @@ unsafe fn initiate<F: Foreign>(
     } else {
         None
     };
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if let Some(class) = wrong {
             return fail::<F>(comm, class);

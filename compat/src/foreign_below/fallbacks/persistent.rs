@@ -30,7 +30,7 @@ pub unsafe fn persist<F: Foreign>(
     };
     let operation =
         Children::persistent(Box::new(again)).uncancellable("a persistent collective operation");
-    // SAFETY: `request` is an output argument of the program, by the contract of this function.
+    // SAFETY: `request` is an output argument of the program, by contract.
     unsafe { request.write(make::<F>(Box::new(operation))) };
     0
 }

@@ -17,8 +17,7 @@ use crate::lock::lock;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard};
 
-/// The texts of standard error classes that older libraries do not have (`MPI_ERR_PROC_ABORTED`
-/// to `MPI_ERR_ABI`).
+/// The texts of error classes that older libraries lack: `MPI_ERR_PROC_ABORTED` to `MPI_ERR_ABI`.
 const TEXTS: [(c_int, &CStr); 5] = [
     (58, c"operation failed because a peer process has aborted"),
     (59, c"value is too large to store"),
@@ -59,7 +58,7 @@ pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     }
 }
 
-/// Replaces the text of an added class or code by the empty string. Returns 0 or an error code.
+/// Makes the text of an added class or code empty. Returns 0 or an error code.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
@@ -82,7 +81,7 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
 // The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
         if code == 0 {
@@ -100,7 +99,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
     class: c_int,
     made: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
         if code == 0 {
@@ -118,7 +117,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
     of: c_int,
     text: *const c_char,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
         if let Some(known) = added()
@@ -132,7 +131,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if own_class_out(code).is_some() {
             class.write(code);
@@ -163,7 +162,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
     text: *mut c_char,
     length: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     // The text buffer of every library is longer than these texts.
     unsafe {
         let mut found = 0;
@@ -188,7 +187,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
         unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {

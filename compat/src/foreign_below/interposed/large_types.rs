@@ -51,7 +51,7 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     });
     let mut held = element;
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
-        // SAFETY: `element` is a datatype of the backend, by the contract of this function.
+        // SAFETY: `element` is a datatype of the backend, by contract.
         // `held` is a local variable.
         unsafe { (backend::MPI_Type_dup::<F>())(element, &raw mut held) };
     }

@@ -49,7 +49,7 @@ macro_rules! original {
 }
 pub(crate) use original;
 
-/// Access to the function that was in a slot before it was interposed. The number is the slot's.
+/// Access to the function that was in the slot with this index before it was interposed.
 #[derive(Clone, Copy, Debug)]
 pub struct Original(pub usize);
 

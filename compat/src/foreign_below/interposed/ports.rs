@@ -26,7 +26,7 @@ pub fn prepare<F: Foreign>() {
 /// MPI is initialized and not finalized. `info` is the program's info or the null handle.
 unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c_int) -> c_int {
     let mut hints = F::null(Kind::Info);
-    // SAFETY: MPI is initialized and `info` is valid, by the contract of this function.
+    // SAFETY: MPI is initialized and `info` is valid, by contract.
     // The copy is freed below.
     let mut code = unsafe {
         match info == hints {
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with_room::<F>(info, |info| {
             original!(MPI_Lookup_name)(service_name, info, port_name)
