@@ -149,12 +149,12 @@ pub fn answer() -> c_int {
 
 static SCRATCH: [u64; 64] = [0; 64];
 
-/// Returns an address for an argument that is never accessed.
+/// Returns an address to pass as an argument. The address is never accessed.
 pub fn scratch(argument: usize) -> *mut u64 {
     (&raw const SCRATCH[argument]).cast_mut()
 }
 
-/// Constants of one ABI that are addresses.
+/// Constants of one ABI, most of them addresses.
 pub struct Constants {
     pub in_place: usize,
     pub unweighted: usize,

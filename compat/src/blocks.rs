@@ -16,7 +16,7 @@ const ROOT: c_int = -4;
 /// Both are the size of the remote group, or on an intracommunicator the size of the group.
 ///
 /// # Safety
-/// The backend is open, and `comm` is a valid handle of it that is not null.
+/// The backend is open, and `comm` is a valid handle of the backend and not null.
 pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
     // SAFETY: `comm` is a valid handle of the backend, by contract.

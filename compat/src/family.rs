@@ -134,7 +134,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns the maximum length in the standard, which is at least that of every ABI.
+    /// Returns the maximum size in the standard ABI, in bytes. No ABI has a larger maximum.
     pub fn of_standard(self) -> usize {
         match self {
             Limit::ObjectName => 128,

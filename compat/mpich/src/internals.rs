@@ -60,7 +60,7 @@ unsafe fn integer(keyval: c_int, value: *mut c_void) -> *mut c_void {
     std::ptr::without_provenance_mut(whole as usize)
 }
 
-/// The attribute functions that MPICH's Fortran library calls.
+/// Defines the attribute functions that MPICH's Fortran library calls.
 macro_rules! attributes {
     ($($get:ident $set:ident $get_in_c:ident $set_in_c:ident;)*) => { $(
         #[unsafe(no_mangle)]

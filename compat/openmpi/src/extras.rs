@@ -22,7 +22,7 @@ pub static MPI_F08_STATUSES_IGNORE: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::
 
 macro_rules! attribute_functions {
     ($($null_copy:ident $null_delete:ident $copy:ident;)*) => { $(
-        /// Copy callback that does not copy the attribute.
+        /// `MPI_COMM_NULL_COPY_FN` etc.: does not copy the attribute.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $null_copy(
             _object: usize,
@@ -36,7 +36,7 @@ macro_rules! attribute_functions {
             unsafe { flag.write(0) };
             0
         }
-        /// Delete callback that does nothing.
+        /// `MPI_COMM_NULL_DELETE_FN` etc.: does nothing.
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $null_delete(
             _object: usize,
@@ -46,7 +46,7 @@ macro_rules! attribute_functions {
         ) -> c_int {
             0
         }
-        /// Copy callback that copies the attribute value.
+        /// `MPI_COMM_DUP_FN` etc.: copies the attribute value.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $copy(
             _object: usize,

@@ -56,7 +56,7 @@ pub fn look_for_fortran() {
     WANTED.store(found, Relaxed);
 }
 
-/// Returns true if handles of this kind must be addresses. The fields of messages are not accessed.
+/// Returns true if handles of this type must be addresses. Fields of messages are never accessed.
 #[inline(always)]
 pub fn are_wanted(kind: Kind) -> bool {
     WANTED.load(Relaxed) && kind != Kind::Message

@@ -73,7 +73,7 @@ pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }
 
-/// Runs a callback that the program passed to a backend, as a call by a foreign backend.
+/// Runs a callback as the backend would. For MPICH and Open MPI, sets the reentrancy flag.
 pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     if !direction::FOREIGN {
         return call();

@@ -26,7 +26,7 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
 
     /// `emulated` makes the handle of the emulated object with this index.
     /// `emulated_index` returns the index, or `None` for a handle of the backend.
-    /// The backend never returns such handle values.
+    /// The backend never returns these handles.
     fn emulated(kind: Kind, number: usize) -> Self::Below;
     fn emulated_index(kind: Kind, handle: Self::Below) -> Option<usize>;
 }

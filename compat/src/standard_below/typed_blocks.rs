@@ -1,8 +1,7 @@
 //! Collectives with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
 //! The number of datatypes depends on the communicator.
-//! `libmpi_abi.so.1` reads the arrays before it returns, even in nonblocking and persistent
-//! operations.
+//! The backend reads the arrays before it returns, even for nonblocking and persistent operations.
 //! So converted arrays need not outlive the call.
 #![allow(unsafe_code)]
 

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-/// Kinds of objects, in Open MPI's numbering.
+/// Open MPI's numbers for the types of objects with attributes.
 const OF_COMM: c_int = 1;
 const OF_TYPE: c_int = 2;
 const OF_WIN: c_int = 3;
@@ -56,7 +56,7 @@ type DeleteFunction<T> =
     unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
 
 /// The callbacks and the extra state of a Fortran keyval.
-/// The box is never freed, since copies of attributes may outlive the keyval.
+/// Never freed, since copies of attributes may outlive the keyval.
 struct FortranKey<T> {
     kind: Kind,
     copy: CopyFunction<T>,
@@ -203,8 +203,8 @@ const LAST_KEY: c_int = 11;
 /// `MPI_FT`, another predefined keyval of communicators (an extension of Open MPI).
 const FT: c_int = 12;
 
-/// The keyvals created in Fortran for datatypes and windows.
-/// The handle in an attribute table does not show whether the object is a datatype or a window.
+/// The type of object of each keyval that Fortran has created for datatypes or windows.
+/// The handle in an attribute table does not show this type.
 static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
 
 fn kind_of_key(key: c_int) -> c_int {

@@ -16,7 +16,7 @@ pub fn check() {}
 type Operate = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
 type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// The index at which `see` records the maximum number of elements per call.
+/// The index at which `see` records the maximum number of elements per operator call.
 const MOST: usize = 50;
 
 unsafe extern "C-unwind" fn make_operator(

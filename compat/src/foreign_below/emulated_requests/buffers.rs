@@ -1,6 +1,6 @@
 //! Emulated buffers for buffered sends, on a backend whose only buffer is the process's.
 //!
-//! Emulated are buffers of communicators and sessions, and `MPI_BUFFER_AUTOMATIC`.
+//! The module emulates buffers of communicators and sessions, and `MPI_BUFFER_AUTOMATIC`.
 //! A message is packed into memory of this library, and sent from that memory.
 //! The attached buffer is not used, but its size limits the total size of the messages:
 //! a send fails if the buffer would be too small.
@@ -181,7 +181,7 @@ impl<F: Foreign> Operation<F> for Flush<F> {
         left.then(|| (super::empty::<F>(), 0))
     }
 
-    /// Has no effect: the flush completes without a matching action of the program.
+    /// Has no effect: a flush completes in any case.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Ok(())
     }

@@ -62,7 +62,7 @@ pub trait Operation<F: Foreign>: Send {
     /// MPI is initialized and not finalized.
     unsafe fn cancel(&mut self) -> Result<(), &'static str>;
 
-    /// Returns the communicator on which a refused call raises an error. `None`: `MPI_COMM_SELF`.
+    /// Returns the communicator on which a refused call raises an error, if not `MPI_COMM_SELF`.
     fn comm(&self) -> Option<F::Below> {
         None
     }

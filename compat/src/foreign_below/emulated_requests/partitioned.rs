@@ -3,7 +3,6 @@
 //! The n-th init of a send matches the n-th init of a receive at the other rank,
 //! counted per communicator and tag, independent of the order of starts.
 //! So both ranks compute the tag of the backend's message from the program's tag and n.
-//! So the backend's message tag is computed from the program's tag and n.
 //! Programs may use the tags in the lower half of the backend's range.
 //! The tags of the backend's messages are in the upper half.
 //! But a receive of the program with `MPI_ANY_TAG` can match such a message.
@@ -285,7 +284,7 @@ unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
 }
 
 /// Prepares this module for a backend without partitioned operations.
-/// Runs before all MPI calls of the program.
+/// Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Comm_get_attr }
     leaving::watch::<F>(left);

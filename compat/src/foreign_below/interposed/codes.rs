@@ -206,7 +206,7 @@ callers! {
     MPI_File_call_errhandler(usize)
 }
 
-/// Interposes the functions of this module. Runs before all MPI calls of the program.
+/// Interposes the functions of this module. Runs before all MPI calls.
 /// `removes` is true if the backend can remove codes.
 pub fn prepare<F: Foreign>(removes: bool) {
     put_in_front! {

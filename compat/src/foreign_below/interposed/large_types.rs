@@ -64,15 +64,13 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     COUNT.store(made.len(), Ordering::Relaxed);
 }
 
-/// Returns the numbers of large counts and of datatypes, and the combiner,
-/// or `None` for a datatype that was not recorded.
+/// Returns the numbers of large counts and of datatypes, and the combiner; `None` if unrecorded.
 pub fn envelope<F: Foreign>(datatype: F::Below) -> Option<(i64, i64, c_int)> {
     let _ = find::<F>(datatype)?;
     Some((1, 1, F::word_in(Word::Combiner, CONTIGUOUS)))
 }
 
-/// Returns the count and a new handle of the element datatype,
-/// or `None` for a datatype that was not recorded.
+/// Returns the count and a new handle of the element datatype; `None` if unrecorded.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.

@@ -15,7 +15,7 @@ const HINT: &CStr = c"port_name_size";
 /// The value of the hint: `MPI_MAX_PORT_NAME` of the standard ABI.
 const LENGTH: &CStr = c"1024";
 
-/// Interposes the functions of this module. Runs before all MPI calls of the program.
+/// Interposes the functions of this module. Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Open_port MPI_Lookup_name }
 }

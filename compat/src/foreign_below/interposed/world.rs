@@ -225,7 +225,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
 }
 
 /// Interposes the functions of this module, on a backend without sessions.
-/// Runs before all MPI calls of the program.
+/// Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create
