@@ -1,4 +1,4 @@
-//! Helpers of the mock tests. They record the backend's arguments, and provide addresses to pass.
+//! Helpers of the mock tests: recording of the backend's arguments, and addresses to pass.
 
 use compat::backend::{NAMES, SLOTS};
 use std::cell::{Cell, RefCell};

@@ -1,6 +1,6 @@
 //! The backend: the MPI library that this library calls (`libmpi_abi.so.1`, MPICH or Open MPI).
 //!
-//! The initializer of this library opens the backend (MPICH or Open MPI by [`crate::foreign_below`]).
+//! The initializer opens the backend (MPICH or Open MPI by [`crate::foreign_below`]).
 //! A slot is an atomic pointer to a backend function, which is found by its `PMPI_` name.
 //! So the loader does not resolve these names to this library's own `MPI_` functions.
 //! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).

@@ -22,15 +22,15 @@ const PREDEFINED: c_int = 1;
 const WIN_BASE: c_int = 0x6600_0001;
 const WIN_SIZE: c_int = 0x6600_0003;
 
-/// Called by the Fortran library after it has created a keyval with Fortran callbacks.
-/// Sets the functions that call these callbacks.
+/// Sets the functions that call a keyval's Fortran callbacks.
+/// Called by the Fortran library after it has created the keyval.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Keyval_set_proxy(keyval: c_int, copy: usize, delete: usize) {
     keyvals::call_through(keyval, copy, delete);
 }
 
-/// Called by the Fortran library, on the same thread, after it has created a generalized request.
-/// Records that the request's callbacks are in Fortran.
+/// Records that a generalized request's callbacks are in Fortran.
+/// Called by the Fortran library, on the same thread, after it has created the request.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
     // SAFETY: MPICH's Fortran library calls this function after a successful `MPI_Grequest_start`.

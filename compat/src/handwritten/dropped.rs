@@ -51,7 +51,7 @@ impl<T> List<T> {
     }
 }
 
-/// The listeners registered in the backend, each with the program's user data: two addresses.
+/// The addresses of the listeners in the backend, each with the program's user data.
 static LISTENERS: List<[usize; 2]> = List::new();
 /// The program's callback for dropped events by registration; 0 for none.
 static FUNCTIONS: List<(usize, AtomicUsize)> = List::new();

@@ -140,7 +140,7 @@ unsafe fn filling<F: Family>(
     call: impl FnOnce(*mut F::BelowStatus) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // SAFETY: `statuses` is null, ignored, or has `count` statuses, by the contract.
+    // SAFETY: `statuses` is null, ignored, or has `count` statuses, by contract.
     let mut filled = unsafe { Statuses::<F>::new(&mut short, statuses, count) };
     call(filled.argument())
 }

@@ -79,7 +79,7 @@ pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)
     let mut element = F::of_request_number(made.element);
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         let held = element;
-        // SAFETY: `remember` has duplicated the datatype. `MPI_Type_free` frees the duplicate.
+        // SAFETY: `remember` has made `held`, which exists as long as the entry in `MADE`.
         unsafe { (backend::MPI_Type_dup::<F>())(held, &raw mut element) };
     }
     Some((made.count, element))

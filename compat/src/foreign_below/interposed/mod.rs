@@ -19,7 +19,7 @@ static BEFORE: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
 /// Stores an interposed function of the same type in a slot, and records the previous function.
-/// A second call with the same function has no effect.
+/// A second call has no effect.
 pub fn put(id: usize, function: *mut c_void) {
     if let (Some(slot), Some(before)) = (SLOTS.get(id), BEFORE.get(id))
         && slot.load(Ordering::Relaxed) != function
