@@ -119,7 +119,7 @@ fn persist(f: &Function, turn: &Function) -> String {
     )
 }
 
-/// Returns an expression for the length of an input array.
+/// Returns a Rust expression for the length of an input array.
 fn length(f: &Function, p: &Param) -> Result<String, String> {
     let has = |name: &str| f.params.iter().any(|q| q.name == name && q.by_value());
     let sends = p.name.starts_with("send") || p.name == "sdispls";

@@ -1,6 +1,6 @@
 //! Envelope and contents of contiguous datatypes with more than `INT_MAX` elements.
 //!
-//! A backend without large counts has such a datatype as a derived datatype of chunks.
+//! In a backend without large counts, such a datatype is derived from chunks.
 //! Queries by the program return the count and element datatype of the constructor call.
 
 use super::{original, put_in_front};
