@@ -2,7 +2,7 @@
 //!
 //! In nonblocking and persistent operations, the backend keeps the addresses of array arguments.
 //! A converted array is memory of this library, and must outlive the operation.
-//! Most programs have no such arrays. Then the end of a request costs one load here.
+//! Without such arrays, as in most programs, the end of a request costs one load.
 
 use super::{Foreign, emulated_requests};
 use crate::backend;

@@ -5,7 +5,7 @@
 //! So both ranks compute the tag of the backend's message from the program's tag and n.
 //! Programs may use the tags in the lower half of the backend's range.
 //! The tags of the backend's messages are in the upper half.
-//! But a receive of the program with `MPI_ANY_TAG` can match such a message.
+//! A receive of the program with `MPI_ANY_TAG` can match such a message.
 
 use super::{Children, End, Operation};
 use crate::backend;
