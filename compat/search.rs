@@ -4,7 +4,7 @@
 //!
 //! `LD_LIBRARY_PATH` does not control every search for a library.
 //! R's start script puts the system's directory before it, and `DT_RPATH` takes precedence over it.
-//! The glibc loader calls an audit library before it searches for a name, for every object.
+//! The glibc loader calls an audit library before it searches for a library, for every search.
 //! `mpirun` puts this library into `LD_AUDIT` for programs that name no MPI library.
 //! The files to load are in [`STAND_INS`].
 //!
@@ -26,7 +26,7 @@ use core::ffi::{c_char, c_int, c_uint};
 /// A search for the name of one of these files returns the file.
 const STAND_INS: &[u8] = b"PORTCULLIS_STAND_INS=";
 
-/// The first version of the audit interface that does not slow down calls without audit functions.
+/// The first version of the audit interface in which calls between libraries bypass audit code.
 const VERSION: c_uint = 2;
 
 /// The flag for a name as given by the program or library. Paths that are tried have other flags.
@@ -119,7 +119,7 @@ unsafe fn keep(value: *const c_char) {
 /// The string has not ended before `at`.
 #[allow(unsafe_code)]
 unsafe fn byte(string: *const c_char, at: usize) -> u8 {
-    // SAFETY: the string has not ended before `at`, by the contract of this function.
+    // SAFETY: the string has not ended before `at`, by contract.
     unsafe { string.add(at).cast::<u8>().read_volatile() }
 }
 
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn la_objsearch(
     name.cast_mut()
 }
 
-/// Required by the compiler. No function here panics.
+/// The panic handler, which the compiler requires. No function here panics.
 #[panic_handler]
 fn panicked(_: &core::panic::PanicInfo<'_>) -> ! {
     loop {}

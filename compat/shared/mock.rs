@@ -1,4 +1,4 @@
-//! Helpers of the mock tests: recording of the backend's arguments, and addresses for arguments.
+//! Helpers of the mock tests: recording of the backend's arguments, and addresses to pass.
 
 use compat::backend::{NAMES, SLOTS};
 use std::cell::{Cell, RefCell};
@@ -42,17 +42,17 @@ macro_rules! mock {
     };
 }
 
-/// Converts integers of any type to `u64`, the type of records.
+/// Makes a vector of records (`u64`) from integers of any type.
 macro_rules! list {
     ($($value:expr),* $(,)?) => { vec![$($value as i64 as u64),*] };
 }
 
-/// Records arguments in order.
+/// Appends integers of any type to the list of recorded arguments.
 macro_rules! note {
     ($($value:expr),* $(,)?) => {{ $( note($value as i64 as u64); )* }};
 }
 
-/// Compares the arguments recorded since the last comparison with the expected values.
+/// Compares the arguments recorded since the last comparison with the expected ones.
 macro_rules! arrives {
     ($name:expr; $($value:expr),* $(,)?) => {
         assert_eq!(noted(), list![$($value),*], "{}: what arrives", $name)
@@ -64,9 +64,9 @@ pub fn checked(name: &'static str) {
     CHECKED.with_borrow_mut(|checked| checked.insert(name));
 }
 
-/// Asserts that this thread has checked all functions of the lists.
-/// The lists have `total` functions of the standard, and the extensions.
-/// Together with `left_out`, the lists contain all functions that have a slot.
+/// Asserts that this thread has checked all functions in `lists`, and no others.
+/// The functions are `total` in number.
+/// Together with `left_out`, they are all functions that have a slot.
 pub fn assert_checked(lists: [&[&'static str]; 2], left_out: &[&str], total: usize) {
     let there: BTreeSet<&str> = lists.into_iter().flatten().copied().collect();
     let checked = CHECKED.with_borrow(Clone::clone);
@@ -97,7 +97,7 @@ pub fn forget() {
     CALLED.set(false);
 }
 
-/// Stores a function in a slot.
+/// Stores a function in a slot of the backend's table.
 pub fn put(slot: usize, function: *mut c_void) {
     SLOTS[slot].store(function, Ordering::Relaxed);
 }
@@ -110,7 +110,7 @@ pub fn called() -> bool {
     CALLED.get()
 }
 
-/// Records a value at an index.
+/// Records an argument's value at the index `argument`.
 pub fn see(argument: usize, value: u64) {
     SEEN.with_borrow_mut(|seen| seen[argument] = value);
 }
@@ -119,7 +119,7 @@ pub fn seen(argument: usize) -> u64 {
     SEEN.with_borrow(|seen| seen[argument])
 }
 
-/// Appends a value to the list of arguments.
+/// Appends a value to the list of recorded arguments.
 pub fn note(value: u64) {
     NOTED.with_borrow_mut(|noted| noted.push(value));
 }
@@ -129,7 +129,7 @@ pub fn noted() -> Vec<u64> {
     NOTED.take()
 }
 
-/// Stores an address that the backend has received, such as a callback.
+/// Stores an address that the backend has received, such as a callback, at the index `place`.
 pub fn keep(place: usize, address: usize) {
     KEPT.with_borrow_mut(|kept| kept[place] = address);
 }
@@ -149,12 +149,12 @@ pub fn answer() -> c_int {
 
 static SCRATCH: [u64; 64] = [0; 64];
 
-/// Returns an address for an argument that is never accessed.
+/// Returns an address to pass as an argument. The address is never accessed.
 pub fn scratch(argument: usize) -> *mut u64 {
     (&raw const SCRATCH[argument]).cast_mut()
 }
 
-/// Constants of one ABI that are addresses.
+/// Constants of one ABI, most of them addresses.
 pub struct Constants {
     pub in_place: usize,
     pub unweighted: usize,

@@ -1,8 +1,8 @@
-//! The backend: the MPI library that this library calls, `libmpi_abi.so.1` or a foreign library.
+//! The backend: the MPI library that this library calls (`libmpi_abi.so.1`, MPICH or Open MPI).
 //!
-//! The initializer of this library opens the backend (a foreign one by [`crate::foreign_below`]).
+//! The initializer opens the backend (MPICH or Open MPI by [`crate::foreign_below`]).
 //! A slot is an atomic pointer to a backend function, which is found by its `PMPI_` name.
-//! So the loader does not confuse functions of this library with those of the backend.
+//! So the loader does not resolve these names to this library's own `MPI_` functions.
 //! An installation has `libmpi_abi.so.1` three directories above (`lib/portcullis/compat/X`).
 //! Outside an installation, the loader searches for `libmpi_abi.so.1`.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
@@ -25,10 +25,10 @@ const LIBRARY: &str = "libmpi_abi.so.1";
 /// The reason why the backend could not be opened.
 pub(crate) static REFUSED: OnceLock<String> = OnceLock::new();
 
-/// Creates an operator for a callback with another signature.
-/// The arguments are the callback, the maximum number of elements per call, the context,
-/// the context's destructor, commutativity, and the address of the operator.
-/// The callback's arguments are context, input, in-out operand, count and datatype.
+/// Creates an operator for a reduction function with a context argument.
+/// The arguments are the function, the maximum number of elements per call, the context,
+/// the context's destructor, commutativity, and the address for the operator.
+/// The function's arguments are context, input, in-out operand, count and datatype.
 pub type MakeOperator = unsafe extern "C-unwind" fn(
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize),
     i64,
@@ -38,8 +38,8 @@ pub type MakeOperator = unsafe extern "C-unwind" fn(
     *mut usize,
 ) -> c_int;
 
-/// Creates an error handler for a callback with another signature.
-/// The first argument is the object kind: communicator, window, file, session.
+/// Creates an error handler for a function with a context argument.
+/// The first argument is the type of the object: 0 communicator, 1 window, 2 file, 3 session.
 pub type MakeHandler = unsafe extern "C-unwind" fn(
     c_int,
     unsafe extern "C-unwind" fn(*mut c_void, usize, *mut c_int),
@@ -48,8 +48,9 @@ pub type MakeHandler = unsafe extern "C-unwind" fn(
     *mut usize,
 ) -> c_int;
 
-/// Duplicates a communicator. The arguments are communicator, info, callback, context, request.
-/// The callback receives the new handle and the context.
+/// Duplicates a communicator, nonblocking. The arguments are communicator, info, callback, context
+/// and the address for the request.
+/// The callback receives the context and the new handle.
 pub type Duplicate = unsafe extern "C-unwind" fn(
     usize,
     usize,
@@ -58,12 +59,12 @@ pub type Duplicate = unsafe extern "C-unwind" fn(
     *mut usize,
 ) -> c_int;
 
-/// Slots of the extensions that Portcullis's backend exports for this library.
+/// Slots of the functions that `libmpi_abi.so.1` exports for this library only.
 pub static DUPLICATE: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_OPERATOR: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 pub static MAKE_HANDLER: AtomicPtr<c_void> = AtomicPtr::new(unavailable as *mut c_void);
 
-/// Slots of the queries for device memory. A library without them supports no device memory.
+/// Slots of the queries for device memory. Without the backend's function, the answer is 0 (no).
 pub static QUERY_CUDA: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
 pub static QUERY_ROCM: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
 pub static QUERY_ZE: AtomicPtr<c_void> = AtomicPtr::new(unsupported as *mut c_void);
@@ -72,7 +73,7 @@ extern "C" fn unsupported() -> c_int {
     0
 }
 
-/// Returns the backend's answer to a query for device memory.
+/// Returns the backend's answer to a query for device memory: 1 if supported, otherwise 0.
 pub fn query(slot: &AtomicPtr<c_void>) -> c_int {
     let function = slot.load(Ordering::Relaxed);
     // SAFETY: a slot of a query holds `unsupported` or a function of this signature.
@@ -100,8 +101,8 @@ pub fn duplicate() -> Duplicate {
     unsafe { std::mem::transmute::<*mut c_void, Duplicate>(DUPLICATE.load(Ordering::Relaxed)) }
 }
 
-/// The initial content of all slots: prints the reason and ends the process.
-/// A loader does the same for a missing symbol.
+/// The initial content of all slots. Prints the reason [`REFUSED`] and ends the process.
+/// The loader does the same if a program refers to a missing symbol.
 pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
     let reason = REFUSED.get().map_or(
         "a function was called before the loader started the library",
@@ -115,8 +116,8 @@ pub(crate) unsafe extern "C-unwind" fn unavailable() -> c_int {
 /// `inside` is an address in this library.
 pub fn open(inside: *const c_void) {
     let own = file_of(inside);
-    // In an installation the backend is three directories above.
-    // In a Python environment the backend may be in the same directory.
+    // In an installation the backend is three directories above this library's directory.
+    // In a Python environment the backend may be in this library's directory.
     let beside = |levels| {
         let file = own.as_deref()?.ancestors().nth(levels)?.join(LIBRARY);
         file.is_file().then_some(file)
@@ -138,7 +139,7 @@ pub fn open(inside: *const c_void) {
     ));
 }
 
-/// Returns the file from which an address was loaded.
+/// Returns the path of the loaded library that contains an address.
 fn file_of(address: *const c_void) -> Option<PathBuf> {
     // SAFETY: `Dl_info` is a C struct of pointers, for which all zeros is a valid value.
     let mut info: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -170,13 +171,13 @@ pub(crate) fn open_file(path: &Path, flags: c_int) -> Result<*mut c_void, String
     })
 }
 
-/// Loads a slot.
+/// Returns the content of a slot: the address of a backend function.
 #[inline(always)]
 fn in_slot<const ID: usize>() -> *mut c_void {
     load_static!(SLOTS, ID)
 }
 
-/// Returns the function of a slot, with the backend's argument types.
+/// Returns the function of a slot. The caller passes arguments of the backend's ABI.
 ///
 /// # Safety
 /// `F` must be the type of this backend function.
@@ -184,7 +185,7 @@ fn in_slot<const ID: usize>() -> *mut c_void {
 pub unsafe fn unconverted<F: Copy, const ID: usize>() -> F {
     const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
     let function = in_slot::<ID>();
-    // SAFETY: `F` is the type of the function in this slot, by the contract of this function.
+    // SAFETY: `F` is the type of the function in this slot, by contract.
     // The assertion above checks that `F` has the size of a pointer.
     unsafe { std::mem::transmute_copy::<*mut c_void, F>(&function) }
 }

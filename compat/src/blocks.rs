@@ -1,24 +1,25 @@
-//! Number of blocks that a rank exchanges in a collective, which depends on the communicator.
+//! Number of blocks that a rank sends and receives in a collective, from the communicator.
 #![allow(unsafe_code)]
 
 use crate::backend;
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// `MPI_CART` and `MPI_GRAPH` of the standard. The third topology is a distributed graph.
+/// `MPI_CART` and `MPI_GRAPH` of the standard. The third topology is `MPI_DIST_GRAPH`.
 const CART: c_int = 211;
 const GRAPH: c_int = 212;
 /// `MPI_ROOT` of the standard.
 const ROOT: c_int = -4;
 
-/// Returns the number of ranks to which each rank sends, and the number from which it receives.
+/// Returns the number of blocks that a rank sends, and the number that the rank receives,
+/// in a collective with one block per rank.
 /// Both are the size of the remote group, or on an intracommunicator the size of the group.
 ///
 /// # Safety
-/// The backend is open, and `comm` is a valid handle of it that is not null.
+/// The backend is open, and `comm` is a valid handle of the backend and not null.
 pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut inter, mut size) = (0, 0);
-    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid handle of the backend, by contract.
     // The outputs are local variables.
     unsafe {
         (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);
@@ -37,7 +38,7 @@ pub unsafe fn all_ranks<F: Family>(comm: F::Below) -> (c_int, c_int) {
 /// The contract of [`all_ranks`] applies.
 pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     let (mut topology, mut count) = (0, 0);
-    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid handle of the backend, by contract.
     // The outputs are local variables.
     unsafe {
         (backend::MPI_Topo_test::<F>())(comm, &mut topology);
@@ -66,7 +67,7 @@ pub unsafe fn neighbours<F: Family>(comm: F::Below) -> (c_int, c_int) {
     }
 }
 
-/// Returns true if the size of a communicator can be queried without an error.
+/// Returns true if a communicator is neither null nor invalid, so that its size can be queried.
 pub fn known<F: Family>(comm: F::Below) -> bool {
     comm != F::null(Kind::Comm) && !F::is_none(comm)
 }
@@ -85,14 +86,14 @@ pub unsafe fn members<F: Family>(comm: F::Below) -> c_int {
     size
 }
 
-/// Returns true if this rank is the root, whose arrays are significant.
+/// Returns true if this rank is the root, so that its arrays are significant.
 /// `root` is a constant or a rank of the backend.
 ///
 /// # Safety
 /// The contract of [`all_ranks`] applies.
 pub unsafe fn is_root<F: Family>(comm: F::Below, root: c_int) -> bool {
     let (mut inter, mut rank) = (0, -1);
-    // SAFETY: `comm` is a valid handle of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid handle of the backend, by contract.
     // The outputs are local variables.
     unsafe {
         (backend::MPI_Comm_test_inter::<F>())(comm, &mut inter);

@@ -1,4 +1,4 @@
-//! Conversion of strings and arrays, and of return codes.
+//! Conversion of strings, handles, arrays and return codes between the program and the backend.
 #![allow(unsafe_code)]
 
 pub use crate::status::{
@@ -13,7 +13,7 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Converts a return code for the program.
+/// Converts the backend's return code for the program.
 #[inline(always)]
 pub fn code_out<F: Family>(code: c_int) -> c_int {
     if code == 0 { 0 } else { failed::<F>(code) }
@@ -26,7 +26,7 @@ fn failed<F: Family>(code: c_int) -> c_int {
 }
 
 /// Converts the displacement of a file view to the backend's ABI.
-/// The backend's `MPI_DISPLACEMENT_CURRENT` becomes an invalid displacement.
+/// A value that is `MPI_DISPLACEMENT_CURRENT` only in the backend becomes an invalid displacement.
 pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     match displacement {
         here if here == F::DISPLACEMENT_CURRENT => F::BELOW_DISPLACEMENT_CURRENT,
@@ -35,11 +35,12 @@ pub fn displacement_in<F: Family>(displacement: i64) -> i64 {
     }
 }
 
-/// Converts codes that programs have added, from an ABI whose last predefined code is `theirs`.
+/// Converts an error code that a program has added from another ABI to the standard ABI.
+/// `theirs` is the last predefined error code of the other ABI.
 pub fn added_in(code: c_int, theirs: c_int) -> c_int {
     match code.checked_sub(theirs) {
         Some(above) if above > 0 => LAST_CODE.saturating_add(above),
-        // An undefined code is negated. [`added_out`] restores it, for example in a status.
+        // A code that the other ABI does not define is negated. [`added_out`] restores it.
         _ if code > 0 => -code,
         _ => crate::family::INVALID,
     }
@@ -53,11 +54,11 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
-/// The first code for error classes that the backend does not have.
-/// All codes of libraries are larger.
+/// The code for class 0, for error classes that the backend does not have: class n is n lower.
+/// All error codes of MPI libraries are larger.
 const OWN_CODES: c_int = -0x0100_0000;
 
-/// Converts a class of the standard to a code outside the range of every library.
+/// Converts an error class of the standard to a code outside the range of every library.
 pub fn own_class_in(class: c_int) -> c_int {
     OWN_CODES - class
 }
@@ -68,7 +69,7 @@ pub fn own_class_out(code: c_int) -> Option<c_int> {
         .then(|| OWN_CODES - code)
 }
 
-/// Maximum length of strings in the standard.
+/// Maximum length of strings in the standard, in bytes (`MPI_MAX_LIBRARY_VERSION_STRING`).
 const LONGEST: usize = 8192;
 
 /// A string output argument, truncated to the program's buffer.
@@ -83,7 +84,7 @@ impl TextOut {
     pub fn new(limit: usize, place: *mut c_char) -> Self {
         let mut text = MaybeUninit::<[u8; LONGEST]>::uninit();
         // SAFETY: the first byte is within the array.
-        // The write makes the string empty if the call writes none.
+        // The write makes the string empty if the backend's function writes none.
         unsafe { text.as_mut_ptr().cast::<u8>().write(0) };
         TextOut {
             text,
@@ -105,14 +106,14 @@ impl TextOut {
     }
 
     /// # Safety
-    /// The call has written a zero-terminated string.
+    /// The backend's function has written a zero-terminated string.
     /// `length` is null or an output argument of the program.
     pub unsafe fn finish(&self, length: *mut c_int) {
         if self.place.is_null() {
             return;
         }
         let from = self.text.as_ptr().cast::<u8>();
-        // SAFETY: the call has written a zero-terminated string, by the contract of this function.
+        // SAFETY: the call has written a zero-terminated string, by contract.
         // The limit of the string does not exceed the array.
         let full = unsafe { libc::strlen(from.cast()) };
         let kept = full.min(self.limit.saturating_sub(1));
@@ -122,13 +123,13 @@ impl TextOut {
             self.place.add(kept).write(0);
         }
         if !length.is_null() {
-            // SAFETY: this is an output argument of the program, by the contract of this function.
+            // SAFETY: this is an output argument of the program, by contract.
             unsafe { length.write(c_int::try_from(kept).unwrap_or(c_int::MAX)) };
         }
     }
 }
 
-/// A handle output argument. On drop, the handle is stored for the program.
+/// A handle output argument. On drop, the backend's handle is converted for the program.
 /// The drop also runs when an exception unwinds through the call.
 pub struct HandleOut<F: Family, T: HandleType> {
     made: F::Below,
@@ -138,7 +139,7 @@ pub struct HandleOut<F: Family, T: HandleType> {
 
 impl<F: Family, T: HandleType> HandleOut<F, T> {
     /// True if handles have the same size in both ABIs.
-    /// Then the backend writes directly to the program's variable.
+    /// Then the backend writes to the program's variable, where the handle is converted.
     const IN_PLACE: bool = size_of::<F::Below>() == size_of::<F::Handle>();
 
     /// # Safety
@@ -169,12 +170,12 @@ impl<F: Family, T: HandleType> Drop for HandleOut<F, T> {
             return;
         }
         let made = match Self::IN_PLACE {
-            // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+            // SAFETY: `place` points to a handle variable of the program, by contract of `new`.
             // After a failed call it holds the program's old value.
             true => unsafe { self.place.cast::<F::Below>().read() },
             false => self.made,
         };
-        // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+        // SAFETY: `place` points to a handle variable of the program, by contract of `new`.
         unsafe { self.place.write(F::handle_out(T::KIND, made)) };
     }
 }
@@ -220,7 +221,7 @@ impl<F: Family, T: HandleType> Drop for HandleInOut<F, T> {
         if self.place.is_null() {
             return;
         }
-        // SAFETY: `place` points to a handle variable of the program, by the contract of `new`.
+        // SAFETY: `place` points to a handle variable of the program, by contract of `new`.
         unsafe { self.place.write(F::handle_out(T::KIND, self.now)) };
         if matches!(T::KIND, Kind::Request) && self.now != self.before {
             F::request_left(self.before);
@@ -228,7 +229,7 @@ impl<F: Family, T: HandleType> Drop for HandleInOut<F, T> {
     }
 }
 
-/// A file handle that a call writes, and may read. On drop, it is stored for the program.
+/// A file handle that a function writes, and may read. On drop, it is stored for the program.
 pub struct FileOut<F: Family> {
     file: usize,
     place: *mut usize,
@@ -237,7 +238,7 @@ pub struct FileOut<F: Family> {
 
 impl<F: Family> FileOut<F> {
     /// # Safety
-    /// `place` is null or points to a file variable of the program. The call reads it if `is_read`.
+    /// `place` is null or points to a file variable of the program, which is read if `is_read`.
     #[inline(always)]
     pub unsafe fn new(place: *mut usize, is_read: bool) -> Self {
         let file = match is_read && !place.is_null() {
@@ -265,13 +266,13 @@ impl<F: Family> Drop for FileOut<F> {
     #[inline(always)]
     fn drop(&mut self) {
         if !self.place.is_null() {
-            // SAFETY: `place` points to a file variable of the program, by the contract of `new`.
+            // SAFETY: `place` points to a file variable of the program, by contract of `new`.
             unsafe { self.place.write(F::file_out(self.file)) };
         }
     }
 }
 
-/// Converts the constant of kind `word` that a call has written to the program's variable.
+/// Converts an output constant of kind `word`, which the backend has stored, for the program.
 ///
 /// # Safety
 /// `place` is null or points to an `int` of the program.
@@ -280,18 +281,18 @@ pub unsafe fn word_to_program<F: Family>(word: Word, place: *mut c_int) {
     if place.is_null() {
         return;
     }
-    // SAFETY: `place` points to an `int` of the program, by the contract of this function.
+    // SAFETY: `place` points to an `int` of the program, by contract.
     unsafe { place.write(F::word_out(word, place.read())) }
 }
 
-/// Maximum length of an array on the stack. Longer arrays are allocated.
-/// The value exceeds 8, because the compiler unrolls loops of at most 8 steps.
-/// The loop would hold each element in a register; a call with two requests would move eight.
+/// Maximum number of elements of an array on the stack. Longer arrays are allocated.
+/// The value exceeds 8, because the compiler unrolls loops of at most 8 iterations.
+/// An unrolled loop would move 8 elements through registers, even for a call with 2 requests.
 const SHORT: usize = 16;
 
 /// Stack memory for the elements of an [`Array`].
-/// The memory is a separate object for the optimizer.
-/// A call that gets the address of a part of an object may change the whole object.
+/// The memory is a local variable of its own, so that the optimizer keeps the array's other fields
+/// in registers: a function that gets the address of a field may change the whole variable.
 pub struct ShortArray<T>([MaybeUninit<T>; SHORT]);
 
 impl<T: Copy> ShortArray<T> {
@@ -307,7 +308,7 @@ impl<T: Copy> Default for ShortArray<T> {
     }
 }
 
-/// Converted elements, valid during a call.
+/// An array argument with elements of the backend's ABI, valid during a call.
 pub struct Array<'a, T: Copy> {
     /// The elements, or null if the program passed no array.
     elements: *mut T,
@@ -316,7 +317,7 @@ pub struct Array<'a, T: Copy> {
 }
 
 impl<'a, T: Copy> Array<'a, T> {
-    /// Returns an array argument that the program did not pass.
+    /// Returns the argument for an array that the program did not pass: null.
     #[inline(always)]
     pub fn empty() -> Self {
         Array {
@@ -326,7 +327,7 @@ impl<'a, T: Copy> Array<'a, T> {
         }
     }
 
-    /// Creates the elements 0 to `length - 1` by `make`; none if the program passed no array.
+    /// Stores `make(i)` for i from 0 to `length - 1`. Returns the empty array if `is_null`.
     #[inline(always)]
     pub fn new(
         short: &'a mut ShortArray<T>,

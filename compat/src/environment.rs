@@ -1,13 +1,13 @@
-//! Access to environment variables, a counterpart of `mpi_base::environment`.
+//! Access to environment variables, like `mpi_base::environment`.
 //!
-//! These libraries use no other package of Portcullis, to stay small.
+//! The compatibility libraries use no other package of Portcullis, to stay small.
 #![allow(unsafe_code)]
 
 use std::ffi::OsString;
 
-/// Returns the value of a variable.
-/// Returns `None` in a program with raised privileges (getauxval(3), `AT_SECURE`).
-/// The user must not choose a library for such a program.
+/// Returns the value of an environment variable.
+/// Returns `None` in a program with raised privileges, such as setuid (getauxval(3), `AT_SECURE`):
+/// its user must not be able to choose a library for it.
 pub fn var(name: &str) -> Option<OsString> {
     // SAFETY: `getauxval` only reads the auxiliary vector of this process.
     let is_raised = unsafe { libc::getauxval(libc::AT_SECURE) != 0 };

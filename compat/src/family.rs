@@ -7,12 +7,12 @@ use std::sync::atomic::AtomicU8;
 // An example is `Word::PvarClass`.
 include!(concat!(env!("OUT_DIR"), "/words.rs"));
 
-/// A value that no constant of the standard ABI has, for values undefined in the caller's ABI.
+/// A value that equals no constant of the standard ABI. Replaces values undefined in another ABI.
 pub const INVALID: c_int = c_int::MIN + 11;
 
 /// `MPI_KEYVAL_INVALID` of the standard.
 pub const KEYVAL_INVALID: c_int = 0;
-/// The first keyval of programs in the backend. The predefined keyvals of all ABIs are smaller.
+/// The lowest keyval that `libmpi_abi.so.1` gives to programs. Its predefined keyvals are smaller.
 pub const FIRST_KEYVAL: c_int = 1024;
 /// `MPI_UNDEFINED`, which is the same in every ABI.
 pub const UNDEFINED: c_int = -32766;
@@ -20,7 +20,7 @@ pub const UNDEFINED: c_int = -32766;
 pub const LAST_CODE: c_int = 16383;
 /// The first dynamic handle of the standard. Predefined handles are smaller.
 pub const FIRST_DYNAMIC: usize = 0x1000;
-/// A handle that is invalid in the backend.
+/// A handle that the backend rejects as invalid.
 pub const NO_HANDLE: usize = usize::MAX;
 
 /// `MPI_IN_PLACE` and `MPI_BUFFER_AUTOMATIC` of the standard.
@@ -32,8 +32,8 @@ pub const WEIGHTS_EMPTY: usize = 11;
 /// `MPI_T_PVAR_ALL_HANDLES` of the standard.
 pub const PVAR_ALL_HANDLES: usize = 1;
 
-/// The status of the standard ABI. Its internal words have the layout of this library.
-/// The number of received bytes is in the first two words, the cancelled flag in the third.
+/// The status of the standard ABI. Its words for internal use are those of `libmpi_abi.so.1`:
+/// the number of received bytes in the first two words, the cancelled flag in the third.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StandardStatus {
@@ -64,7 +64,7 @@ impl StandardStatus {
     }
 }
 
-/// The handle types. Files are separate in [`Family`], since MPICH's are pointers, not integers.
+/// The handle types. [`Family`] has separate functions for files, since MPICH's are pointers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     Comm,
@@ -99,11 +99,11 @@ impl Kind {
     }
 }
 
-/// The handle types as Rust types, for arguments whose kind is known at compile time.
+/// The handle types as Rust types, for arguments whose handle type is known at compile time.
 pub mod of {
     use super::Kind;
 
-    /// A handle type.
+    /// A handle type, as a Rust type.
     pub trait HandleType {
         const KIND: Kind;
     }
@@ -122,7 +122,7 @@ pub mod of {
     types! { Comm Group Win Session Message Info Errhandler Request Op Datatype }
 }
 
-/// Strings with a maximum length that is a constant of the ABI.
+/// The strings whose maximum length is a constant of the ABI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     ObjectName,
@@ -134,7 +134,7 @@ pub enum Limit {
 }
 
 impl Limit {
-    /// Returns the maximum length in the standard, which is at least that of every ABI.
+    /// Returns the maximum size in the standard ABI, in bytes. No ABI has a larger maximum.
     pub fn of_standard(self) -> usize {
         match self {
             Limit::ObjectName => 128,
@@ -149,10 +149,10 @@ impl Limit {
 /// A pair of ABIs: the program's and the backend's. One of them is the standard ABI.
 /// `in` converts from the program to the backend, `out` in the other direction.
 pub trait Family: 'static {
-    /// The program's handle type, for all handles except files.
+    /// The program's type of handles, except file handles.
     type Handle: Copy + PartialEq;
     type Status: Copy;
-    /// The handle and status types of the backend.
+    /// The backend's types of handles (except file handles) and statuses.
     type Below: Copy + PartialEq + Send + 'static;
     type BelowStatus: Copy + Send + 'static;
 
@@ -166,9 +166,9 @@ pub trait Family: 'static {
 
     fn handle_in(kind: Kind, handle: Self::Handle) -> Self::Below;
     fn handle_out(kind: Kind, handle: Self::Below) -> Self::Handle;
-    /// Returns true for the value that replaces an invalid handle of the program in the backend.
+    /// Returns true for the value that [`Family::handle_in`] returns for an invalid handle.
     fn is_none(handle: Self::Below) -> bool;
-    /// Returns the backend's null handle of a kind, and of a file.
+    /// Returns the backend's null handle of a type. For files, use [`Family::no_file`].
     fn null(kind: Kind) -> Self::Below;
     fn no_file() -> usize;
     fn file_in(file: usize) -> usize;
@@ -177,7 +177,7 @@ pub trait Family: 'static {
     fn word_in(word: Word, value: c_int) -> c_int;
     fn word_out(word: Word, value: c_int) -> c_int;
 
-    /// Returns the standard's value of a constant of the backend.
+    /// Converts a constant of the backend to the standard's constant.
     fn standard(word: Word, below: c_int) -> c_int;
 
     fn buffer_in(buffer: *mut c_void) -> *mut c_void;
@@ -185,33 +185,34 @@ pub trait Family: 'static {
     fn weights_in(weights: *mut c_int) -> *mut c_int;
     fn pvar_in(handle: usize) -> usize;
 
-    /// Returns the maximum size of a string of the kind `limit` in the program, with its NUL.
+    /// Returns the maximum size of a string in the program's ABI, in bytes with the NUL.
     fn limit(limit: Limit) -> usize;
 
-    /// The four conversions of a status change only the layout, not the values of its constants.
+    /// The four `status_` conversions change only the layout of a status, not its constants.
     fn status_in(status: &Self::Status) -> StandardStatus;
     fn status_out(status: &StandardStatus) -> Self::Status;
     fn status_below(status: &StandardStatus) -> Self::BelowStatus;
     fn status_above(status: &Self::BelowStatus) -> StandardStatus;
-    /// Returns the error field of the program's status, which calls with one status do not change.
+    /// Returns the error field of the program's status.
+    /// Functions with a single status leave the field unchanged.
     fn status_error(status: &Self::Status) -> c_int;
 
     /// Returns the backend's predefined callbacks that do not copy and do not delete.
     fn no_functions(kind: Kind) -> (usize, usize);
 
-    /// Runs a callback of the program that was called by the backend.
+    /// Runs a callback of the program, which the backend has called.
     #[inline(always)]
     fn program<R>(call: impl FnOnce() -> R) -> R {
         call()
     }
 
-    /// Returns the language flag of a generalized request.
-    /// After the start, the Fortran library sets this byte to 0 if the callbacks are in Fortran.
+    /// Returns the language flag of a generalized request: 0 if the callbacks are in Fortran.
+    /// Open MPI's Fortran library stores the flag after the start of the request.
     fn language_of_callbacks(_request: Self::Handle) -> Option<&'static AtomicU8> {
         None
     }
 
-    /// Notifies this type that a request of the program has ended; its buffers are released.
+    /// Called when a request of the program has ended. Releases the buffers kept for the request.
     #[inline(always)]
     fn request_left(_request: Self::Below) {}
 }
@@ -221,8 +222,8 @@ pub trait OnStandard: Family<Below = usize, BelowStatus = StandardStatus> {}
 
 impl<F: Family<Below = usize, BelowStatus = StandardStatus>> OnStandard for F {}
 
-/// Converts flags one by one.
-/// An undefined flag of the source becomes an undefined flag of the target.
+/// Converts each flag in `value` by the pair that contains it.
+/// If `value` has flags that are in no pair, the result has the undefined flag `1 << 30`.
 #[inline(always)]
 pub fn bits(value: c_int, pairs: &[(c_int, c_int)]) -> c_int {
     let (mut left, mut result) = (value, 0);
@@ -235,7 +236,7 @@ pub fn bits(value: c_int, pairs: &[(c_int, c_int)]) -> c_int {
     if left == 0 { result } else { result | 1 << 30 }
 }
 
-/// Converts a negative rank or tag that is not a constant. Only `MPI_UNDEFINED` is kept.
+/// Converts a negative rank or tag that is not a constant: only `MPI_UNDEFINED` stays the same.
 #[cold]
 pub fn unnamed(value: c_int) -> c_int {
     if value == UNDEFINED { value } else { INVALID }

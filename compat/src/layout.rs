@@ -8,7 +8,7 @@ use std::ffi::c_int;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MpichStatus {
     pub count_low: c_int,
-    /// The upper bits of the count, above the cancelled flag in bit 0.
+    /// Bit 0 is the cancelled flag. The other bits are the upper bits of the count in bytes.
     pub count_high_and_cancelled: c_int,
     pub source: c_int,
     pub tag: c_int,

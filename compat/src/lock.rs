@@ -1,6 +1,6 @@
-//! Locks without poisoning.
+//! Locking of a mutex without regard to poisoning.
 //!
-//! No critical section leaves inconsistent data, so a poisoned mutex is locked as usual.
+//! No panic leaves inconsistent data here, so a poisoned mutex is used like any other.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

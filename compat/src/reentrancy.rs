@@ -1,11 +1,11 @@
-//! Reentrancy flag: true while the calling thread is inside the backend.
+//! Reentrancy flag: true while the calling thread executes a function of the backend.
 //!
-//! MPI calls then come from the backend itself.
-//! A library with components in separate files calls MPI functions by name.
-//! The loader resolves these names to the program's library, which is this one.
-//! A call of the backend has the backend's argument types, and is forwarded unconverted.
-//! Every call reads the flag, so it is in the thread's static TLS block ("initial-exec" model).
-//! The compiler offers this model only for executables.
+//! An MPI call that arrives while the flag is set comes from the backend itself.
+//! A backend with components in separate files calls exported MPI functions.
+//! The loader resolves their names to this library, with which the program is linked.
+//! Such a call has arguments of the backend's ABI, and is passed on without conversion.
+//! Every MPI call reads the flag, so it is in the thread's static TLS block ("initial-exec" model).
+//! Rust offers this TLS model only for executables, so the flag is defined in assembly.
 #![allow(unsafe_code)]
 
 #[cfg(all(
@@ -90,7 +90,7 @@ pub fn is_set() -> bool {
     set
 }
 
-/// Marks a branch as unlikely: nearly every call comes from the program, which does not take it.
+/// Marks a branch as unlikely: a call by the backend, while nearly all calls are the program's.
 #[cold]
 #[inline]
 fn seldom() {}
@@ -101,7 +101,7 @@ fn set(inside: bool) {
     unsafe { place().write(inside) }
 }
 
-/// An active call of the backend, which ends on drop, also when an exception unwinds the call.
+/// Sets the flag until drop, for a call of the backend. The drop also runs on unwinding.
 #[derive(Debug)]
 pub struct Inside(());
 
@@ -120,7 +120,7 @@ impl Drop for Inside {
     }
 }
 
-/// An active callback of the program. On drop, the previous value of the flag is restored.
+/// Restores the previous value of the flag on drop, after a callback of the program.
 struct Outside {
     before: bool,
 }
@@ -132,7 +132,7 @@ impl Drop for Outside {
     }
 }
 
-/// Runs a callback of the program, called by the backend. MPI calls in it are the program's.
+/// Runs a callback of the program, called by the backend. MPI calls in it are converted.
 #[inline]
 pub fn outside<R>(call: impl FnOnce() -> R) -> R {
     let _outside = Outside { before: is_set() };

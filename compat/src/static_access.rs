@@ -1,15 +1,15 @@
-//! Access to a static of this library in one instruction: its address, or one element of it.
+//! Macros that read a static of this library, or get its address, in one instruction.
 //!
-//! The compiler reads the address of another package's static from the global offset table.
-//! Another package might be a separate library. Here all packages are in one library.
-//! Each call reads several statics.
+//! For a static of another package, the compiler loads the address from the global offset table,
+//! since that package might be in another library. Here all packages are in one library.
+//! An MPI call reads several statics.
 
 /// Returns a reference to a static of any package in this library.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
 macro_rules! static_ref {
     ($place:path) => {{
-        // Only the type of this variable is used.
+        // This assignment only defines the variable's type. The instruction sets the value.
         let mut place = &raw const $place;
         // SAFETY: the symbol is a static in the same file as this instruction.
         // So the relative address is valid as long as the code.
@@ -34,7 +34,7 @@ macro_rules! static_ref {
     };
 }
 
-/// Loads an element of a static array of atomic pointers, with relaxed ordering.
+/// Loads one element of a static array of atomic pointers, with relaxed ordering.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]
 #[macro_export]
 macro_rules! load_static {
@@ -57,7 +57,7 @@ macro_rules! load_static {
     }};
 }
 
-/// Loads an element of a static array of atomic pointers, with relaxed ordering.
+/// Loads one element of a static array of atomic pointers, with relaxed ordering.
 #[cfg(not(all(target_os = "linux", target_arch = "x86_64", not(miri))))]
 #[macro_export]
 macro_rules! load_static {

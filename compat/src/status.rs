@@ -1,14 +1,14 @@
-//! Conversion of status arguments: output, input, and arrays.
+//! Conversion of status arguments: output, input, and in-out.
 #![allow(unsafe_code)]
 
 use crate::family::{Family, StandardStatus, Word};
 use std::ffi::c_int;
 use std::ptr::{null_mut, without_provenance_mut};
 
-/// The value of a field that a call has not written.
+/// The value of a status field that the backend has not written.
 const UNTOUCHED: c_int = c_int::MIN + 7;
 
-/// The content of a status before a call.
+/// The status that the backend receives for output. A written field differs from this value.
 pub const BLANK: StandardStatus = StandardStatus {
     source: UNTOUCHED,
     tag: UNTOUCHED,
@@ -16,8 +16,8 @@ pub const BLANK: StandardStatus = StandardStatus {
     internal: [0; 5],
 };
 
-/// A status output argument, which is stored for the program on drop.
-/// Fields that the call does not write keep the program's values.
+/// A status output argument. On drop, the backend's status is stored for the program.
+/// Fields that the backend does not write keep the program's values.
 pub struct StatusOut<F: Family> {
     filled: F::BelowStatus,
     place: *mut F::Status,
@@ -53,13 +53,13 @@ impl<F: Family> Drop for StatusOut<F> {
     fn drop(&mut self) {
         if !self.is_ignored() {
             // SAFETY: `place` is not null and not ignored.
-            // So `place` is a status of the program, by the contract of `new`.
+            // So `place` is a status of the program, by contract of `new`.
             unsafe { store_count::<F>(&self.filled, self.place) }
         }
     }
 }
 
-/// Stores a status of which the call has written all fields, or only the count.
+/// Stores a status in which the backend has written all fields or only the count.
 /// MPICH's file operations write only the count.
 ///
 /// # Safety
@@ -68,10 +68,10 @@ impl<F: Family> Drop for StatusOut<F> {
 unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     let status = F::status_above(filled);
     if status.source != UNTOUCHED || status.error != UNTOUCHED {
-        // SAFETY: `place` points to a status of the program, by the contract of this function.
+        // SAFETY: `place` points to a status of the program, by contract.
         return unsafe { store::<F>(filled, place) };
     }
-    // SAFETY: `place` points to a status of the program, by the contract of this function.
+    // SAFETY: `place` points to a status of the program, by contract.
     // The fields of a status are integers, for which any content is valid.
     unsafe {
         let before = F::status_in(&place.read_unaligned());
@@ -82,7 +82,7 @@ unsafe fn store_count<F: Family>(filled: &F::BelowStatus, place: *mut F::Status)
     }
 }
 
-/// Stores a status that a call has filled. Has no effect if the call has not filled it.
+/// Stores a status that the backend has filled. Has no effect if source and error are not written.
 ///
 /// # Safety
 /// `place` points to a status of the program, which may be unaligned.
@@ -93,7 +93,7 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
         return;
     }
     if status.error == UNTOUCHED {
-        // SAFETY: `place` points to a status of the program, by the contract of this function.
+        // SAFETY: `place` points to a status of the program, by contract.
         // The fields of a status are integers, for which any content is valid.
         status.error = F::status_error(&unsafe { place.read_unaligned() });
     } else if status.error != 0 {
@@ -105,11 +105,11 @@ pub unsafe fn store<F: Family>(filled: &F::BelowStatus, place: *mut F::Status) {
     if status.tag < 0 {
         status.tag = F::word_out(Word::Tag, status.tag);
     }
-    // SAFETY: `place` points to a status of the program, by the contract of this function.
+    // SAFETY: `place` points to a status of the program, by contract.
     unsafe { place.write_unaligned(F::status_out(&status)) }
 }
 
-/// Converts a status of the backend to the program's ABI.
+/// Converts a status of the backend, including constants, to the program's ABI.
 pub fn status_to_program<F: Family>(below: &F::BelowStatus) -> F::Status {
     let status = F::status_above(below);
     F::status_out(&StandardStatus {
@@ -120,7 +120,7 @@ pub fn status_to_program<F: Family>(below: &F::BelowStatus) -> F::Status {
     })
 }
 
-/// A status input argument.
+/// A status input argument, converted to the backend's ABI.
 pub struct StatusGiven<F: Family> {
     status: F::BelowStatus,
     is_null: bool,
@@ -134,13 +134,13 @@ pub unsafe fn status_given<F: Family>(place: *const F::Status) -> StatusGiven<F>
     let status = F::status_below(&match is_null {
         true => StandardStatus::default(),
         // SAFETY: `place` is not null and not ignored.
-        // So `place` is a status of the program, by the contract of this function.
+        // So `place` is a status of the program, by contract.
         false => load::<F>(&unsafe { place.read_unaligned() }),
     });
     StatusGiven { status, is_null }
 }
 
-/// Converts a status of the program to the backend's constants.
+/// Converts the constants in a program's status to the backend's, with the standard's layout.
 pub fn load<F: Family>(theirs: &F::Status) -> StandardStatus {
     let mut status = F::status_in(theirs);
     status.source = F::word_in(Word::Rank, status.source);

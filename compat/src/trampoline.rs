@@ -1,10 +1,10 @@
 //! Trampolines: functions created at run time, each with its own address and context.
 //!
-//! Other libraries call operators and error handlers without a context argument.
-//! A trampoline calls a target function with the context as the fifth argument.
-//! A trampoline's code is one of a page of identical stubs in this library's file.
-//! The page of stubs is mapped again for each page of trampolines.
-//! Target and context are in the data page after the stubs.
+//! MPICH and Open MPI pass no context argument to operators and error handlers.
+//! A trampoline calls a target function and passes a context as the fifth argument.
+//! Its code is a stub that reads the target and the context from the page after its own.
+//! This library's file has one page of identical stubs, which is mapped once more
+//! for every `PAGE / STUB` trampolines, each time with a page of data after it.
 //! So no memory is both writable and executable, and the number of trampolines is unlimited.
 //! A trampoline exists until process exit.
 #![allow(unsafe_code)]
@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 use std::sync::Mutex;
 
-/// The sizes of a stub and of a page of stubs. A stub's data are one page after it.
+/// The sizes of a stub and of a page of stubs, in bytes. A stub's data are `PAGE` bytes after it.
 const STUB: usize = 16;
 #[cfg(target_arch = "x86_64")]
 const PAGE: usize = 4096;
@@ -61,7 +61,7 @@ unsafe extern "C" {
     static STUBS: [u8; PAGE];
 }
 
-/// A page of stubs, of which the first `used` are in use.
+/// A mapped page of stubs. The first `used` stubs are trampolines.
 struct Page {
     stubs: usize,
     used: usize,
@@ -69,8 +69,8 @@ struct Page {
 
 static LAST: Mutex<Option<Page>> = Mutex::new(None);
 
-/// Returns the address of a function with up to four arguments.
-/// The function calls `target` with these arguments and the context.
+/// Makes a trampoline, a function with up to four arguments, and returns its address.
+/// The function calls `target` with its arguments, and with `context` as the fifth argument.
 pub fn make(target: usize, context: usize) -> io::Result<usize> {
     let mut last = lock(&LAST);
     if last.as_ref().is_none_or(|page| page.used == PAGE / STUB) {
@@ -86,12 +86,12 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
     page.used += 1;
     let words = std::ptr::with_exposed_provenance_mut::<[usize; 2]>(stub + PAGE);
     // SAFETY: these are the data of this stub, in the page that `map` has mapped after the stubs.
-    // Each stub is used once, by the count `used`, and no thread runs it yet.
+    // Each stub is used once, as `used` is counted up, and no thread runs it yet.
     unsafe { words.write([context, target]) };
     Ok(stub)
 }
 
-/// Maps the stubs again, with a data page after them.
+/// Maps the page of stubs once more, with a data page after it. Returns the address of the stubs.
 fn map() -> io::Result<usize> {
     let (file, offset) = own_file()?;
     // SAFETY: an anonymous mapping at an address chosen by the kernel replaces no other mapping.
@@ -108,7 +108,7 @@ fn map() -> io::Result<usize> {
     if buffer == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    // With smaller system pages, stubs still begin at a multiple of [`PAGE`].
+    // The stubs must begin at a multiple of [`PAGE`], even if system pages are smaller.
     let stubs = buffer.expose_provenance().next_multiple_of(PAGE);
     // SAFETY: this replaces one page of the mapping above.
     // The mapping has three pages, so it contains two aligned pages.
@@ -131,7 +131,7 @@ fn map() -> io::Result<usize> {
     Ok(stubs)
 }
 
-/// The search for the file that contains the stubs.
+/// The search for the loaded file that contains `address`, and the offset in that file.
 struct Search {
     address: usize,
     found: Option<(std::path::PathBuf, i64)>,
@@ -163,7 +163,7 @@ unsafe extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, search: *mut
     0
 }
 
-/// Returns the file from which the stubs were loaded, and their offset in the file.
+/// Returns the file from which the stubs were loaded, and the offset of the stubs in the file.
 fn own_file() -> io::Result<(File, i64)> {
     let mut search = Search {
         address: (&raw const STUBS).addr(),

@@ -20,8 +20,8 @@ pub fn is_plain_function(p: &Param) -> bool {
     p.base == "MPIX_Checkpoint_function"
 }
 
-/// Returns the Rust type of a C type or of its pointee.
-/// `handle` and `file` are Rust's handle types.
+/// Returns the Rust type for the C type `c`, which is not a pointer type.
+/// `handle`, `file` and `status` are the Rust types of handles, file handles and statuses.
 pub fn base(c: &str, handle: &str, file: &str, status: &str) -> String {
     match c {
         "MPI_File" => file.to_string(),
@@ -45,13 +45,13 @@ pub fn parameter(p: &Param, handle: &str, file: &str, status: &str) -> String {
     p.rust_type(&base(&p.base, handle, file, status))
 }
 
-/// Returns the result type of a function in the backend's types.
+/// Returns the Rust type of the result of the backend's function `f`.
 pub fn result(f: &Function) -> String {
     base(&f.returns, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// Returns the Rust type of a function of the other MPI library.
-/// The generated code calls the type that implements `Family` for that library `F`.
+/// Returns the Rust type of a pointer to the backend's function `f`.
+/// In the generated code, `F` is the type that implements `Family` (the ABI conversions).
 pub fn function_type(f: &Function) -> String {
     let types: Vec<String> = f
         .fixed_params()
@@ -64,7 +64,7 @@ pub fn function_type(f: &Function) -> String {
     )
 }
 
-/// Generates the table of slots and its accessors.
+/// Generates the table of slots (function pointers into the backend) and their accessors.
 pub fn write(tables: &Tables) -> String {
     let count = tables.functions.len();
     let mut out = String::new();

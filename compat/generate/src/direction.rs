@@ -3,9 +3,9 @@
 /// The library that the exported functions call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Below {
-    /// `libmpi_abi.so.1`, for programs of other libraries.
+    /// `libmpi_abi.so.1`, for programs compiled against MPICH or Open MPI.
     Standard,
-    /// Another library, for programs of the standard ABI.
-    /// The library may call the exported functions itself, with its own arguments.
+    /// MPICH or Open MPI, for programs compiled against the standard ABI.
+    /// That library may also call the exported functions, with arguments of its own ABI.
     Foreign,
 }

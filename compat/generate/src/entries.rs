@@ -8,11 +8,11 @@ use mpi_api_tables::{Function, Param};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// The reason why an exported function may call its body.
+/// Text of a SAFETY comment: the reason why an exported function may call its unsafe body.
 const EXPORTED: &str =
     "the body has the requirements of this function of the standard, which the caller meets";
 
-/// The reasons why a body is sound. Each clause belongs to one pattern of generated code.
+/// Texts of SAFETY comments in generated bodies, one clause per pattern of generated code.
 mod clauses {
     pub const BY_HAND: &str = "the function by hand has the requirements of this function of the standard, which the caller meets";
     pub const PASSED: &str = "`backend` finds the function of this name below, whose requirements are the standard's, and the caller meets those";
@@ -35,19 +35,19 @@ fn safety(clauses: &[&str]) -> String {
     format!("// SAFETY: {}.", clauses.join("; "))
 }
 
-/// The functions by kind of implementation, for the build report.
+/// Names of the functions by kind of implementation, for the build report.
 #[derive(Clone, Debug, Default)]
 pub struct Served {
-    /// Generated from the tables.
+    /// Functions generated from the tables.
     pub generated: Vec<String>,
-    /// Written by hand in `compat/src/handwritten`.
+    /// Functions written by hand in `compat/src`.
     pub by_hand: Vec<String>,
-    /// Part of the standard ABI only, so not exported.
+    /// Functions of the standard ABI that the other ABI lacks, so they are not exported.
     pub left_out: Vec<String>,
 }
 
-/// Generates the exported functions for the `Family` type in scope as `F`.
-/// Returns the functions by kind of implementation.
+/// Generates the exported functions. In their scope, `F` is the `Family` type.
+/// Also returns the names of the functions by kind of implementation.
 pub fn write(
     tables: &Tables,
     below: Below,
@@ -115,8 +115,9 @@ fn symbols(name: &str) -> Vec<String> {
     names.flat_map(|name| [format!("P{name}"), name]).collect()
 }
 
-/// Generates a body that forwards calls from inside the backend without conversion.
-/// `alone` is true if the backend calls no MPI function by name in this function.
+/// Generates a function body that passes calls made by the backend itself to the backend,
+/// without conversion.
+/// `alone` is true if the backend implements this function without calling exported MPI functions.
 fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     let types: Vec<String> = f
         .fixed_params()
@@ -134,19 +135,19 @@ fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     }
 }
 
-/// Returns the name of a handle type as a constant of `Kind`.
+/// Returns the variant of `Kind` for a handle type: `MPI_Comm` becomes `Comm`.
 pub fn kind_of(base: &str) -> &str {
     base.trim_start_matches("MPI_")
 }
 
-/// The parts of a generated function.
+/// The parts of a generated function's body.
 struct Body<'a> {
     function: &'a Function,
     before: String,
     arguments: Vec<String>,
     /// Code that runs only after a successful call.
     on_success: String,
-    /// The reasons why the parts are sound, without repetitions.
+    /// Clauses of the SAFETY comment (see [`clauses`]), each at most once.
     reasons: Vec<&'static str>,
 }
 
@@ -377,7 +378,7 @@ impl<'a> Body<'a> {
 }
 
 impl Served {
-    /// Returns the lists as Rust constants, for the report and its test.
+    /// Returns the lists as Rust constants, for the build report and for its test.
     pub fn write(&self) -> String {
         let list = |name: &str, what: &str, names: &[String]| {
             format!(

@@ -1,9 +1,10 @@
-//! Generator of functions for empty slots of a backend.
+//! Generator of fallbacks: functions for the slots of MPI functions that a backend does not export.
 //!
 //! A function with large counts calls its `int` counterpart with narrowed scalars and arrays.
-//! A count that does not fit becomes one element of a larger datatype, if there is a datatype.
+//! A count above the `int` range becomes one element of a larger derived datatype,
+//! if the function has a datatype argument.
 //! Handwritten functions in `compat/src/foreign_below/fallbacks` take precedence.
-//! A call of any other function reports that the backend does not have it.
+//! Any other function gets a fallback that reports that the backend lacks the function.
 
 use crate::backend::{base, parameter};
 use crate::tables::Tables;
@@ -11,7 +12,7 @@ use mpi_api_tables::{Function, Param};
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-/// Names of counts that have a datatype argument.
+/// Names of count parameters whose next parameter is their datatype.
 const COUNTS: [&str; 8] = [
     "count",
     "sendcount",
@@ -28,7 +29,7 @@ fn kind(p: &Param) -> String {
     parameter(p, "F::Below", "usize", "F::BelowStatus")
 }
 
-/// Generates the table of fallbacks by slot, and the fallbacks that are not written by hand.
+/// Generates the table of fallbacks, indexed by slot, and all fallbacks not written by hand.
 pub fn write(tables: &Tables, by_hand: &BTreeSet<String>) -> Result<String, String> {
     let (mut out, mut entries) = (String::new(), String::new());
     let (mut narrowed, mut lacking) = (Vec::new(), Vec::new());
@@ -89,7 +90,7 @@ fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     tables.functions.iter().find(same).filter(|_| has_info)
 }
 
-/// Generates the persistent collective `f`, each start of which calls the nonblocking `turn`.
+/// Generates the persistent collective `f`: each start of its request calls the nonblocking `turn`.
 fn persist(f: &Function, turn: &Function) -> String {
     let params: Vec<String> = f
         .fixed_params()
@@ -118,7 +119,7 @@ fn persist(f: &Function, turn: &Function) -> String {
     )
 }
 
-/// Returns an expression for the length of an input array.
+/// Returns a Rust expression for the length of an input array.
 fn length(f: &Function, p: &Param) -> Result<String, String> {
     let has = |name: &str| f.params.iter().any(|q| q.name == name && q.by_value());
     let sends = p.name.starts_with("send") || p.name == "sdispls";

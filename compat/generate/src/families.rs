@@ -4,7 +4,7 @@ use crate::direction::Below;
 use crate::tables::{HANDLES, Tables, Word};
 use std::fmt::Write;
 
-/// An ABI other than the standard's, with its derivatives.
+/// A non-standard ABI: that of MPICH or of Open MPI, which derived libraries share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
     Mpich,
@@ -12,7 +12,7 @@ pub enum Which {
 }
 
 impl Which {
-    /// Returns the ABI's value of a constant.
+    /// Returns the value of a constant in this ABI, or `None` if the ABI lacks the constant.
     pub fn of(self, value: &(String, i64, Option<i64>, Option<i64>)) -> Option<i64> {
         match self {
             Which::Mpich => value.2,
@@ -23,7 +23,7 @@ impl Which {
 
 /// Size of the tables indexed by the standard's handle. The largest predefined handle is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
-/// The first dynamic handle.
+/// The lowest dynamic handle of the standard ABI.
 const FIRST_DYNAMIC: usize = 0x1000;
 
 /// Returns the variant name of the `Word` enumeration: `pvar_class` becomes `PvarClass`.
@@ -37,7 +37,7 @@ pub fn variant(word: &str) -> String {
         .collect()
 }
 
-/// Generates the enumeration `Word` of constant kinds, for the package `compat`.
+/// Generates the enumeration `Word`, the kinds of integer arguments with named constants.
 pub fn words(tables: &Tables) -> String {
     let mut out = String::from("#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Word {\n");
     for word in &tables.words {
@@ -47,7 +47,8 @@ pub fn words(tables: &Tables) -> String {
     out
 }
 
-/// Returns the conversion of a value that is not a constant, to or from the backend.
+/// Returns the `match` arm that converts a value that is not a constant.
+/// The conversion is to the backend if `inward`, otherwise from the backend.
 fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     match (word.name.as_str(), inward) {
         ("keyval", true) if below == Below::Foreign => "other => added_keyval_in(other)",
@@ -108,7 +109,8 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 }
             }
             arms.push_str(default_arm(word, inward, below));
-            // Ranks and tags are rarely constants, and output values even less often.
+            // Ranks and tags are rarely constants, so other values are returned first.
+            // Output constants are rarer still, so their conversion is not inlined.
             let _ = match (word.name.as_str(), inward) {
                 ("rank" | "tag", true) => writeln!(
                     out,
@@ -130,7 +132,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
 }
 
 /// Returns the index of MPICH's predefined handle in the table of its type.
-/// Handles with the highest bit set have a separate range.
+/// Handles with the highest bit set have the indices from 128 on.
 fn mpich_slot(handle: u32) -> usize {
     (handle & 0x7f | (handle >> 31) << 7) as usize
 }
@@ -217,7 +219,8 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     Ok(out)
 }
 
-/// Symbols of Open MPI that are not in `families.txt`: aliases of handles, and removed handles.
+/// Symbols of Open MPI that are not in `families.txt`: second symbols of handles,
+/// and symbols of removed handles.
 const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_c_complex", "MPI_C_FLOAT_COMPLEX", 0x200),
     ("ompi_mpi_ldblcplex", "MPI_C_LONG_DOUBLE_COMPLEX", 0x200),
@@ -229,7 +232,7 @@ const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_unavailable", "MPI_DATATYPE_NULL", 0x200),
 ];
 
-/// Open MPI's datatypes that the standard has removed: complex pairs and structure bounds.
+/// Open MPI's datatypes that the standard has removed: complex pairs, `MPI_LB` and `MPI_UB`.
 /// The value is the content of the object, which differs from all handles of the standard.
 const REMOVED_TYPES: [(&str, usize); 4] = [
     ("ompi_mpi_2cplex", 0x3fc),
@@ -240,7 +243,8 @@ const REMOVED_TYPES: [(&str, usize); 4] = [
 const LOWER_BOUND: usize = 0x3fe;
 const UPPER_BOUND: usize = 0x3ff;
 
-/// Generates the objects of Open MPI's handles, and their addresses by the standard's handle.
+/// Generates the objects of Open MPI's predefined handles,
+/// and the table of their addresses, indexed by the standard's handle.
 pub fn openmpi_handles(tables: &Tables) -> String {
     let mut out = String::new();
     let mut addresses = vec![None; STANDARD_HANDLES];
@@ -307,8 +311,8 @@ pub fn openmpi_handles(tables: &Tables) -> String {
     out
 }
 
-/// Generates the table of a backend's predefined handles.
-/// A row is the standard's handle, its type, the null handle of that type, and the symbol.
+/// Generates the table of predefined handles for programs of the standard ABI on Open MPI.
+/// A row is the standard's handle, the type, the null handle of that type, and Open MPI's symbol.
 pub fn openmpi_symbols(tables: &Tables) -> String {
     let null = |kind: usize| {
         let mut nulls = tables.handles.iter().filter(|h| h.kind == kind);

@@ -1,4 +1,4 @@
-//! Code generator of the compatibility libraries, with a function table and a constant table.
+//! Code generator of the compatibility libraries. Its inputs are tables of functions and constants.
 //!
 //! A function whose parameters the tables describe needs no handwritten code.
 //! For any other function, the build fails until its parameters are described in the tables,
@@ -34,7 +34,7 @@ pub fn write(name: &str, text: &str) -> Result<(), String> {
     std::fs::write(&path, text).map_err(|e| format!("{} cannot be written: {e}", path.display()))
 }
 
-/// Returns the handwritten functions of both directions and of this direction, with their modules.
+/// Returns the names of the handwritten functions for this direction, each with its module.
 pub fn by_hand(root: &Path, below: Below) -> Result<BTreeMap<String, &'static str>, String> {
     let own = match below {
         Below::Standard => "standard_below",

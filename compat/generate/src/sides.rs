@@ -1,4 +1,4 @@
-//! Pairs of constants in the program's and the backend's ABI, from the tables.
+//! Lookup of a constant's or handle's values in the program's and the backend's ABI, for tests.
 
 use crate::direction::Below;
 use crate::entries::kind_of;
@@ -6,7 +6,7 @@ use crate::families::Which;
 use crate::tables::{HANDLES, Handle, Tables};
 use std::fmt::Write;
 
-/// An ABI with the direction of its translation.
+/// A non-standard ABI, and the direction of its translation.
 pub struct Sides<'a> {
     pub tables: &'a Tables,
     pub which: Which,
@@ -22,7 +22,8 @@ impl Sides<'_> {
         }
     }
 
-    /// Returns a predefined handle in both ABIs: the null handle if `null` or if there is no other.
+    /// Returns a predefined handle in both ABIs.
+    /// Returns the null handle if `null` is true or if the type has no other predefined handle.
     pub fn handle(&self, base: &str, null: bool) -> Result<(String, String), String> {
         let kind = HANDLES.iter().position(|h| *h == base);
         let kind = kind.ok_or_else(|| format!("{base} is no handle"))?;
@@ -78,7 +79,7 @@ impl Sides<'_> {
         Ok(self.sides(standard.to_string(), theirs.to_string()))
     }
 
-    /// Generates functions that return the pairs, for the handwritten tests.
+    /// Generates functions that return such pairs of values, for the handwritten tests.
     pub fn write(&self) -> Result<String, String> {
         let mut out = String::new();
         for (name, null, what) in [

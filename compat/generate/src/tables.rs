@@ -50,7 +50,7 @@ pub fn is_query(name: &str) -> bool {
     name.starts_with("MPIX_Query_")
 }
 
-/// A predefined handle in each ABI.
+/// A predefined handle: its name, type, and value in each ABI.
 #[derive(Clone, Debug)]
 pub struct Handle {
     pub name: String,
@@ -58,7 +58,7 @@ pub struct Handle {
     pub kind: usize,
     pub standard: i64,
     pub mpich: Option<i64>,
-    /// The symbol, its exported size, and the Fortran handle if there is one.
+    /// The symbol, its size in bytes, and the Fortran handle if there is one.
     pub openmpi: Option<(String, i64, Option<i64>)>,
 }
 
@@ -78,7 +78,7 @@ pub struct Tables {
     pub functions: Vec<Function>,
     /// The meaning (conversion) of each parameter, by function and parameter.
     pub meanings: BTreeMap<(String, String), String>,
-    /// Functions in which a backend calls no MPI function by name.
+    /// Functions that MPICH and Open MPI implement without calling exported MPI functions.
     alone: BTreeSet<String>,
     pub handles: Vec<Handle>,
     pub words: Vec<Word>,
@@ -112,7 +112,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
 }
 
 impl Tables {
-    /// Returns true if a backend calls no MPI function by name in this function.
+    /// Returns true if backends implement this function without calling exported MPI functions.
     pub fn is_alone(&self, function: &str) -> bool {
         self.alone.contains(function)
     }
@@ -132,7 +132,7 @@ impl Tables {
     }
 }
 
-/// The word in `kinds.txt` for functions in which no backend calls MPI functions by name.
+/// The word in `kinds.txt` that marks the functions of `Tables::alone`.
 const ALONE: &str = "alone";
 
 fn families(

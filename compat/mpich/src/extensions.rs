@@ -1,7 +1,7 @@
 //! MPICH's extensions (`MPIX_`), and the queries of MPICH 5.0 about its ABI.
 //!
-//! The loader starts a program only if all names exist to which the program refers.
-//! Extensions that functions of the standard can express are supported.
+//! The loader starts a program only if it finds all symbols to which the program refers.
+//! Extensions that can be implemented with functions of the standard are supported.
 //! Streams, thread communicators, asynchronous tasks and extra-state callbacks are unsupported.
 //! Their functions print a message and raise `MPI_ERR_UNSUPPORTED_OPERATION` on `MPI_COMM_WORLD`.
 #![allow(unsafe_code, non_snake_case)]
@@ -15,7 +15,7 @@ use compat::backend;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fmt::Write as _;
 
-/// Constants of MPICH's ABI.
+/// MPICH's values of `MPI_ERR_ARG` etc.
 const ERR_ARG: c_int = 12;
 const ERR_UNSUPPORTED_OPERATION: c_int = 44;
 const COMM_WORLD: Handle = 0x4400_0000;
@@ -37,7 +37,7 @@ macro_rules! extensions {
 }
 
 extensions! {
-    /// Returns true, as a C int, if a request is complete.
+    /// Returns 1 if a request is complete, otherwise 0.
     MPIX_Request_is_complete PMPIX_Request_is_complete(request: Handle) {
         let mut flag = 0;
         // SAFETY: `flag` is a local variable, and the status is ignored.
@@ -65,7 +65,7 @@ extensions! {
         unsafe { PMPI_Info_set(info, key, digits.as_ptr()) }
     }
 
-    /// Stores in `is_supported` whether the backend supports buffers in memory of this device type.
+    /// Stores in `is_supported` whether the backend accepts buffers in memory of this device type.
     MPIX_GPU_query_support PMPIX_GPU_query_support(device: c_int, is_supported: *mut c_int) {
         let slot = match device {
             0 => &backend::QUERY_CUDA,

@@ -6,10 +6,10 @@ use compat::layout::MpichStatus;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// An exported variable with an address, which programs read and the Fortran library may set.
+/// An exported variable that holds an address. Programs read it, the Fortran library may set it.
 pub type Constant<T> = AtomicPtr<T>;
 
-/// Memory for the weight constants, which gives them unique addresses.
+/// Memory whose two addresses are the values of `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`.
 static WEIGHTS: [c_int; 2] = [0; 2];
 static HANDLES: [c_int; 1] = [0];
 
@@ -40,7 +40,7 @@ const EMPTY: MpichStatus = MpichStatus {
     error: 0,
 };
 
-/// Objects of the `mpi_f08` module, of which only the addresses are used.
+/// Objects that the `mpi_f08` module refers to. Only their addresses are used.
 #[unsafe(no_mangle)]
 pub static MPIR_F08_MPI_STATUS_IGNORE_OBJ: MpichStatus = EMPTY;
 #[unsafe(no_mangle)]
@@ -81,8 +81,8 @@ pub unsafe extern "C-unwind" fn MPIR_Dup_fn(
     0
 }
 
-/// Conversions of handles between C and Fortran.
-/// The integers are equal in both languages. Files are pointers in C.
+/// Conversions of handles between C and Fortran, by a cast:
+/// a handle is the same integer in both languages. File handles are pointers in C.
 macro_rules! same {
     ($($to_c:ident $to_fortran:ident $profiled_c:ident $profiled_fortran:ident $c:ty;)*) => { $(
         #[unsafe(no_mangle)]

@@ -1,7 +1,8 @@
 //! MPICH's ABI: 32-bit handles and a status of 20 bytes.
 //!
 //! The upper two bits of MPICH's handles distinguish null, predefined and dynamic handles.
-//! A dynamic handle of the backend has 31 bits; with the highest bit set it is dynamic for MPICH.
+//! A dynamic handle of the backend has at most 31 bits.
+//! Programs receive the handle with the highest bit set, as in MPICH's dynamic handles.
 
 use compat::convert::{added_in, added_out};
 use compat::family::{
@@ -24,18 +25,19 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The program's predefined handles, indexed by the standard's handle.
+/// MPICH's predefined handles, indexed by the standard's handle.
 static OF_PROGRAM: [u32; FIRST_DYNAMIC] = THEIRS;
 
-/// The predefined handles of a type in MPICH and the standard, indexed by bits of MPICH's handle.
+/// The predefined handles of one type, as pairs of MPICH's and the standard's value.
+/// The index consists of the highest bit and the lowest seven bits of MPICH's handle.
 pub struct Predefined {
     null: (u32, u32),
     slots: [(u32, u32); 256],
 }
 
-/// The last predefined code of MPICH. Codes that programs add are larger.
+/// MPICH's largest predefined error code. Codes that programs add are larger.
 const LAST_CODE: c_int = 0x3fff_ffff;
-/// The bit of a dynamic handle.
+/// The highest bit of a handle, which is set in all dynamic handles.
 const DYNAMIC: u32 = 1 << 31;
 const NULL_FILE: usize = 0;
 
@@ -88,7 +90,7 @@ fn table(kind: Kind) -> &'static Predefined {
     }
 }
 
-/// MPICH's address constants, with which programs compare.
+/// MPICH's values of `MPI_IN_PLACE` and `MPI_BUFFER_AUTOMATIC`.
 const IN_PLACE_THERE: usize = usize::MAX;
 const BUFFER_AUTOMATIC_THERE: usize = usize::MAX - 1;
 
@@ -226,7 +228,7 @@ impl Family for Mpich {
         *status
     }
 
-    /// The predefined callback without an effect is a null pointer.
+    /// Null pointers: the standard's callbacks that do not copy and do not delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }

@@ -1,6 +1,6 @@
 //! Internal symbols of MPICH that its Fortran library needs.
 //!
-//! The library is `libmpifort.so.12`, or `libmpichfort.so.12` in Debian.
+//! That library is `libmpifort.so.12`, or `libmpichfort.so.12` in Debian.
 //!
 //! MPICH's Fortran library converts arguments to C and calls the C library.
 //! Its attribute functions also pass the type of the value: an integer (Fortran) or a pointer (C).
@@ -14,7 +14,7 @@ use crate::entries::*;
 use compat::handwritten::{generalized, keyvals};
 use std::ffi::{c_int, c_void};
 
-/// The value type for attributes that C sets or reads.
+/// The value of the argument `kind` for attributes that C sets or reads: the value is a pointer.
 const POINTER: c_int = 0;
 /// The value of the two upper bits in predefined handles.
 const PREDEFINED: c_int = 1;
@@ -22,13 +22,15 @@ const PREDEFINED: c_int = 1;
 const WIN_BASE: c_int = 0x6600_0001;
 const WIN_SIZE: c_int = 0x6600_0003;
 
-/// Called after the creation of a keyval with Fortran callbacks.
+/// Sets the functions that call a keyval's Fortran callbacks.
+/// Called by the Fortran library after it has created the keyval.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Keyval_set_proxy(keyval: c_int, copy: usize, delete: usize) {
     keyvals::call_through(keyval, copy, delete);
 }
 
-/// Called after the creation of a generalized request with Fortran callbacks, by the same thread.
+/// Records that a generalized request's callbacks are in Fortran.
+/// Called by the Fortran library, on the same thread, after it has created the request.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
     // SAFETY: MPICH's Fortran library calls this function after a successful `MPI_Grequest_start`.
@@ -36,7 +38,7 @@ pub extern "C-unwind" fn MPII_Grequest_set_lang_f77(_request: c_int) {
     unsafe { generalized::last_is_in_fortran() }
 }
 
-/// Converts Fortran's predefined keyvals, which are C's plus one.
+/// Converts a keyval from Fortran to C. Fortran's predefined keyvals are C's plus one.
 fn keyval_of_c(keyval: c_int) -> c_int {
     match keyval >> 30 == PREDEFINED && keyval & 1 == 0 {
         true => keyval - 1,
@@ -58,7 +60,7 @@ unsafe fn integer(keyval: c_int, value: *mut c_void) -> *mut c_void {
     std::ptr::without_provenance_mut(whole as usize)
 }
 
-/// The attribute functions that MPICH's Fortran library calls.
+/// Defines the attribute functions that MPICH's Fortran library calls.
 macro_rules! attributes {
     ($($get:ident $set:ident $get_in_c:ident $set_in_c:ident;)*) => { $(
         #[unsafe(no_mangle)]

@@ -1,6 +1,6 @@
-//! `libmpi.so.12`: runs programs for MPICH (or Intel MPI etc.) on `libmpi_abi.so.1`.
+//! `libmpi.so.12`: runs programs compiled against MPICH (or Intel MPI etc.) on `libmpi_abi.so.1`.
 //!
-//! Debian's name for the library, `libmpich.so.12`, is a link to this file.
+//! Debian's name for the library, `libmpich.so.12`, is a symbolic link to the library.
 //! `entries` has the exports generated from the tables.
 //! `removed` has functions that the standard has removed.
 //! `extras`, `extensions` and `internals` (for the Fortran library) have MPICH's own exports.
@@ -21,11 +21,11 @@ pub use family::Mpich;
 pub use internals::*;
 pub use removed::*;
 
-/// The Fortran types and functions of MPI-1 that later versions removed.
+/// Functions of MPI-1 that MPI-3 removed.
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// The initializer, which opens the backend when the loader starts this library.
+/// Opens the backend. The loader calls this function when it starts this library.
 extern "C" fn start() {
     compat::backend::open(start as *const std::ffi::c_void);
 }

@@ -1,4 +1,4 @@
-//! Build script: generates the conversions of this ABI and all exported functions.
+//! Build script: generates the conversions to Open MPI's ABI and all exported functions.
 
 use compat_generate::direction::Below;
 use compat_generate::entries;

@@ -1,6 +1,6 @@
 //! Open MPI's exports beyond the standard.
 //!
-//! The exports are predefined callbacks, Fortran conversions, and old persistent collectives.
+//! They are predefined callbacks, Fortran conversions, and aliases of persistent collectives.
 #![allow(unsafe_code, non_snake_case, non_upper_case_globals)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
 
@@ -22,7 +22,7 @@ pub static MPI_F08_STATUSES_IGNORE: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::
 
 macro_rules! attribute_functions {
     ($($null_copy:ident $null_delete:ident $copy:ident;)*) => { $(
-        /// Copy callback that does not copy the attribute.
+        /// `MPI_COMM_NULL_COPY_FN` etc.: does not copy the attribute.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $null_copy(
             _object: usize,
@@ -36,7 +36,7 @@ macro_rules! attribute_functions {
             unsafe { flag.write(0) };
             0
         }
-        /// Delete callback that does nothing.
+        /// `MPI_COMM_NULL_DELETE_FN` etc.: does nothing.
         #[unsafe(no_mangle)]
         pub extern "C-unwind" fn $null_delete(
             _object: usize,
@@ -46,7 +46,7 @@ macro_rules! attribute_functions {
         ) -> c_int {
             0
         }
-        /// Copy callback that copies the attribute value.
+        /// `MPI_COMM_DUP_FN` etc.: copies the attribute value.
         #[unsafe(no_mangle)]
         pub unsafe extern "C-unwind" fn $copy(
             _object: usize,
@@ -146,8 +146,7 @@ devices! {
     QUERY_ROCM: MPIX_Query_rocm_support PMPIX_Query_rocm_support
 }
 
-/// A draft function in Open MPI 5.0 that sets hints of an existing session.
-/// All hints are ignored.
+/// `MPI_Session_set_info`, a draft function in Open MPI 5.0. Ignores all hints.
 macro_rules! session_hints {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]
@@ -159,7 +158,7 @@ macro_rules! session_hints {
 
 session_hints! { MPI_Session_set_info PMPI_Session_set_info }
 
-/// Defines an alias of a standard function, and of its profiling name.
+/// Exports a standard function under an additional name, and under its profiling name.
 macro_rules! names {
     ($($name:ident $profiled:ident = $function:ident ($($argument:ident: $kind:ty),*);)*) => { $(
         #[unsafe(no_mangle)]

@@ -5,6 +5,7 @@
 //! The loader may have copied an object into the program (a copy relocation).
 //! So a predefined handle is converted by reading its object, not by its address.
 //! A dynamic handle has the highest bit set, which no address has.
+//! If a Fortran library is loaded, it is the address of an object instead (module `objects`).
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::objects;
@@ -66,7 +67,7 @@ mod words {
     include!(concat!(env!("OUT_DIR"), "/words.rs"));
 }
 
-/// An address constant, which the loader relocates.
+/// The address of an object of a predefined handle, which the loader relocates.
 #[repr(transparent)]
 pub struct Address(*const c_void);
 
@@ -75,17 +76,17 @@ unsafe impl Sync for Address {}
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The last predefined code of Open MPI. Codes that programs add are larger.
+/// Open MPI's largest predefined error code. Codes that programs add are larger.
 const LAST_CODE: c_int = 92;
-/// The bit of a dynamic handle.
+/// The highest bit of a handle, which is set in all dynamic handles.
 const DYNAMIC: usize = 1 << (usize::BITS - 1);
-/// The lowest possible address of an object: the first page contains none.
+/// The lowest possible address of an object: the first page (4096 bytes) contains none.
 const FIRST_ADDRESS: usize = 4096;
 /// The values of `MPI_ERR_OTHER`, `MPI_ERR_ARG` and `MPI_ERR_ERRHANDLER` in the standard.
 const OTHER: c_int = 16;
 const ARGUMENT: c_int = 13;
 const ERRHANDLER: c_int = 61;
-/// Open MPI's `MPI_UNWEIGHTED`, `MPI_WEIGHTS_EMPTY` and `MPI_T_PVAR_ALL_HANDLES`.
+/// Open MPI's values of `MPI_UNWEIGHTED`, `MPI_WEIGHTS_EMPTY` and `MPI_T_PVAR_ALL_HANDLES`.
 const UNWEIGHTED_THERE: usize = 2;
 const WEIGHTS_EMPTY_THERE: usize = 3;
 const ALL_HANDLES_THERE: usize = usize::MAX;
@@ -96,7 +97,7 @@ fn added_error_in(code: c_int) -> c_int {
 
 fn added_error_out(code: c_int) -> c_int {
     match added_out(code, LAST_CODE) {
-        // Error classes of the standard that Open MPI does not have.
+        // Open MPI lacks `MPI_ERR_ERRHANDLER` and some other error classes of the standard.
         same if same == ERRHANDLER => words::word_out(Word::Error, ARGUMENT),
         same if same == code => words::word_out(Word::Error, OTHER),
         added => added,
@@ -191,7 +192,7 @@ impl Family for OpenMpi {
         words::word_out(word, value)
     }
 
-    /// The buffer constants are those of the standard. Open MPI has no automatic buffer.
+    /// Open MPI's buffer constants equal the standard's. Open MPI lacks `MPI_BUFFER_AUTOMATIC`.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -250,12 +251,12 @@ impl Family for OpenMpi {
         *status
     }
 
-    /// Open MPI's Fortran library writes to the object of the request, see `objects`.
+    /// Returns the flag in the request's object to which Open MPI's Fortran library writes.
     fn language_of_callbacks(request: usize) -> Option<&'static AtomicU8> {
         objects::language_of_callbacks(handle_in(request))
     }
 
-    /// The predefined callback without an effect is a null pointer.
+    /// Null pointers: the standard's callbacks that do not copy and do not delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -270,7 +271,7 @@ pub fn handle_of_standard(kind: Kind, standard: usize) -> usize {
     handle_out(kind, standard)
 }
 
-/// Returns the Fortran handle. For predefined handles, it is a constant known to programs.
+/// Returns a handle's Fortran integer. For predefined handles it is Open MPI's constant.
 pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
     let standard = handle_in(handle);
     let known = FORTRAN
@@ -282,7 +283,7 @@ pub fn to_fortran(kind: Kind, handle: usize) -> c_int {
     }
 }
 
-/// Returns the handle of a Fortran integer, or the null handle for an unknown integer.
+/// Returns the handle of a Fortran integer, or the null handle if no handle has this integer.
 pub fn from_fortran(kind: Kind, number: c_int) -> usize {
     let known = FORTRAN
         .iter()

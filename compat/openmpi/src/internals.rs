@@ -4,10 +4,12 @@
 //! * access fields of the objects of handles: the attribute table of a communicator, the flags of
 //!   an operator or a generalized request, the Fortran handles of groups and requests.
 //!   So if they are loaded, every handle is the address of an object ([`crate::family`]).
-//!   Each word of the object is the standard's handle, so an attribute table gives that handle;
-//! * call functions for [`attributes`], [`strings`] and error handlers, which are defined here;
-//! * read state variables of Open MPI, which have the values of an initialized library here.
-//!   Argument checks are disabled.
+//!   An object with an attribute table has the standard's handle in each word, so the Fortran
+//!   libraries read that handle as the table's address;
+//! * call functions of Open MPI, which are defined here: for [`attributes`], [`strings`] and
+//!   error handlers;
+//! * read state variables of Open MPI, which have the values of an initialized library here,
+//!   with argument checks disabled.
 //!
 //! Data representations and error handlers in Fortran are not supported: their creation fails.
 #![allow(unsafe_code, non_upper_case_globals)]
@@ -21,7 +23,7 @@ use crate::family::{OpenMpiStatus, handle_of_standard};
 use compat::Kind;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Memory that Open MPI's libraries read.
+/// A variable that Open MPI's libraries read, as bytes: this library does not know its type.
 #[repr(C, align(16))]
 pub struct Opaque<const SIZE: usize>([u8; SIZE]);
 
@@ -39,7 +41,7 @@ pub static opal_class_init_epoch: c_int = 1;
 pub static opal_uses_threads: bool = false;
 #[unsafe(no_mangle)]
 pub static ompi_mpi_param_check: bool = false;
-/// The state "MPI is initialized".
+/// Value 2 means that MPI is initialized.
 #[unsafe(no_mangle)]
 pub static ompi_mpi_state: c_int = 2;
 /// The empty status: any source, any tag, success, zero bytes.
@@ -62,12 +64,12 @@ common_blocks! {
     mpi_fortran_status_ignore_ mpi_fortran_statuses_ignore_
 }
 
-/// Return codes of Open MPI's internal C functions.
+/// Return codes of Open MPI's internal C functions, which its Fortran libraries check.
 const SUCCESS: c_int = 0;
 const OUT_OF_MEMORY: c_int = -2;
 const INTERN: c_int = 17;
 
-/// Called when Open MPI's library creates an internal object, and ends the process.
+/// Ends the process. Open MPI's library calls this function to create an internal object.
 /// Only data representations need such an object.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn opal_class_initialize(_class: *mut c_void) {
@@ -88,7 +90,7 @@ pub extern "C-unwind" fn ompi_errhandler_create(
     handle_of_standard(Kind::Errhandler, Kind::Errhandler.null())
 }
 
-/// Called by Open MPI's Fortran library to report the failure of [`ompi_errhandler_create`].
+/// Reports the failure of [`ompi_errhandler_create`]. Called by Open MPI's Fortran library.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn ompi_errhandler_invoke(
     _handler: usize,
@@ -108,7 +110,7 @@ pub extern "C-unwind" fn ompi_errhandler_invoke(
     }
 }
 
-/// The handler `MPI_ERRORS_ARE_FATAL` of communicators.
+/// Implements `MPI_ERRORS_ARE_FATAL` of communicators.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_mpi_errors_are_fatal_comm_handler(
     comm: *mut Handle,
@@ -118,7 +120,7 @@ pub unsafe extern "C-unwind" fn ompi_mpi_errors_are_fatal_comm_handler(
     unsafe { PMPI_Abort(*comm, *code) };
 }
 
-/// Returns the datatype of a class and a size, as a C handle.
+/// Stores the datatype with this type class and size (`MPI_Type_match_size`), as a C handle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_datatype_match_size(
     size: c_int,
@@ -129,7 +131,7 @@ pub unsafe extern "C-unwind" fn ompi_datatype_match_size(
     // Fortran library, which passes a valid pointer.
     unsafe { PMPI_Type_match_size(class.into(), size, datatype) }
 }
-/// `MPI_CONVERSION_FN_NULL`, of which only the address is used.
+/// `MPI_CONVERSION_FN_NULL`. Only its address is used.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn mpi_conversion_fn_null_() {}
 
@@ -163,7 +165,7 @@ pub unsafe extern "C-unwind" fn mpi_aint_diff_f90_(
     unsafe { first.read().wrapping_sub(second.read()) }
 }
 
-/// Stubs for Open MPI's C++ bindings, which MPI 3.0 removed.
+/// Reports that Open MPI's C++ bindings, which MPI 3.0 removed, are unsupported.
 /// A program that is linked to these bindings but does not use them runs.
 fn no_cxx(what: &str) {
     printable::eprintln!(

@@ -1,4 +1,4 @@
-//! `libmpi.so.40`: runs programs for Open MPI 4 and 5 on `libmpi_abi.so.1`.
+//! `libmpi.so.40`: runs programs compiled against Open MPI 4 and 5 on `libmpi_abi.so.1`.
 //!
 //! `entries` has the exports generated from the tables, `family` the objects of predefined handles.
 //! `removed` has functions that the standard has removed.
@@ -22,7 +22,7 @@ pub use removed::*;
 #[path = "../../shared/removed.rs"]
 mod removed;
 
-/// The initializer, which opens the backend when the loader starts this library.
+/// Opens the backend. The loader calls this function when it starts this library.
 extern "C" fn start() {
     objects::look_for_fortran();
     compat::backend::open(start as *const std::ffi::c_void);

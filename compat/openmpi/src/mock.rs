@@ -1,6 +1,6 @@
 //! Tests of every function of the library against a mock backend.
 //!
-//! Functions generated from the tables have generated checks.
+//! The build generates the checks of generated functions.
 //! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
@@ -35,18 +35,19 @@ static PROGRAM: Constants = Constants {
     status_ignore: 0,
 };
 
-/// Returns a dynamic handle in both ABIs. The program's handle has the highest bit set.
+/// Returns a dynamic handle, for the program and for the backend.
+/// The program's handle has the highest bit set.
 fn made(number: usize) -> (Handle, Below) {
     let handle = 0x5000 + number;
     (handle | 1 << 63, handle)
 }
 
-/// Returns a dynamic file handle in both ABIs.
+/// Returns a dynamic file handle, for the program and for the backend.
 fn made_file(number: usize) -> (usize, usize) {
     made(number)
 }
 
-/// A dynamic keyval in both ABIs.
+/// A dynamic keyval, for the program and for the backend.
 const MADE_KEYVAL: (c_int, c_int) = (1030, 1030);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.

@@ -13,9 +13,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
-/// Number of words of the largest object whose size programs know.
+/// Number of words of an object: the largest that programs compiled against Open MPI expect.
 const WORDS: usize = 128;
-/// Number of words of a request object. Programs create many requests with different handles.
+/// Number of words of a request object. It is small, because programs create many requests.
 const WORDS_OF_REQUEST: usize = FUNCTIONS_ARE_C / size_of::<usize>() + 1;
 /// Offset of `greq_funcs_are_c` in the generalized request object of Open MPI 4.1.
 const FUNCTIONS_ARE_C: usize = 0xc0;
@@ -56,7 +56,7 @@ pub fn look_for_fortran() {
     WANTED.store(found, Relaxed);
 }
 
-/// Returns true if handles of this kind must be addresses. The fields of messages are not accessed.
+/// Returns true if handles of this type must be addresses. Fields of messages are never accessed.
 #[inline(always)]
 pub fn are_wanted(kind: Kind) -> bool {
     WANTED.load(Relaxed) && kind != Kind::Message
@@ -77,7 +77,7 @@ pub fn of(kind: Kind, handle: usize) -> usize {
     object
 }
 
-/// Returns the address of a handle's object from the table of all objects.
+/// Returns the address of a handle's object, which is allocated if it does not exist.
 fn found(kind: Kind, handle: usize) -> usize {
     let mut objects = OBJECTS.lock().unwrap_or_else(PoisonError::into_inner);
     let objects = objects.get_or_insert_default();
@@ -91,7 +91,7 @@ fn found(kind: Kind, handle: usize) -> usize {
     })
 }
 
-/// Returns a flag in the object of a new generalized request.
+/// Returns `greq_funcs_are_c` in the object of a new generalized request, initially 1.
 /// Open MPI's Fortran library clears the flag if the callbacks are in Fortran.
 pub fn language_of_callbacks(handle: usize) -> Option<&'static AtomicU8> {
     if !WANTED.load(Relaxed) {

@@ -1,9 +1,9 @@
-//! Tests of predefined attributes. Some values are constants of the ABI, all others are addresses.
+//! Tests of predefined attributes: values that are ABI constants are converted, addresses are not.
 
 use super::*;
 
 thread_local! {
-    /// The result of the mock: the value, and whether the attribute is set.
+    /// The mock's answer: the attribute value, and a flag that is not 0 if the attribute is set.
     static ANSWER: std::cell::Cell<(usize, c_int)> = const { std::cell::Cell::new((0, 0)) };
 }
 
@@ -45,7 +45,7 @@ macro_rules! check {
             let there = (&raw const value_below).expose_provenance();
             let found = ask(keyval, (there, 1), (0, 0));
             let found = std::ptr::with_exposed_provenance::<c_int>(found);
-            // SAFETY: the value is the address of a constant of the library, or of `value_below`.
+            // SAFETY: `found` is the address of a constant of the library, or of `value_below`.
             // Both are valid here.
             assert_eq!(unsafe { *found }, value, "{name}: the value of {}", keyval.0);
             // If the call fails or the attribute is not set, the value is not read.

@@ -1,11 +1,12 @@
-//! Tests of collectives with a datatype per block; the communicator gives the number of blocks.
+//! Tests of collectives with one datatype per block.
+//! The number of blocks depends on the communicator's size or topology.
 
 use super::*;
 
-/// A communicator of the mock, with the numbers of blocks that a rank sends and receives.
+/// A communicator of the mock, with the numbers of blocks that each rank sends and receives.
 #[derive(Clone, Copy)]
 struct Shape {
-    /// True for the null communicator, which is not queried.
+    /// True for the null communicator. The library must not query its size or topology.
     null: bool,
     inter: c_int,
     size: c_int,
@@ -47,9 +48,9 @@ fn comm() -> (Handle, Below) {
     }
 }
 
-/// The index at which `see` records the communicator of a query.
+/// The index at which `see` records the communicator whose size or topology is queried.
 const ASKED: usize = 40;
-/// The initial record, which remains if there is no query.
+/// The value that `forget` stores at [`ASKED`]. It remains if the library makes no query.
 const NOT_ASKED: u64 = 0xdead;
 
 unsafe extern "C-unwind" fn test_inter(comm: Below, flag: *mut c_int) -> c_int {
@@ -111,13 +112,13 @@ unsafe extern "C-unwind" fn of_distributed_graph(
     0
 }
 
-/// Reports that the operation is active.
+/// A mock of `MPI_Request_get_status`. Reports that the operation is still active.
 unsafe extern "C-unwind" fn is_pending(_: Below, flag: *mut c_int, _: *mut BelowStatus) -> c_int {
     *flag = 0;
     0
 }
 
-/// Returns the shapes of operations among all ranks, and of operations among neighbours.
+/// Returns the communicators for collectives among all ranks, with their numbers of blocks.
 fn among_all() -> Vec<Shape> {
     let one = |inter, size, in_place, send, receive| Shape {
         inter,
@@ -153,7 +154,7 @@ fn among_neighbours() -> Vec<Shape> {
     ]
 }
 
-/// Records the datatypes of all blocks.
+/// Records the `count` datatypes that the backend receives.
 unsafe fn note_types(types: *const Below, count: usize) {
     for i in 0..count {
         note!(*types.add(i));

@@ -1,4 +1,4 @@
-//! Tests of struct datatypes, and of datatype contents with constants among the integers.
+//! Tests of `MPI_Type_create_struct`, and of datatype contents that include named constants.
 
 use super::*;
 
@@ -47,15 +47,15 @@ macro_rules! structure {
     }};
 }
 
-/// The contents of a datatype: the combiner, and the integers in both ABIs.
+/// The contents of a datatype: the combiner, and the integers as pairs (program's, backend's).
 struct Made {
     combiner: &'static str,
     integers: Vec<(c_int, c_int)>,
-    /// The number of sizes that are returned as large counts.
+    /// The number of sizes that `MPI_Type_get_contents_c` returns as `MPI_Count` values.
     large: usize,
 }
 
-/// Returns integers that are not constants, and are equal in both ABIs.
+/// Pairs each integer with itself, for integers that are not constants.
 fn same(numbers: &[c_int]) -> Vec<(c_int, c_int)> {
     numbers.iter().map(|number| (*number, *number)).collect()
 }
@@ -88,7 +88,7 @@ fn darray(large: bool) -> Made {
     }
 }
 
-/// Returns a datatype without constants, whose integers equal values of constants.
+/// Returns contents without constants. The integers equal values of the backend's constants.
 fn indexed() -> Made {
     Made {
         combiner: "MPI_COMBINER_INDEXED",
@@ -101,12 +101,12 @@ thread_local! {
     static MADE: std::cell::RefCell<Made> = std::cell::RefCell::new(indexed());
 }
 
-/// Returns the input datatypes of a datatype.
+/// Returns the input datatypes that the mock reports in the contents.
 fn parts() -> [(Handle, Below); 3] {
     [datatype(), made(3), null(Kind::Datatype)]
 }
 
-/// Writes the integers and the input datatypes.
+/// Writes the integers and the input datatypes, as the backend does.
 unsafe fn write(integers: *mut c_int, datatypes: *mut Below) {
     MADE.with_borrow(|made| {
         for (i, integer) in made.integers.iter().enumerate() {
@@ -194,7 +194,7 @@ unsafe extern "C-unwind" fn contents_c(
     answer()
 }
 
-/// Checks the results in the program's arrays.
+/// Checks the contents in the program's arrays.
 fn assert_contents(name: &str, integers: &[c_int], datatypes: &[Handle]) {
     MADE.with_borrow(|made| {
         let expected: Vec<c_int> = made.integers.iter().map(|pair| pair.0).collect();
@@ -253,7 +253,7 @@ fn large(made: Made) {
     assert_contents("MPI_Type_get_contents_c", &integers, &datatypes);
 }
 
-/// Checks the return code of a failing call.
+/// Checks the return code of failing queries.
 fn failing() {
     below!(
         MPI_Type_get_envelope = envelope,

@@ -1,8 +1,8 @@
-//! Tests of nonblocking duplication, with delivery of the handle during the call or later.
+//! Tests of nonblocking duplication. The backend stores the new handle during the call or later.
 
 use super::*;
 
-/// Indices at which `see` records the backend's arguments.
+/// Indices at which `see` records the communicator and the info that the backend receives.
 pub const COMM: usize = 0;
 pub const INFO: usize = 1;
 

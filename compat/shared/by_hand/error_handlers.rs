@@ -1,6 +1,7 @@
 //! Tests of error handlers: the backend calls the program's handler.
 //!
-//! The handler receives the program's handle and code, and the backend receives the code set by it.
+//! The handler receives the program's handle and error code.
+//! The backend receives the error code that the handler stores.
 
 use super::*;
 
@@ -28,7 +29,7 @@ macro_rules! check {
         for (object, object_below) in $objects {
             for (found, left) in [(failure(), other_failure()), (other_failure(), other_failure())] {
                 let (mut object_below, mut code) = (object_below as $below, found.1);
-                // SAFETY: the library gave the backend a function for handles of this type.
+                // SAFETY: the backend received a function for handles of this type.
                 // Both addresses are those of local variables.
                 as_library(|| unsafe { direction::handle(&raw mut object_below, &raw mut code) });
                 arrives!(name; false, object, found.0);

@@ -1,10 +1,10 @@
 //! Tests of tool events: the backend calls the program's callbacks.
 //!
-//! The callbacks receive the program's constants of callback safety.
+//! The callbacks receive callback safety levels as constants of the program's ABI.
 
 use super::*;
 
-/// The program's callback. For some functions, the first argument is an event instance.
+/// The program's event callback. The first argument is the event instance.
 unsafe extern "C-unwind" fn on_event(
     instance: usize,
     registration: usize,
@@ -20,7 +20,7 @@ unsafe extern "C-unwind" fn on_free(registration: usize, safety: c_int, data: *m
     note!(registration, safety, data.addr());
 }
 
-/// Two callbacks for dropped events.
+/// Two callbacks for dropped events, distinguished by `NUMBER`.
 unsafe extern "C-unwind" fn on_dropped<const NUMBER: u8>(
     count: i64,
     registration: usize,
@@ -111,7 +111,7 @@ fn set_dropped(registration: usize, function: usize, code: (c_int, c_int)) {
     );
 }
 
-/// The callback of each registration receives its own drops, with the user data of the program.
+/// Tests that a callback for dropped events receives its registration's drops and user data.
 fn dropped() {
     type OnDropped = unsafe extern "C-unwind" fn(i64, usize, c_int, c_int, *mut c_void);
     let safety = word("callback_safety");

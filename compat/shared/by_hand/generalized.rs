@@ -4,7 +4,8 @@
 
 use super::*;
 
-/// Returns a status of the program whose constants differ from the backend's.
+/// Returns the status that the program's query callback sets.
+/// The ABIs differ in its constants.
 fn told() -> StandardStatus {
     StandardStatus {
         source: constant("MPI_PROC_NULL").0,
@@ -56,7 +57,7 @@ unsafe extern "C-unwind" fn take(
     answer()
 }
 
-/// The same callbacks in Fortran: the code is an argument, and the flag is passed by reference.
+/// The Fortran versions of the callbacks: the code is an argument, the flag is passed by reference.
 unsafe extern "C-unwind" fn query_in_fortran(
     extra_state: *mut c_void,
     status: *mut Status,

@@ -35,7 +35,7 @@ unsafe extern "C-unwind" fn delete(
     other_failure().0
 }
 
-/// The mock that stores the callbacks and the extra state.
+/// The mock that creates a keyval. Stores the callbacks and the extra state.
 unsafe extern "C-unwind" fn take(
     copy: usize,
     delete: usize,
@@ -73,7 +73,7 @@ fn call_copy(object: Below, copied: *mut c_void, flag: *mut c_int) -> c_int {
     as_library(|| unsafe { function(object, MADE_KEYVAL.1, extra_state(), value, copied, flag) })
 }
 
-/// The standard's predefined copy callback, which is a small integer.
+/// The standard's `MPI_COMM_DUP_FN`, which is a small integer and not an address.
 const DUPLICATE: usize = 1;
 
 macro_rules! check {

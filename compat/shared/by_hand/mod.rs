@@ -1,10 +1,10 @@
 //! Tests of the handwritten functions, shared by all libraries.
 //!
-//! The expected values are constants from the tables (`word`, `known`, `predefined`, `null`).
-//! The expected dynamic handles are those that the backend has created (`made`).
-//! The expected values do not use the conversions under test.
-//! A mock records its arguments and writes constants of the backend.
-//! Code for one direction is in `direction`.
+//! Expected constants are read from the tables (`word`, `known`, `predefined`, `null`).
+//! Expected dynamic handles are those that the mock backend has created (`made`).
+//! So the expected values do not depend on the conversions under test.
+//! The mock backend records its arguments, and stores constants of the backend's ABI as results.
+//! The module `direction` has tests and helpers for one direction of the translation.
 
 mod attributes;
 mod blocks;
@@ -43,7 +43,7 @@ pub fn check() {
     direction::check();
 }
 
-/// Returns a constant that exists in both ABIs.
+/// Returns the program's and the backend's value of a constant that both ABIs have.
 pub fn constant(name: &str) -> (c_int, c_int) {
     known(name).unwrap_or_else(|| panic!("{name} is not there on both sides"))
 }
@@ -58,7 +58,7 @@ pub fn other_failure() -> (c_int, c_int) {
     constant("MPI_ERR_IN_STATUS")
 }
 
-/// Returns handles of a type: null, predefined, dynamic, and so on in turn.
+/// Returns `length` handles of a type, cyclically null, predefined and dynamic handles.
 pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     let one = |i: usize| match i % 3 {
         0 => null(kind),
@@ -73,7 +73,7 @@ pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }
 
-/// Runs a call that a foreign backend makes to a callback it has received.
+/// Runs a callback as the backend would. For MPICH and Open MPI, sets the reentrancy flag.
 pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     if !direction::FOREIGN {
         return call();
@@ -82,12 +82,13 @@ pub fn as_library<R>(call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// Records, in a callback of the program, whether its MPI calls would count as the backend's.
+/// Called in callbacks of the program.
+/// Records whether MPI calls would be treated as calls by the backend, unconverted.
 pub fn note_where() {
     note!(compat::reentrancy::is_set());
 }
 
-/// Returns a status as filled by the backend.
+/// Returns the i-th status that the mock backend stores.
 pub fn filled(i: usize) -> BelowStatus {
     F::status_below(&StandardStatus {
         source: word("rank").1,
@@ -102,7 +103,7 @@ pub fn blank() -> Status {
     F::status_out(&StandardStatus::default())
 }
 
-/// Checks a status of the program that the backend has filled.
+/// Checks that a status of the program equals the i-th status of [`filled`].
 pub fn assert_filled(name: &str, status: &Status, i: usize) {
     let status = F::status_in(status);
     assert_eq!(status.source, word("rank").0, "{name}: source");

@@ -1,8 +1,8 @@
-//! Tests of operators: the program's function receives the program's datatype handle.
+//! Tests of operators: the program's reduction function receives the program's datatype handle.
 
 use super::*;
 
-/// The program's reduction function.
+/// The program's reduction function, with `int` or large counts.
 unsafe extern "C-unwind" fn operator<C: Copy + Into<i64>>(
     input: *mut c_void,
     inout: *mut c_void,

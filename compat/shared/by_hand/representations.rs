@@ -12,7 +12,7 @@ unsafe extern "C-unwind" fn extent(
     failure().0
 }
 
-/// A conversion callback. Reading and writing return different codes.
+/// The program's conversion callback. Its return code shows whether data are read or written.
 unsafe extern "C-unwind" fn convert<C: Into<i64>, const READ: bool>(
     memory: *mut c_void,
     datatype: Handle,

@@ -1,10 +1,10 @@
 //! Tests of arrays of requests and statuses.
 //!
-//! Each element reaches the backend, and changed elements are written back.
+//! Each request is converted for the backend, and changed requests are converted back.
 
 use super::*;
 
-/// Records the array of requests.
+/// Records the requests that the backend receives.
 unsafe fn arrive(count: c_int, requests: *const Below) {
     arrived();
     note!(count);
@@ -13,13 +13,13 @@ unsafe fn arrive(count: c_int, requests: *const Below) {
     }
 }
 
-/// Changes the second request to a new one and the third to the null request.
+/// Replaces the second request by a new one, and the third by the null request.
 unsafe fn change(requests: *mut Below) {
     *requests.add(1) = made(90).1;
     *requests.add(2) = null(Kind::Request).1;
 }
 
-/// Fills `count` statuses, or records that they are ignored.
+/// Fills `count` statuses, or records -1 if the caller ignores the statuses.
 unsafe fn fill(statuses: *mut BelowStatus, count: c_int) {
     if statuses.addr() == BELOW.status_ignore() {
         note!(-1);
@@ -30,7 +30,7 @@ unsafe fn fill(statuses: *mut BelowStatus, count: c_int) {
     }
 }
 
-/// Checks the program's array after a call.
+/// Checks the program's requests after a call. If `changed`, the call has run [`change`].
 fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], changed: bool) {
     let mut expected = of_program(before);
     if changed {
@@ -40,9 +40,9 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
     assert_eq!(found, expected, "{name}: the requests");
 }
 
-/// Checks a function. `mut` marks a function that changes the requests.
-/// The names of its integer results follow.
-/// The last argument is true for a function that fills one status per request.
+/// Checks one function. `mut requests` means that the function changes the requests.
+/// The list in brackets contains the names of the function's integer results.
+/// The last argument is true if the function fills one status per request, otherwise one status.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{
         unsafe extern "C-unwind" fn mock(

@@ -1,16 +1,16 @@
-//! Tests of process creation: root, infos of several commands, error codes of started processes.
+//! Tests of `MPI_Comm_spawn` and `MPI_Comm_spawn_multiple`: the root, infos, and error codes.
 
 use super::*;
 
 thread_local! {
-    /// The intercommunicator that the mock returns, and the number of infos that it reads.
+    /// The intercommunicator that the mock returns, and the number of infos that the mock reads.
     static MADE: std::cell::Cell<(Below, usize)> = const { std::cell::Cell::new((0, 0)) };
 }
 
-/// Number of started processes. The program's array has one element more.
+/// Number of started processes. The program's array of error codes is longer by one.
 const STARTED: usize = 3;
 
-/// The index at which `see` records the communicator of a query.
+/// The index at which `see` records the communicator whose remote size is queried.
 const ASKED: usize = 40;
 
 unsafe extern "C-unwind" fn remote_size(comm: Below, size: *mut c_int) -> c_int {
@@ -19,7 +19,7 @@ unsafe extern "C-unwind" fn remote_size(comm: Below, size: *mut c_int) -> c_int 
     0
 }
 
-/// The rank of this process.
+/// This process's rank in the mock.
 const RANK: c_int = 2;
 
 unsafe extern "C-unwind" fn rank(comm: Below, rank: *mut c_int) -> c_int {
@@ -69,7 +69,7 @@ unsafe extern "C-unwind" fn several(
     finish(intercomm, codes)
 }
 
-/// Writes the results of both spawn functions.
+/// Stores the intercommunicator and the error codes, for both mocks.
 unsafe fn finish(intercomm: *mut Below, codes: *mut c_int) -> c_int {
     *intercomm = MADE.get().0;
     for i in 0..=STARTED {
@@ -78,7 +78,7 @@ unsafe fn finish(intercomm: *mut Below, codes: *mut c_int) -> c_int {
     answer()
 }
 
-/// Checks the results in the program's variables.
+/// Checks the intercommunicator and the error codes that the program received.
 fn assert_started(name: &str, intercomm: (Handle, Handle), codes: &[c_int], started: bool) {
     assert_eq!(intercomm.0, intercomm.1, "{name}: the intercommunicator");
     let known = if started { STARTED } else { 0 };
@@ -95,7 +95,7 @@ fn assert_started(name: &str, intercomm: (Handle, Handle), codes: &[c_int], star
     }
 }
 
-/// Returns combinations of intercommunicator, return code, and whether processes are started.
+/// Returns test cases: an intercommunicator, a return code, and whether processes are started.
 fn outcomes() -> [((Handle, Below), (c_int, c_int), bool); 3] {
     let no_comm = null(Kind::Comm);
     [
@@ -140,7 +140,7 @@ fn spawn_multiple() {
                 let infos = handles(Kind::Info, length);
                 let given = of_program(&infos);
                 let read = if root.0 == RANK { length } else { 0 };
-                // On a rank that is not the root, the argument is not a valid array.
+                // On other ranks than the root, the program may pass an invalid address.
                 let place = match read {
                     0 => std::ptr::without_provenance(8),
                     _ => given.as_ptr(),

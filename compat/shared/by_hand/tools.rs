@@ -1,16 +1,16 @@
 //! Tests of tool variables and events that are bound to an object.
 //!
-//! The program passes a pointer to its handle; the backend receives one to its own handle.
+//! The program passes the address of its handle. The backend receives that of its own handle.
 
 use super::*;
 use std::cell::Cell;
 
 thread_local! {
-    /// The object kind to which the variable is bound.
+    /// The backend's constant for the type of object to which the variable or event is bound.
     static BOUND: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// The type as which the mock reads the object.
+/// The type as which the mock reads the object's handle. 0 means that the handle is not read.
 const FILE: c_int = 1;
 const OTHER: c_int = 2;
 thread_local! {
@@ -90,7 +90,7 @@ unsafe extern "C-unwind" fn event_info(
     0
 }
 
-/// Records the object that the backend receives, or the address if it is not an object.
+/// Records the handle at the address that the backend receives, or the address itself.
 unsafe fn note_object(object: *mut c_void) {
     match READ.get() {
         FILE => note!(object.cast::<usize>().read_unaligned()),
@@ -139,7 +139,8 @@ unsafe extern "C-unwind" fn event(
     answer()
 }
 
-/// Allocates a handle of each kind for an object. The backend must receive the value `expected`.
+/// Allocates handles of a control variable, a performance variable and an event for an object.
+/// The backend must receive the value `expected`.
 fn allocate(object: *mut c_void, expected: u64) {
     let (handle, count, info) = (scratch(1), scratch(2), predefined(Kind::Info));
     let code = failure();
@@ -200,7 +201,7 @@ fn bound() {
         MPI_T_event_get_info = event_info,
     );
     for (name, kind) in BINDINGS {
-        // Some libraries have no sessions.
+        // The tables of some ABIs have no constant for sessions.
         let Some(binding) = known(name) else { continue };
         BOUND.set(binding.1);
         if kind == Kind::File {
@@ -222,7 +223,7 @@ fn bound() {
     allocate(scratch(6).cast(), scratch(6).addr() as u64);
 }
 
-/// Number of elements of an event, independent of the length of the program's array.
+/// Number of elements of the mock's event. The program's array may be shorter or longer.
 const ELEMENTS: usize = 3;
 
 unsafe extern "C-unwind" fn describe(

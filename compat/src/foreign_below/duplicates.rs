@@ -1,9 +1,10 @@
-//! Nonblocking duplication and shrinking, in which the backend writes the handle before completion.
+//! Nonblocking duplication and shrinking: `MPI_Comm_idup` and similar functions on a backend
+//! whose handles may be narrower than the program's.
 //!
 //! The backend writes to the program's variable at any time before the operation completes.
-//! A dynamic handle is equal in both ABIs, except for its width.
-//! The other bytes of the program's variable are cleared at the start.
-//! So the program reads the right handle at any later time.
+//! A new (dynamic) handle has the same value in both ABIs, but may have fewer bytes in the backend.
+//! The program's variable is cleared at the start, so its other bytes are zero.
+//! So the program reads the right handle as soon as the backend has written it.
 
 use super::Foreign;
 use crate::backend;
@@ -32,7 +33,7 @@ unsafe fn fill(made: *mut usize) {
     }
 }
 
-/// Starts an operation that creates a communicator.
+/// Starts an operation that creates a communicator. `call` calls the backend's function.
 ///
 /// # Safety
 /// `made` and `request` are output arguments of the program, for a communicator and for a request.
@@ -41,7 +42,7 @@ unsafe fn start<F: Foreign>(
     request: *mut usize,
     call: impl FnOnce(*mut F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
-    // SAFETY: both are output arguments of the program, by the contract of this function.
+    // SAFETY: both are output arguments of the program, by contract.
     unsafe {
         let mut started = HandleOut::<F, of::Request>::new(request);
         let code = call(clear::<F>(made), started.argument());
@@ -56,7 +57,7 @@ pub unsafe fn MPI_Comm_idup<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPI_Comm_idup::<F>())(comm, made, request)
@@ -72,7 +73,7 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
     let info = F::handle_in(Kind::Info, info);
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
@@ -86,7 +87,7 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPIX_Comm_ishrink::<F>())(comm, made, request)

@@ -1,4 +1,4 @@
-//! Error handlers of the program, which the backend calls through trampolines, like operators.
+//! Error handlers of the program. The backend calls them through a [`crate::trampoline`].
 
 use super::Foreign;
 use super::operators::NO_MEMORY;
@@ -15,13 +15,13 @@ const FILE: u8 = 2;
 const SESSION: u8 = 3;
 
 thread_local! {
-    /// The program's handle to pass to a handler if the backend has another object; 0 for none.
+    /// The handle that error handlers receive instead of the backend's; 0 for no replacement.
     static SUBJECT: Cell<usize> = const { Cell::new(0) };
-    /// The error class to pass to a handler, if the backend has no code for it; 0 for none.
+    /// The error class that handlers receive instead of the backend's code; 0 for no replacement.
     static CLASS: Cell<c_int> = const { Cell::new(0) };
 }
 
-/// The values that handlers receive during a call. On drop, the previous values are restored.
+/// The previous values of [`SUBJECT`] and [`CLASS`] during a call, which are restored on drop.
 /// The drop also runs when an exception unwinds through the call.
 struct Passed {
     subject: usize,
@@ -44,13 +44,14 @@ impl Drop for Passed {
     }
 }
 
-/// Runs a backend call whose error handlers receive the handle `subject`.
+/// Runs a backend call. Error handlers called during it receive the handle `subject`.
 pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(subject, CLASS.get());
     call()
 }
 
-/// Runs a backend call whose error handlers receive a class that the backend does not have.
+/// Runs a backend call. Error handlers called during it receive the error class `class`,
+/// which the backend does not have.
 pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(SUBJECT.get(), class);
     call()
@@ -58,7 +59,8 @@ pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
 
 type Handler = unsafe extern "C-unwind" fn(*mut usize, *mut c_int, ...);
 
-/// The target of the trampoline. Variable arguments of the backend are not read.
+/// Converts the arguments and calls the program's handler `function`. Called by the trampoline.
+/// Further (variadic) arguments of the backend are not read.
 unsafe extern "C-unwind" fn handle<F: Foreign, const OF: u8>(
     object: *mut F::Below,
     code: *mut c_int,
@@ -82,7 +84,7 @@ unsafe extern "C-unwind" fn handle<F: Foreign, const OF: u8>(
         };
         let before = here;
         let function: Handler = std::mem::transmute(function);
-        // The handler may call functions that fail in turn.
+        // MPI calls of the handler may call error handlers too, with their own handles and codes.
         let _passed = Passed::set(0, 0);
         F::program(|| function(&raw mut object, &raw mut here));
         if here != before {
@@ -108,7 +110,7 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Errhandler>::new(handler);
                 let code = (backend::$name::<F>())(given, made.argument());

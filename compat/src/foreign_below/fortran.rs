@@ -1,4 +1,4 @@
-//! ABI version and Fortran information (MPI standard, chapter 20).
+//! `MPI_Abi_` functions: the ABI version and the Fortran information (MPI standard, chapter 20).
 
 use super::Foreign;
 use super::standard::class;
@@ -21,7 +21,7 @@ pub unsafe fn MPI_Abi_get_version<F: Foreign>(major: *mut c_int, minor: *mut c_i
     0
 }
 
-/// Creates an info of the backend with these entries.
+/// Creates an info object in the backend with these keys and values, for the program.
 unsafe fn info_of<F: Foreign>(entries: &[(CString, CString)], place: *mut usize) -> c_int {
     if place.is_null() {
         return class::ARG;
@@ -52,7 +52,7 @@ pub unsafe fn MPI_Abi_get_info<F: Foreign>(info: *mut usize) -> c_int {
     unsafe { info_of::<F>(&entries, info) }
 }
 
-/// The properties that the Fortran layer has reported.
+/// The info entries and logical values that the program's Fortran layer has set.
 struct Fortran {
     entries: Option<Vec<(CString, CString)>>,
     booleans: Option<(Vec<u8>, Vec<u8>)>,
@@ -155,7 +155,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     let fortran = fortran();
     let known = fortran.booleans.as_ref().filter(|(y, _)| y.len() == size);
     // SAFETY: these are output arguments of the program, valid by the standard.
-    // The values have `size` bytes.
+    // The logical values have `size` bytes.
     unsafe {
         if let Some((y, n)) = known {
             if yes.is_null() || no.is_null() {
@@ -169,7 +169,7 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     0
 }
 
-/// Returns the backend's code for an error class of the standard, for fallbacks.
+/// Returns the backend's error code for an error class of the standard, as fallbacks return it.
 pub(super) fn class_below<F: Foreign>(class: c_int) -> c_int {
     F::word_in(Word::Error, class)
 }

@@ -1,14 +1,14 @@
-//! Access to entries of the program's infos.
+//! Access to values in the program's info objects.
 
 use super::Foreign;
 use crate::backend;
 use crate::family::Kind;
 use std::ffi::{CStr, CString};
 
-/// Maximum length of the values that this library reads.
+/// Maximum length in bytes of the info values that this library reads.
 const LONGEST: usize = 255;
 
-/// Returns the value of a key, or `None` if the info does not have the key.
+/// Returns the value of a key, or `None` if the info object does not have the key.
 ///
 /// # Safety
 /// `info` is valid in the backend, or is the null handle.
@@ -18,7 +18,7 @@ pub unsafe fn entry<F: Foreign>(info: F::Below, key: &CStr) -> Option<CString> {
     }
     let (mut text, mut flag) = ([0u8; LONGEST + 1], 0);
     let place = text.as_mut_ptr().cast();
-    // SAFETY: `info` is valid by the contract of this function.
+    // SAFETY: `info` is valid by contract.
     // The buffer has `LONGEST` bytes and one byte for the NUL.
     let code = unsafe {
         (backend::MPI_Info_get::<F>())(info, key.as_ptr(), LONGEST as _, place, &raw mut flag)

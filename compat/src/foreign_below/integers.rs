@@ -1,4 +1,5 @@
-//! Handles as integers: predefined handles have the standard's values, others the backend's.
+//! Handles as integers (`MPI_X_toint`, `MPI_X_fromint`).
+//! Predefined handles have the standard's integers, dynamic handles the backend's.
 
 use super::Foreign;
 use crate::family::{FIRST_DYNAMIC, Kind};
@@ -34,7 +35,7 @@ integers!(MPI_Session_toint<F: Foreign>, MPI_Session_fromint<F: Foreign>, Sessio
 integers!(MPI_Type_toint<F: Foreign>, MPI_Type_fromint<F: Foreign>, Datatype);
 integers!(MPI_Win_toint<F: Foreign>, MPI_Win_fromint<F: Foreign>, Win);
 
-/// Files by index, from 0x1000 on, since a file handle is a pointer in every library.
+/// File handles (pointers) that were converted to integers: the integer is 0x1000 plus the index.
 static FILES: std::sync::Mutex<Vec<usize>> = std::sync::Mutex::new(Vec::new());
 
 pub unsafe fn MPI_File_toint<F: Foreign>(file: usize) -> c_int {

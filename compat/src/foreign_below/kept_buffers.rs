@@ -1,8 +1,8 @@
-//! Converted arrays that the backend reads until an operation completes, kept with the request.
+//! Converted arrays that are kept with a request, because the backend reads them until completion.
 //!
-//! Nonblocking and persistent operations keep the addresses of their array arguments.
-//! A converted array belongs to this library, and must outlive the operation.
-//! Most programs have no such arrays; then a completion has the overhead of one load.
+//! In nonblocking and persistent operations, the backend keeps the addresses of array arguments.
+//! A converted array is memory of this library, and must outlive the operation.
+//! Without such arrays, as in most programs, the end of a request costs one load.
 
 use super::{Foreign, emulated_requests};
 use crate::backend;
@@ -21,22 +21,22 @@ fn kept() -> MutexGuard<'static, Kept> {
     lock(&KEPT)
 }
 
-/// The lifetime of a request: one operation, or persistent.
+/// When the arrays of a request are dropped: after one operation, or when the request is freed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Life {
     Once,
     Persistent,
 }
 
-/// Keeps an array for an operation, unless the operation is already complete.
-/// For a completed operation, libraries return a request that many operations share.
+/// Keeps an array for the request's operation, unless the operation is already complete.
+/// For complete operations libraries return the same request, which cannot identify an array.
 ///
 /// # Safety
 /// The backend has just created the request.
 pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any + Send>) {
     if life == Life::Once {
         let mut complete: c_int = 0;
-        // SAFETY: the backend has just created the request, by the contract of this function.
+        // SAFETY: the backend has just created the request, by contract.
         // The outputs are a local variable and the ignored status.
         let code = unsafe {
             (backend::MPI_Request_get_status::<F>())(
@@ -54,7 +54,7 @@ pub unsafe fn keep<F: Foreign>(request: F::Below, life: Life, what: Box<dyn Any 
     COUNT.store(kept.len(), Ordering::Relaxed);
 }
 
-/// Drops the arrays of a request that has ended.
+/// Drops the arrays of a request that has completed or was freed.
 #[inline(always)]
 pub fn request_left<F: Foreign>(request: F::Below) {
     if COUNT.load(Ordering::Relaxed) != 0 {

@@ -1,11 +1,11 @@
-//! Conversion of large counts to `int`: one derived datatype, or narrowed arrays of counts.
+//! Conversion of large counts to `int`: a larger derived datatype, or arrays of `int` counts.
 
 use super::Foreign;
 use crate::backend;
 use crate::family::Kind;
 use std::ffi::c_int;
 
-/// Elements per chunk of a derived datatype.
+/// Number of elements per chunk of a derived datatype.
 const CHUNK: i64 = 1 << 30;
 
 /// A count and a datatype for a function with `int` counts.
@@ -16,8 +16,9 @@ pub struct Fit<F: Foreign> {
 }
 
 impl<F: Foreign> Fit<F> {
-    /// Returns the same data with an `int` count. The error is a code of the backend.
-    /// A count that does not fit becomes one element of a datatype of chunks and a rest.
+    /// Returns a count and datatype for the same data, with an `int` count.
+    /// A count that exceeds `int` becomes 1, with a datatype of chunks and the remaining elements.
+    /// The error is a code of the backend.
     ///
     /// # Safety
     /// `datatype` is valid in the backend.
@@ -29,13 +30,13 @@ impl<F: Foreign> Fit<F> {
                 datatype,
                 is_made: false,
             }),
-            // A negative count stays negative, so that the backend reports the error.
+            // A count below the `int` range stays negative, so that the backend reports it.
             Err(_) if count < 0 => Ok(Fit {
                 count: c_int::MIN,
                 datatype,
                 is_made: false,
             }),
-            // SAFETY: `datatype` is valid in the backend, by the contract of this function.
+            // SAFETY: `datatype` is valid in the backend, by contract.
             Err(_) => unsafe { Self::chunks(count, datatype) },
         }
     }
@@ -49,7 +50,7 @@ impl<F: Foreign> Fit<F> {
         let mut whole = F::null(Kind::Datatype);
         let chunk_count = c_int::try_from(count / CHUNK).unwrap_or(c_int::MAX);
         let rest_count = (count % CHUNK) as c_int;
-        // SAFETY: `datatype` is valid in the backend, by the contract of `new`.
+        // SAFETY: `datatype` is valid in the backend, by contract of `new`.
         // The other handles and variables are created here.
         unsafe {
             ok((backend::MPI_Type_get_extent::<F>())(
@@ -93,7 +94,7 @@ impl<F: Foreign> Fit<F> {
         })
     }
 
-    /// Frees a derived datatype. The backend keeps it for active operations.
+    /// Frees the datatype if it is a derived one. Active operations keep it in the backend.
     ///
     /// # Safety
     /// The function is called once, after the call that used the datatype.
@@ -106,7 +107,7 @@ impl<F: Foreign> Fit<F> {
     }
 }
 
-/// An array of narrowed integers, or `None` if the program passed no array.
+/// An array of integers converted to a smaller type, or `None` if the program passed no array.
 pub struct Narrow<B>(Option<Vec<B>>);
 
 impl<B> Narrow<B> {

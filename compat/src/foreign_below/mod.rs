@@ -1,14 +1,14 @@
-//! Programs of the standard ABI on another library.
+//! Programs of the standard ABI on MPICH or Open MPI.
 //!
-//! This module has functions that the tables do not describe, and functions that the library lacks.
+//! This module has functions that the tables do not describe, and functions that backends lack.
 //!
-//! The exported functions are those of the standard, in a library named `libmpi_abi.so.1`.
-//! [`open`] finds the backend, and fills the slots of its functions.
-//! A function of `fallbacks` fills the slot of a function that the backend does not have.
-//! The build finds the functions here by their form `pub unsafe fn MPI_X<F: Foreign>`.
+//! This library is named `libmpi_abi.so.1` and exports the functions of the standard.
+//! [`open`] finds the backend, and stores the backend's functions in the slots.
+//! The module `fallbacks` has functions for the slots of functions that the backend lacks.
+//! The build recognizes the functions here by their signature `pub unsafe fn MPI_X<F: Foreign>`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// SAFETY in this module: the standard requires valid arguments from the program.
 // The arguments are used only as the standard allows.
 
 mod duplicates;

@@ -1,10 +1,10 @@
-//! Search for the backend's file, and initialization of the slots.
+//! Search for the backend's file, and filling of the slots with the backend's functions.
 //!
 //! `PORTCULLIS_ON` names the file, except in a program with raised privileges.
-//! Without it, the loader searches for the file names in [`Foreign::FILES`].
+//! Without that variable, the loader searches for the file names in [`Foreign::FILES`].
 //! The file is opened with `RTLD_LOCAL` and `RTLD_DEEPBIND`.
-//! So the backend finds its own symbols first, although this library exports the same names.
-//! Sanitizers forbid deep binding. Then only [`crate::reentrancy`] detects the backend's own calls.
+//! So the backend's references resolve to its own symbols, not to the same names of this library.
+//! Sanitizers forbid `RTLD_DEEPBIND`. Then only [`crate::reentrancy`] detects the backend's calls.
 
 use super::{Foreign, fallbacks};
 use crate::backend::{NAMES, REFUSED, SLOTS, open_file};
@@ -13,10 +13,11 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The environment variable with the path of the backend.
+/// The environment variable with the path of the backend's file.
 const ON: &str = "PORTCULLIS_ON";
 
-/// Opens the backend. Runs once, when the loader starts this library.
+/// Opens the backend, or records why it cannot be opened.
+/// Runs once, when the loader starts this library.
 pub fn open<F: Foreign>() {
     if let Err(reason) = try_open::<F>() {
         let _ = REFUSED.set(reason);
@@ -91,7 +92,8 @@ fn fill<F: Foreign>(handle: *mut c_void, path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds `PMPI_X`, or else `MPI_X`, or else `MPIX_X`. An extension is found by its own names first.
+/// Finds the backend's function `PMPI_X`, or else `MPI_X`, or else `MPIX_X`.
+/// For an extension, the order is `PMPIX_X`, `MPIX_X`, `MPI_X`.
 fn symbol(find: &dyn Fn(&CStr) -> *mut c_void, name: &CStr) -> Option<*mut c_void> {
     let name = name.to_str().ok()?;
     let plain = name

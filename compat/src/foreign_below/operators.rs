@@ -1,7 +1,7 @@
-//! Reduction operators of the program.
+//! Reduction operators of the program, on a backend that passes no context argument.
 //!
-//! The backend calls callbacks without a context.
-//! So each operator has a trampoline ([`crate::trampoline`]).
+//! The program's functions need converted datatype handles.
+//! So each operator has a trampoline ([`crate::trampoline`]), which passes the program's function.
 
 use super::Foreign;
 use crate::backend;
@@ -15,7 +15,7 @@ pub(super) const NO_MEMORY: c_int = 39;
 
 type Function<C> = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut C, *mut usize);
 
-/// The target of the trampoline. The context is the program's function.
+/// Converts the datatype handle and calls the program's function. Called by the trampoline.
 unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -32,7 +32,7 @@ unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     }
 }
 
-/// Returns a callback for the backend that calls the program's function, or 0 without memory.
+/// Returns a function for the backend that calls the program's function, or 0 without memory.
 pub(super) fn function<F: Foreign, C>(of_program: usize) -> usize {
     let target: unsafe extern "C-unwind" fn(
         *mut c_void,
@@ -58,7 +58,7 @@ macro_rules! creator {
                     made => made,
                 },
             };
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Op>::new(op);
                 let code = (backend::$name::<F>())(given, commute, made.argument());

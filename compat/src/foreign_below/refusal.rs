@@ -9,18 +9,18 @@ use crate::family::Kind;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Raises an error class of the standard on a communicator. Returns its code in the backend.
+/// Raises an error class of the standard on a communicator. Returns the backend's error code.
 ///
 /// # Safety
 /// MPI is initialized and not finalized, and `comm` is a communicator of the backend.
 pub unsafe fn fail<F: Foreign>(comm: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
-    // SAFETY: `comm` is a valid communicator of the backend, by the contract of this function.
+    // SAFETY: `comm` is a valid communicator of the backend, by contract.
     unsafe { (backend::MPI_Comm_call_errhandler::<F>())(comm, code) };
     code
 }
 
-/// Raises an error on `MPI_COMM_SELF`, if there is no communicator. See [`fail`].
+/// Raises an error class on `MPI_COMM_SELF`, for calls without a communicator. See [`fail`].
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
@@ -29,19 +29,19 @@ pub unsafe fn fail_at_self<F: Foreign>(class: c_int) -> c_int {
     unsafe { fail::<F>(F::handle_in(Kind::Comm, MPI_COMM_SELF), class) }
 }
 
-/// True for each function whose refusal has been printed.
+/// For each slot, true if a refusal of that function has been printed.
 static REPORTED: [AtomicBool; backend::NAMES.len()] =
     [const { AtomicBool::new(false) }; backend::NAMES.len()];
 
-/// Prints a refusal once per function, and raises an error on `MPI_COMM_SELF` in initialized MPI.
-/// Tool functions raise no error.
+/// Refuses a call: prints `what` once per function, and returns the backend's error code.
+/// In initialized MPI, raises the error on `MPI_COMM_SELF`, except in tool functions (`MPI_T_`).
 pub unsafe fn refuse<F: Foreign>(id: usize, class: c_int, what: &str) -> c_int {
     let comm = F::handle_in(Kind::Comm, MPI_COMM_SELF);
     // SAFETY: `MPI_COMM_SELF` is always valid.
     unsafe { refuse_on::<F>(comm, id, class, what) }
 }
 
-/// Refuses a call as [`refuse`] does, with the error handler of a communicator.
+/// Refuses a call as [`refuse`] does, but raises the error on `comm`.
 ///
 /// # Safety
 /// `comm` is a communicator of the backend.
@@ -59,7 +59,7 @@ pub unsafe fn refuse_on<F: Foreign>(comm: F::Below, id: usize, class: c_int, wha
     }
     if world::is_running::<F>() && !name.starts_with("MPI_T_") {
         // SAFETY: MPI is initialized and not finalized, which was checked above.
-        // `comm` is a communicator of the backend, by the contract of this function.
+        // `comm` is a communicator of the backend, by contract.
         return unsafe { fail::<F>(comm, class) };
     }
     class_below::<F>(class)

@@ -1,4 +1,4 @@
-//! Constants of the standard ABI.
+//! Constants of the standard ABI that the fallbacks and emulations use.
 
 use std::ffi::c_int;
 
@@ -6,7 +6,7 @@ pub const MPI_COMM_WORLD: usize = 0x101;
 pub const MPI_COMM_SELF: usize = 0x102;
 pub const MPI_PACKED: usize = 0x207;
 
-/// Error classes, with the names of `MPI_ERR_X`.
+/// Error classes: `class::X` is `MPI_ERR_X`.
 pub mod class {
     use super::c_int;
 

@@ -31,7 +31,7 @@ field!(MPI_Status_get_source<F: Foreign>, MPI_Status_set_source<F: Foreign>, sou
 field!(MPI_Status_get_tag<F: Foreign>, MPI_Status_set_tag<F: Foreign>, tag);
 field!(MPI_Status_get_error<F: Foreign>, MPI_Status_set_error<F: Foreign>, error);
 
-/// Returns the version of the standard whose functions all exist, including fallbacks.
+/// Returns version 5.0 of the standard: together with the fallbacks, all its functions exist.
 pub unsafe fn MPI_Get_version<F: Foreign>(version: *mut c_int, subversion: *mut c_int) -> c_int {
     if version.is_null() || subversion.is_null() {
         return class::ARG;

@@ -10,7 +10,7 @@ use crate::family::{IN_PLACE, Kind};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// The converted datatypes, or `None` without an array.
+/// The datatypes converted for the backend, or `None` if the program passed no array.
 struct Types<B>(Option<Vec<B>>);
 
 impl<B> Types<B> {
@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: usize,)?
             $($request: *mut usize,)?
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let (send, receive) = match blocks::known::<F>(comm) {

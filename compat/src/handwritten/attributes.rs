@@ -1,4 +1,4 @@
-//! Predefined attributes whose values are constants of the ABI: ranks, error codes, window kinds.
+//! Predefined attributes whose values are ABI constants: ranks, error codes, window properties.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -7,22 +7,22 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// Keyvals of the standard whose attribute values differ between the ABIs.
+/// Keyvals of the standard (`MPI_IO` etc.) whose attribute values differ between the ABIs.
 const IO: c_int = 502;
 const HOST: c_int = 503;
 const LAST_USED_CODE: c_int = 506;
 const CREATE_FLAVOR: c_int = 604;
 const MODEL: c_int = 605;
 
-/// Memory for the small values of these attributes, since an attribute value is a pointer.
+/// Integers to which attribute values for the program point: the ABIs' constants and small ranks.
 static SMALL: [c_int; 22] = [
     -8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7, 311, 312, 313, 314, 321, 322,
 ];
 
-/// Memory for `MPI_LASTUSEDCODE` in the program's ABI.
+/// The integer to which the value of `MPI_LASTUSEDCODE` points for the program.
 static LAST_CODE: AtomicI32 = AtomicI32::new(0);
 
-/// Returns the attribute value for the program, converted if it differs in the ABIs.
+/// Converts an attribute value of the backend. Returns it unchanged if the ABIs have equal values.
 unsafe fn value_out<F: Family>(keyval: c_int, value: *mut c_void) -> *mut c_void {
     let word = match keyval {
         IO | HOST => Word::Rank,
@@ -51,7 +51,7 @@ macro_rules! getter {
             value: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);

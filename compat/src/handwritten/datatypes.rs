@@ -6,12 +6,12 @@ use crate::convert::{HandleOut, ShortArray, code_out, handles_in, of};
 use crate::family::{Family, Kind, Word};
 use std::ffi::c_int;
 
-/// Combiners of the standard whose integers include constants.
+/// `MPI_COMBINER_SUBARRAY` and `MPI_COMBINER_DARRAY`, whose integers include constants.
 const SUBARRAY: c_int = 111;
 const DARRAY: c_int = 112;
 
-/// Creates a datatype from several datatypes.
-/// `make` receives their converted handles and the address of the new handle.
+/// Calls `make`, which creates a datatype from several datatypes.
+/// `make` receives the converted input handles and the address for the new handle.
 ///
 /// # Safety
 /// `types` is null or has `count` datatypes. `made` is null or points to a handle.
@@ -22,11 +22,11 @@ unsafe fn of_several<F: Family>(
     make: impl FnOnce(*const F::Below, *mut F::Below) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // An array of more than `c_int::MAX` datatypes does not fit into memory with its lengths.
+    // More than `c_int::MAX` datatypes and their lengths would not fit into memory.
     let length = count.try_into().unwrap_or(0);
-    // SAFETY: `types` is null or has `length` datatypes, by the contract of this function.
+    // SAFETY: `types` is null or has `length` datatypes, by contract.
     let list = unsafe { handles_in::<F>(&mut short, Kind::Datatype, types, length) };
-    // SAFETY: `made` is null or points to a handle, by the contract of this function.
+    // SAFETY: `made` is null or points to a handle, by contract.
     let mut new = unsafe { HandleOut::<F, of::Datatype>::new(made) };
     code_out::<F>(make(list.argument(), new.argument()))
 }
@@ -38,7 +38,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct::<F>())(count, lengths, displacements, list, new)
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct_c::<F>())(count, lengths, displacements, list, new)
@@ -61,15 +61,15 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     }
 }
 
-/// Converts the handles written by a call, and stores them in the program's array.
+/// Converts the handles that the backend has returned, and stores them in the program's array.
 unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
-        // SAFETY: the standard requires valid arguments of callers of the exported function.
+        // SAFETY: the standard requires valid arguments.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
     }
 }
 
-/// Returns the positions of constants among a datatype's integers: first index, count, word.
+/// Returns which of a datatype's integers are constants: first index, number, and kind (`Word`).
 fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, usize, Word)> {
     let at = |i: usize| {
         integers
@@ -81,7 +81,7 @@ fn constants(combiner: c_int, integers: &[c_int], large: bool) -> Vec<(usize, us
         (SUBARRAY, true) => vec![(1, 1, Word::Order)],
         (DARRAY, large) => {
             let dimensions = at(2);
-            // With large counts, the sizes of the array are large counts, not integers.
+            // With large counts, the sizes of the global array are not among the integers.
             let first = 3 + if large { 0 } else { dimensions };
             vec![
                 (first, dimensions, Word::Distribution),
@@ -102,7 +102,7 @@ unsafe fn integers_out<F: Family>(
     if integers.is_null() {
         return;
     }
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (first, many, word) in constants(combiner, integers, large) {
         for value in integers.iter_mut().skip(first).take(many) {
@@ -111,12 +111,12 @@ unsafe fn integers_out<F: Family>(
     }
 }
 
-/// The envelope of a datatype.
+/// The envelope of a datatype (`MPI_Type_get_envelope`).
 struct Found {
     combiner: c_int,
     integers: usize,
     datatypes: usize,
-    /// True if the counts are large counts.
+    /// True if large counts are not among the integers.
     is_large: bool,
 }
 
@@ -125,11 +125,11 @@ fn count_of(number: impl TryInto<usize>) -> usize {
 }
 
 impl Found {
-    /// Converts the contents that the backend returned with `code`.
-    /// Integers are converted in place. The handles in `list` are stored in the program's array.
+    /// Converts the contents that the backend returned with the code `code`.
+    /// Integers are converted in place. The handles in `list` are stored in `datatypes`.
     ///
     /// # Safety
-    /// `integers` and `datatypes` are null or have at least the lengths of the envelope.
+    /// `integers` and `datatypes` are null or have at least the lengths in the envelope.
     unsafe fn hand_out<F: Family>(
         &self,
         code: c_int,
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     addresses: *mut isize,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
@@ -174,7 +174,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
         if code != 0 {
             return code_out::<F>(code);
         }
-        // The backend writes all datatypes of the envelope, even into a shorter array.
+        // The backend writes all datatypes of the envelope, even if the program's array is shorter.
         let mut list = vec![F::null(Kind::Datatype); count_of(typed).max(1)];
         let code = (backend::MPI_Type_get_contents::<F>())(
             datatype,
@@ -210,7 +210,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     large_counts: *mut i64,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);

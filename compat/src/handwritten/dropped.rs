@@ -1,10 +1,10 @@
-//! Callbacks of the program for dropped tool events.
+//! Callbacks of the program for dropped tool events (`MPI_T_event_set_dropped_handler`).
 //!
-//! A callback for dropped events receives the user data of the event callback.
+//! The standard passes the user data of the event callback to the callback for dropped events.
 //! In the backend, these user data are a listener of this library (module `events`).
-//! The callback replaces the listener by the program's user data.
-//! Events may occur at any time, even in a signal handler, so the lookup takes no lock.
-//! The lookup uses lists that only grow.
+//! So `on_dropped` passes the program's user data instead of the listener.
+//! Events may occur at any time, even in a signal handler, so the callback takes no lock.
+//! It searches lists to which elements are added but never removed.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -51,17 +51,17 @@ impl<T> List<T> {
     }
 }
 
-/// The listeners registered in the backend, each with the program's user data.
+/// The addresses of the listeners in the backend, each with the program's user data.
 static LISTENERS: List<[usize; 2]> = List::new();
-/// The program's callback for each registration, or 0.
+/// The program's callback for dropped events by registration; 0 for none.
 static FUNCTIONS: List<(usize, AtomicUsize)> = List::new();
 
-/// Records that the backend has `listener` in place of the program's user data `data`.
+/// Records that the backend received `listener` instead of the program's user data `data`.
 pub(super) fn listens(listener: *mut c_void, data: *mut c_void) {
     LISTENERS.add([listener.addr(), data.expose_provenance()]);
 }
 
-/// Sets the callback of a registration, and returns the previous one.
+/// Sets the callback for dropped events of a registration, and returns the previous callback.
 fn exchange(registration: usize, function: usize) -> usize {
     let known = FUNCTIONS.values().find(|(known, _)| *known == registration);
     match known {
@@ -104,7 +104,7 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     let ours: OnDropped = on_dropped::<F>;
     let given = if function == 0 { 0 } else { ours as usize };
     let before = exchange(registration, function);
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     let code = unsafe { (backend::MPI_T_event_set_dropped_handler::<F>())(registration, given) };
     if code != 0 {
         exchange(registration, before);

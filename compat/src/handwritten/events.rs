@@ -1,6 +1,7 @@
-//! Callbacks of the program for tool events, whose safety levels differ between the ABIs.
+//! Callbacks of the program for tool events. They receive the program's callback safety levels.
 //!
-//! The listener of a registered callback is never freed: a replaced callback may be running.
+//! A callback's listener (the backend's user data) is not freed when the callback is replaced,
+//! because the callback may be running at that time.
 #![allow(unsafe_code)]
 
 use super::dropped::listens;
@@ -9,7 +10,7 @@ use crate::convert::code_out;
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 
-/// The program's callback and its user data.
+/// The program's callback and user data. The backend has a listener as user data.
 struct Listener {
     function: usize,
     data: *mut c_void,
@@ -22,7 +23,7 @@ fn listener(function: usize, data: *mut c_void) -> *mut c_void {
     Box::into_raw(Box::new(Listener { function, data })).cast()
 }
 
-/// Frees the listener of a failed registration, which the backend does not use.
+/// Frees the listener if the registration failed, because the backend then does not use it.
 unsafe fn unless_taken(code: c_int, listener: *mut c_void) {
     if code != 0 {
         // SAFETY: `listener` made the pointer, and the failed call does not keep it.
@@ -67,7 +68,7 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let safety = F::word_in(Word::CallbackSafety, safety);
         let info = F::handle_in(Kind::Info, info);
@@ -103,7 +104,7 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if function == 0 {
             let code = (backend::MPI_T_event_handle_free::<F>())(registration, data, 0);

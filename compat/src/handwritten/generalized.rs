@@ -1,4 +1,4 @@
-//! Generalized requests and data representations: callbacks of the program with extra state.
+//! Generalized requests and data representations: callbacks of the program with an extra state.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -13,14 +13,13 @@ type Query<F> = unsafe extern "C-unwind" fn(*mut c_void, *mut <F as Family>::Sta
 type Free = unsafe extern "C-unwind" fn(*mut c_void) -> c_int;
 type Cancel = unsafe extern "C-unwind" fn(*mut c_void, c_int) -> c_int;
 
-/// A Fortran callback, as MPICH and Open MPI call it.
-/// The arguments are the addresses of the extra state,
-/// of the status or flag, and of the error code.
-/// `MPI_Grequest_free_function` has no status or flag.
+/// A Fortran callback of two or three arguments, as MPICH and Open MPI call it.
+/// The arguments are the addresses of the extra state, the status or flag, and the error code.
+/// A free callback (`MPI_Grequest_free_function`) has no status or flag.
 type OfTwo = unsafe extern "C-unwind" fn(*mut c_void, *mut c_int);
 type OfThree = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_int);
 
-/// The program's callbacks of a request. Freed with the request.
+/// The program's callbacks and extra state of a generalized request. Freed with the request.
 struct Request {
     query: usize,
     free: usize,
@@ -28,24 +27,24 @@ struct Request {
     extra_state: *mut c_void,
     /// True if the callbacks are in Fortran, as set by `last_is_in_fortran`.
     in_fortran: AtomicBool,
-    /// The language byte of the Fortran library, which is 0 for Fortran callbacks.
-    /// Some Fortran libraries write it after `MPI_Grequest_start`.
+    /// The byte in which Open MPI's Fortran library stores 0 if the callbacks are in Fortran.
+    /// The Fortran library stores the 0 after `MPI_Grequest_start`.
     language: Option<&'static AtomicU8>,
 }
 
 thread_local! {
-    /// The last request created by this thread, until its language is known.
+    /// The last request that this thread has created, until [`last_is_in_fortran`] is called.
     static LAST: Cell<Option<NonNull<Request>>> = const { Cell::new(None) };
 }
 
-/// Marks the last request created by this thread as one with Fortran callbacks.
+/// Records that the last request created by this thread has Fortran callbacks.
 ///
 /// # Safety
 /// The calling thread has just returned from a successful `MPI_Grequest_start`.
 /// So the request has not been freed.
 pub unsafe fn last_is_in_fortran() {
     if let Some(request) = LAST.take() {
-        // SAFETY: the request has not been freed, by the contract of this function.
+        // SAFETY: the request has not been freed, by contract.
         unsafe { request.as_ref() }
             .in_fortran
             .store(true, Ordering::Relaxed);
@@ -53,13 +52,14 @@ pub unsafe fn last_is_in_fortran() {
 }
 
 impl Request {
-    /// Calls a Fortran callback with the address of its second argument. Returns its error code.
+    /// Calls a Fortran callback. Returns the callback's error code.
+    /// `second` is the address of the status or flag, or null for the free callback.
     ///
     /// # Safety
     /// The callback was passed to the Fortran `MPI_Grequest_start`, and has these arguments.
     unsafe fn call_fortran(&self, function: usize, second: *mut c_void) -> c_int {
         let mut code = 0;
-        // SAFETY: the callback has these arguments, by the contract of this function.
+        // SAFETY: the callback has these arguments, by contract.
         // The code is a local variable.
         unsafe {
             if second.is_null() {
@@ -89,7 +89,7 @@ unsafe extern "C-unwind" fn query<F: Family>(
         let request = &*request.cast::<Request>();
         let mut theirs = status_to_program::<F>(&status.read());
         let code = F::program(|| {
-            // A status in Fortran consists of the same words.
+            // A status has the same words in C and in Fortran.
             let argument = &raw mut theirs;
             if request.is_in_fortran() {
                 return request.call_fortran(request.query, argument.cast());
@@ -154,7 +154,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let mut made = HandleOut::<F, of::Request>::new(request);
         let code = (backend::MPI_Grequest_start::<F>())(
@@ -188,7 +188,7 @@ type Conversion<F, C> = unsafe extern "C-unwind" fn(
     *mut c_void,
 ) -> c_int;
 
-/// The program's callbacks of a data representation. Representations cannot be unregistered.
+/// The program's callbacks of a data representation. Never freed: MPI cannot unregister them.
 struct Representation {
     read: usize,
     write: usize,
@@ -262,7 +262,7 @@ macro_rules! register {
                 extent: extent_function,
                 extra_state,
             }));
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let code = (backend::$name::<F>())(
                     name,

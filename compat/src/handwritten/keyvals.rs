@@ -1,8 +1,8 @@
 //! Keyvals with copy and delete callbacks of the program.
 //!
-//! The backend calls callbacks of this library with its own handles.
-//! The library's callbacks find the program's callbacks through the extra state.
-//! Equal triples of copy callback, delete callback and extra state share one `Kept`.
+//! The backend calls callbacks of this library, with the backend's handles.
+//! They find the program's callbacks in their extra state, a `Kept`.
+//! Keyvals with equal copy callback, delete callback and extra state share one `Kept`.
 //! A `Kept` is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]
 
@@ -23,26 +23,26 @@ struct Functions {
     extra_state: usize,
 }
 
-/// The functions through which Fortran callbacks are called.
-/// MPICH's Fortran library sets them after the creation of a keyval.
+/// Functions of MPICH's Fortran library that call Fortran callbacks.
+/// The Fortran library sets them after it has created a keyval.
 #[derive(Clone, Copy, Debug)]
 struct Proxies {
     copy: usize,
     delete: usize,
 }
 
-/// The extra state that the backend passes to the callbacks of this library.
+/// The extra state that this library's callbacks receive from the backend.
 #[derive(Debug)]
 struct Kept {
     functions: Functions,
-    /// Set if the callbacks are in Fortran. Callbacks with equal addresses have one language.
+    /// Set if the callbacks are in Fortran. Keyvals with the same callbacks have the same proxies.
     proxies: OnceLock<Proxies>,
 }
 
 static KNOWN: Mutex<BTreeMap<Functions, &'static Kept>> = Mutex::new(BTreeMap::new());
 
 thread_local! {
-    /// The last keyval created by this thread.
+    /// The last keyval that this thread has created.
     static LAST: Cell<Option<(c_int, &'static Kept)>> = const { Cell::new(None) };
 }
 
@@ -55,16 +55,16 @@ fn kept(functions: Functions) -> &'static Kept {
     })
 }
 
-/// Sets the functions through which the callbacks of this thread's last keyval are called.
-/// Their types are `CopyProxy` and `DeleteProxy`.
+/// Sets the proxies for the callbacks of `keyval`, if it is this thread's last keyval.
+/// The types of the proxies are `CopyProxy` and `DeleteProxy`.
 pub fn call_through(keyval: c_int, copy: usize, delete: usize) {
     if let Some((_, kept)) = LAST.get().filter(|(last, _)| *last == keyval) {
-        // Several keyvals of a program may have the same callbacks, and so the same proxies.
+        // Fails if another keyval with the same callbacks has set the same proxies already.
         let _ = kept.proxies.set(Proxies { copy, delete });
     }
 }
 
-/// The predefined copy callback of the standard. In other ABIs it is the address of a function.
+/// `MPI_COMM_DUP_FN` of the standard. In other ABIs it is the address of a function.
 const DUPLICATE: usize = 1;
 
 const COMM: u8 = 0;
@@ -89,7 +89,8 @@ type Copy<F> = unsafe extern "C-unwind" fn(
 ) -> c_int;
 type Delete<F> =
     unsafe extern "C-unwind" fn(<F as Family>::Handle, c_int, *mut c_void, *mut c_void) -> c_int;
-/// Arguments: the program's callback, object, keyval, extra state, value type, value, copy, flag.
+/// The proxy's arguments:
+/// the program's callback, object, keyval, extra state, value type, value, copy, flag.
 type CopyProxy<F> = unsafe extern "C-unwind" fn(
     usize,
     <F as Family>::Handle,
@@ -100,7 +101,7 @@ type CopyProxy<F> = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_int,
 ) -> c_int;
-/// Arguments: the program's callback, object, keyval, value type, value, extra state.
+/// The proxy's arguments: the program's callback, object, keyval, value type, value, extra state.
 type DeleteProxy<F> = unsafe extern "C-unwind" fn(
     usize,
     <F as Family>::Handle,
@@ -109,10 +110,10 @@ type DeleteProxy<F> = unsafe extern "C-unwind" fn(
     *mut c_void,
     *mut c_void,
 ) -> c_int;
-/// MPICH's value type for an address-sized integer.
+/// The value type in MPICH for an attribute value that is an integer and not a pointer.
 const ADDRESS_INTEGER: c_int = 1;
 
-/// The copy callback that is passed to the backend.
+/// The copy callback that the backend receives. Calls the program's copy callback.
 unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
@@ -148,7 +149,7 @@ unsafe extern "C-unwind" fn copy<F: Family, const OF: u8>(
     }
 }
 
-/// The delete callback that is passed to the backend.
+/// The delete callback that the backend receives. Calls the program's delete callback.
 unsafe extern "C-unwind" fn delete<F: Family, const OF: u8>(
     object: F::Below,
     keyval: c_int,
@@ -209,7 +210,7 @@ macro_rules! maker {
                 *mut c_void,
             ) -> c_int = delete::<F, $of>;
             let mut made = 0;
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             let code = unsafe {
                 (backend::$name::<F>())(
                     given(copy_function, ours_copy as usize, no_copy),

@@ -1,11 +1,11 @@
 //! Functions that the tables do not describe, generic over the [`Family`](crate::Family).
 //!
-//! The build finds a function by its form `pub unsafe fn MPI_X<F: Family>`.
-//! The argument types of functions are those of [`crate::backend`].
-//! Handles are `F::Handle`, files are `usize`, and statuses are the program's type.
+//! The build recognizes a function by its signature `pub unsafe fn MPI_X<F: Family>`.
+//! The argument types correspond to those of the backend's functions in [`crate::backend`].
+//! Handles are of type `F::Handle`, file handles `usize`, and statuses `F::Status`.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// SAFETY in this module: the standard requires valid arguments from the program.
 // The arguments are used only as the standard allows.
 
 mod attributes;

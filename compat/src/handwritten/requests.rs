@@ -1,6 +1,6 @@
-//! Arrays of requests, which are updated in place, and arrays of statuses.
+//! Functions with arrays of requests, which are updated in place, and with arrays of statuses.
 //!
-//! Requests and statuses are copied back on drop, also when an exception unwinds the call.
+//! Results are copied to the program's arrays on drop, even if an exception unwinds the call.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -8,7 +8,7 @@ use crate::convert::{Array, BLANK, ShortArray, StatusOut, code_out, handles_in, 
 use crate::family::{Family, Kind};
 use std::ffi::c_int;
 
-/// The program's requests, converted to the backend's ABI.
+/// The program's array of requests, and the requests converted to the backend's ABI.
 struct Requests<'a, F: Family> {
     converted: Array<'a, F::Below>,
     place: *mut F::Handle,
@@ -24,7 +24,7 @@ impl<'a, F: Family> Requests<'a, F> {
         count: c_int,
     ) -> Self {
         Requests {
-            // SAFETY: `place` is null or has `count` requests, by the contract of this function.
+            // SAFETY: `place` is null or has `count` requests, by contract.
             converted: unsafe { handles_in::<F>(short, Kind::Request, place, count) },
             place,
         }
@@ -37,12 +37,12 @@ impl<'a, F: Family> Requests<'a, F> {
 }
 
 impl<F: Family> Drop for Requests<'_, F> {
-    /// Writes back the requests that the call has changed.
+    /// Stores the requests that the backend has changed in the program's array.
     #[inline(always)]
     fn drop(&mut self) {
         for (i, request) in self.converted.elements().iter().enumerate() {
             let now = F::handle_out(Kind::Request, *request);
-            // SAFETY: `i` is below the length of the program's array, by the contract of `new`.
+            // SAFETY: `i` is below the length of the program's array, by contract of `new`.
             unsafe {
                 let place = self.place.add(i);
                 let before = place.read_unaligned();
@@ -55,7 +55,7 @@ impl<F: Family> Drop for Requests<'_, F> {
     }
 }
 
-/// The program's array of statuses. The call fills a prefix of it.
+/// The program's array of statuses. The backend may fill only the first statuses.
 struct Statuses<'a, F: Family> {
     filled: Array<'a, F::BelowStatus>,
     place: *mut F::Status,
@@ -90,13 +90,13 @@ impl<F: Family> Drop for Statuses<'_, F> {
     #[inline(always)]
     fn drop(&mut self) {
         for (i, status) in self.filled.elements().iter().enumerate() {
-            // SAFETY: `i` is below the length of the program's array, by the contract of `new`.
+            // SAFETY: `i` is below the length of the program's array, by contract of `new`.
             unsafe { store::<F>(status, self.place.add(i)) }
         }
     }
 }
 
-/// Calls a function that may change requests, and updates the program's requests.
+/// Calls `call` with converted requests, and stores changed requests in the program's array.
 ///
 /// # Safety
 /// `requests` is null or has `count` requests.
@@ -107,13 +107,13 @@ unsafe fn updating<F: Family>(
     call: impl FnOnce(*mut F::Below) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // SAFETY: `requests` is null or has `count` requests, by the contract of this function.
+    // SAFETY: `requests` is null or has `count` requests, by contract.
     let mut list = unsafe { Requests::<F>::new(&mut short, requests, count) };
     let code = call(list.argument());
     code_out::<F>(code)
 }
 
-/// Calls a function that does not change requests.
+/// Calls `call` with converted requests, which the backend does not change.
 ///
 /// # Safety
 /// `requests` is null or has `count` requests.
@@ -124,12 +124,12 @@ unsafe fn reading<F: Family>(
     call: impl FnOnce(*const F::Below) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // SAFETY: `requests` is null or has `count` requests, by the contract of this function.
+    // SAFETY: `requests` is null or has `count` requests, by contract.
     let list = unsafe { handles_in::<F>(&mut short, Kind::Request, requests, count) };
     code_out::<F>(call(list.argument()))
 }
 
-/// Calls a function that fills an array of statuses, and stores them in the program's array.
+/// Calls `call` with an array of statuses, and stores the filled ones in the program's array.
 ///
 /// # Safety
 /// `statuses` is null, ignored, or has `count` statuses.
@@ -140,12 +140,12 @@ unsafe fn filling<F: Family>(
     call: impl FnOnce(*mut F::BelowStatus) -> c_int,
 ) -> c_int {
     let mut short = ShortArray::new();
-    // SAFETY: `statuses` is null, ignored, or has `count` statuses, by the contract.
+    // SAFETY: `statuses` is null, ignored, or has `count` statuses, by contract.
     let mut filled = unsafe { Statuses::<F>::new(&mut short, statuses, count) };
     call(filled.argument())
 }
 
-/// Calls a function that fills one status, and stores it in the program's status.
+/// Calls `call` with one status, and stores it in the program's status.
 ///
 /// # Safety
 /// `status` is null, ignored, or points to a status.
@@ -154,7 +154,7 @@ unsafe fn filling_one<F: Family>(
     status: *mut F::Status,
     call: impl FnOnce(*mut F::BelowStatus) -> c_int,
 ) -> c_int {
-    // SAFETY: `status` is null, ignored, or points to a status, by the contract of this function.
+    // SAFETY: `status` is null, ignored, or points to a status, by contract.
     let mut filled = unsafe { StatusOut::<F>::new(status) };
     call(filled.argument())
 }
@@ -164,7 +164,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
     requests: *mut F::Handle,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -180,7 +180,7 @@ pub unsafe fn MPI_Testall<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -196,7 +196,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Testany<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -230,7 +230,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -247,7 +247,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -258,7 +258,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
 }
 
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             (backend::MPI_Startall::<F>())(count, list)
@@ -272,7 +272,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -289,7 +289,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -306,7 +306,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {

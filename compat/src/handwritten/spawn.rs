@@ -1,4 +1,4 @@
-//! Process creation: arrays of error codes, and infos of several commands.
+//! Process creation: conversion of error code arrays, and of the infos of several commands.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -6,12 +6,12 @@ use crate::convert::{ShortArray, code_out, handles_in, words_out};
 use crate::family::{Family, Kind, Word};
 use std::ffi::{c_char, c_int};
 
-/// Returns the number of spawned processes, or 0 for the null communicator.
-/// The number is the size of the intercommunicator's remote group.
+/// Returns the number of started processes: the size of the intercommunicator's remote group,
+/// or 0 for the null communicator.
 unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
     if intercomm != F::null(Kind::Comm) {
-        // SAFETY: the standard requires valid arguments of callers of the exported function.
+        // SAFETY: the standard requires valid arguments.
         unsafe { (backend::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
     }
     size
@@ -27,7 +27,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let mut made = F::null(Kind::Comm);
         let code = (backend::MPI_Comm_spawn::<F>())(
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let root = F::word_in(Word::Rank, root);
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
         if comm != F::null(Kind::Comm) {
             (backend::MPI_Comm_rank::<F>())(comm, &mut rank);
         }
-        // The arrays are significant only at the root.
+        // The array of infos is valid only at the root.
         let mut short = ShortArray::new();
         let count_here = if rank == root { count } else { 0 };
         let infos = handles_in::<F>(&mut short, Kind::Info, infos, count_here);

@@ -1,4 +1,5 @@
-//! Tool variables that are bound to an MPI object: the program passes a pointer to its handle.
+//! Tool variables and events that are bound to an MPI object. The program passes the address of
+//! the object's handle, which is converted.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -7,7 +8,7 @@ use crate::family::{Family, Kind, Word};
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
-/// The kinds in the order of `MPI_T_BIND_*`, which begin with `MPI_T_BIND_NO_OBJECT` (1).
+/// The handle types in the order of `MPI_T_BIND_*`, from 2 on: 1 is `MPI_T_BIND_NO_OBJECT`.
 const BOUND: [Kind; 11] = [
     Kind::Comm,
     Kind::Datatype,
@@ -22,13 +23,14 @@ const BOUND: [Kind; 11] = [
     Kind::Session,
 ];
 
-/// The handle of an object in the backend's ABI.
+/// The handle of an object, converted to the backend's ABI.
 enum Object<F: Family> {
     File(usize),
     Other(F::Below),
 }
 
-/// Converts the object to which the program's pointer refers, or returns `None` if there is none.
+/// Converts the handle at `pointer`, of the type that the standard's constant of `bind` names.
+/// Returns `None` if `bind` names no type or `pointer` is null.
 unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<F>> {
     let bind = F::standard(Word::Bind, bind);
     let kind = *BOUND.get(usize::try_from(bind - 2).ok()?)?;
@@ -36,23 +38,23 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<
         return None;
     }
     Some(match kind {
-        // SAFETY: the standard requires valid arguments of callers of the exported function.
+        // SAFETY: the standard requires valid arguments.
         Kind::File => Object::File(F::file_in(unsafe {
             pointer.cast::<usize>().read_unaligned()
         })),
-        // SAFETY: the standard requires valid arguments of callers of the exported function.
+        // SAFETY: the standard requires valid arguments.
         kind => Object::Other(F::handle_in(kind, unsafe {
             pointer.cast::<F::Handle>().read_unaligned()
         })),
     })
 }
 
-/// Allocates a handle of a variable.
-/// `get_bind` queries the backend for the object kind to which the variable is bound.
-/// `allocate` receives the pointer for the backend: to the converted handle, if there is an object.
+/// Allocates a handle of a tool variable or event.
+/// `get_bind` stores the backend's constant for the type of object to which the variable is bound.
+/// `allocate` receives the address of the converted handle, or `given` if there is no object.
 ///
 /// # Safety
-/// `given` points to a handle of the object kind.
+/// `given` points to a handle of the type to which the variable is bound.
 unsafe fn bound<F: Family>(
     given: *mut c_void,
     get_bind: impl FnOnce(&mut c_int),
@@ -60,7 +62,7 @@ unsafe fn bound<F: Family>(
 ) -> c_int {
     let mut bind = 0;
     get_bind(&mut bind);
-    // SAFETY: `given` points to a handle of that kind, by the contract of this function.
+    // SAFETY: `given` points to a handle of that kind, by contract.
     let code = match unsafe { object::<F>(bind, given) } {
         Some(Object::File(mut file)) => allocate((&raw mut file).cast()),
         Some(Object::Other(mut handle)) => allocate((&raw mut handle).cast()),
@@ -75,7 +77,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         bound::<F>(
             given,
@@ -105,7 +107,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         bound::<F>(
             given,
@@ -139,7 +141,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     info: F::Handle,
     registration: *mut usize,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         bound::<F>(
             given,
@@ -185,7 +187,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
     desc_len: *mut c_int,
     bind: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let space = if elements.is_null() || datatypes.is_null() {
             0

@@ -1,4 +1,4 @@
-//! Nonblocking duplication: this library stores the handle in the program's ABI at completion.
+//! Nonblocking duplication. The backend delivers the new handle by a callback at completion.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -6,7 +6,7 @@ use crate::convert::{HandleOut, code_out, of};
 use crate::family::{Kind, OnStandard};
 use std::ffi::{c_int, c_void};
 
-/// The callback with which the backend delivers the handle. `place` is the program's argument.
+/// The callback, which stores the new handle for the program. `place` is the program's argument.
 unsafe extern "C-unwind" fn deliver<F: OnStandard>(place: *mut c_void, comm: usize) {
     // SAFETY: the standard requires that the output argument is valid until the request completes.
     unsafe {
@@ -22,7 +22,7 @@ unsafe fn start<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let mut started = HandleOut::<F, of::Request>::new(request);
@@ -37,7 +37,7 @@ pub unsafe fn MPI_Comm_idup<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
 }
 
@@ -47,6 +47,6 @@ pub unsafe fn MPI_Comm_idup_with_info<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { start::<F>(comm, F::handle_in(Kind::Info, info), made, request) }
 }

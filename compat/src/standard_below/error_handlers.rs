@@ -1,4 +1,4 @@
-//! Error handlers of the program: variadic functions, called with a handle and a code only.
+//! Error handlers of the program. The backend passes the program's function as a context argument.
 #![allow(unsafe_code)]
 
 use super::operators::keep;
@@ -7,7 +7,7 @@ use crate::convert::code_out;
 use crate::family::{Kind, OnStandard, Word};
 use std::ffi::{c_int, c_void};
 
-/// The object kinds, in the numbering of `portcullis_make_error_handler`.
+/// The types of objects, as numbered for `portcullis_make_error_handler`.
 const COMM: u8 = 0;
 const WIN: u8 = 1;
 const FILE: u8 = 2;
@@ -15,8 +15,8 @@ const SESSION: u8 = 3;
 
 type Handler<H> = unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...);
 
-/// The callback for the backend. The context is the program's handler.
-/// If the handler changes the code, the call returns the changed code.
+/// The error handler that the backend calls. `function` is the program's handler (variadic).
+/// A code that the program's handler changes is returned to the backend.
 unsafe extern "C-unwind" fn handle<F: OnStandard, const OF: u8>(
     function: *mut c_void,
     object: usize,
@@ -54,7 +54,7 @@ unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::
     } else {
         &raw mut made
     };
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let function = function as *mut c_void;
         let code = (backend::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Comm_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { create::<F, COMM>(function, handler) }
 }
 
@@ -77,7 +77,7 @@ pub unsafe fn MPI_Win_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { create::<F, WIN>(function, handler) }
 }
 
@@ -85,7 +85,7 @@ pub unsafe fn MPI_File_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { create::<F, FILE>(function, handler) }
 }
 
@@ -93,6 +93,6 @@ pub unsafe fn MPI_Session_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { create::<F, SESSION>(function, handler) }
 }

@@ -1,11 +1,11 @@
-//! Functions that need extensions of Portcullis's `libmpi_abi.so.1`, beside the tables.
+//! Functions that the tables do not describe, and that need extensions of `libmpi_abi.so.1`.
 //!
-//! These extensions are operators and error handlers with a context argument,
+//! The extensions are operators and error handlers with a context argument,
 //! and nonblocking duplication with a callback.
-//! Collectives of that library also read their arrays before they return.
+//! Collectives with a datatype per block rely on that library reading arrays before it returns.
 #![allow(unsafe_code, non_snake_case)]
 #![allow(clippy::missing_safety_doc, clippy::too_many_arguments)]
-// SAFETY in this module: the standard requires of the program that its arguments are valid.
+// SAFETY in this module: the standard requires valid arguments from the program.
 // The arguments are used only as the standard allows.
 
 mod duplicates;

@@ -1,4 +1,4 @@
-//! Reduction operators of the program, whose functions receive the program's datatype handle.
+//! Reduction operators of the program. The backend passes the program's function as a context.
 #![allow(unsafe_code)]
 
 use crate::backend;
@@ -11,7 +11,7 @@ type Small<F> =
 type Large<F> =
     unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut i64, *mut <F as Family>::Handle);
 
-/// The callback for the backend. The context is the program's function.
+/// The function that the backend calls. `function` is the program's function with `int` counts.
 unsafe extern "C-unwind" fn small<F: OnStandard>(
     function: *mut c_void,
     input: *mut c_void,
@@ -44,7 +44,7 @@ unsafe extern "C-unwind" fn large<F: OnStandard>(
     }
 }
 
-/// Destructor of the context, without an effect: the context is the program's function.
+/// Destructor of the context. Has no effect: the context is a function of the program.
 pub(super) unsafe extern "C-unwind" fn keep(_: *mut c_void) {}
 
 unsafe fn create<F: OnStandard>(
@@ -60,7 +60,7 @@ unsafe fn create<F: OnStandard>(
     } else {
         &raw mut made
     };
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let function = function as *mut c_void;
         let code = (backend::make_operator())(call, most, function, keep, commute, place);
@@ -76,7 +76,7 @@ pub unsafe fn MPI_Op_create<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
 }
 
@@ -85,6 +85,6 @@ pub unsafe fn MPI_Op_create_c<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe { create::<F>(large::<F>, i64::MAX, function, commute, op) }
 }

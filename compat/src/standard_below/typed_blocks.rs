@@ -1,6 +1,6 @@
 //! Collectives with a datatype per block (`alltoallw`), among all ranks and among neighbours.
 //!
-//! The length of the arrays depends on the communicator.
+//! The number of datatypes depends on the communicator.
 //! The backend reads the arrays before it returns, even for nonblocking and persistent operations.
 //! So converted arrays need not outlive the call.
 #![allow(unsafe_code)]
@@ -10,7 +10,7 @@ use crate::family::{IN_PLACE, Kind, OnStandard};
 use crate::{backend, blocks};
 use std::ffi::{c_int, c_void};
 
-/// Converts the send and the receive datatypes. An in-place operation has no send datatypes.
+/// Converts the arrays of send and receive datatypes. In place, there are no send datatypes.
 unsafe fn types<'a, F: OnStandard>(
     shorts: &'a mut (ShortArray<usize>, ShortArray<usize>),
     comm: usize,
@@ -20,12 +20,12 @@ unsafe fn types<'a, F: OnStandard>(
     recvtypes: *const F::Handle,
 ) -> (Array<'a, usize>, Array<'a, usize>) {
     let (send, receive) = match blocks::known::<F>(comm) {
-        // SAFETY: the standard requires valid arguments of callers of the exported function.
+        // SAFETY: the standard requires valid arguments.
         true => unsafe { lengths(comm) },
         false => (0, 0),
     };
     let send = if sendbuf.addr() == IN_PLACE { 0 } else { send };
-    // SAFETY: the standard requires valid arguments of callers of the exported function.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         (
             handles_in::<F>(&mut shorts.0, Kind::Datatype, sendtypes, send),
@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: F::Handle,)?
             $($request: *mut F::Handle,)?
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments of callers of the exported function.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();

@@ -3,8 +3,8 @@
 //! Handles have 32 bits. Dynamic handles are passed unchanged.
 //!
 //! MPICH's error codes contain the class, the message and an instance number.
-//! Such a code is mapped above all codes that programs add, and the mapping is reversible.
-//! So `MPI_Error_string` finds MPICH's own text of the code.
+//! Such a code is mapped to a value above all codes that programs add, and back without loss.
+//! So `MPI_Error_string` finds MPICH's own text for the code.
 #![allow(unsafe_code)]
 
 use compat::convert::{own_class_in, own_class_out};
@@ -32,7 +32,8 @@ mod words {
 
 include!(concat!(env!("OUT_DIR"), "/handles.rs"));
 
-/// The predefined handles of a type in MPICH and the standard, indexed by bits of MPICH's handle.
+/// The predefined handles of one type, as pairs of MPICH's and the standard's value.
+/// The index consists of the highest bit and the lowest seven bits of MPICH's handle.
 pub struct Predefined {
     null: (u32, u32),
     slots: [(u32, u32); 256],
@@ -70,11 +71,11 @@ fn table(kind: Kind) -> &'static Predefined {
     }
 }
 
-/// The last predefined code of MPICH. Codes that programs add are larger.
+/// MPICH's largest predefined error code. Codes that programs add are larger.
 const LAST_BELOW: c_int = 0x3fff_ffff;
-/// The mask of the class in a code.
+/// The bits of an error code that contain the error class, in MPICH.
 const CLASS: c_int = 0x7f;
-/// The program's first value for MPICH's detailed codes.
+/// The offset of MPICH's detailed error codes in the program: above all codes that programs add.
 const DETAILED: c_int = 0x4000_4000;
 /// The value of `MPI_ERR_OTHER` in the standard.
 const OTHER: c_int = 16;
@@ -113,15 +114,15 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     keyval
 }
 
-/// The mark of emulated handles: a handle type and kind that MPICH does not have.
+/// The upper six bits of emulated handles: a combination that MPICH's handles do not have.
 const OWN: u32 = 0x3c00_0000;
 const OWN_BITS: u32 = 0xfc00_0000;
 
 const IN_PLACE_BELOW: usize = usize::MAX;
 const BUFFER_AUTOMATIC_BELOW: usize = usize::MAX - 1;
 
-/// The first datatype index of MPICH 5.0 (`MPI_LOGICAL1` etc.).
-/// An older MPICH crashes on such handles.
+/// The lowest index byte of the datatypes that MPICH 5.0 added (`MPI_LOGICAL1` etc.).
+/// An older MPICH crashes on handles of these datatypes.
 const FIRST_LATER: u32 = 0x47;
 
 /// MPICH's handles, indexed by the standard's predefined handle.
@@ -136,7 +137,7 @@ static BELOW: [AtomicU32; FIRST_DYNAMIC] = {
     below
 };
 
-/// Removes the datatypes of MPICH 5.0, for an older MPICH.
+/// Replaces the datatypes of MPICH 5.0 by the null handle, for an older MPICH.
 fn forget_later() {
     let null = MPI_DATATYPE.null;
     for below in &BELOW[null.1 as usize..] {
@@ -146,7 +147,7 @@ fn forget_later() {
     }
 }
 
-/// The values of `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`, which are variables in MPICH.
+/// The values of MPICH's variables `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`, read at the start.
 static UNWEIGHTED_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static WEIGHTS_EMPTY_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
 static ALL_HANDLES_BELOW: AtomicPtr<c_int> = AtomicPtr::new(std::ptr::null_mut());
@@ -275,7 +276,7 @@ impl Family for OnMpich {
         status.error
     }
 
-    /// The predefined callback without an effect is a null pointer.
+    /// Null pointers: MPICH's callbacks that do not copy and do not delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }
@@ -372,7 +373,7 @@ mod tests {
             assert_eq!(OnMpich::word_in(Word::Error, above), code);
         }
         assert_eq!(OnMpich::word_out(Word::Error, 0x3fff_ff0e), 15);
-        // A class of the standard that MPICH does not have.
+        // MPICH does not have the standard's error class 200.
         let below = OnMpich::word_in(Word::Error, 200);
         assert!(below < 0 && OnMpich::word_out(Word::Error, below) == 200);
     }

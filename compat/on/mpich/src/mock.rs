@@ -1,6 +1,6 @@
 //! Tests of every function of the library against a mock backend.
 //!
-//! Functions generated from the tables have generated checks.
+//! The build generates the checks of generated functions.
 //! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
@@ -35,22 +35,22 @@ static BELOW: Constants = Constants {
     status_ignore: 1,
 };
 
-/// Returns a dynamic handle in both ABIs.
+/// Returns a dynamic handle, for the program and for the backend.
 fn made(number: usize) -> (Handle, Below) {
     (0x9800_0000 + number, 0x9800_0000 + number as Below)
 }
 
-/// Returns a dynamic handle as an integer.
+/// Returns the Fortran integer of the dynamic handle `number`.
 fn made_as_integer(_kind: Kind, number: usize) -> c_int {
     made(number).1 as c_int
 }
 
-/// Returns a dynamic file handle in both ABIs.
+/// Returns a dynamic file handle, for the program and for the backend.
 fn made_file(number: usize) -> (usize, usize) {
     (0x7000_5000 + number, 0x7000_5000 + number)
 }
 
-/// A dynamic keyval in both ABIs.
+/// A dynamic keyval, for the program and for the backend.
 const MADE_KEYVAL: (c_int, c_int) = (0x2440_0007, 0x2440_0007);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.
@@ -58,7 +58,7 @@ fn no_functions(_kind: Kind) -> (usize, usize) {
     (0, 0)
 }
 
-/// The variables of the mock backend that hold address constants.
+/// The values of the mock backend's variables `MPI_UNWEIGHTED` and `MPI_WEIGHTS_EMPTY`.
 static VARIABLES: [usize; 2] = [0x7000, 0x7100];
 
 fn learn() {

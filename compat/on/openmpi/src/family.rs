@@ -2,7 +2,7 @@
 //!
 //! Handles are addresses of objects.
 //!
-//! Predefined objects are symbols of the library, which are looked up once.
+//! Predefined objects are symbols of the library, which are looked up once, at the start.
 //! Predefined objects are close together in the library's data segment.
 //! So a handle outside their address range is dynamic.
 #![allow(unsafe_code)]
@@ -40,14 +40,14 @@ pub fn symbols() -> impl Iterator<Item = &'static str> {
         .filter_map(|(.., symbol)| symbol.to_str().ok())
 }
 
-/// The last predefined code of Open MPI. Codes that programs add are larger.
+/// Open MPI's largest predefined error code. Codes that programs add are larger.
 const LAST_BELOW: c_int = 92;
 /// The value of `MPI_ERR_OTHER` in the standard.
 const OTHER: c_int = 16;
 
 fn added_error_in(code: c_int) -> c_int {
     match added_out(code, LAST_BELOW) {
-        // A class of the standard that Open MPI does not have.
+        // Open MPI does not have this error class of the standard.
         same if same == code && code >= 0 => own_class_in(code),
         added => added,
     }
@@ -61,7 +61,7 @@ fn added_error_out(code: c_int) -> c_int {
     }
 }
 
-/// The offset of the program's keyvals.
+/// The offset of Open MPI's keyvals in the program.
 /// Open MPI's keyvals are small integers, which may equal predefined keyvals of the standard.
 const KEYVALS: c_int = 0x10000;
 
@@ -81,17 +81,18 @@ fn added_keyval_out(keyval: c_int) -> c_int {
     }
 }
 
-/// Open MPI's `MPI_UNWEIGHTED`, `MPI_WEIGHTS_EMPTY` and `MPI_T_PVAR_ALL_HANDLES`.
+/// Open MPI's values of `MPI_UNWEIGHTED`, `MPI_WEIGHTS_EMPTY` and `MPI_T_PVAR_ALL_HANDLES`.
 const UNWEIGHTED_BELOW: usize = 2;
 const WEIGHTS_EMPTY_BELOW: usize = 3;
 const ALL_HANDLES_BELOW: usize = usize::MAX;
 
-/// The addresses of Open MPI's predefined objects, indexed by the standard's handle; 0 for none.
+/// The addresses of Open MPI's predefined objects, indexed by the standard's handle.
+/// The address is 0 for other handles.
 static OBJECTS: [AtomicUsize; FIRST_DYNAMIC] = [const { AtomicUsize::new(0) }; FIRST_DYNAMIC];
-/// The lowest address of a predefined object, and the highest address relative to it.
+/// The lowest address of a predefined object, and the distance from it to the highest address.
 static LOWEST: AtomicUsize = AtomicUsize::new(usize::MAX);
 static SPAN: AtomicUsize = AtomicUsize::new(0);
-/// The standard's handles by object address: a hash table with linear probing.
+/// Hash table with linear probing: object addresses, each with the standard's handle.
 static HANDLES: [[AtomicUsize; 2]; PLACES] =
     [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; PLACES];
 const PLACES: usize = 1024;
@@ -142,25 +143,26 @@ fn add(address: usize, handle: usize) {
                 SPAN.store(high - low, Ordering::Relaxed);
                 return;
             }
-            // An object with two symbols. Programs get the handle of the first symbol.
+            // The object has two symbols. Programs get the handle of the first one.
             known if known == address => return,
             _ => place = (place + 1) % PLACES,
         }
     }
 }
 
-/// Open MPI's conversions between handles and Fortran integers, by type: to the integer, and back.
+/// The addresses of Open MPI's functions `MPI_X_c2f` and `MPI_X_f2c`, indexed by handle type.
 static NUMBERS: [[AtomicUsize; 2]; 11] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 11];
 
-/// The first integer of dynamic handles.
+/// The lowest integer of a dynamic handle. Smaller integers denote predefined handles.
 const FIRST_NUMBER: c_int = FIRST_DYNAMIC as c_int;
 
-/// The mark of emulated handles: no object has an odd address or an address in the upper half.
+/// The bits of an emulated handle: addresses of objects are even and below 2^62.
 const OWN: usize = 1 << 62 | 1;
-/// The first integer of emulated handles.
+/// The lowest integer of an emulated handle.
 const FIRST_OWN_NUMBER: c_int = 1 << 30;
 
-/// The addresses of callbacks without an effect, for communicators, datatypes and windows.
+/// The addresses of Open MPI's callbacks that do not copy and do not delete an attribute,
+/// for communicators, datatypes and windows.
 static NOTHING: [[AtomicUsize; 2]; 3] = [const { [AtomicUsize::new(0), AtomicUsize::new(0)] }; 3];
 
 fn nothing(kind: Kind) -> &'static [AtomicUsize; 2] {
@@ -240,7 +242,7 @@ impl Family for OnOpenMpi {
         words::word_out(word, below)
     }
 
-    /// The buffer constants are those of the standard. The automatic buffer is emulated here.
+    /// The buffer constants equal the standard's. `MPI_BUFFER_AUTOMATIC` is emulated.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -309,7 +311,7 @@ impl Family for OnOpenMpi {
     }
 }
 
-/// The names of handle types in the conversion functions, in the order of `Kind`.
+/// The handle types as spelled in `MPI_X_c2f` and `MPI_X_f2c`, in the order of [`Kind`].
 const TYPES: [&str; 11] = [
     "Comm",
     "Group",

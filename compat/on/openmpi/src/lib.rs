@@ -1,6 +1,6 @@
 //! `libmpi_abi.so.1` over Open MPI, for programs of the standard ABI.
 //!
-//! The library is in its own directory, which `mpirun --on` or `LD_LIBRARY_PATH` puts first.
+//! The library's directory is first in `LD_LIBRARY_PATH`, set by `mpirun --on` or the user.
 #![deny(unsafe_code)]
 
 mod entries;
@@ -11,7 +11,7 @@ mod mock;
 pub use entries::*;
 pub use family::OnOpenMpi;
 
-/// The initializer, which opens the backend when the loader starts this library.
+/// Opens the backend. The loader calls this function when it starts this library.
 extern "C" fn start() {
     compat::foreign_below::open::<OnOpenMpi>();
 }

@@ -1,6 +1,6 @@
 //! Tests of every function of the library against a mock backend.
 //!
-//! Functions generated from the tables have generated checks.
+//! The build generates the checks of generated functions.
 //! The checks of handwritten functions are in `compat/shared/by_hand`.
 #![allow(
     unsafe_code,
@@ -35,26 +35,27 @@ static BELOW: Constants = Constants {
     status_ignore: 0,
 };
 
-/// The address of the backend's first dynamic object.
+/// The address of the backend's dynamic handle 0.
 const FIRST_MADE: usize = 0x7000_0000;
 
-/// Returns a dynamic handle in both ABIs.
+/// Returns a dynamic handle, for the program and for the backend.
 fn made(number: usize) -> (Handle, Below) {
     let address = FIRST_MADE + 16 * number;
     (address, address)
 }
 
-/// Returns a dynamic handle as an integer. Each type has its own range, above the Fortran handles.
+/// Returns the Fortran integer of the dynamic handle `number`.
+/// Each type has its own range, above the integers of predefined handles.
 fn made_as_integer(kind: Kind, number: usize) -> c_int {
     0x1000 + (1000 * kind as usize + number) as c_int
 }
 
-/// Returns a dynamic file handle in both ABIs.
+/// Returns a dynamic file handle, for the program and for the backend.
 fn made_file(number: usize) -> (usize, usize) {
     made(number)
 }
 
-/// A dynamic keyval in both ABIs.
+/// A dynamic keyval, for the program and for the backend.
 const MADE_KEYVAL: (c_int, c_int) = (0x10000 + 30, 30);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.
@@ -68,7 +69,7 @@ fn no_functions(kind: Kind) -> (usize, usize) {
     (address("COPY"), address("DELETE"))
 }
 
-/// The symbols of these callbacks, whose addresses are never called.
+/// The symbols of the callbacks that do not copy and do not delete. The test never calls them.
 const NOTHING: [&str; 6] = [
     "OMPI_C_MPI_COMM_NULL_COPY_FN",
     "OMPI_C_MPI_COMM_NULL_DELETE_FN",
@@ -94,7 +95,7 @@ unsafe extern "C-unwind" fn of_fortran<const KIND: usize>(number: c_int) -> usiz
 
 macro_rules! fortran {
     ($($kind:ident: $to:literal $of:literal,)*) => {
-        /// Returns the conversion function of this name.
+        /// Returns the mock's function `MPI_X_c2f` or `MPI_X_f2c`, or null for another name.
         fn fortran(name: &str) -> *mut c_void {
             match name {
                 $(

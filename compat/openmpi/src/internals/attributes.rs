@@ -10,12 +10,12 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-/// Kinds of objects, in Open MPI's numbering.
+/// Open MPI's numbers for the types of objects with attributes.
 const OF_COMM: c_int = 1;
 const OF_TYPE: c_int = 2;
 const OF_WIN: c_int = 3;
 
-/// An attribute value in Fortran: an `INTEGER`, as in MPI-1, or an address.
+/// The type of an attribute value in Fortran: an `INTEGER`, as in MPI-1, or an address.
 trait Value: Copy + Default {
     fn of(value: isize) -> Self;
     fn whole(self) -> isize;
@@ -41,7 +41,7 @@ impl Value for isize {
     }
 }
 
-/// Arguments: object, key, extra state, value, copied value, flag, code.
+/// The Fortran copy callback: object, key, extra state, value, copied value, flag, code.
 type CopyFunction<T> = unsafe extern "C-unwind" fn(
     *mut c_int,
     *mut c_int,
@@ -51,12 +51,12 @@ type CopyFunction<T> = unsafe extern "C-unwind" fn(
     *mut c_int,
     *mut c_int,
 );
-/// Arguments: object, key, value, extra state, code.
+/// The Fortran delete callback: object, key, value, extra state, code.
 type DeleteFunction<T> =
     unsafe extern "C-unwind" fn(*mut c_int, *mut c_int, *mut T, *mut T, *mut c_int);
 
 /// The callbacks and the extra state of a Fortran keyval.
-/// The box is never freed, since copies of attributes may outlive the keyval.
+/// Never freed, since copies of attributes may outlive the keyval.
 struct FortranKey<T> {
     kind: Kind,
     copy: CopyFunction<T>,
@@ -200,11 +200,11 @@ const LAST_OF_COMMS: c_int = 6;
 const WIN_SIZE: c_int = 8;
 const DISP_UNIT: c_int = 9;
 const LAST_KEY: c_int = 11;
-/// `MPI_FT`, another predefined keyval of communicators.
+/// `MPI_FT`, another predefined keyval of communicators (an extension of Open MPI).
 const FT: c_int = 12;
 
-/// The keyvals created in Fortran for datatypes and windows.
-/// The handle in an attribute table does not show whether the object is a datatype or a window.
+/// The type of object of each keyval that Fortran has created for datatypes or windows.
+/// The handle in an attribute table does not show this type.
 static KEYS: Mutex<BTreeMap<c_int, c_int>> = Mutex::new(BTreeMap::new());
 
 fn kind_of_key(key: c_int) -> c_int {
@@ -218,7 +218,7 @@ fn kind_of_key(key: c_int) -> c_int {
     }
 }
 
-/// The functions that Open MPI's Fortran libraries call, for both value types.
+/// Defines the functions that Open MPI's Fortran libraries call, for both value types.
 macro_rules! called_by_fortran_libraries {
     ($($value:ty: $create:ident $set:ident $get:ident;)*) => { $(
         #[unsafe(no_mangle)]

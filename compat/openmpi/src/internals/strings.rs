@@ -121,7 +121,7 @@ pub unsafe extern "C-unwind" fn ompi_fortran_argv_count_f2c(
     unsafe { give(argv, strings(array, Some(count), len, advance)) }
 }
 
-/// Converts the arguments of several commands.
+/// Converts the Fortran argument strings of several commands to C.
 /// Consecutive arguments of one command are `commands` strings apart.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn ompi_fortran_multiple_argvs_f2c(

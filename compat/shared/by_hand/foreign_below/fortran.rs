@@ -1,19 +1,19 @@
-//! Tests of the ABI version and the Fortran information, which are returned as info objects.
+//! Tests of info objects with the ABI version and the Fortran information.
 
 use super::*;
 use std::cell::RefCell;
 use std::ffi::CStr;
 
-/// Error classes of the standard: for a second Fortran layer, and for an invalid argument.
+/// Values of `MPI_ERR_ABI` (the Fortran information is already set) and `MPI_ERR_ARG`.
 const ABI: c_int = 62;
 const ARG: c_int = 13;
 
 thread_local! {
-    /// The entries that were set in the backend's info.
+    /// The keys and values that the library has set in the backend's info object.
     static SET: RefCell<Vec<(String, String)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The entries that the Fortran layer reports.
+/// The keys and values that the program's Fortran layer sets.
 const TOLD: [(&CStr, &CStr); 2] = [(c"mpi_logical_size", c"4"), (c"mpi_real_size", c"8")];
 
 unsafe extern "C-unwind" fn create(info: *mut Below) -> c_int {
@@ -65,8 +65,8 @@ unsafe extern "C-unwind" fn get(
     0
 }
 
-/// Queries an info and compares its entries.
-/// All backend calls must use the info that was created.
+/// Calls `ask`, which returns an info object, and compares the object's entries.
+/// All backend calls must use the info object that the mock has created.
 fn assert_entries(name: &str, ask: impl Fn(*mut Handle) -> c_int, expected: &[(&str, &str)]) {
     SET.take();
     below!(MPI_Info_set = set);
@@ -133,7 +133,7 @@ fn infos() {
     );
 }
 
-/// Returns the values of the Fortran logicals, and whether they are set.
+/// Returns the results of `MPI_Abi_get_fortran_booleans`: code, true, false, and whether set.
 fn booleans(size: c_int) -> (c_int, u32, u32, c_int) {
     let (mut yes, mut no, mut is_set) = (0u32, 0u32, -7);
     let code = call!(MPI_Abi_get_fortran_booleans(

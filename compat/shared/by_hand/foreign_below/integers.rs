@@ -1,4 +1,5 @@
-//! Tests of handles as integers: predefined handles are the standard's, dynamic ones the backend's.
+//! Tests of handles as integers. Predefined handles have the standard's integers,
+//! dynamic handles those of the backend.
 
 use super::*;
 
@@ -21,7 +22,7 @@ macro_rules! check {
     }};
 }
 
-/// Tests that files are numbered in the order of first use.
+/// Tests that file handles get consecutive integers in the order of their first conversion.
 fn files() {
     let none = null(Kind::File).0 as usize;
     assert_eq!(

@@ -1,7 +1,7 @@
-//! Tests of programs of the standard ABI on another library.
+//! Tests of programs of the standard ABI on MPICH or Open MPI.
 //!
-//! In the backend, operators and error handlers have no context argument.
-//! Some functions do not call the backend.
+//! These backends pass no context argument to operators and error handlers.
+//! The library implements some functions without a backend call.
 
 mod fortran;
 mod integers;
@@ -21,7 +21,7 @@ pub fn check() {
     fortran::check();
 }
 
-/// The mock that creates an operator from a function.
+/// The mock of `MPI_Op_create`.
 unsafe extern "C-unwind" fn make_operator(
     function: usize,
     commute: c_int,
@@ -43,7 +43,7 @@ pub fn take_operator_c() {
     mock!(MPI_Op_create_c = make_operator);
 }
 
-/// Calls the last created operator.
+/// Calls the function of the last created operator, as the backend does.
 pub unsafe fn operate<C>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -55,7 +55,7 @@ pub unsafe fn operate<C>(
     function(input, inout, &raw mut count, &raw mut datatype);
 }
 
-/// The object kinds with error handlers.
+/// The types of objects that have error handlers.
 #[derive(Clone, Copy)]
 pub enum Of {
     Comm,
@@ -71,7 +71,7 @@ unsafe extern "C-unwind" fn make_handler(function: usize, handler: *mut Below) -
     answer()
 }
 
-/// Installs a mock that creates error handlers for an object kind.
+/// Installs a mock that creates error handlers for objects of this type.
 pub fn take_handler(of: Of) {
     match of {
         Of::Comm => mock!(MPI_Comm_create_errhandler = make_handler),
@@ -81,14 +81,14 @@ pub fn take_handler(of: Of) {
     }
 }
 
-/// Calls the last created error handler. A file handle may have another size than other handles.
+/// Calls the last created error handler, as the backend does. `H` is the backend's handle type.
 pub unsafe fn handle<H>(object: *mut H, code: *mut c_int) {
     let function: unsafe extern "C-unwind" fn(*mut H, *mut c_int, ...) =
         std::mem::transmute(kept(0));
     function(object, code, 0);
 }
 
-/// Writes the communicator to the program's variable, during the call or later.
+/// Duplicates a communicator. Stores the new handle if `at_once`, else [`deliver`] stores it.
 unsafe fn duplicate(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
     arrived();
     see(0, comm as u64);
@@ -114,14 +114,15 @@ unsafe extern "C-unwind" fn idup_with_info(
     duplicate(comm, new, request)
 }
 
-/// Installs a mock that duplicates communicators, and delivers the handle during the call or later.
+/// Installs a mock that duplicates communicators.
+/// The mock stores the new handle during the call if `at_once`, otherwise in [`deliver`].
 pub fn take_duplicates(at_once: bool) {
     mock!(MPI_Comm_idup = idup);
     mock!(MPI_Comm_idup_with_info = idup_with_info);
     keep(2, at_once.into());
 }
 
-/// Delivers the communicator to the program's variable.
+/// Stores the new communicator in the program's variable, as the backend does before completion.
 pub unsafe fn deliver(comm: Below) {
     std::ptr::with_exposed_provenance_mut::<Below>(kept(1)).write_volatile(comm);
 }

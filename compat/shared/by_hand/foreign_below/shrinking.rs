@@ -1,11 +1,11 @@
-//! Tests of nonblocking shrinking.
+//! Tests of nonblocking shrinking (`MPIX_Comm_ishrink`).
 //!
-//! The backend writes the communicator during the call or later, as in a duplication.
+//! As in a duplication, the backend stores the new handle during the call or later.
 
 use super::super::by_hand::duplicates::{assert_delivered, assert_started};
 use super::*;
 
-/// Installs a mock that shrinks communicators.
+/// Installs a mock that shrinks communicators. The handle is stored during the call if `at_once`.
 fn take_shrinking(at_once: bool) {
     mock!(MPIX_Comm_ishrink = idup);
     keep(2, at_once.into());

@@ -1,10 +1,10 @@
-//! Tests of functions that do not call the backend: status fields, addresses, the version.
+//! Tests of functions that do not call the backend: status fields, address arithmetic, version.
 
 use super::*;
 
 macro_rules! field {
     ($get:ident, $set:ident, $field:ident) => {{
-        // The constants in a status of the program are those of its own ABI already; the constants of the backend have no meaning here.
+        // A program's status contains constants of the program's own ABI. These functions store and return them without a conversion.
         for value in [word("rank"), word("tag"), failure()].map(|pair| pair.0) {
             let before = StandardStatus {
                 source: 71,

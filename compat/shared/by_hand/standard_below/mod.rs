@@ -1,6 +1,6 @@
-//! Tests of programs of other ABIs on the standard ABI.
+//! Tests of programs compiled against MPICH or Open MPI on `libmpi_abi.so.1`.
 //!
-//! In the backend, operators and error handlers have a context argument.
+//! This backend passes a context argument to operators and error handlers.
 
 use super::*;
 use compat::backend::{
@@ -16,7 +16,7 @@ pub fn check() {}
 type Operate = unsafe extern "C-unwind" fn(*mut c_void, *mut c_void, *mut c_void, i64, usize);
 type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
-/// The index at which `see` records the maximum number of elements per call.
+/// The index at which `see` records the maximum number of elements per operator call.
 const MOST: usize = 50;
 
 unsafe extern "C-unwind" fn make_operator(
@@ -37,7 +37,7 @@ unsafe extern "C-unwind" fn make_operator(
     answer()
 }
 
-/// Starts a check with a slot of a function that is not in the standard.
+/// Starts a check with a mock of an extension, whose slot is not in the table of MPI functions.
 fn begin_with(slot: &AtomicPtr<c_void>, mock: *mut c_void) {
     forget();
     slot.store(mock, Ordering::Relaxed);
@@ -57,7 +57,7 @@ pub fn take_operator_c() {
     take_operator();
 }
 
-/// Calls the last created operator.
+/// Calls the function of the last created operator, as the backend does.
 pub unsafe fn operate<C: Into<i64>>(
     input: *mut c_void,
     inout: *mut c_void,
@@ -78,7 +78,7 @@ pub unsafe fn operate<C: Into<i64>>(
     function(context(), input, inout, count.into(), datatype);
 }
 
-/// The object kinds with error handlers, in the numbering of `portcullis_make_error_handler`.
+/// The types of objects that have error handlers, as numbered for `portcullis_make_error_handler`.
 #[derive(Clone, Copy)]
 pub enum Of {
     Comm,
@@ -105,14 +105,14 @@ unsafe extern "C-unwind" fn make_handler(
     answer()
 }
 
-/// Installs a mock that creates error handlers for an object kind.
+/// Installs a mock that creates error handlers for objects of this type.
 pub fn take_handler(of: Of) {
     let mock: MakeHandler = make_handler;
     begin_with(&MAKE_HANDLER, mock as *mut c_void);
     keep(3, of as usize);
 }
 
-/// Calls the last created error handler.
+/// Calls the last created error handler, as the backend does.
 pub unsafe fn handle(object: *mut usize, code: *mut c_int) {
     let function: Handler = std::mem::transmute(kept(0));
     function(context(), *object, code);
@@ -139,14 +139,15 @@ unsafe extern "C-unwind" fn duplicate(
     answer()
 }
 
-/// Installs a mock that duplicates communicators, and delivers the handle during the call or later.
+/// Installs a mock that duplicates communicators.
+/// The mock passes on the new handle during the call if `at_once`, otherwise in [`deliver`].
 pub fn take_duplicates(at_once: bool) {
     let mock: Duplicate = duplicate;
     begin_with(&DUPLICATE, mock as *mut c_void);
     keep(2, at_once.into());
 }
 
-/// Delivers the communicator by the backend's callback.
+/// Passes the new communicator to the library's callback, as the backend does before completion.
 pub unsafe fn deliver(comm: usize) {
     let function: Deliver = std::mem::transmute(kept(0));
     function(context(), comm);

@@ -1,11 +1,12 @@
-//! Emulated buffers for buffered sends, on a backend with one buffer per process.
+//! Emulated buffers for buffered sends, on a backend whose only buffer is the process's.
 //!
-//! The buffers belong to communicators and sessions, or are automatic.
-//! A message is packed into memory of this library, and sent from there.
-//! The attached buffer only limits the total size: a send fails if the buffer would be full.
+//! The module emulates buffers of communicators and sessions, and `MPI_BUFFER_AUTOMATIC`.
+//! A message is packed into memory of this library, and sent from that memory.
+//! The attached buffer is not used, but its size limits the total size of the messages:
+//! a send fails if the buffer would be too small.
 //! A communicator with an attached buffer uses that buffer.
-//! Otherwise a process that uses only sessions uses a session's buffer.
-//! Otherwise the process's buffer is used, which is the backend's unless it is automatic.
+//! Otherwise a communicator of a session uses a session's buffer, if one is attached.
+//! Otherwise the process's buffer is used: the backend's, or an emulated automatic buffer.
 
 use super::packed::{self, Packed};
 use super::{Children, End, Operation};
@@ -23,10 +24,10 @@ use std::sync::{Arc, Mutex, Once, OnceLock};
 
 /// `MPI_PROC_NULL` of the standard.
 const PROC_NULL: c_int = -3;
-/// Overhead per message in bytes. Programs reserve `MPI_BSEND_OVERHEAD`, 512.
+/// Emulated overhead per message in bytes, at most the `MPI_BSEND_OVERHEAD` (512) of programs.
 const OVERHEAD: usize = 64;
 
-/// The owner of a buffer.
+/// The object to which a buffer is attached. The number is the handle's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Process,
@@ -34,14 +35,14 @@ pub enum Owner {
     Session(usize),
 }
 
-/// A message whose send is active.
+/// A packed message whose send is active.
 struct Message<F: Foreign> {
     request: F::Below,
     _data: Packed,
     takes: usize,
 }
 
-/// An attached buffer with its active messages.
+/// An attached buffer with the messages whose sends are active.
 struct Buffer<F: Foreign> {
     address: usize,
     size: i64,
@@ -74,7 +75,7 @@ impl<F: Foreign> Buffer<F> {
 
 type Shared<F> = Arc<Mutex<Buffer<F>>>;
 
-/// All attached buffers. Each is a [`Shared`].
+/// All attached buffers with their owners. Each buffer is a [`Shared`].
 static ALL: Mutex<Vec<(Owner, Arc<dyn Any + Send + Sync>)>> = Mutex::new(Vec::new());
 
 fn find<F: Foreign>(owner: Owner) -> Option<Shared<F>> {
@@ -98,10 +99,10 @@ fn of<F: Foreign>(comm: F::Below) -> Option<Shared<F>> {
     }
 }
 
-/// Replaces buffered sends with large counts by sends with `int` counts.
+/// The function that routes buffered sends with large counts through those with `int` counts.
 static NARROW: OnceLock<fn()> = OnceLock::new();
 
-/// Sets a function that runs when the first buffer is attached.
+/// Sets [`NARROW`], which runs when the first emulated buffer is attached.
 pub fn narrow_with(narrow: fn()) {
     let _ = NARROW.set(narrow);
 }
@@ -141,7 +142,7 @@ pub fn attach<F: Foreign>(owner: Owner, address: *mut c_void, size: i64) -> Resu
 /// MPI is initialized and not finalized.
 pub unsafe fn flush<F: Foreign>(owner: Owner) {
     while let Some(buffer) = find::<F>(owner) {
-        // SAFETY: MPI is initialized, by the contract of this function.
+        // SAFETY: MPI is initialized, by contract.
         if unsafe { lock(&buffer).reap() } {
             return;
         }
@@ -149,12 +150,12 @@ pub unsafe fn flush<F: Foreign>(owner: Owner) {
     }
 }
 
-/// Detaches a buffer after all its messages have been sent. Returns its address and size.
+/// Detaches a buffer after all its messages have been sent. Returns the buffer's address and size.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
 pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
-    // SAFETY: MPI is initialized, by the contract of this function.
+    // SAFETY: MPI is initialized, by contract.
     unsafe { flush::<F>(owner) };
     let buffer = find::<F>(owner)?;
     lock(&ALL).retain(|(known, _)| *known != owner);
@@ -163,7 +164,7 @@ pub unsafe fn detach<F: Foreign>(owner: Owner) -> Option<(*mut c_void, i64)> {
     Some((std::ptr::with_exposed_provenance_mut(buffer.address), size))
 }
 
-/// Returns a request that completes when the current messages of a buffer have been sent.
+/// Returns a request that completes when the buffer's messages have been sent.
 pub fn flush_request<F: Foreign>(owner: Owner) -> F::Below {
     super::make::<F>(Box::new(Flush::<F>(find::<F>(owner))))
 }
@@ -173,14 +174,14 @@ struct Flush<F: Foreign>(Option<Shared<F>>);
 impl<F: Foreign> Operation<F> for Flush<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
         let left = match &self.0 {
-            // SAFETY: MPI is initialized, by the contract of `advance`.
+            // SAFETY: MPI is initialized, by contract of `advance`.
             Some(buffer) => unsafe { lock(buffer).reap() },
             None => true,
         };
         left.then(|| (super::empty::<F>(), 0))
     }
 
-    /// Has no effect, since the flush completes without the program.
+    /// Has no effect: a flush completes in any case.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Ok(())
     }
@@ -249,7 +250,7 @@ unsafe extern "C-unwind" fn MPI_Bsend<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
@@ -267,7 +268,7 @@ unsafe extern "C-unwind" fn MPI_Ibsend<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
             return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
@@ -300,7 +301,7 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if of::<F>(comm).is_none() {
             return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
@@ -320,7 +321,7 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     0
 }
 
-/// Detaches the buffer of a communicator that is being freed.
+/// Detaches the buffer of the communicator with this number, which is being freed.
 fn left<F: Foreign>(number: usize) {
     // SAFETY: this runs when a communicator is freed, so MPI is initialized.
     unsafe { detach::<F>(Owner::Comm(number)) };
@@ -333,7 +334,7 @@ macro_rules! process_buffer {
             size: $size,
         ) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
@@ -350,7 +351,7 @@ macro_rules! process_buffer {
             address: *mut c_void,
             size: *mut $size,
         ) -> c_int {
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
                     return original!($detach)(address, size);
@@ -374,7 +375,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {
@@ -384,12 +385,12 @@ unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     }
 }
 
-/// Returns true if the process's buffer is a buffer of this library.
+/// Returns true if the process's buffer is emulated.
 pub fn has_process_buffer<F: Foreign>() -> bool {
     find::<F>(Owner::Process).is_some()
 }
 
-/// Initialization for a backend with one buffer per process. Runs before all calls of the program.
+/// Prepares this module for a backend with one buffer per process. Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Buffer_attach MPI_Buffer_detach MPI_Buffer_attach_c MPI_Buffer_detach_c }
     put_in_front! { MPI_Comm_create_from_group }

@@ -1,4 +1,4 @@
-//! An emulated operation made of backend operations, which completes when all of them have.
+//! An emulated operation made of backend operations. It completes when all have completed.
 
 use super::{End, Operation, empty};
 use crate::backend;
@@ -7,25 +7,25 @@ use crate::foreign_below::Foreign;
 use std::any::Any;
 use std::ffi::c_int;
 
-/// Starts the backend operations, at each start of a persistent operation.
+/// Starts the backend operations of a persistent operation, and returns their requests.
 pub type Start<F> = dyn FnMut() -> Result<Vec<<F as crate::Family>::Below>, c_int> + Send;
 
-/// The backend operations. One of them provides the status.
+/// The backend operations of an emulated operation. One of them provides the status.
 pub struct Children<F: Foreign> {
     requests: Vec<F::Below>,
     shown: usize,
     status: Option<F::BelowStatus>,
     code: c_int,
     again: Option<Box<Start<F>>>,
-    /// The kind of an operation that cannot be cancelled, for the error text.
+    /// The name of the operation for the error text, if the operation cannot be cancelled.
     uncancellable: Option<&'static str>,
-    /// The memory that the operations use.
+    /// The memory that the backend operations access, for example converted arrays.
     _kept: Option<Box<dyn Any + Send>>,
 }
 
 impl<F: Foreign> Children<F> {
-    /// Makes an active operation.
-    /// The status is that of the request at index `shown`; the empty status if there is none.
+    /// Makes an active operation from the backend's requests.
+    /// The status is that of `requests[shown]`, or the empty status if there is no such request.
     pub fn new(requests: Vec<F::Below>, shown: usize, kept: Option<Box<dyn Any + Send>>) -> Self {
         Children {
             requests,
@@ -38,7 +38,7 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// Makes a persistent operation, which calls `again` on each start.
+    /// Makes a persistent operation. Each start calls `again`.
     pub fn persistent(again: Box<Start<F>>) -> Self {
         Children {
             again: Some(again),
@@ -54,7 +54,7 @@ impl<F: Foreign> Children<F> {
         }
     }
 
-    /// Sets the backend operations of the next start.
+    /// Replaces the backend's requests, at the start of a persistent operation.
     pub fn restart(&mut self, requests: Vec<F::Below>) {
         (self.requests, self.status, self.code) = (requests, None, 0);
     }
@@ -92,7 +92,7 @@ impl<F: Foreign> Children<F> {
 
 impl<F: Foreign> Operation<F> for Children<F> {
     unsafe fn advance(&mut self) -> Option<End<F>> {
-        // SAFETY: MPI is initialized, by the contract of `advance`.
+        // SAFETY: MPI is initialized, by contract of `advance`.
         unsafe { self.test() }
     }
 

@@ -1,7 +1,7 @@
-//! Completion functions for arrays that contain emulated and backend requests.
+//! Replacements of `MPI_Wait`, `MPI_Testall` etc. for arrays of emulated and backend requests.
 //!
-//! The backend receives its requests, with null requests in place of the emulated ones.
-//! So the backend progresses and reports errors as usual.
+//! The backend receives the array with null requests in place of the emulated ones.
+//! So the backend makes progress and reports errors as usual.
 //! Between calls of the backend, the emulated requests and their backend operations are advanced.
 
 use super::{
@@ -14,7 +14,7 @@ use crate::foreign_below::interposed::{original, put_in_front};
 use crate::foreign_below::standard::class;
 use std::ffi::c_int;
 
-/// Replaces the slots of all functions that take requests.
+/// Redirects the slots of all functions with request arguments to the functions of this module.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Wait MPI_Test MPI_Waitall MPI_Testall MPI_Waitany MPI_Testany MPI_Waitsome MPI_Testsome
@@ -32,8 +32,8 @@ unsafe fn list<'a, F: Foreign>(requests: *mut F::Below, count: c_int) -> &'a mut
     }
 }
 
-/// Returns the indices of the emulated requests, and a copy of all requests without them.
-/// The copy has null requests at these indices. Returns `None` without emulated requests.
+/// Returns the indices of the emulated requests, and a copy of the array for the backend.
+/// The copy has null requests at these indices. Returns `None` if no request is emulated.
 fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     let emulated: Vec<usize> = (0..all.len())
         .filter(|i| is_emulated::<F>(all[*i]))
@@ -48,7 +48,7 @@ fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     Some((emulated, theirs.collect()))
 }
 
-/// Copies the backend's results back into the program's array.
+/// Copies the backend's requests after a call to the program's array, except emulated ones.
 fn join<F: Foreign>(all: &mut [F::Below], emulated: &[usize], theirs: &[F::Below]) {
     for (i, (request, now)) in all.iter_mut().zip(theirs).enumerate() {
         if !emulated.contains(&i) {
@@ -57,15 +57,15 @@ fn join<F: Foreign>(all: &mut [F::Below], emulated: &[usize], theirs: &[F::Below
     }
 }
 
-/// Returns a status with the error code of its operation.
+/// Returns the status with `MPI_ERROR` set to the operation's error code.
 fn with_code<F: Foreign>((status, code): End<F>) -> F::BelowStatus {
     let mut inner = F::status_above(&status);
     inner.error = code;
     F::status_below(&inner)
 }
 
-/// Sets `MPI_ERROR` to success in the statuses of successful operations,
-/// for a call in which another operation has failed.
+/// Sets `MPI_ERROR` to success in the statuses of successful operations.
+/// Used if an emulated operation in the same call has failed.
 unsafe fn tell_that_all_is_well<F: Foreign>(
     statuses: *mut F::BelowStatus,
     these: impl Iterator<Item = usize>,
@@ -80,7 +80,7 @@ unsafe fn tell_that_all_is_well<F: Foreign>(
     }
 }
 
-/// Polls until there is a result. Yields the core between polls.
+/// Calls `ask` until it returns a result. Yields the core between calls.
 fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     loop {
         if let Some(answer) = ask() {
@@ -90,7 +90,7 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Returns the result of an emulated request that has ended or is inactive.
+/// Returns the result of an emulated request that has ended or is inactive, otherwise `None`.
 unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
     // SAFETY: completion functions call this, which need an initialized MPI.
     match unsafe { advance::<F>(request) } {
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -144,7 +144,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !is_emulated::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -158,7 +158,8 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     0
 }
 
-/// Returns the result of a completion of all requests, after all emulated ones have ended.
+/// Stores the statuses of emulated requests, whose operations have ended, and ends the requests.
+/// Returns the code of `MPI_Waitall` or `MPI_Testall`.
 unsafe fn finish_all<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -198,7 +199,7 @@ unsafe extern "C-unwind" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -220,7 +221,7 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -239,8 +240,8 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     }
 }
 
-/// Polls once for a completed operation.
-/// Returns its index and whether any operation is active, or the error code.
+/// Tests once whether any operation has completed.
+/// Returns that operation's index and whether an operation is active, or the error code.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -292,7 +293,7 @@ unsafe extern "C-unwind" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -326,7 +327,7 @@ unsafe extern "C-unwind" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -346,7 +347,7 @@ unsafe extern "C-unwind" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -389,7 +390,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -402,7 +403,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => start::<F>(*request),
@@ -415,7 +416,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -432,7 +433,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => free::<F>(request),
@@ -442,7 +443,7 @@ unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below)
 }
 
 unsafe extern "C-unwind" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => cancel::<F>(*request),

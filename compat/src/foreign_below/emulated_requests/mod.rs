@@ -1,14 +1,14 @@
 //! Emulated requests, for operations that the backend does not have.
 //!
-//! An emulated operation consists of backend operations, or only of memory.
-//! The program gets a handle that no backend returns ([`Foreign::emulated`]).
-//! When the first one is created, the slots of all functions with requests are replaced by
-//! functions of [`completion`].
-//! These functions accept emulated and backend requests. Before, a completion has no overhead.
+//! An emulated operation consists of backend operations, or of a condition that this library tests.
+//! The program gets a handle value that no backend returns ([`Foreign::emulated`]).
+//! When the first such handle is created, functions of [`completion`] replace all backend functions
+//! with request arguments.
+//! They accept emulated and backend requests. Until then, completions have no overhead.
 //!
 //! Protocol: [`make`] registers an operation and returns its handle.
 //! [`advance`] makes progress and records the result.
-//! [`take`] returns the result to the program, once. A persistent operation then becomes inactive.
+//! [`take`] ends the request after its result was returned. A persistent one becomes inactive.
 //! An active operation whose handle was freed continues in the list of orphans.
 
 pub mod buffers;
@@ -31,23 +31,23 @@ use std::ffi::c_int;
 use std::ptr::without_provenance_mut;
 use std::sync::{Arc, Mutex, Once};
 
-/// The result of an operation: its status and error code.
+/// The result of an operation: its status and error code, in the backend's ABI.
 pub type End<F> = (<F as crate::Family>::BelowStatus, c_int);
 
-/// An emulated operation. All codes, handles and statuses are those of the backend.
+/// An emulated operation. All error codes, handles and statuses are in the backend's ABI.
 pub trait Operation<F: Foreign>: Send {
-    /// Makes progress. Returns the result after the operation has ended.
+    /// Makes progress. Returns the result if the operation has ended, otherwise `None`.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
     unsafe fn advance(&mut self) -> Option<End<F>>;
 
-    /// Returns true if the operation can be started repeatedly.
+    /// Returns true for a persistent operation, which can be started repeatedly.
     fn is_persistent(&self) -> bool {
         false
     }
 
-    /// Starts a persistent operation, and returns an error code.
+    /// Starts a persistent operation. Returns 0 or an error code.
     ///
     /// # Safety
     /// The operation is persistent and not active.
@@ -55,25 +55,25 @@ pub trait Operation<F: Foreign>: Send {
         0
     }
 
-    /// Cancels the active operation.
-    /// The error names the kind of an operation that cannot be cancelled.
+    /// Cancels the active operation. If this is impossible, returns the name of the operation,
+    /// such as "a partitioned send or receive".
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
     unsafe fn cancel(&mut self) -> Result<(), &'static str>;
 
-    /// Returns the communicator on which a refused call raises its error, if there is one.
+    /// Returns the communicator on which a refused call raises an error, if not `MPI_COMM_SELF`.
     fn comm(&self) -> Option<F::Below> {
         None
     }
 
-    /// Returns the partitioned operation, or `None` for another kind of operation.
+    /// Returns this operation if it is partitioned, otherwise `None`.
     fn parts(&mut self) -> Option<&mut partitioned::Partitioned<F>> {
         None
     }
 }
 
-/// The state of an emulated request.
+/// The operation of an emulated request, and its state.
 struct Emulated<F: Foreign> {
     operation: Box<dyn Operation<F>>,
     active: bool,
@@ -107,7 +107,7 @@ pub fn make<F: Foreign>(operation: Box<dyn Operation<F>>) -> F::Below {
     F::emulated(Kind::Request, index)
 }
 
-/// Returns the operation of an emulated handle.
+/// Returns the emulated request of a handle, or `None` for a handle of the backend.
 fn find<F: Foreign>(request: F::Below) -> Option<Arc<Mutex<Emulated<F>>>> {
     let index = F::emulated_index(Kind::Request, request)?;
     let entry = lock(&TABLE).get(index)?.clone()?;
@@ -125,7 +125,7 @@ fn forget<F: Foreign>(request: F::Below) {
     }
 }
 
-/// The state of an emulated request, for a completion call.
+/// The state of an emulated request, as completion functions see it.
 enum State<F: Foreign> {
     /// A persistent request that is not started.
     Inactive,
@@ -133,8 +133,8 @@ enum State<F: Foreign> {
     Ended(End<F>),
 }
 
-/// Makes progress on an operation.
-/// An operation that another thread or an outer call is advancing counts as pending.
+/// Makes progress on the operation of an emulated request. Returns the state of the request:
+/// pending, too, if another thread or an outer call is advancing the operation.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));
@@ -155,7 +155,7 @@ unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     }
 }
 
-/// Ends a request after its result was returned to the program.
+/// Ends a request after its result was returned. Stores the null request unless it is persistent.
 unsafe fn take<F: Foreign>(request: *mut F::Below) {
     // SAFETY: `request` is the argument of a completion function, a valid pointer by the standard.
     let handle = unsafe { request.read() };
@@ -172,17 +172,17 @@ unsafe fn take<F: Foreign>(request: *mut F::Below) {
     }
 }
 
-/// Returns the empty status.
+/// Returns the backend's empty status.
 pub fn empty<F: Foreign>() -> F::BelowStatus {
     let mut status = F::status_below(&crate::convert::BLANK);
     let (mut null, mut flag) = (F::null(Kind::Request), 0);
-    // SAFETY: a call with the null request completes at once.
+    // SAFETY: a call with the null request completes immediately.
     // All pointers refer to local variables.
     unsafe { (backend::MPI_Test::<F>())(&raw mut null, &raw mut flag, &raw mut status) };
     status
 }
 
-/// Stores a status unless the program ignores it.
+/// Stores a status in the program's variable unless the program ignores the status.
 unsafe fn tell<F: Foreign>(status: *mut F::BelowStatus, value: &F::BelowStatus) {
     if !status.is_null() && status.addr() != F::BELOW_STATUS_IGNORE {
         // SAFETY: the status is not null and not ignored, so it is a valid output argument.
@@ -203,7 +203,7 @@ pub fn place_of_status<F: Foreign>(statuses: *mut F::BelowStatus, i: usize) -> *
     }
 }
 
-/// Starts a persistent operation.
+/// Starts a persistent operation. Returns 0 or an error code.
 unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
     let Some(emulated) = find::<F>(request) else {
         // SAFETY: the caller is `MPI_Start`, which the program calls only in initialized MPI.
@@ -222,7 +222,7 @@ unsafe fn start<F: Foreign>(request: F::Below) -> c_int {
     code
 }
 
-/// Frees a request.
+/// Frees an emulated request. An active operation becomes an orphan.
 unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
     // SAFETY: `request` is the argument of `MPI_Request_free`, a valid pointer by the standard.
     let handle = unsafe { request.read() };
@@ -240,7 +240,7 @@ unsafe fn free<F: Foreign>(request: *mut F::Below) -> c_int {
     0
 }
 
-/// Advances orphans, the active operations of freed requests. Drops the completed orphans.
+/// Makes progress on orphans (active operations of freed requests), and drops completed ones.
 unsafe fn advance_orphans<F: Foreign>() {
     let orphans = std::mem::take(&mut *lock(&ORPHANS));
     let is_under_way = |entry: &Entry| {
@@ -255,8 +255,8 @@ unsafe fn advance_orphans<F: Foreign>() {
     lock(&ORPHANS).extend(left);
 }
 
-/// Cancels an operation. Returns an error for an operation that cannot be cancelled.
-/// A program that relied on the cancellation would wait indefinitely.
+/// Cancels the operation of an emulated request, or returns an error if this is impossible.
+/// Without the error, a program that relies on the cancellation would wait indefinitely.
 unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
     let (cancelled, comm) = match find::<F>(request) {
         Some(emulated) => {
@@ -278,7 +278,7 @@ unsafe fn cancel<F: Foreign>(request: F::Below) -> c_int {
     unsafe { refuse_on::<F>(comm, slot::MPI_Cancel, class::REQUEST, &what) }
 }
 
-/// Calls `ask` with a partitioned operation, and returns the error of `ask`.
+/// Calls `ask` with the partitioned operation of a request, and returns an error code or 0.
 /// The error is `MPI_ERR_REQUEST` if the request is not partitioned.
 ///
 /// # Safety
@@ -300,7 +300,7 @@ pub unsafe fn with_parts<F: Foreign>(
     };
     match answer {
         Ok(()) => 0,
-        // SAFETY: MPI is initialized, by the contract of this function.
+        // SAFETY: MPI is initialized, by contract.
         Err(class) => unsafe { fail_at_self::<F>(class) },
     }
 }

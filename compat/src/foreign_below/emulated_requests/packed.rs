@@ -1,4 +1,4 @@
-//! Packing of messages into memory of this library, which the sends use.
+//! Packed copies of messages (`MPI_Pack`), from which buffered sends are made.
 
 use crate::backend;
 use crate::family::Kind;
@@ -6,7 +6,7 @@ use crate::foreign_below::Foreign;
 use crate::foreign_below::standard::MPI_PACKED;
 use std::ffi::{c_int, c_void};
 
-/// Returns the maximum packed size of a message in bytes. The error is a code of the backend.
+/// Returns the maximum packed size of a message in bytes, or an error code of the backend.
 ///
 /// # Safety
 /// The handles are valid in the backend, which checks the other arguments.
@@ -23,7 +23,7 @@ pub unsafe fn size<F: Foreign>(
     }
 }
 
-/// A packed message.
+/// A message as packed bytes, owned by this library.
 pub struct Packed {
     buffer: Vec<u8>,
     length: c_int,
@@ -50,7 +50,7 @@ impl Packed {
             c_int::try_from(capacity).unwrap_or(c_int::MAX),
         );
         let length = &raw mut packed.length;
-        // SAFETY: the message is the program's, by the contract of this function.
+        // SAFETY: the message is the program's, by contract.
         // The buffer has the length that is passed.
         match unsafe {
             (backend::MPI_Pack::<F>())(data, count, datatype, place, capacity, length, comm)
@@ -68,7 +68,7 @@ impl Packed {
         self.length
     }
 
-    /// Returns the datatype of a packed message.
+    /// Returns the backend's `MPI_PACKED`, the datatype of a packed message.
     pub fn datatype<F: Foreign>() -> F::Below {
         F::handle_in(Kind::Datatype, MPI_PACKED)
     }

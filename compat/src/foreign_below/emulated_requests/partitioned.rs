@@ -1,11 +1,11 @@
-//! Emulated partitioned communication: one message, sent when the last partition is ready.
+//! Emulated partitioned communication: one message, which is sent when all partitions are ready.
 //!
-//! Matching: the n-th send to a peer matches the peer's n-th receive (per communicator and tag).
-//! The number n counts the init calls, independent of the order of starts.
-//! So the backend's message tag is computed from the program's tag and n.
-//! The program's tags are limited to the lower half of the backend's range.
-//! The tags of these messages are in the upper half.
-//! A receive of the program with `MPI_ANY_TAG` could still match such a message.
+//! The n-th init of a send matches the n-th init of a receive at the other rank,
+//! counted per communicator and tag, independent of the order of starts.
+//! So both ranks compute the tag of the backend's message from the program's tag and n.
+//! Programs may use the tags in the lower half of the backend's range.
+//! The tags of the backend's messages are in the upper half.
+//! A receive of the program with `MPI_ANY_TAG` can match such a message.
 
 use super::{Children, End, Operation};
 use crate::backend;
@@ -19,12 +19,12 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::Mutex;
 
-/// The arguments of a message.
+/// The arguments of a partitioned send or receive. `count` covers all partitions.
 pub struct Message<F: Foreign> {
     pub buffer: *mut c_void,
     pub count: i64,
     pub datatype: F::Below,
-    /// The rank of the peer, in the backend's ABI.
+    /// The rank of the receiver or sender, in the backend's ABI.
     pub peer: c_int,
     pub tag: c_int,
     pub comm: F::Below,
@@ -34,17 +34,17 @@ pub struct Message<F: Foreign> {
 // So another thread may use the memory.
 unsafe impl<F: Foreign> Send for Message<F> {}
 
-/// A partitioned operation.
+/// A partitioned send or receive.
 pub struct Partitioned<F: Foreign> {
     message: Message<F>,
     tag_below: c_int,
-    /// For a send: whether each partition is ready.
+    /// For each partition of a send, whether it is ready; `None` for a receive.
     ready: Option<Vec<bool>>,
     parts: usize,
-    /// The backend's operation, after its start.
+    /// The backend's send or receive, after it was started.
     under_way: Option<Children<F>>,
     end: Option<End<F>>,
-    /// The error code of the start.
+    /// The code that the start of the backend's operation returned; 0 is success.
     code: c_int,
 }
 
@@ -52,7 +52,7 @@ impl<F: Foreign> Partitioned<F> {
     /// # Safety
     /// The message is the program's, and its communicator is valid in the backend.
     pub unsafe fn new(message: Message<F>, parts: usize, sends: bool) -> Self {
-        // SAFETY: the communicator is valid in the backend, by the contract of this function.
+        // SAFETY: the communicator is valid in the backend, by contract.
         let tag_below = unsafe { tag::<F>(&message, sends) };
         Partitioned {
             tag_below,
@@ -107,7 +107,8 @@ impl<F: Foreign> Partitioned<F> {
         code
     }
 
-    /// Marks partitions as ready. The error is an error class of the standard.
+    /// Marks partitions as ready, and starts the send after the last one.
+    /// The error is an error class of the standard.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
@@ -136,7 +137,7 @@ impl<F: Foreign> Partitioned<F> {
         Ok(())
     }
 
-    /// Returns true if a partition has arrived.
+    /// Returns true if a partition has arrived. All partitions arrive with the one message.
     ///
     /// # Safety
     /// MPI is initialized and not finalized.
@@ -147,7 +148,7 @@ impl<F: Foreign> Partitioned<F> {
         if !usize::try_from(part).is_ok_and(|part| part < self.parts) {
             return Err(class::ARG);
         }
-        // SAFETY: MPI is initialized, by the contract of this function.
+        // SAFETY: MPI is initialized, by contract.
         Ok(!active || unsafe { self.advance() }.is_some())
     }
 }
@@ -160,7 +161,7 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         if self.code != 0 {
             return Some((super::empty::<F>(), self.code));
         }
-        // SAFETY: MPI is initialized, by the contract of `advance`.
+        // SAFETY: MPI is initialized, by contract of `advance`.
         let (status, code) = unsafe { self.under_way.as_mut()?.test() }?;
         let mut shown = F::status_above(&status);
         if self.ready.is_none() && shown.tag == self.tag_below {
@@ -184,8 +185,8 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         0
     }
 
-    /// Refuses: after a cancellation, the remaining partitions could not become ready.
-    /// A wait for the operation would not end.
+    /// Returns an error. After a cancellation, the remaining partitions could not become ready,
+    /// so a wait for the operation would not return.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Err("a partitioned send or receive")
     }
@@ -199,12 +200,12 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
     }
 }
 
-/// Number of operations so far, by communicator, peer, tag and direction.
+/// The number of the last init for a key: communicator, other rank, tag, and whether it is a send.
 type Made = ((usize, c_int, c_int, bool), c_int);
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
 
-/// The default of the backend's `MPI_TAG_UB`. Programs may use the lower half of the tags.
+/// The largest tag if the backend does not report `MPI_TAG_UB`.
 const ALL_TAGS: c_int = 32767;
 static HIGHEST: std::sync::OnceLock<c_int> = std::sync::OnceLock::new();
 
@@ -229,7 +230,7 @@ fn highest<F: Foreign>() -> c_int {
     })
 }
 
-/// Returns the backend's message tag for an operation.
+/// Returns the tag of the backend's message, and counts the init.
 unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     let key = (
         F::request_number(message.comm),
@@ -256,13 +257,13 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     .rem_euclid(half)
 }
 
-/// Drops the counters of a freed communicator, whose handle may be reused.
+/// Drops the counters of a communicator that is being freed: its handle may be reused.
 fn left(number: usize) {
     let mut made = lock(&MADE);
     made.retain(|((of, ..), _)| *of != number);
 }
 
-/// Replaces the backend's function, and reports half of the backend's `MPI_TAG_UB` to the program.
+/// Replaces the backend's function: reports about half of its `MPI_TAG_UB` to the program.
 unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
     comm: F::Below,
     keyval: c_int,
@@ -282,8 +283,8 @@ unsafe extern "C-unwind" fn MPI_Comm_get_attr<F: Foreign>(
     }
 }
 
-/// Initialization for a backend without partitioned operations.
-/// Runs before all calls of the program.
+/// Prepares this module for a backend without partitioned operations.
+/// Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Comm_get_attr }
     leaving::watch::<F>(left);

@@ -1,6 +1,6 @@
-//! Fallbacks for the buffers of communicators and sessions.
+//! Fallbacks for attaching, detaching and flushing the buffers of communicators and sessions.
 //!
-//! The messages are handled in [`crate::foreign_below::emulated_requests::buffers`].
+//! [`crate::foreign_below::emulated_requests::buffers`] emulates the buffers.
 
 use super::Foreign;
 use crate::backend::{self, slot};
@@ -11,13 +11,13 @@ use crate::foreign_below::refusal::{fail, fail_at_self};
 use crate::foreign_below::standard::class;
 use std::ffi::{c_int, c_void};
 
-/// Raises an error of a session on `MPI_COMM_SELF`, since a session has no communicator.
+/// Raises an error on `MPI_COMM_SELF`: the backend has no error handler for this session.
 unsafe fn fail_of_session<F: Foreign>(_session: F::Below, class: c_int) -> c_int {
     // SAFETY: MPI is initialized, since the session exists.
     unsafe { fail_at_self::<F>(class) }
 }
 
-/// Defines the functions of one kind of owner. `$fail` raises its errors.
+/// Defines the functions for buffers of one owner type. `$fail` raises the errors of the functions.
 macro_rules! functions {
     ($($owner:ident $fail:ident:
         $attach:ident<F: Foreign> $detach:ident<F: Foreign>
@@ -80,11 +80,11 @@ functions! {
         MPI_Session_flush_buffer<F: Foreign> MPI_Session_iflush_buffer<F: Foreign>;
 }
 
-/// Flushes the process's buffer.
-/// The backend's buffer is detached, which waits for its messages, and attached again.
+/// Flushes the process's buffer, which may be emulated.
+/// The backend's buffer is detached, which waits for the buffer's messages, and attached again.
 pub unsafe extern "C-unwind" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
     let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             buffers::flush::<F>(Owner::Process);
@@ -114,8 +114,8 @@ pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::B
     }
 }
 
-/// Replaces buffered sends with large counts by sends with `int` counts.
-/// The replacement includes functions that the backend has.
+/// Routes buffered sends with large counts through those with `int` counts, which are interposed.
+/// Functions that the backend has are replaced too.
 pub fn narrow_buffered_sends<F: Foreign>() {
     let table = super::table::<F>();
     for id in [

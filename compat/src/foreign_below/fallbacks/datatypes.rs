@@ -1,4 +1,4 @@
-//! Fallbacks for datatypes and operators with large counts.
+//! Fallbacks for datatypes and operators with large counts, and for `MPI_Type_get_value_index`.
 
 use super::{Fit, Foreign};
 use crate::backend;
@@ -17,7 +17,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_envelope_c<F: Foreign>(
 ) -> c_int {
     let mut known = [0; 3];
     let [n, a, d] = &mut known;
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if let Some((counts, elements, how)) = large_types::envelope::<F>(datatype) {
             for (place, value) in [integers, addresses, large_counts, datatypes]
@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_contents_c<F: Foreign>(
     datatypes: *mut F::Below,
 ) -> c_int {
     let small = |count: i64| c_int::try_from(count).unwrap_or(c_int::MAX);
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if max_large_counts > 0
             && max_datatypes > 0
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     element: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let fit = match Fit::<F>::new(count, element) {
             Ok(fit) => fit,
@@ -95,7 +95,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     }
 }
 
-/// Handles of the standard: the value type and the pair type, with `INT` as the index type.
+/// Datatype handles: each value type with its pair type, such as `MPI_FLOAT` and `MPI_FLOAT_INT`.
 const INT: usize = 0x209;
 const PAIRS: [(usize, usize); 6] = [
     (0x210, 0x228),
@@ -128,7 +128,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_value_index<F: Foreign>(
     0
 }
 
-/// Adapts an operator with large counts to calls with at most `c_int::MAX` elements.
+/// Calls the operator function `large` with a large count. Called by a trampoline with `int` count.
 unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     input: *mut std::ffi::c_void,
     inout: *mut std::ffi::c_void,
@@ -139,7 +139,7 @@ unsafe extern "C-unwind" fn with_large_count<F: Foreign>(
     type Large<B> =
         unsafe extern "C-unwind" fn(*mut std::ffi::c_void, *mut std::ffi::c_void, *mut i64, *mut B);
     // SAFETY: the backend passes valid arguments.
-    // The context is the program's function with large counts.
+    // `large` is the program's function with large counts.
     unsafe {
         let mut count = i64::from(*count);
         let large: Large<F::Below> = std::mem::transmute(large);
@@ -167,6 +167,6 @@ pub unsafe extern "C-unwind" fn MPI_Op_create_c<F: Foreign>(
             Err(_) => return F::word_in(Word::Error, super::super::operators::NO_MEMORY),
         },
     };
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe { (backend::MPI_Op_create::<F>())(small, commute, op) }
 }

@@ -1,12 +1,12 @@
 //! Fallbacks for tool events and event sources.
 //!
-//! A backend without these functions has no events and no sources.
+//! Fallbacks report that there are no events and no sources.
 
 use super::Foreign;
 use crate::family::Word;
 use std::ffi::{c_char, c_int, c_void};
 
-/// Error classes of the standard.
+/// `MPI_T_ERR_INVALID_INDEX` and `MPI_T_ERR_INVALID_NAME` of the standard.
 const INVALID_INDEX: c_int = 1007;
 const INVALID_NAME: c_int = 1011;
 

@@ -1,4 +1,4 @@
-//! Fallbacks for info functions, which call older functions.
+//! Fallbacks for functions with info arguments or results, by older functions.
 
 use super::Foreign;
 use crate::backend;
@@ -12,7 +12,7 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     let mut full = 0;
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     // The buffer holds the whole value.
     unsafe {
         let code = (backend::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
@@ -35,14 +35,14 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     }
 }
 
-/// Returns an info with the command, if `argv` contains the command.
-/// This library has no other information about the start.
+/// Returns an info with the key `command` if `argv` is not empty, otherwise without keys.
+/// This library has no other information about how the program was started.
 pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argc: c_int,
     argv: *mut *mut c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = (backend::MPI_Info_create::<F>())(info);
         if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {
@@ -52,13 +52,13 @@ pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     }
 }
 
-/// Returns an info without entries, which the standard allows.
+/// Returns an info without keys, which the standard allows.
 pub unsafe extern "C-unwind" fn MPI_Get_hw_resource_info<F: Foreign>(info: *mut F::Below) -> c_int {
     // SAFETY: `info` is an output argument of the program, valid by the standard.
     unsafe { (backend::MPI_Info_create::<F>())(info) }
 }
 
-/// Ignores the hints, which the standard allows.
+/// Duplicates the communicator without the hints in the info, which the standard allows.
 pub unsafe extern "C-unwind" fn MPI_Comm_idup_with_info<F: Foreign>(
     comm: F::Below,
     _info: F::Below,

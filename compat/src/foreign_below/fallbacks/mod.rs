@@ -1,11 +1,11 @@
-//! Fallbacks for missing functions of the backend, by calls of its other functions.
+//! Fallbacks: they replace missing functions of the backend by calls of its other functions.
 //!
-//! Fallbacks have the backend's argument and return types.
-//! So the exported functions call them like functions of the backend.
-//! The build generates fallbacks with large counts (`compat/generate/src/fallbacks.rs`).
+//! A fallback is stored in the slot of the missing function, with the same argument types.
+//! So the exported functions call it like a function of the backend.
+//! `compat/generate/src/fallbacks.rs` generates those for large counts and persistent collectives.
 //! All other fallbacks are written by hand.
-// Generated functions have the names of the MPI standard.
-// Generated functions are all generic, even if they call no backend function.
+// The build generates functions with the standard's names.
+// The generated functions are all generic, even if they call no backend function.
 #![allow(
     // The oldest supported clippy knows the next lint by an older name.
     renamed_and_removed_lints,
@@ -57,7 +57,7 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
-/// Replaces backend functions that must support emulated objects. `lacking` lists the empty slots.
+/// Interposes functions that must support emulated objects. `lacking` lists the empty slots.
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
     emulated_requests::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {
@@ -75,14 +75,14 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
     }
 }
 
-/// The function in the slot of a function that neither the backend nor a fallback provides.
+/// Reports that the function is missing. Used if neither the backend nor a fallback provides it.
 unsafe extern "C-unwind" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
     // SAFETY: `refuse` checks itself whether MPI is initialized.
     unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }
 }
 
-/// Reports a count that does not fit the function with `int` counts.
+/// Reports a count that exceeds `int`, in a function that the backend has with `int` counts only.
 unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
     let what = format!(
         "the {} below has it only for numbers up to 2147483647, and one is larger",
@@ -96,7 +96,7 @@ unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
 mod tests {
     use super::*;
 
-    /// The functions that a library of MPI 3.1 does not have and that have no fallback.
+    /// Tests which large-count functions have no fallback: only `MPI_Register_datarep_c`.
     #[test]
     fn few_functions_of_later_versions_have_nothing_that_stands_in() {
         let later: Vec<&str> = LACKING

@@ -1,6 +1,6 @@
-//! Fallbacks for the removal of error codes.
+//! Fallbacks for the removal of error classes, codes and texts that the program has added.
 //!
-//! The registry is in [`crate::foreign_below::interposed::codes`].
+//! They are registered in [`crate::foreign_below::interposed::codes`].
 
 use super::Foreign;
 use crate::foreign_below::interposed::codes::{remove, remove_text};
@@ -15,6 +15,6 @@ pub unsafe extern "C-unwind" fn MPI_Remove_error_code<F: Foreign>(code: c_int) -
 }
 
 pub unsafe extern "C-unwind" fn MPI_Remove_error_string<F: Foreign>(code: c_int) -> c_int {
-    // SAFETY: `remove_text` passes only a code that the program has added to the backend.
+    // SAFETY: `remove_text` calls the backend only with a code that the program has added.
     unsafe { remove_text::<F>(code) }
 }

@@ -1,4 +1,4 @@
-//! Fallbacks for nonblocking send-receive: a send and a receive with one request.
+//! Fallbacks for nonblocking send-receive: a send and a receive with one emulated request.
 
 use super::Foreign;
 use crate::backend;
@@ -8,10 +8,10 @@ use crate::foreign_below::emulated_requests::{Children, make};
 use std::any::Any;
 use std::ffi::{c_int, c_void};
 
-/// The arguments of the send or of the receive.
+/// The arguments of the send or the receive: buffer, count, datatype, other rank, tag.
 struct Side<F: Foreign>(*mut c_void, c_int, F::Below, c_int, c_int);
 
-/// Starts the send and the receive. The status is that of the receive.
+/// Starts the send and the receive. The emulated request has the status of the receive.
 unsafe fn both<F: Foreign>(
     send: &Side<F>,
     receive: &Side<F>,
@@ -22,7 +22,7 @@ unsafe fn both<F: Foreign>(
     let mut parts = [F::null(Kind::Request); 2];
     let [receiving, sending] = &mut parts;
     let Side(buffer, count, datatype, source, tag) = receive;
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code =
             (backend::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
@@ -33,7 +33,7 @@ unsafe fn both<F: Foreign>(
         let code =
             (backend::MPI_Isend::<F>())(*buffer, *count, *datatype, *dest, *tag, comm, sending);
         if code != 0 {
-            // The send has failed, so the receive is cancelled.
+            // The send was not started, so the receive is cancelled.
             // If the receive has already matched a message, it completes normally.
             (backend::MPI_Cancel::<F>())(receiving);
             (backend::MPI_Request_free::<F>())(receiving);
@@ -68,7 +68,7 @@ pub unsafe extern "C-unwind" fn MPI_Isendrecv<F: Foreign>(
     unsafe { both::<F>(&send, &receive, comm, None, request) }
 }
 
-/// Packs the outgoing data first, since the incoming data overwrite them.
+/// Packs the outgoing data before the receive, because the incoming data overwrite the buffer.
 pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     buf: *mut c_void,
     count: c_int,
@@ -80,7 +80,7 @@ pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let size = match packed::size::<F>(count, datatype, comm) {
             Ok(size) => size,

@@ -1,6 +1,6 @@
 //! Fallbacks for partitioned communication.
 //!
-//! The matching is in [`crate::foreign_below::emulated_requests::partitioned`].
+//! [`crate::foreign_below::emulated_requests::partitioned`] emulates the operations.
 
 use super::Foreign;
 use crate::family::{Kind, Word};
@@ -29,7 +29,7 @@ unsafe fn initiate<F: Foreign>(
     } else {
         None
     };
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if let Some(class) = wrong {
             return fail::<F>(comm, class);

@@ -1,19 +1,19 @@
-//! Fallbacks for persistent collectives: each start calls the nonblocking collective.
+//! Helpers of the fallbacks for persistent collectives. A start calls the nonblocking collective.
 //!
-//! The build generates the functions.
+//! The build generates the fallbacks themselves.
 
 use super::Foreign;
 use crate::foreign_below::emulated_requests::{Children, make};
 use std::ffi::c_int;
 
-/// The arguments of an operation, which are kept for each start.
+/// The arguments of a persistent collective, kept for every start.
 pub struct Given<T>(pub T);
 
 // SAFETY: MPI forbids the program to change these arrays and buffers before the request is freed.
 // So another thread may use them.
 unsafe impl<T> Send for Given<T> {}
 
-/// Stores a persistent request whose starts call `start`.
+/// Creates an emulated persistent request. Each start of the request calls `start`.
 ///
 /// # Safety
 /// `request` is an output argument of the program.
@@ -30,7 +30,7 @@ pub unsafe fn persist<F: Foreign>(
     };
     let operation =
         Children::persistent(Box::new(again)).uncancellable("a persistent collective operation");
-    // SAFETY: `request` is an output argument of the program, by the contract of this function.
+    // SAFETY: `request` is an output argument of the program, by contract.
     unsafe { request.write(make::<F>(Box::new(operation))) };
     0
 }

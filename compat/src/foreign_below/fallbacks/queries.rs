@@ -1,6 +1,6 @@
-//! Fallbacks for the queries of device memory: a library without them supports none.
+//! Fallbacks for the queries of device memory. Their answer is 0: not supported.
 //!
-//! The queries return a truth value, so an error code would mean yes.
+//! The queries return a truth value. An error code would be read as "supported".
 
 use super::Foreign;
 use std::ffi::c_int;

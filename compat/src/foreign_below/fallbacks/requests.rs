@@ -1,4 +1,4 @@
-//! Fallbacks for the status of several requests, which query the requests one by one.
+//! Fallbacks for `MPI_Request_get_status_all` etc., which query the requests one by one.
 
 use super::Foreign;
 use crate::backend;
@@ -33,7 +33,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_all<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         flag.write(1);
         for i in 0..many(count) {
@@ -55,7 +55,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> c_int {
     let mut active = false;
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {
@@ -79,8 +79,8 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_any<F: Foreign>(
             let mut complete = 0;
             let code = (backend::MPI_Request_get_status::<F>())(null, &mut complete, status);
             if code == 0 && status.addr() != F::BELOW_STATUS_IGNORE {
-                // The empty status has success in `MPI_ERROR`.
-                // The backend does not write this field.
+                // `MPI_ERROR` in the empty status is `MPI_SUCCESS`.
+                // The backend does not set this field.
                 let mut empty = F::status_above(&status.read());
                 empty.error = 0;
                 status.write(F::status_below(&empty));
@@ -99,7 +99,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_some<F: Foreign>(
     statuses: *mut F::BelowStatus,
 ) -> c_int {
     let (mut active, mut found) = (false, 0);
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {

@@ -1,8 +1,8 @@
-//! Emulated sessions, on a backend that supports only the World Model.
+//! Emulated sessions, on a backend that supports only the World Model (`MPI_Init`).
 //!
 //! [`crate::foreign_below::interposed::world`] initializes and finalizes the backend.
-//! A session is a duplicate of `MPI_COMM_SELF`, which has the session's error handler.
-//! The process sets are the world and the process itself.
+//! A session is a duplicate of `MPI_COMM_SELF`, whose error handler is the session's.
+//! The process sets are `mpi://WORLD` and `mpi://SELF`.
 
 use super::Foreign;
 use crate::backend;
@@ -23,7 +23,7 @@ const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 /// A session of the program, emulated on a backend without sessions.
 #[derive(Clone)]
 struct Session {
-    /// The duplicate of `MPI_COMM_SELF`, as a number for [`Foreign::of_request_number`].
+    /// The duplicate of `MPI_COMM_SELF`, by its number ([`Foreign::of_request_number`]).
     comm: usize,
     level: CString,
 }
@@ -47,8 +47,8 @@ fn find<F: Foreign>(session: F::Below) -> Option<Session> {
     sessions().get(index)?.clone()
 }
 
-/// Calls an error handler with a class of the standard.
-/// The handler receives the program's handle `subject` as its object.
+/// Calls the error handler `handler` with an error class of the standard.
+/// The handler receives the program's handle `subject` as its first argument.
 unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c_int {
     let mut comm = F::null(Kind::Comm);
     let code = class_below::<F>(class);
@@ -66,7 +66,7 @@ unsafe fn tell<F: Foreign>(handler: F::Below, subject: usize, class: c_int) -> c
     code
 }
 
-/// Calls the error handler of a session.
+/// Calls a session's error handler with an error class. Returns the backend's error code.
 unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
     let code = class_below::<F>(class);
     match find::<F>(session) {
@@ -87,7 +87,7 @@ unsafe fn fail<F: Foreign>(session: F::Below, class: c_int) -> c_int {
     code
 }
 
-/// Calls `ask` with a session. An invalid handle is an error.
+/// Calls `ask` with the emulated session, or raises `MPI_ERR_SESSION` for an invalid handle.
 unsafe fn with<F: Foreign>(session: F::Below, ask: impl FnOnce(Session) -> c_int) -> c_int {
     match find::<F>(session) {
         Some(known) => ask(known),
@@ -111,7 +111,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
     handler: F::Below,
     session: *mut F::Below,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -135,7 +135,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
 }
 
 pub unsafe extern "C-unwind" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let Some(known) = find::<F>(*session) else {
             return fail::<F>(*session, class::SESSION);
@@ -155,7 +155,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |known| {
             info_of::<F>(c"thread_level", &known.level, info)
@@ -168,7 +168,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets<F: Foreign>(
     _info: F::Below,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |_| {
             count.write(SETS.len() as c_int);
@@ -184,7 +184,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     length: *mut c_int,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |_| {
             let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
@@ -203,7 +203,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     }
 }
 
-/// Returns the communicator of a process set.
+/// Returns the communicator with the members of a process set, or `None` for an unknown set.
 unsafe fn members<F: Foreign>(name: *const c_char) -> Option<F::Below> {
     // SAFETY: the program passes a C string.
     let name = unsafe { CStr::from_ptr(name) }.to_bytes();
@@ -221,7 +221,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info<F: Foreign>(
     name: *const c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |_| {
             let Some(comm) = members::<F>(name) else {
@@ -240,7 +240,7 @@ pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     name: *const c_char,
     group: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |_| match members::<F>(name) {
             Some(comm) => (backend::MPI_Comm_group::<F>())(comm, group),
@@ -249,7 +249,7 @@ pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     }
 }
 
-/// Sets the program's error handler and info on a new communicator.
+/// Sets the program's error handler and info on a communicator created from a group.
 unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
     // SAFETY: the communicator is new, and `info` and `handler` are the program's arguments.
     unsafe {
@@ -261,14 +261,14 @@ unsafe fn made<F: Foreign>(comm: F::Below, info: F::Below, handler: F::Below) {
     made_of_groups::<F>(comm);
 }
 
-/// Hashes a string to a tag. Equal strings have equal tags.
+/// Hashes the string argument `stringtag` to a tag: equal strings have equal tags.
 fn tag_of(string: *const c_char) -> c_int {
     // SAFETY: the program passes a C string.
     let bytes = unsafe { CStr::from_ptr(string) }.to_bytes();
     let hash = bytes.iter().fold(0x811c_9dc5_u32, |hash, byte| {
         (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193)
     });
-    // Every library has at least this number of tags.
+    // The backend's `MPI_TAG_UB` is at least 32767, as the standard requires.
     (hash % 32749) as c_int
 }
 
@@ -279,7 +279,7 @@ pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if group == F::null(Kind::Group) {
@@ -305,7 +305,7 @@ pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     comm: *mut F::Below,
 ) -> c_int {
     let null = F::null(Kind::Group);
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if local == null || remote == null {
@@ -343,12 +343,12 @@ pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     }
 }
 
-/// Creates a communicator error handler: sessions are represented by communicators.
+/// Creates an error handler for communicators, since an emulated session is a communicator.
 pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -361,7 +361,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -373,7 +373,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -385,7 +385,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with::<F>(session, |known| {
             let comm = F::of_request_number(known.comm);

@@ -1,10 +1,10 @@
-//! Error classes that the backend does not have, and the registry of codes added by the program.
+//! Error classes that the backend does not have, and a registry of codes that the program added.
 //!
-//! A class of the standard that the backend does not have is represented by a code of this library.
-//! No library returns a code of [`crate::convert::own_class_in`].
-//! This module provides the class and text of such a code.
-//! An error handler receives the class, although the backend calls it with another code.
-//! The registry decides what may be removed: a class without codes, or a code without a text.
+//! A class of the standard that the backend does not have becomes a code outside its range
+//! ([`crate::convert::own_class_in`]), which no library returns.
+//! This module returns the class and the text of such a code.
+//! The program's error handler receives the class; the backend is called with `MPI_ERR_OTHER`.
+//! The registry shows what may be removed: classes without codes, and codes without texts.
 
 use super::{original, put_in_front};
 use crate::convert::own_class_out;
@@ -17,7 +17,7 @@ use crate::lock::lock;
 use std::ffi::{CStr, c_char, c_int};
 use std::sync::{Mutex, MutexGuard};
 
-/// The texts of classes that some libraries do not have.
+/// The texts of error classes that older libraries lack: `MPI_ERR_PROC_ABORTED` to `MPI_ERR_ABI`.
 const TEXTS: [(c_int, &CStr); 5] = [
     (58, c"operation failed because a peer process has aborted"),
     (59, c"value is too large to store"),
@@ -27,7 +27,7 @@ const TEXTS: [(c_int, &CStr); 5] = [
 ];
 const NO_TEXT: &CStr = c"an error class that the library below does not have";
 
-/// A code of the backend with its class, and whether it has a text.
+/// An error class or code that the program has added. For a class, `class` is `None`.
 struct Added {
     code: c_int,
     class: Option<c_int>,
@@ -40,7 +40,7 @@ fn added() -> MutexGuard<'static, Vec<Added>> {
     lock(&ADDED)
 }
 
-/// Removes a class or a code, and returns an error code.
+/// Removes an added class or code from the registry. Returns 0 or the code of `MPI_ERR_ARG`.
 pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     let mut added = added();
     let is_used = added
@@ -58,7 +58,7 @@ pub fn remove<F: Foreign>(code: c_int, is_class: bool) -> c_int {
     }
 }
 
-/// Removes the text of a class or a code.
+/// Makes the text of an added class or code empty. Returns 0 or an error code.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
@@ -81,7 +81,7 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
 // The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
         if code == 0 {
@@ -99,7 +99,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
     class: c_int,
     made: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
         if code == 0 {
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
     of: c_int,
     text: *const c_char,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
         if let Some(known) = added()
@@ -131,7 +131,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if own_class_out(code).is_some() {
             class.write(code);
@@ -148,7 +148,7 @@ unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut
     }
 }
 
-/// Returns the class of `code` if only later versions of the library have that class.
+/// Returns the class of `code` if the class is one of [`TEXTS`], which older libraries lack.
 fn newer<F: Foreign>(code: c_int) -> Option<c_int> {
     let class = F::word_out(Word::Error, code);
     TEXTS
@@ -162,7 +162,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
     text: *mut c_char,
     length: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     // The text buffer of every library is longer than these texts.
     unsafe {
         let mut found = 0;
@@ -187,7 +187,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
         unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {
@@ -206,7 +206,7 @@ callers! {
     MPI_File_call_errhandler(usize)
 }
 
-/// Initialization for every backend. Runs before all calls of the program.
+/// Interposes the functions of this module. Runs before all MPI calls.
 /// `removes` is true if the backend can remove codes.
 pub fn prepare<F: Foreign>(removes: bool) {
     put_in_front! {

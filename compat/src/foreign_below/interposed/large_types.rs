@@ -1,7 +1,7 @@
 //! Envelope and contents of contiguous datatypes with more than `INT_MAX` elements.
 //!
-//! On a backend without large counts, such a datatype consists of chunks.
-//! A query of the program returns the original arguments.
+//! In a backend without large counts, such a datatype is derived from chunks.
+//! Queries by the program return the count and element datatype of the constructor call.
 
 use super::{original, put_in_front};
 use crate::backend;
@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, Once};
 /// `MPI_COMBINER_CONTIGUOUS` of the standard.
 const CONTIGUOUS: c_int = 103;
 
-/// The count and the element datatype with which a datatype was constructed.
+/// The constructor arguments of a contiguous datatype, with the number of the datatype (`of`).
 #[derive(Clone, Copy)]
 struct Made {
     of: usize,
@@ -24,7 +24,7 @@ struct Made {
 }
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
-/// Number of such datatypes. Programs without them have the overhead of one load.
+/// Number of entries of `MADE`. If 0, a query has only the overhead of loading this number.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
 fn made() -> MutexGuard<'static, Vec<Made>> {
@@ -39,7 +39,8 @@ fn find<F: Foreign>(datatype: F::Below) -> Option<Made> {
     made().iter().find(|made| made.of == number).copied()
 }
 
-/// Records the constructor arguments of a contiguous datatype, and duplicates the element datatype.
+/// Records the constructor arguments of a contiguous datatype.
+/// Duplicates a derived element datatype, because the program may free the original.
 ///
 /// # Safety
 /// Both handles are datatypes of the backend.
@@ -50,7 +51,7 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     });
     let mut held = element;
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
-        // SAFETY: `element` is a datatype of the backend, by the contract of this function.
+        // SAFETY: `element` is a datatype of the backend, by contract.
         // `held` is a local variable.
         unsafe { (backend::MPI_Type_dup::<F>())(element, &raw mut held) };
     }
@@ -63,13 +64,13 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     COUNT.store(made.len(), Ordering::Relaxed);
 }
 
-/// Returns the envelope: numbers of large counts and of datatypes, and the combiner.
+/// Returns the numbers of large counts and of datatypes, and the combiner; `None` if unrecorded.
 pub fn envelope<F: Foreign>(datatype: F::Below) -> Option<(i64, i64, c_int)> {
     let _ = find::<F>(datatype)?;
     Some((1, 1, F::word_in(Word::Combiner, CONTIGUOUS)))
 }
 
-/// Returns the contents: the count, and a new handle of the element datatype.
+/// Returns the count and a new handle of the element datatype; `None` if unrecorded.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.
@@ -78,7 +79,7 @@ pub unsafe fn contents<F: Foreign>(datatype: F::Below) -> Option<(i64, F::Below)
     let mut element = F::of_request_number(made.element);
     if F::handle_out(Kind::Datatype, element) >= FIRST_DYNAMIC {
         let held = element;
-        // SAFETY: `remember` has duplicated the datatype, which exists as long as the entry.
+        // SAFETY: `remember` has made `held`, which exists as long as the entry in `MADE`.
         unsafe { (backend::MPI_Type_dup::<F>())(held, &raw mut element) };
     }
     Some((made.count, element))

@@ -1,4 +1,4 @@
-//! Notifications of freed communicators, after which other modules drop their data.
+//! Notifications that the program frees a communicator, at which other modules drop their data.
 
 use super::{original, put_in_front};
 use crate::foreign_below::Foreign;
@@ -6,10 +6,11 @@ use crate::lock::lock;
 use std::ffi::c_int;
 use std::sync::Mutex;
 
-/// The functions to call with the [`Foreign::request_number`] of a freed communicator.
+/// The functions to call when a communicator is freed.
 static TOLD: Mutex<Vec<fn(usize)>> = Mutex::new(Vec::new());
 
-/// Registers `left`, which is called with that number for each communicator that the program frees.
+/// Registers `left`, to be called with the communicator's [`Foreign::request_number`] before the
+/// program frees or disconnects a communicator.
 pub fn watch<F: Foreign>(left: fn(usize)) {
     lock(&TOLD).push(left);
     put_in_front! { MPI_Comm_free MPI_Comm_disconnect }
@@ -28,7 +29,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_free)(comm)
@@ -36,7 +37,7 @@ unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_disconnect)(comm)

@@ -1,6 +1,6 @@
-//! Interposed functions: they replace functions of the backend, and may call the originals.
+//! Interposed functions: stored in backend slots, they run before or instead of backend functions.
 //!
-//! Interposed functions support values unknown to the backend, or record calls of the program.
+//! They accept values unknown to the backend, or record the program's calls.
 
 pub mod codes;
 pub mod large_types;
@@ -14,11 +14,11 @@ use crate::backend::{NAMES, SLOTS};
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The original content of each replaced slot.
+/// The backend function that was in each slot before an interposed function replaced it.
 static BEFORE: [AtomicPtr<c_void>; NAMES.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; NAMES.len()];
 
-/// Replaces the function of a slot by another of the same type, and stores the original.
+/// Stores an interposed function of the same type in a slot, and records the previous function.
 /// A second call has no effect.
 pub fn put(id: usize, function: *mut c_void) {
     if let (Some(slot), Some(before)) = (SLOTS.get(id), BEFORE.get(id))
@@ -29,7 +29,7 @@ pub fn put(id: usize, function: *mut c_void) {
     }
 }
 
-/// Replaces the functions of these names by functions of the calling module.
+/// Interposes the functions of these names, which the calling module defines.
 macro_rules! put_in_front {
     ($($name:ident)*) => { $(
         $crate::foreign_below::interposed::put(
@@ -40,7 +40,7 @@ macro_rules! put_in_front {
 }
 pub(crate) use put_in_front;
 
-/// Returns access to the original function of a name.
+/// Returns the function of this name that the interposed function replaced.
 macro_rules! original {
     ($name:ident) => {
         $crate::foreign_below::interposed::Original($crate::backend::slot::$name)
@@ -49,13 +49,13 @@ macro_rules! original {
 }
 pub(crate) use original;
 
-/// Access to the original content of a slot.
+/// Access to the function that was in the slot with this index before it was interposed.
 #[derive(Clone, Copy, Debug)]
 pub struct Original(pub usize);
 
 impl Original {
-    /// Returns the function that was in the slot before it was interposed.
-    /// `like` is any function of this slot; only its type is used.
+    /// Returns the function that was in the slot before it was interposed, or else `like`.
+    /// `like` is the present function of the slot.
     pub fn get<T: Copy>(self, like: T) -> T {
         const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
         let before = BEFORE.get(self.0).map(|slot| slot.load(Ordering::Relaxed));

@@ -1,6 +1,7 @@
-//! Queries that only a later version of the standard defines, and that an older library rejects.
+//! Queries that only a later version of the standard defines, answered for older backends.
 //!
-//! The queries are for names of null handles, hardware resources of a split, and unshared windows.
+//! They are: names of null handles, `MPI_Comm_split_type` by hardware resource, and
+//! `MPI_Win_shared_query` on windows without shared memory.
 
 use super::{original, put, put_in_front};
 use crate::backend::{self, slot};
@@ -10,8 +11,8 @@ use crate::foreign_below::infos::entry;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-/// Constants of the standard: `MPI_COMM_TYPE_SHARED`, the hardware and resource types,
-/// `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED`.
+/// Constants of the standard: `MPI_COMM_TYPE_SHARED`, the types for splits by hardware and by
+/// resource, `MPI_WIN_CREATE_FLAVOR` and `MPI_WIN_FLAVOR_SHARED`.
 const SHARED: c_int = 221;
 const HARDWARE: [c_int; 2] = [222, 223];
 const RESOURCE: c_int = 224;
@@ -29,7 +30,7 @@ macro_rules! names {
             length: *mut c_int,
         ) -> c_int {
             let text: &CStr = $text;
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             // The name buffer of every library is longer than these names.
             unsafe {
                 if object != F::null(Kind::$kind) {
@@ -50,9 +51,9 @@ names! {
     MPI_Win_get_name Win c"MPI_WIN_NULL"
 }
 
-/// Splits by hardware. Every library supports shared memory, by its own constant.
-/// With an unknown resource type, each process gets the null communicator.
-/// The backend is called in both cases, since other members may request another type.
+/// Splits by hardware resource. `mpi_shared_memory` becomes the backend's `MPI_COMM_TYPE_SHARED`.
+/// For another resource, this process gets the null communicator (`MPI_UNDEFINED`).
+/// The backend is called even then, because other members may request another resource.
 unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
     comm: F::Below,
     kind: c_int,
@@ -64,7 +65,7 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
         let mut kinds = kinds.iter();
         kinds.any(|known| F::word_in(Word::Split, *known) == kind)
     };
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let kind = if kind == INVALID
             || is_one_of(&[RESOURCE])
@@ -90,7 +91,7 @@ unsafe extern "C-unwind" fn split_with_hardware<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe { split::<F, true>(comm, kind, key, info, made) }
 }
 
@@ -101,7 +102,7 @@ unsafe extern "C-unwind" fn split_without<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe { split::<F, false>(comm, kind, key, info, made) }
 }
 
@@ -116,7 +117,7 @@ macro_rules! shared_query {
         ) -> c_int {
             let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
             let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
-            // SAFETY: the standard requires of the program that its arguments are valid.
+            // SAFETY: the standard requires valid arguments.
             // The attribute is a pointer to an `int`.
             unsafe {
                 let place = (&raw mut flavor).cast();
@@ -137,7 +138,7 @@ macro_rules! shared_query {
 shared_query! { MPI_Win_shared_query c_int }
 shared_query! { MPI_Win_shared_query_c isize }
 
-/// Initialization for a library before version 4.1. Runs before all calls of the program.
+/// Interposes the functions of this module on a backend before MPI 4.1, before all MPI calls.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
     put_in_front! {
         MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name

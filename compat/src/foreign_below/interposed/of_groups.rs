@@ -5,7 +5,7 @@ use crate::foreign_below::Foreign;
 use crate::lock::lock;
 use std::sync::{Mutex, MutexGuard};
 
-/// The numbers of the communicators created from groups.
+/// The communicators created from groups, by their [`Foreign::request_number`].
 static OF_GROUPS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 fn of_groups() -> MutexGuard<'static, Vec<usize>> {
@@ -26,8 +26,8 @@ pub fn left(number: usize) {
     of_groups().retain(|known| *known != number);
 }
 
-/// Returns true if a communicator belongs to a session.
-/// Such a communicator was created from a group, or the program does not use the World Model.
+/// Returns true if a communicator belongs to a session: if it was created from a group,
+/// or if the program has not initialized the World Model or has finalized it.
 pub fn is_of_session<F: Foreign>(comm: F::Below) -> bool {
     !is_running::<F>() || of_groups().contains(&F::request_number(comm))
 }

@@ -1,6 +1,6 @@
-//! Maximum length of port names.
+//! Requests of long port names from the backend, by a hint in the info argument.
 //!
-//! A program of the standard ABI has a buffer for 1024 characters.
+//! A program of the standard ABI has a buffer for 1024 characters (`MPI_MAX_PORT_NAME`).
 //! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
 //! MPICH's port names over UCX (InfiniBand and others) are longer than 256 characters.
 //! So each call that returns a port name passes the hint. Other libraries ignore unknown hints.
@@ -12,21 +12,21 @@ use crate::foreign_below::Foreign;
 use std::ffi::{CStr, c_char, c_int};
 
 const HINT: &CStr = c"port_name_size";
-/// `MPI_MAX_PORT_NAME` of the standard ABI.
+/// The value of the hint: `MPI_MAX_PORT_NAME` of the standard ABI.
 const LENGTH: &CStr = c"1024";
 
-/// Interposes the functions, for every backend. Runs before all calls of the program.
+/// Interposes the functions of this module. Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! { MPI_Open_port MPI_Lookup_name }
 }
 
-/// Calls `call` with a copy of the program's info and the hint `port_name_size`.
+/// Calls `call` with a copy of the program's info that has the hint `port_name_size` too.
 ///
 /// # Safety
-/// MPI is initialized and not finalized. `info` is the program's or the null handle.
+/// MPI is initialized and not finalized. `info` is the program's info or the null handle.
 unsafe fn with_room<F: Foreign>(info: F::Below, call: impl FnOnce(F::Below) -> c_int) -> c_int {
     let mut hints = F::null(Kind::Info);
-    // SAFETY: MPI is initialized and `info` is valid, by the contract of this function.
+    // SAFETY: MPI is initialized and `info` is valid, by contract.
     // The copy is freed below.
     let mut code = unsafe {
         match info == hints {
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: this replaces a backend function, and the standard requires valid arguments.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         with_room::<F>(info, |info| {
             original!(MPI_Lookup_name)(service_name, info, port_name)

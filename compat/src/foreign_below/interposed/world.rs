@@ -1,10 +1,10 @@
-//! Emulated state of the World Model, on a backend without sessions.
+//! Emulated World Model (`MPI_Init`, `MPI_Finalize`) on a backend without sessions.
 //!
-//! This library initializes the backend for the first session.
-//! The first object that a program creates before its MPI initialization has the same effect.
-//! The library finalizes the backend at process exit: a backend can be initialized only once.
-//! Sessions may follow the program's `MPI_Finalize`.
-//! Queries such as `MPI_Initialized` are answered from the program's own calls.
+//! This library initializes the backend at the first session, or at the first info or error handler
+//! that the program creates before it initializes MPI.
+//! From then on, this library finalizes the backend only at process exit,
+//! because sessions may follow `MPI_Finalize` and a backend can be initialized only once.
+//! `MPI_Initialized` etc. are then answered from the program's own calls.
 
 use super::{original, put_in_front};
 use crate::backend;
@@ -19,9 +19,9 @@ use std::sync::{Mutex, MutexGuard};
 /// `MPI_THREAD_MULTIPLE` of the standard.
 const THREAD_MULTIPLE: c_int = 4096;
 
-/// The state of the World Model, from the calls of the program so far.
+/// The state of the World Model after the program's calls so far.
 struct State {
-    /// True if this library has initialized the backend, and will finalize it at process exit.
+    /// True if the backend stays initialized until this library finalizes it at process exit.
     is_held: bool,
     world_begun: bool,
     world_ended: bool,
@@ -39,12 +39,12 @@ fn state() -> MutexGuard<'static, State> {
     lock(&STATE)
 }
 
-/// Returns true if this library has initialized the backend.
+/// Returns true if the backend stays initialized until process exit.
 pub fn is_held() -> bool {
     state().is_held
 }
 
-/// Returns true if the program has initialized MPI and has not finalized it.
+/// Returns true if the program has initialized the World Model and has not finalized it.
 pub fn is_running<F: Foreign>() -> bool {
     let (mut begun, mut ended) = (0, 0);
     // SAFETY: both functions are allowed at any time, and the outputs are local variables.
@@ -55,7 +55,8 @@ pub fn is_running<F: Foreign>() -> bool {
     begun != 0 && ended == 0
 }
 
-/// Initializes the backend unless it is initialized. Returns true if it is usable.
+/// Initializes the backend if necessary, and keeps it initialized until process exit.
+/// Returns false if the backend is finalized or its initialization fails.
 ///
 /// # Safety
 /// None: the function is allowed at any time.
@@ -115,7 +116,7 @@ unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
         let state = state();
         (state.is_held && !state.world_begun, state.provided)
     };
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let code = if is_held {
             if !provided.is_null() {
@@ -138,11 +139,11 @@ unsafe extern "C-unwind" fn MPI_Init<F: Foreign>(
         let state = state();
         state.is_held && !state.world_begun
     };
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the standard requires of the program that its arguments are valid.
+        // SAFETY: the standard requires valid arguments.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -154,11 +155,11 @@ unsafe extern "C-unwind" fn MPI_Finalize<F: Foreign>() -> c_int {
         let state = state();
         state.is_held && !state.world_ended
     };
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the standard requires of the program that its arguments are valid.
+        // SAFETY: the standard requires valid arguments.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
@@ -170,7 +171,7 @@ unsafe extern "C-unwind" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_i
         let state = state();
         (state.is_held, state.world_begun)
     };
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if is_held {
             flag.write(begun.into());
@@ -185,7 +186,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
         let state = state();
         (state.is_held, state.world_ended)
     };
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         if is_held {
             flag.write(ended.into());
@@ -197,7 +198,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
 
 unsafe extern "C-unwind" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         original!(MPI_Initialized)(&raw mut begun);
         original!(MPI_Finalized)(&raw mut ended);
@@ -212,7 +213,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires of the program that its arguments are valid.
+    // SAFETY: the standard requires valid arguments.
     unsafe {
         let mut begun = 0;
         original!(MPI_Initialized)(&raw mut begun);
@@ -223,7 +224,8 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     }
 }
 
-/// Initialization for a backend without sessions. Runs before all calls of the program.
+/// Interposes the functions of this module, on a backend without sessions.
+/// Runs before all MPI calls.
 pub fn prepare<F: Foreign>() {
     put_in_front! {
         MPI_Init MPI_Init_thread MPI_Finalize MPI_Initialized MPI_Finalized MPI_Info_create
