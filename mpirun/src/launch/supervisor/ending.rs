@@ -101,7 +101,9 @@ impl Ending {
             Due::KillWithoutHandler(signal) => ranks.kill_without_handler(signal),
             Due::Announce { signal, left } => {
                 let alive: Vec<u32> = ranks.jobs.alive().map(|(_, rank)| rank.rank).collect();
+                // All ranks may have ended while the launcher of another host still runs.
                 let (noun, have) = match alive.len() {
+                    0 => return,
                     1 => ("rank", "has"),
                     _ => ("ranks", "have"),
                 };
