@@ -125,6 +125,29 @@ fn a_blocking_call_beside_nonblocking_ones_is_reported() {
     }
 }
 
+#[test]
+fn nonblocking_and_persistent_calls_are_named_as_the_program_calls_them() {
+    let said = checked(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        let calls = world.collectives();
+        let started = match world.rank() {
+            0 => calls.begin(Call::Barrier),
+            _ => {
+                let plan = calls.plan(&Call::Barrier);
+                calls.begin_persistent(Call::Barrier, plan.as_ref())
+            }
+        };
+        let outcome = started.and_then(|req| engine.wait(&req).map(|_| ()));
+        outcome.map_or_else(|e| e.to_string(), |()| "agreed".into())
+    });
+    for said in said {
+        assert_eq!(
+            said,
+            "in collective call 1 on MPI_COMM_WORLD the members differ: rank 0 calls MPI_Ibarrier; rank 1 calls MPI_Barrier_init"
+        );
+    }
+}
+
 fn floats(count: i64) -> RecvBuf {
     Scratch::new(count, &Named::FLOAT.into())
         .expect("memory")
