@@ -151,7 +151,7 @@ async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(),
     let difference = if signatures.windows(2).any(|two| two[0] != two[1]) {
         Some(Difference::calls(&signatures))
     } else {
-        let amounts = amounts::compare(invocation, call).await?;
+        let amounts = amounts::compare(invocation, call, form).await?;
         let types = || (!types::agree(&types)).then(|| Difference::types(&signatures, &types));
         amounts.map(Difference::Amounts).or_else(types)
     };

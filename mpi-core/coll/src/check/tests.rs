@@ -33,8 +33,27 @@ fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<Str
     })
 }
 
+/// Returns the sentence with the nonblocking functions in place of the blocking ones.
+fn nonblocking(sentence: &str) -> String {
+    let mut parts = sentence.split("MPI_");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (first, rest) = part.split_at(1);
+        // The names of types and operators are in capitals.
+        match rest.starts_with(|c: char| c.is_ascii_lowercase()) {
+            true => text += &format!("MPI_I{}{rest}", first.to_lowercase()),
+            false => text += &format!("MPI_{part}"),
+        }
+    }
+    text
+}
+
 fn differ(ranks: u32, call: impl Fn(u32) -> Call + Sync, sentence: &str) {
     for blocking in [true, false] {
+        let sentence = match blocking {
+            true => sentence.to_owned(),
+            false => nonblocking(sentence),
+        };
         for said in told(&checked(ranks), blocking, &call) {
             assert_eq!(
                 said,

@@ -152,18 +152,14 @@ impl CallSignature {
     }
 }
 
-/// Returns the name of the function in the standard.
-pub fn function(call: CallId) -> String {
+/// Returns the name of the function in the standard by which a program calls the operation in a form.
+pub fn function(call: CallId, form: Form) -> String {
     let (first, rest) = call.name().split_at(1);
-    format!("MPI_{}{rest}", first.to_uppercase())
-}
-
-/// Returns the name of the function by which a program calls the operation in a form.
-fn function_of_form(call: CallId, form: Form) -> String {
+    let first = first.to_uppercase();
     match form {
-        Form::Blocking => function(call),
+        Form::Blocking => format!("MPI_{first}{rest}"),
         Form::Nonblocking => format!("MPI_I{}", call.name()),
-        Form::Persistent => format!("{}_init", function(call)),
+        Form::Persistent => format!("MPI_{first}{rest}_init"),
     }
 }
 
@@ -175,7 +171,7 @@ impl fmt::Display for CallSignature {
         let Some(call) = call else {
             return write!(f, "an unknown operation");
         };
-        f.write_str(&function_of_form(call, self.form()))?;
+        f.write_str(&function(call, self.form()))?;
         if self.call & IN_PLACE != 0 {
             f.write_str(" in place")?;
         }
