@@ -27,7 +27,7 @@ pub struct Round {
     pub comm: Comm,
     /// The operation's number on its communicator; the first operation has number 1.
     pub number: u64,
-    /// The arguments that must match at all members: "MPI_Bcast from rank 0 of 400 bytes".
+    /// The function and the arguments that must match at all members: "MPI_Ibcast from rank 0 of 400 bytes".
     pub what: String,
     /// The number of members of the communicator.
     pub members: u32,

@@ -1,7 +1,7 @@
 /*
  * Programs that hang because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|part|computes|exception|left|collective|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted
+ *     hang crossed|tag|missing|part|computes|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted
  *
  * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
  */
@@ -80,6 +80,19 @@ int main(int argc, char **argv)
             OK(MPI_Allreduce(MPI_IN_PLACE, &word, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD));
         else
             OK(MPI_Barrier(MPI_COMM_WORLD));
+    }
+    if (!strcmp(way, "started")) {
+        /* Rank 0 waits for a nonblocking operation, and rank 1 for a persistent one. */
+        int words[2];
+        MPI_Request persistent, request;
+        OK(MPI_Bcast_init(&word, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &persistent));
+        if (rank == 0) {
+            OK(MPI_Iallgather(&word, 1, MPI_INT, words, 1, MPI_INT, MPI_COMM_WORLD, &request));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else {
+            OK(MPI_Start(&persistent));
+            OK(MPI_Wait(&persistent, MPI_STATUS_IGNORE));
+        }
     }
     if (!strcmp(way, "length")) {
         /* The root sends less than the other rank expects, and continues. */

@@ -56,6 +56,17 @@ fn a_job_whose_ranks_all_wait_for_each_other_is_ended_with_a_report() {
 }
 
 #[test]
+fn a_collective_operation_that_was_started_is_named_as_the_program_calls_it() {
+    let said = is_ended(hang("started", 2)).stderr;
+    for part in [
+        "rank 0 waits in MPI_Wait for MPI_Iallgather #",
+        "rank 1 waits in MPI_Wait for MPI_Bcast_init #",
+    ] {
+        assert!(said.contains(part), "no {part:?} in:\n{said}");
+    }
+}
+
+#[test]
 fn a_dead_job_is_ended_over_tcp_with_messages_alone_beside_hardware_and_oversubscribed() {
     let ways: [&[&str]; 3] = [
         &["--mca", "btl", "self,tcp"],

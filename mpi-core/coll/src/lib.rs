@@ -34,7 +34,7 @@ mod tuned;
 
 pub use check::{CHECK, Mismatch};
 pub use invocation::{Invocation, Pending};
-pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Running};
+pub use mpi_engine::coll::{Call, CallId, CallSet, CallSignature, FastCall, Form, Running};
 pub use mpi_engine::comm::{EurekaLine, FastCarrier, FastSlot, Unserved};
 pub use select::{Coll, Table};
 

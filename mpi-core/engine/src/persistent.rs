@@ -104,7 +104,7 @@ impl Persistent {
             }
             Operation::Collective(call) => {
                 let calls = comm.collectives();
-                Active::Pending(calls.begin_with(call.clone(), self.plan.as_ref())?)
+                Active::Pending(calls.begin_persistent(call.clone(), self.plan.as_ref())?)
             }
             Operation::Partitioned(partitioned) => {
                 partitioned.start();

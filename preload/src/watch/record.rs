@@ -7,7 +7,7 @@ use super::event_log::Arrived;
 use super::{Watch, depth, get, thread};
 use coll_hwbarr_foreign::library::{Family, Handle};
 use mpi_base::clock::now_ns;
-use mpi_core::coll::CallSignature;
+use mpi_core::coll::{CallSignature, Form};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
@@ -129,7 +129,11 @@ impl Watch {
         let Some(comm) = self.communicator(round.comm) else {
             return;
         };
-        let (number, args) = (comm.next_round(), self.signature(round));
+        let form = match waits {
+            true => Form::Blocking,
+            false => Form::Nonblocking,
+        };
+        let (number, args) = (comm.next_round(), self.signature(round).in_form(form));
         self.state()
             .publish_round(&comm, number, args.words(), waits);
         if let Some(mut event_log) = self.event_log() {

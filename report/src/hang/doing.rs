@@ -41,7 +41,7 @@ impl Seen {
         }
         let mut text = match (&snapshot.waiting, snapshot.in_round()) {
             (Some(Waiting::Collective), Some(round)) => {
-                format!("waits in {call} for a nonblocking {}", DisplayRound(round))
+                format!("waits in {call} for {}", DisplayRound(round))
             }
             (Some(waiting), _) if is_for_requests(call) => match waiting {
                 Waiting::Any { .. } => format!("waits in {call} {waiting}"),

@@ -401,7 +401,7 @@ impl fmt::Display for Finding {
 /// Returns true if an operation transfers no user data, so that lengths cannot differ.
 fn has_no_data(operation: &str) -> bool {
     let name = operation.split(' ').next().unwrap_or_default();
-    matches!(name, "MPI_Barrier" | "MPI_Ibarrier")
+    matches!(name, "MPI_Barrier" | "MPI_Ibarrier" | "MPI_Barrier_init")
 }
 
 /// Marks a wait at a window if the needed rank is outside MPI, for example in a computation,

@@ -313,6 +313,25 @@ fn a_barrier_that_does_not_end_is_reported_without_lengths() {
     assert!(!told.contains("lengths"), "{told}");
 }
 
+/// A persistent operation is named by the function that creates it.
+#[test]
+fn a_started_operation_is_named_as_the_program_calls_it() {
+    let waits = |rank, what: &str| {
+        with(meets(rank, what, 2), |snapshot| {
+            snapshot.call = Some("MPI_Wait".into());
+            snapshot.waiting = Some(Waiting::Collective);
+            snapshot.round.as_mut().expect("a round").inside = false;
+        })
+    };
+    let ranks = vec![
+        waits(0, "MPI_Iallgather of 4 bytes"),
+        meets(1, "MPI_Allgather of 4 bytes", 2),
+        waits(2, "MPI_Allgather_init of 4 bytes"),
+        idle(3),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
 /// Another user may have chosen the names of windows and files, so a report escapes them.
 #[test]
 fn names_in_a_report_are_shown() {

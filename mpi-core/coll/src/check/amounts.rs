@@ -14,7 +14,7 @@ use super::difference::{Difference, WORDS, exchange, share};
 use super::edges::Edges;
 use crate::Error;
 use crate::datatype::{RecvBuf, SendBuf};
-use crate::{Call, CallId, Invocation};
+use crate::{Call, CallId, Form, Invocation};
 use mpi_engine::coll::function;
 use std::fmt;
 
@@ -124,6 +124,7 @@ impl Amounts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     call: CallId,
+    form: Form,
     pairs: Vec<Difference>,
     /// The number of further such pairs, which are not in `pairs`.
     more: u64,
@@ -132,7 +133,7 @@ pub struct Disagreement {
 impl fmt::Display for Disagreement {
     /// Example: "MPI_Alltoallv: rank 2 sends 12 bytes to rank 0, which expects 8".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", function(self.call))?;
+        write!(f, "{}: ", function(self.call, self.form))?;
         for (i, pair) in self.pairs.iter().enumerate() {
             let separator = if i == 0 { "" } else { "; " };
             let Difference {
@@ -163,7 +164,11 @@ impl fmt::Display for Disagreement {
 const NAMED: usize = 4;
 
 /// Compares the byte counts of all pairs of members; returns `None` if all are equal.
-pub async fn compare(invocation: &Invocation, call: &Call) -> Result<Option<Disagreement>, Error> {
+pub async fn compare(
+    invocation: &Invocation,
+    call: &Call,
+    form: Form,
+) -> Result<Option<Disagreement>, Error> {
     let found = match (
         Edges::of(call),
         Amounts::of(call, invocation.rank(), invocation.size()),
@@ -180,6 +185,7 @@ pub async fn compare(invocation: &Invocation, call: &Call) -> Result<Option<Disa
     let unnamed = told.len().saturating_sub(NAMED) as u64;
     Ok(Some(Disagreement {
         call: call.id(),
+        form,
         more: told
             .iter()
             .fold(unnamed, |sum, (_, more)| sum.saturating_add(*more)),

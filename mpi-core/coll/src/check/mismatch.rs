@@ -35,21 +35,6 @@ impl Difference {
         )
     }
 
-    /// Groups the members by whether their call is nonblocking;
-    /// `forms[i]` is nonzero if rank i's call is nonblocking.
-    pub fn forms(signatures: &[CallSignature], forms: &[u64]) -> Difference {
-        let spelled = |(signature, form): (&CallSignature, &u64)| {
-            let text = signature.to_string();
-            match (form, text.strip_prefix("MPI_").map(|rest| rest.split_at(1))) {
-                (1.., Some((first, rest))) => format!("MPI_I{}{rest}", first.to_lowercase()),
-                _ => text,
-            }
-        };
-        let texts = signatures.iter().zip(forms).map(spelled);
-        let groups = grouped(texts).into_iter();
-        Difference::Calls(groups.map(|(what, ranks)| (ranks, what)).collect())
-    }
-
     /// Groups the members by the types of their data; `types` has the [words](types::words) of all members.
     pub fn types(signatures: &[CallSignature], types: &[u64]) -> Difference {
         let with_text = |(signature, words): (&CallSignature, &[u64])| {

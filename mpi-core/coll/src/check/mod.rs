@@ -8,7 +8,7 @@
 //! If two call signatures differ,
 //! the call fails on every member with an error that lists the call of each member ([`Mismatch`]).
 //!
-//! The check compares the operation, whether the call is blocking, its root, its operator,
+//! The check compares the operation, whether it is blocking, nonblocking or persistent, its root, its operator,
 //! and the byte counts that the standard makes equal (MPI 5.0, section 6.1).
 //! For calls with several counts,
 //! it compares the sent bytes with the bytes that each receiver expects ([`amounts`]).
@@ -29,11 +29,14 @@ pub use mismatch::{CallSignature, Mismatch};
 
 use super::priority;
 use super::tickets::{Ticket, TicketOrder};
-use super::{Call, CallSet, CollError, Component, Invocation, Module, Refusal, Running, Table};
+use super::{
+    Call, CallSet, CollError, Component, Form, Invocation, Module, Refusal, Running, Table,
+};
 use crate::Error;
 use crate::comm::Comm;
 use mismatch::Difference;
 use mpi_base::param::{About, Level, Param};
+use std::any::Any;
 use std::rc::Rc;
 
 /// Parameter `coll_base_check`: enables the comparison of call signatures.
@@ -78,13 +81,6 @@ impl Component for Check {
 /// because the components below may number the calls.
 struct CheckModule(TicketOrder);
 
-/// Whether a call is blocking. Blocking and nonblocking operations do not match each other (MPI 5.0, section 6.12).
-#[derive(Clone, Copy)]
-enum Form {
-    Blocking = 0,
-    Nonblocking = 1,
-}
-
 /// Checks a call, and then waits until all earlier calls have been passed to the next component or have failed.
 async fn check(
     ticket: &Ticket,
@@ -103,15 +99,16 @@ impl Module for CheckModule {
     }
 
     fn start(&self, invocation: Invocation, call: Call) -> Running {
-        let ticket = self.0.draw();
-        Box::pin(async move {
-            let checked = check(&ticket, &invocation, &call, Form::Nonblocking).await;
-            let next = checked
-                .and_then(|()| Table::of(invocation.comm(), call.id()))
-                .and_then(|table| table.start(invocation.next_down(), call));
-            ticket.pass();
-            next?.await
-        })
+        self.start_in_form(invocation, call, Form::Nonblocking)
+    }
+
+    /// Persistent operations have a plan without contents, so that [`Module::start_planned`] starts them.
+    fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
+        Some(Rc::new(()))
+    }
+
+    fn start_planned(&self, invocation: Invocation, call: Call, _plan: &Rc<dyn Any>) -> Running {
+        self.start_in_form(invocation, call, Form::Persistent)
     }
 
     fn run(&self, invocation: &Invocation, call: &Call) -> Result<(), Error> {
@@ -124,10 +121,23 @@ impl Module for CheckModule {
     }
 }
 
+impl CheckModule {
+    fn start_in_form(&self, invocation: Invocation, call: Call, form: Form) -> Running {
+        let ticket = self.0.draw();
+        Box::pin(async move {
+            let checked = check(&ticket, &invocation, &call, form).await;
+            let next = checked
+                .and_then(|()| Table::of(invocation.comm(), call.id()))
+                .and_then(|table| table.start(invocation.next_down(), call));
+            ticket.pass();
+            next?.await
+        })
+    }
+}
+
 async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(), Error> {
-    let signature = CallSignature::of(call).words();
-    let words = signature.into_iter().chain([form as u64]);
-    let mine: Vec<u64> = words.chain(types::words(call)).collect();
+    let signature = CallSignature::of(call).in_form(form).words();
+    let mine: Vec<u64> = signature.into_iter().chain(types::words(call)).collect();
     let all = difference::share(invocation, &mine).await?;
     let members = || {
         let members = all.chunks(mine.len());
@@ -136,21 +146,12 @@ async fn compare(invocation: &Invocation, call: &Call, form: Form) -> Result<(),
     let signatures: Vec<CallSignature> = members()
         .map(|(signature, _)| CallSignature::from_words(signature))
         .collect();
-    let forms: Vec<u64> = members()
-        .filter_map(|(_, rest)| rest.first().copied())
-        .collect();
-    let types: Vec<u64> = members()
-        .flat_map(|(_, rest)| &rest[1..])
-        .copied()
-        .collect();
-    let are_equal = |words: &[u64]| words.windows(2).all(|two| two[0] == two[1]);
+    let types: Vec<u64> = members().flat_map(|(_, types)| types).copied().collect();
     // All members have received the same words, so either all of them compare the byte counts or none does.
     let difference = if signatures.windows(2).any(|two| two[0] != two[1]) {
         Some(Difference::calls(&signatures))
-    } else if !are_equal(&forms) {
-        Some(Difference::forms(&signatures, &forms))
     } else {
-        let amounts = amounts::compare(invocation, call).await?;
+        let amounts = amounts::compare(invocation, call, form).await?;
         let types = || (!types::agree(&types)).then(|| Difference::types(&signatures, &types));
         amounts.map(Difference::Amounts).or_else(types)
     };

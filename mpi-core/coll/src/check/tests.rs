@@ -33,8 +33,27 @@ fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<Str
     })
 }
 
+/// Returns the sentence with the nonblocking functions in place of the blocking ones.
+fn nonblocking(sentence: &str) -> String {
+    let mut parts = sentence.split("MPI_");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (first, rest) = part.split_at(1);
+        // The names of types and operators are in capitals.
+        match rest.starts_with(|c: char| c.is_ascii_lowercase()) {
+            true => text += &format!("MPI_I{}{rest}", first.to_lowercase()),
+            false => text += &format!("MPI_{part}"),
+        }
+    }
+    text
+}
+
 fn differ(ranks: u32, call: impl Fn(u32) -> Call + Sync, sentence: &str) {
     for blocking in [true, false] {
+        let sentence = match blocking {
+            true => sentence.to_owned(),
+            false => nonblocking(sentence),
+        };
         for said in told(&checked(ranks), blocking, &call) {
             assert_eq!(
                 said,
@@ -121,6 +140,29 @@ fn a_blocking_call_beside_nonblocking_ones_is_reported() {
         assert_eq!(
             said,
             "in collective call 1 on MPI_COMM_WORLD the members differ: rank 0 calls MPI_Barrier; rank 1 calls MPI_Ibarrier"
+        );
+    }
+}
+
+#[test]
+fn nonblocking_and_persistent_calls_are_named_as_the_program_calls_them() {
+    let said = checked(2).run(|engine| {
+        let world = engine.world().expect("a world");
+        let calls = world.collectives();
+        let started = match world.rank() {
+            0 => calls.begin(Call::Barrier),
+            _ => {
+                let plan = calls.plan(&Call::Barrier);
+                calls.begin_persistent(Call::Barrier, plan.as_ref())
+            }
+        };
+        let outcome = started.and_then(|req| engine.wait(&req).map(|_| ()));
+        outcome.map_or_else(|e| e.to_string(), |()| "agreed".into())
+    });
+    for said in said {
+        assert_eq!(
+            said,
+            "in collective call 1 on MPI_COMM_WORLD the members differ: rank 0 calls MPI_Ibarrier; rank 1 calls MPI_Barrier_init"
         );
     }
 }

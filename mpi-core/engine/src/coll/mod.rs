@@ -7,4 +7,4 @@ mod signature;
 pub use crate::request::Running;
 pub use call::{Call, CallId, CallSet};
 pub use fast_call::FastCall;
-pub use signature::{CallSignature, function};
+pub use signature::{CallSignature, Form, function};

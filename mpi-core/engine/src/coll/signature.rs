@@ -4,10 +4,22 @@ use super::{Call, CallId};
 use crate::op::{Op, Predefined};
 use std::fmt;
 
+/// The form of a collective operation.
+///
+/// Operations of different forms do not match each other (MPI 5.0, sections 6.12 and 6.13).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    #[default]
+    Blocking = 0,
+    Nonblocking = 1,
+    Persistent = 2,
+}
+
 /// The arguments of a member's call that must be equal on all members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CallSignature {
-    /// The [`CallId`], with the flag [`IN_PLACE`] if the call uses `MPI_IN_PLACE` and the standard requires this of all members or none.
+    /// The [`CallId`], with the [`Form`] from bit [`FORM_SHIFT`] on.
+    /// The flag [`IN_PLACE`] is set if the call uses `MPI_IN_PLACE` and the standard requires this of all members or none.
     call: u64,
     /// The root + 1, or zero for a call without root.
     root: u64,
@@ -16,6 +28,12 @@ pub struct CallSignature {
     /// The number of bytes + 1, or zero if it may differ between members.
     bytes: u64,
 }
+
+/// Position of the [`Form`] in the field `call`; a trace keeps the field's lower 16 bits.
+const FORM_SHIFT: u32 = 12;
+const FORM: u64 = 3 << FORM_SHIFT;
+
+const _: () = assert!(CallId::ALL.len() < 1 << FORM_SHIFT);
 
 /// Flag in the field `call`: the call uses `MPI_IN_PLACE`.
 const IN_PLACE: u64 = 1 << 32;
@@ -69,6 +87,23 @@ impl CallSignature {
         signature.bytes(call.agreed_bytes().filter(|_| !each))
     }
 
+    /// Returns the signature of the same call in another form.
+    #[inline]
+    #[must_use]
+    pub fn in_form(self, form: Form) -> CallSignature {
+        CallSignature {
+            call: self.call & !FORM | (form as u64) << FORM_SHIFT,
+            ..self
+        }
+    }
+
+    fn form(&self) -> Form {
+        let forms = [Form::Blocking, Form::Nonblocking, Form::Persistent];
+        let number = (self.call & FORM) >> FORM_SHIFT;
+        let form = forms.into_iter().find(|form| *form as u64 == number);
+        form.unwrap_or_default()
+    }
+
     /// Returns the signature of a fast call with these arguments.
     #[inline(always)]
     pub(super) fn call(
@@ -117,22 +152,27 @@ impl CallSignature {
     }
 }
 
-/// Returns the name of the function in the standard.
-pub fn function(call: CallId) -> String {
+/// Returns the name of the function in the standard by which a program calls the operation in a form.
+pub fn function(call: CallId, form: Form) -> String {
     let (first, rest) = call.name().split_at(1);
-    format!("MPI_{}{rest}", first.to_uppercase())
+    let first = first.to_uppercase();
+    match form {
+        Form::Blocking => format!("MPI_{first}{rest}"),
+        Form::Nonblocking => format!("MPI_I{}", call.name()),
+        Form::Persistent => format!("MPI_{first}{rest}_init"),
+    }
 }
 
 impl fmt::Display for CallSignature {
     /// Example: "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let number = self.call & !IN_PLACE;
+        let number = self.call & !(IN_PLACE | FORM);
         let call = CallId::ALL.into_iter().find(|c| *c as u64 == number);
         let Some(call) = call else {
             return write!(f, "an unknown operation");
         };
-        f.write_str(&function(call))?;
-        if self.call != number {
+        f.write_str(&function(call, self.form()))?;
+        if self.call & IN_PLACE != 0 {
             f.write_str(" in place")?;
         }
         if let Some(root) = self.root.checked_sub(1) {
@@ -157,6 +197,27 @@ impl fmt::Display for CallSignature {
                     op.map_or("an unknown operator", Predefined::name)
                 )
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_form_has_its_function_and_survives_the_state_page_and_a_trace() {
+        for (form, text) in [
+            (Form::Blocking, "MPI_Allgather of 8 bytes"),
+            (Form::Nonblocking, "MPI_Iallgather of 8 bytes"),
+            (Form::Persistent, "MPI_Allgather_init of 8 bytes"),
+        ] {
+            let call = CallSignature::call(CallId::Allgather, None, None, Some(8)).in_form(form);
+            let mut words = call.words();
+            assert_eq!(CallSignature::from_words(&words), call);
+            // A trace keeps 16 bits of the call.
+            words[0] &= u64::from(u16::MAX);
+            assert_eq!(CallSignature::from_words(&words).to_string(), text);
         }
     }
 }

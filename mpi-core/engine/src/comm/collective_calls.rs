@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
-use crate::coll::{Call, CallId, CallSignature, FastCall};
+use crate::coll::{Call, CallId, CallSignature, FastCall, Form};
 use crate::request::Req;
 use crate::{Error, RunObserver};
 use std::any::Any;
@@ -116,7 +116,7 @@ impl<'a> CollectiveCalls<'a> {
         // A component's calls on derived communicators are parts of the program's call and are not published.
         let outermost = !state.is_inside();
         if outermost {
-            self.publish(number, &call);
+            self.publish(number, &call, Form::Blocking);
             state.inside(true);
         }
         let served = self.served(call.id());
@@ -154,14 +154,23 @@ impl<'a> CollectiveCalls<'a> {
 
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn begin(self, call: Call) -> Result<Req, Error> {
-        self.begin_with(call, None)
+        self.begin_in_form(call, Form::Nonblocking, None)
     }
 
     /// Starts a persistent operation with the state that [`CollectiveCalls::plan`] returned for it.
-    pub fn begin_with(self, call: Call, plan: Option<&Rc<dyn Any>>) -> Result<Req, Error> {
+    pub fn begin_persistent(self, call: Call, plan: Option<&Rc<dyn Any>>) -> Result<Req, Error> {
+        self.begin_in_form(call, Form::Persistent, plan)
+    }
+
+    fn begin_in_form(
+        self,
+        call: Call,
+        form: Form,
+        plan: Option<&Rc<dyn Any>>,
+    ) -> Result<Req, Error> {
         self.comm.usable()?;
         let number = self.next_number();
-        self.publish(number, &call);
+        self.publish(number, &call, form);
         let components = self.served(call.id())?;
         let running = match plan {
             Some(plan) => components.begin_planned(self.comm, number, call, plan),
@@ -188,8 +197,8 @@ impl<'a> CollectiveCalls<'a> {
 
     /// Publishes on the state page that a collective operation begins; its number is counted from one there.
     #[inline]
-    fn publish(self, number: i32, call: &Call) {
-        let signature = CallSignature::of(call);
+    fn publish(self, number: i32, call: &Call, form: Form) {
+        let signature = CallSignature::of(call).in_form(form);
         let (comm, round) = (self.comm.context().number(), number as u64 + 1);
         let engine = self.comm.engine();
         if let Some(trace) = engine.observer().and_then(RunObserver::trace) {
