@@ -16,8 +16,11 @@ use crate::source::Source;
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// Time limit for a sample; a mutant takes about a second on an idle machine.
-const LIMIT: Duration = Duration::from_secs(1800);
+/// Time limit for a sample of a thousand; a mutant takes about a second on an idle machine.
+const LIMIT: Duration = Duration::from_secs(4 * 3600);
+
+/// Time limit for one induction, in seconds; a mutant without a verdict by then has survived.
+const SOLVER_LIMIT: u32 = 120;
 
 /// Maximum number of steps of an induction.
 const STEPS: usize = 8;
@@ -116,14 +119,15 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
 }
 
 /// Returns a yosys script that elaborates contract and design and lists mutants of the design.
-/// It must run only once, because cell names differ at each elaboration.
+/// The contract's module is not mutated, even if its name contains the design's.
+/// The script must run only once, because cell names differ at each elaboration.
 fn listing(subject: &Subject) -> String {
     let (top, design) = (subject.contract.name(), subject.design.top);
     let top = top.trim_end_matches(".v");
     format!(
         "read_verilog -formal -sv {} {}\nhierarchy -check -top {top}{}\nproc\n\
          setattr -mod -set keep_hierarchy 1 *{design}*\nflatten\nopt -full\nwrite_rtlil all.il\n\
-         mutate -list {} -seed 1 -o mutants *{design}*\n",
+         mutate -list {} -seed 1 -o mutants *{design}* *{top}* %d\n",
         subject.design.verilog_names(),
         subject.contract.name(),
         chparam(subject.parameters),
@@ -137,7 +141,7 @@ fn undecided(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
         format!(
             "log {MARK}{number}\ndesign -reset\nread_rtlil all.il\n{mutate}\nsetattr -mod -unset keep_hierarchy *\n\
              flatten\nopt_clean\n\
-             sat -tempinduct -prove-asserts -set-assumes -set-init-zero -seq 1 -maxsteps {STEPS}\n"
+             sat -tempinduct -prove-asserts -set-assumes -set-init-zero -seq 1 -maxsteps {STEPS} -timeout {SOLVER_LIMIT}\n"
         )
     });
     let log = run(&script.collect::<String>(), folder)?;
@@ -158,7 +162,7 @@ fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
             "log {MARK}{number}\ndesign -reset\n{}{}\
              design -copy-from gold -as gold gold\ndesign -copy-from gate -as gate gate\n\
              setattr -mod -unset keep_hierarchy *\nmiter -equiv -flatten gold gate miter\nhierarchy -top miter\nopt_clean\n\
-             sat -tempinduct -prove trigger 0 -set-init-zero -seq 1 -maxsteps {STEPS} miter\n",
+             sat -tempinduct -prove trigger 0 -set-init-zero -seq 1 -maxsteps {STEPS} -timeout {SOLVER_LIMIT} miter\n",
             side("gold", ""),
             side("gate", mutate),
         )
