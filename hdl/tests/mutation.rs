@@ -19,6 +19,7 @@ fn toggle(sample: usize) -> Subject {
         design: Design::toggle_barrier(),
         contract: toggle_claims::CONTRACT,
         parameters: &[("N", 4)],
+        steps: 8,
         sample,
     }
 }
@@ -28,6 +29,7 @@ fn registers(sample: usize) -> Subject {
         design: register_claims::design(),
         contract: register_claims::CONTRACT,
         parameters: &[("N", 2), ("G", 1), ("SYNC", 2)],
+        steps: 8,
         sample,
     }
 }
@@ -37,6 +39,7 @@ fn fronts(sample: usize) -> impl Iterator<Item = Subject> {
         design: bus.front_alone(),
         contract: bus.contract(),
         parameters: &[],
+        steps: 8,
         sample,
     })
 }
@@ -46,6 +49,7 @@ fn eureka(sample: usize) -> Subject {
         design: eureka_claims::design(),
         contract: eureka_claims::CONTRACT,
         parameters: &[("N", 4)],
+        steps: 8,
         sample,
     }
 }
@@ -63,6 +67,7 @@ fn line(sample: usize) -> Subject {
         design: module("channel_line"),
         contract: channel_claims::LINE,
         parameters: &[],
+        steps: 16,
         sample,
     }
 }
@@ -72,6 +77,7 @@ fn machine(sample: usize) -> Subject {
         design: module("channel_machine"),
         contract: channel_claims::PROTOCOL,
         parameters: &[("N", 2)],
+        steps: 12,
         sample,
     }
 }
@@ -81,6 +87,7 @@ fn command(sample: usize) -> Subject {
         design: module("channel_command"),
         contract: channel_claims::RULES,
         parameters: &[("N", 2), ("C", 2), ("MAJORITY", 1)],
+        steps: 8,
         sample,
     }
 }
