@@ -146,8 +146,22 @@ fn the_mutation_score_of_a_larger_sample() {
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn the_mutation_score_of_the_eureka_line_and_of_version_2() {
-    for subject in [line(400), eureka(400), machine(400), command(400)] {
-        survivors(&subject);
+fn every_mutant_of_the_eureka_line_and_of_the_serial_line_is_killed_or_equal() {
+    for subject in [line(400), eureka(400)] {
+        assert_eq!(survivors(&subject), 0);
     }
+}
+
+/// Prints the survivors; [`survivors`] requires only that some mutants are killed.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_mutation_score_of_the_commands_of_version_2() {
+    survivors(&command(60));
+}
+
+/// The protocol's contract omits the time limit and the counters, so mutants of these survive.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_mutation_score_of_the_machine_of_version_2() {
+    survivors(&machine(60));
 }
