@@ -163,5 +163,5 @@ fn the_mutation_score_of_the_commands_of_version_2() {
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_mutation_score_of_the_machine_of_version_2() {
-    survivors(&machine(60));
+    survivors(&machine(100));
 }
