@@ -159,7 +159,7 @@ fn the_mutation_score_of_the_commands_of_version_2() {
     survivors(&command(60));
 }
 
-/// The protocol's contract omits the time limit and the counters, so mutants of these survive.
+/// Prints the survivors, like the test of the commands.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn the_mutation_score_of_the_machine_of_version_2() {
