@@ -16,11 +16,11 @@ use crate::source::Source;
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
 
-/// Time limit for a sample; a mutant takes about a second on an idle machine.
-const LIMIT: Duration = Duration::from_secs(1800);
+/// Time limit for a sample of a thousand; a mutant takes about a second on an idle machine.
+const LIMIT: Duration = Duration::from_secs(4 * 3600);
 
-/// Maximum number of steps of an induction.
-const STEPS: usize = 8;
+/// Time limit for one induction, in seconds; a mutant without a verdict by then has survived.
+const SOLVER_LIMIT: u32 = 120;
 
 /// Begins the line before each mutant's part of yosys' log.
 const MARK: &str = "NEXT MUTANT ";
@@ -34,6 +34,9 @@ pub struct Subject {
     pub contract: Source,
     /// The contract's parameters.
     pub parameters: &'static [(&'static str, usize)],
+    /// Maximum number of steps of an induction, and so the length of the runs from power-on.
+    /// A fault that shows only when a filtered line falls again needs a run in which it rises first.
+    pub steps: usize,
     /// Number of mutants that yosys generates, before those of flip-flops are omitted.
     pub sample: usize,
 }
@@ -69,7 +72,10 @@ impl Score {
 
 /// Determines the mutation score, or returns it from the cache.
 pub fn score(subject: &Subject, cache: &Cache) -> Result<Score, ToolError> {
-    let parameters = format!("{:?} {}", subject.parameters, subject.sample);
+    let parameters = format!(
+        "{:?} {} {}",
+        subject.parameters, subject.steps, subject.sample
+    );
     let identity = Tool::YOSYS.identity();
     let mut ingredients = vec![
         include_str!("mutation.rs"),
@@ -104,10 +110,10 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
         .lines()
         .filter(|line| line.starts_with("mutate ") && !line.contains("-port Q "))
         .collect();
-    let kept = undecided(&mutants, folder)?;
+    let kept = undecided(&mutants, subject.steps, folder)?;
     let others = kept.iter().map(|&number| mutants[number]);
     let others: Vec<&str> = others.collect();
-    let different = different(&others, folder)?;
+    let different = different(&others, subject.steps, folder)?;
     Ok(Score {
         killed: mutants.len() - kept.len(),
         equivalent: others.len() - different.len(),
@@ -116,14 +122,15 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
 }
 
 /// Returns a yosys script that elaborates contract and design and lists mutants of the design.
-/// It must run only once, because cell names differ at each elaboration.
+/// The contract's module is not mutated, even if its name contains the design's.
+/// The script must run only once, because cell names differ at each elaboration.
 fn listing(subject: &Subject) -> String {
     let (top, design) = (subject.contract.name(), subject.design.top);
     let top = top.trim_end_matches(".v");
     format!(
         "read_verilog -formal -sv {} {}\nhierarchy -check -top {top}{}\nproc\n\
          setattr -mod -set keep_hierarchy 1 *{design}*\nflatten\nopt -full\nwrite_rtlil all.il\n\
-         mutate -list {} -seed 1 -o mutants *{design}*\n",
+         mutate -list {} -seed 1 -o mutants *{design}* *{top}* %d\n",
         subject.design.verilog_names(),
         subject.contract.name(),
         chparam(subject.parameters),
@@ -131,13 +138,13 @@ fn listing(subject: &Subject) -> String {
     )
 }
 
-/// Returns the indices of the mutants that do not violate the contract within [`STEPS`] edges from power-on.
-fn undecided(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
+/// Returns the indices of the mutants that do not violate the contract within `steps` edges from power-on.
+fn undecided(mutants: &[&str], steps: usize, folder: &Path) -> Result<Vec<usize>, ToolError> {
     let script = mutants.iter().enumerate().map(|(number, mutate)| {
         format!(
             "log {MARK}{number}\ndesign -reset\nread_rtlil all.il\n{mutate}\nsetattr -mod -unset keep_hierarchy *\n\
              flatten\nopt_clean\n\
-             sat -tempinduct -prove-asserts -set-assumes -set-init-zero -seq 1 -maxsteps {STEPS}\n"
+             sat -tempinduct -prove-asserts -set-assumes -set-init-zero -seq 1 -maxsteps {steps} -timeout {SOLVER_LIMIT}\n"
         )
     });
     let log = run(&script.collect::<String>(), folder)?;
@@ -145,7 +152,7 @@ fn undecided(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
 }
 
 /// Returns the indices of the mutants that are not proved equivalent to the design.
-fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
+fn different(mutants: &[&str], steps: usize, folder: &Path) -> Result<Vec<usize>, ToolError> {
     let script = mutants.iter().enumerate().map(|(number, mutate)| {
         let module = mutate.split("-module ").nth(1).unwrap_or_default();
         let module = module.split(' ').next().unwrap_or_default();
@@ -158,7 +165,7 @@ fn different(mutants: &[&str], folder: &Path) -> Result<Vec<usize>, ToolError> {
             "log {MARK}{number}\ndesign -reset\n{}{}\
              design -copy-from gold -as gold gold\ndesign -copy-from gate -as gate gate\n\
              setattr -mod -unset keep_hierarchy *\nmiter -equiv -flatten gold gate miter\nhierarchy -top miter\nopt_clean\n\
-             sat -tempinduct -prove trigger 0 -set-init-zero -seq 1 -maxsteps {STEPS} miter\n",
+             sat -tempinduct -prove trigger 0 -set-init-zero -seq 1 -maxsteps {steps} -timeout {SOLVER_LIMIT} miter\n",
             side("gold", ""),
             side("gate", mutate),
         )
