@@ -33,8 +33,8 @@
 //! | `traced` | records of accesses for traces and the communication matrix |
 //! | `recorded` | the order of locks and accesses in a recorded or replayed job |
 //!
-//! The modules of `state` import no operation. The operations are methods of view types of [`Win`],
-//! each in a separate file.
+//! The modules of `state` do not depend on the operations.
+//! The operations are methods of view types of [`Win`], each view type in a separate file.
 
 #![deny(unsafe_code)]
 

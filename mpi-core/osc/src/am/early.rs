@@ -14,10 +14,10 @@ use crate::error::{OscClass, OscError};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
-/// The maximum total cost in bytes of queued messages.
+/// The maximum number of bytes of all queued messages, including [`COST`] for each message.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The accounted cost of a queued message in addition to its payload, in bytes.
+/// The number of bytes that are counted for a queued message in addition to its payload.
 const COST: usize = 64;
 
 /// The number of freed windows whose context ids are remembered.

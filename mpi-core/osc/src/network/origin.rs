@@ -229,7 +229,7 @@ impl<'a> NetworkAccesses<'a> {
         outcome
     }
 
-    /// Waits until `is_over` returns true. Accesses to a lost target end too.
+    /// Waits until `is_over` returns true. Accesses to a lost target end too, by cancellation.
     fn wait(self, target: &Target, is_over: impl Fn() -> bool) {
         if !is_over() {
             let publish = || self.win.waits().publish_wait(target, WindowNeed::Answer);

@@ -39,11 +39,11 @@ pub(crate) struct Epochs {
     exposed: RefCell<Option<Vec<u32>>>,
     /// For each rank, the sequence numbers of the next awaited post and completion.
     awaited: RefCell<Vec<Awaited>>,
-    /// True if the lock of all is held by a flag; false if it is held by a ticket of each member.
+    /// True while `MPI_Win_lock_all` holds its flag; false if it holds a ticket of each member.
     pub(crate) by_flag: Cell<bool>,
     /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,
-    /// The number of flushes that did not have to wait.
+    /// Counts flushes: one in 64 also polls for messages ([`crate::sync::passive`]).
     pub(crate) flushes: Cell<u32>,
 }
 
@@ -112,7 +112,7 @@ impl Epochs {
         self.awaited.borrow()[rank as usize]
     }
 
-    /// Ends the exposure to these ranks.
+    /// Ends an exposure epoch to these ranks; the next epoch awaits their next completions.
     pub fn end_exposure(&self, ranks: &[u32]) {
         let mut awaited = self.awaited.borrow_mut();
         for rank in ranks {

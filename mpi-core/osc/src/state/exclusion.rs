@@ -166,7 +166,7 @@ impl Exclusion<'_> {
             let mut polls = 0;
             let is_raised = || is_raised(control.all(), guard.number, node, &mut polls);
             if !guard.mode.change_to_stripes(is_raised) {
-                // The system refuses the change; this process never tries it again.
+                // The kernel refuses the fence; this process never tries the change again.
                 guard.by_atomics.set(u32::MAX);
             }
         }

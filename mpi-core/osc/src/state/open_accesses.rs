@@ -128,7 +128,8 @@ impl OpenAccesses {
 
 impl Known {
     /// Adds one run of an access unless it conflicts with an earlier access.
-    /// The check covers the first `before` accesses of this process, and all of the other members.
+    /// The check covers the first `before` accesses of this process,
+    /// and all incomplete accesses of the other members on this node.
     fn add(
         &self,
         known: &mut Vec<Access>,

@@ -14,7 +14,7 @@ pub(crate) enum Route {
     Mapped(*mut u8),
     /// The kernel copies from and to the process with this process id.
     Process(u32),
-    /// The member gets active messages.
+    /// This process accesses the memory by active messages or by the network.
     Message,
 }
 

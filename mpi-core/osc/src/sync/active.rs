@@ -217,7 +217,7 @@ impl<'a> ActiveSync<'a> {
         outcome
     }
 
-    /// `MPI_Win_wait`: ends the exposure epoch after all of its origins have completed.
+    /// `MPI_Win_wait`: ends the exposure epoch after all origins have called `MPI_Win_complete`.
     pub fn wait(self) -> Result<(), Error> {
         let Some(ranks) = self.win.state().epochs().take_exposed() else {
             return Err(self
