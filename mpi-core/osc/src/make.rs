@@ -283,10 +283,10 @@ async fn make_on(
     Ok((win, by_message))
 }
 
-/// Participates in the collective free of a window that this process does not have or use,
+/// Participates in the collective free of a window that this process could not create or discards,
 /// and keeps this process's contributed memory until the free completes.
-/// In fault-tolerant jobs other members may have
-/// created and used the window, and their `MPI_Win_free` waits for each living member.
+/// Only in fault-tolerant jobs: other members may have created and used the window,
+/// and their `MPI_Win_free` waits for each living member.
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {

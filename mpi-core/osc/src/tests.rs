@@ -1,4 +1,4 @@
-//! Tests of windows among ranks that are threads: on one and two nodes, with both components.
+//! Tests of windows among ranks that are threads: on one and two nodes, with `direct` and `am`.
 #![allow(unsafe_code)]
 
 use super::OscError;

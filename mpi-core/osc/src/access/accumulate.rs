@@ -256,7 +256,7 @@ impl<'a> Accumulates<'a> {
     }
 
     /// Fetch-and-op, second fast path: all types and operators.
-    /// Requires that an earlier access has cached this operator and type.
+    /// Returns false, without any effect, if a condition of the first fast path does not hold.
     ///
     /// # Safety
     /// The contract is that of [`Accumulates::fetch_and_op_plain`].

@@ -40,7 +40,7 @@ use std::rc::Rc;
 
 /// Flow control of sends: an access waits while more bytes than this are queued for its target.
 const QUEUED: usize = 4 << 20;
-/// Flow control of gets: the maximum number of requested bytes that one member has not sent yet.
+/// Flow control of gets: an access waits while its target owes more requested bytes than this.
 const ASKED: u64 = 8 << 20;
 
 /// The connection to a process that gets messages.

@@ -5,8 +5,8 @@
 //! long doubles) if the processor has a 16-byte compare-and-swap.
 //! A long access updates these elements by a pass of plain loads and stores,
 //! which excludes all other updates ([`crate::state::exclusion`]).
-//! All other elements are updated under the lock of their stripe. So are all elements in memory
-//! that some member can reach only by `process_vm_readv` and `process_vm_writev`.
+//! All other elements are updated under the lock of their stripe. This also holds for all elements
+//! in memory that a member can access only by `process_vm_readv` and `process_vm_writev`.
 //! `MPI_BYTE` elements use the lock too,
 //! so a structure that is sent as bytes is updated as a unit if it is inside one stripe.
 //! The standard requires atomicity only per byte.
@@ -79,7 +79,7 @@ impl Memory<'_> {
         self.address(range.start)..self.address(range.end)
     }
 
-    /// Excludes other updates of the bytes `span`; see [`Exclusion::run`].
+    /// Runs `update` without other updates of the bytes `span`; see [`Exclusion::run`].
     pub fn exclude(&self, elements: usize, span: &Range<u64>, update: &mut dyn FnMut(Way)) {
         (self.exclusion).run((self.stripes, self.node), elements, span, update)
     }
@@ -129,7 +129,7 @@ pub(crate) struct Combine {
 #[derive(Clone, Copy)]
 enum Native {
     Alone(Instruction),
-    /// Sums of reals have no atomic instruction: a compare-and-swap loop with an inlined addition.
+    /// Sum of reals, by a compare-and-swap loop, since processors have no atomic instruction for it.
     AddF32,
     AddF64,
 }
@@ -204,7 +204,7 @@ impl Combine {
     }
 
     /// Updates the elements in `runs`, in packed order, with the elements of `input`.
-    /// `result` gets the old elements.
+    /// Stores the old elements in `result`.
     ///
     /// `input` may be empty if the operator reads none; otherwise the update stops at its end.
     ///
@@ -606,7 +606,7 @@ impl Gathered {
 }
 
 /// Compares an element with `compare`. If they are equal, replaces the element by `new`.
-/// `old` gets the previous value.
+/// Stores the previous value in `old`.
 ///
 /// # Safety
 /// If the memory is mapped in this process, it starts with an element of type `named`.

@@ -85,7 +85,7 @@ pub(crate) struct Offer {
     pub len: u64,
 }
 
-/// The mappings of the memory of members on this node, by member index.
+/// The mappings of the memory of members on this node, in the order of these members.
 pub(crate) struct Mapped {
     parts: Vec<Part>,
     /// True if all members on this node have mapped all offers of a created window.

@@ -7,7 +7,7 @@
 //! The epochs are those of the other components: locks, fences and posts order the accesses.
 //!
 //! Accumulates use messages, since the atomic operations of a network and of a processor
-//! do not exclude each other, and members on the target's node use its processor.
+//! do not exclude each other, and members on the target's node use those of the processor.
 //! Accesses that are noncontiguous at the target also use messages,
 //! because one message carries all contiguous parts.
 //! Accesses to dynamic windows use messages too, since their memory is attached later.

@@ -6,7 +6,8 @@
 //! ```text
 //! lock | announcements of exclusive locks | stripe locks | update mode | update flag
 //! | head of the table of attached memory | arrivals of posts and completions
-//! | turns of recorded accesses | one cache line per member on the node | slots of waiters
+//! | turns of recorded accesses | one cache line per member on the node
+//! | slots: the process to wake for each waiting lock ticket
 //! ```
 //!
 //! Guarantee: every word is an atomic.
@@ -47,7 +48,7 @@ unsafe impl Shared for Head {}
 // SAFETY: the struct holds atomics only.
 unsafe impl Shared for AccessOrder {}
 
-/// The numbers that determine the length of a block: members on the node, and slots of waiters.
+/// The numbers that determine the length of a block: members on the node, and slots.
 #[derive(Clone, Copy)]
 struct Parts {
     here: usize,

@@ -6,7 +6,7 @@
 //! A process changes to stripes after [`ELEMENTS_BEFORE_STRIPES`] updates by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
 //! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.
-//! So either mode costs at most about twice the time of the better one.
+//! So updates take at most about twice the time that they would take in the better mode.
 
 #[cfg(test)]
 mod tests;
@@ -89,12 +89,12 @@ impl Guard {
     }
 }
 
-/// The method of an update that excludes all other updates of its elements.
+/// The instructions with which an update changes its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Each element is updated by an atomic instruction.
     Atomics,
-    /// Plain loads and stores update the elements. No other member updates them meanwhile.
+    /// Plain loads and stores update the elements, while no other member updates them.
     Pass,
 }
 

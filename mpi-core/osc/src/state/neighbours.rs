@@ -10,7 +10,7 @@
 //! count as complete, even before their origin has removed them from the table.
 //!
 //! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the other members' slots.
-//! A sequentially consistent fence separates the two steps at each member.
+//! At each member a sequentially consistent fence separates this write from the reads.
 //! A slot's stamp is 0 while the slot is empty or being written.
 //! A copy is valid if the stamp was equal before and after the copy.
 //! The values read from a slot are compared, never used as pointers.

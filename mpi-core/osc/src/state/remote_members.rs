@@ -75,7 +75,7 @@ impl RemoteMembers {
         self.is_busy(remote);
     }
 
-    /// Counts a network access to a member.
+    /// Records that a network access to a member has started.
     pub(crate) fn begins_by_network(&self, remote: &RemoteMember) {
         remote.network.is_used.set(true);
         remote.network.active.set(remote.network.active.get() + 1);

@@ -6,7 +6,7 @@
 //! must be visible to accesses after this process's fence.
 //!
 //! **Post, start, complete, wait**: each pair of members has counters of posts and completions.
-//! The counters only grow, so an early post is counted and found later.
+//! The counters only grow, so a post that arrives before `MPI_Win_start` is not lost.
 //! For members on this node the counters are words in shared memory ([`crate::state::control`]).
 //! A member on another node increments them by a message.
 

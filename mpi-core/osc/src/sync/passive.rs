@@ -5,7 +5,7 @@
 //! `MPI_Win_lock_all` raises one flag, which locks all members on this node.
 //! While an exclusive lock is announced, `MPI_Win_lock_all` takes a shared lock of each member.
 //! Locking a member on another node takes a message and its reply;
-//! `MPI_Win_lock_all` sends this message at the first access to that member.
+//! after `MPI_Win_lock_all`, the first access to that member sends this message.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
