@@ -32,7 +32,7 @@ impl<'a> WinMemory<'a> {
         &words.stripes
     }
 
-    /// Returns the method by which updates of a member's memory exclude each other.
+    /// Returns the method by which an access excludes other updates of a member's memory.
     pub(crate) fn exclusion(self, target: &'a Target) -> Exclusion<'a> {
         let control = self.win.state().control();
         // No other process updates the memory if this process holds its lock exclusively,

@@ -89,7 +89,7 @@ impl Epochs {
         self.set(Access::Start);
     }
 
-    /// Returns the ranks of the access epoch that ends, and clears them.
+    /// Ends an access epoch: removes and returns the ranks of the group of `MPI_Win_start`.
     pub fn take_started(&self) -> Vec<u32> {
         self.started.take()
     }
@@ -102,7 +102,7 @@ impl Epochs {
         }
     }
 
-    /// Marks the next post of a member as awaited.
+    /// Begins to wait for the next post of a member.
     pub fn await_post(&self, rank: u32) {
         self.awaited.borrow_mut()[rank as usize].start();
     }

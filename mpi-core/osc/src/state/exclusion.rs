@@ -63,14 +63,15 @@ impl Guard {
         self.updating.atomically(&self.mode, self.number, update)
     }
 
-    /// Raises this process's flag. Returns true if the caller may use atomic instructions until
-    /// [`Guard::end`]. The caller must call `end` in both cases.
+    /// Raises the flag that announces updates by this process's atomic instructions.
+    /// Returns true if the caller may use atomic instructions until [`Guard::end`].
+    /// The caller must call `end` in both cases.
     #[inline(always)]
     pub fn begin(&self) -> bool {
         self.updating.begin(&self.mode, self.number)
     }
 
-    /// Lowers this process's flag.
+    /// Lowers the flag that [`Guard::begin`] has raised.
     #[inline(always)]
     pub fn end(&self) {
         self.updating.end();

@@ -9,7 +9,7 @@ use crate::op::{Op, Predefined};
 use crate::{Assert, Flavor, Hints, LockMode, Spec, TargetArgs, Win};
 use mpi_coll::testing::Job;
 
-/// The number of elements of each window; they span more than three blocks.
+/// The number of elements of each window; they span more than three times `BLOCK` bytes.
 const ELEMENTS: usize = 7000;
 
 fn window(engine: &Engine) -> Win {
