@@ -42,7 +42,7 @@ const CONTROL: usize = 5;
 const WATCHED: usize = 6;
 /// The XPMEM name that [`crate::direct::mapped`] offers; 0 if it offers no memory.
 const NAME: usize = 7;
-/// 1 if the kernel does not let this member read the memory of all other members on this node.
+/// 1 if the kernel does not let this member read the memory of another member on this node.
 const CANNOT_COPY: usize = 8;
 /// 1 if other processes can execute a fence in this member's threads ([`mpi_base::fence`]).
 const LENDS_FENCES: usize = 9;

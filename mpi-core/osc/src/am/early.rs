@@ -118,7 +118,7 @@ impl Service {
             wire::PUT => 0,
             wire::GET | wire::ACCUMULATE | wire::SWAP => second,
             wire::LOCK => wire::LOCK_TOKEN,
-            // The refusals of earlier accesses arrive before this reply, since they were sent before it.
+            // The refusals of earlier accesses arrive first, since they were sent before this reply.
             wire::FLUSH => return self.reply(from, wire::FLUSHED, [window, second], Vec::new()),
             // No origin waits for a reply to the other messages.
             _ => return self.protocol_error(),

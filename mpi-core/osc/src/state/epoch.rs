@@ -89,7 +89,7 @@ impl Epochs {
         self.set(Access::Start);
     }
 
-    /// Ends an access epoch: removes and returns the ranks of the group of `MPI_Win_start`.
+    /// Removes and returns the ranks of the group of `MPI_Win_start`.
     pub fn take_started(&self) -> Vec<u32> {
         self.started.take()
     }
