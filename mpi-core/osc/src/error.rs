@@ -1,5 +1,5 @@
 //! Errors of one-sided communication.
-//! Each error has a class, and a sentence with the window, both ranks and the remedy.
+//! Each error has a class and a sentence for the user, which in most cases names window and ranks.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! OSC, one-sided communication: windows and RMA operations without a call by the target
 //! (MPI 5.0, chapter 12).
 //!
-//! One state machine of epochs (`state::epoch`) serves both components below.
+//! One state machine of epochs (`state::epoch`) serves all components.
 //! The library chooses a component for each pair of window and target:
 //! * **direct**: the target shares this node's memory.
 //!   Its control words (`state::control`) are in shared memory.
@@ -12,8 +12,9 @@
 //!   The origin never waits for the target to make progress.
 //! * **am**: active messages over any transport that reaches the target (`am`).
 //!   The target serves them inside any MPI call.
+//! * **network**: put and get by the network (`network`), to targets of the component **am**.
 //!
-//! Guarantee: accumulates of one basic type to one element are atomic in both components
+//! Guarantee: accumulates of one basic type to one element are atomic in **direct** and **am**
 //! (`direct::apply`).
 //!
 //! | file | subject |
@@ -33,8 +34,8 @@
 //! | `traced` | records of accesses for traces and the communication matrix |
 //! | `recorded` | the order of locks and accesses in a recorded or replayed job |
 //!
-//! The modules of `state` import no operation. The operations are methods of view types of [`Win`],
-//! each in a separate file.
+//! The modules of `state` do not depend on the operations.
+//! The operations are methods of view types of [`Win`], each view type in a separate file.
 
 #![deny(unsafe_code)]
 

@@ -5,7 +5,8 @@
 //! and the offset of their control words.
 //! A member that cannot allocate its memory reports that in the same exchange.
 //! Then all members fail with the same error text.
-//! Memory of `MPI_Win_allocate` and `MPI_Win_allocate_shared` is in the node's arenas until freed.
+//! `MPI_Win_allocate` and `MPI_Win_allocate_shared` allocate memory in the node's arenas;
+//! without space in the arena, `MPI_Win_allocate` uses heap memory.
 #![allow(unsafe_code)]
 
 use super::am::Service;
@@ -37,13 +38,13 @@ const ADDRESS: usize = 2;
 const SIZE: usize = 3;
 const UNIT: usize = 4;
 const CONTROL: usize = 5;
-/// The offset of the table of [`crate::state::neighbours`], or 0.
+/// The offset of the table of [`crate::state::neighbours`]; 0 if there is no table.
 const WATCHED: usize = 6;
-/// The XPMEM name that [`crate::direct::mapped`] offers, or 0.
+/// The XPMEM name that [`crate::direct::mapped`] offers; 0 if it offers no memory.
 const NAME: usize = 7;
-/// 1 if the kernel denies this member `process_vm_readv` of another member on this node.
+/// 1 if the kernel does not let this member read the memory of another member on this node.
 const CANNOT_COPY: usize = 8;
-/// 1 if other processes can execute this member's fences ([`mpi_base::fence`]).
+/// 1 if other processes can execute a fence in this member's threads ([`mpi_base::fence`]).
 const LENDS_FENCES: usize = 9;
 /// The network and the length of this member's key ([`Registration::word`]);
 /// 0 if its memory is not registered.
@@ -93,7 +94,7 @@ impl Win {
             return Err(OscError::new(OscClass::Sync, sentence).into());
         }
         if self.engine().is_fault_tolerant() {
-            // The living members agree, even after failures. Accesses to dead members are lost.
+            // `agree` synchronises the living members. Accesses to dead members are lost.
             let outcome = self.messages().flush(None);
             let met = self.engine().block_on(self.comm().agreement().agree(0));
             self.service().unregister(self);
@@ -149,7 +150,7 @@ async fn make_on(
             own.size(),
             own.rank()
         );
-        // If the members are on several nodes, no node has all of them, so all return the error.
+        // The members are on more than one node, so each of them finds this and returns the error.
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
@@ -235,7 +236,7 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
-    // All members of a node read the same words, so they choose the same method for each member.
+    // All members have received the same words, so those of a node choose the same methods.
     let all_lend_fences =
         (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);
@@ -257,7 +258,7 @@ async fn make_on(
             target.guard = target.here.map(|index| Guard::new(&control, index));
         }
     }
-    // All members read the same words, so all compute the same value.
+    // All members have received the same words, so all compute the same value.
     let is_copied = |rank: u32| {
         let is_arena = word_of(rank as usize, KIND) == Memory::Arena as u64;
         !is_arena && !mapped.is_direct(word_of(rank as usize, NAME))
@@ -282,10 +283,10 @@ async fn make_on(
     Ok((win, by_message))
 }
 
-/// Participates in the collective free of a window that this process does not have or use,
+/// Participates in the collective free of a window that this process could not create or discards,
 /// and keeps this process's contributed memory until the free completes.
-/// In fault-tolerant jobs other members may have
-/// created and used the window, and their `MPI_Win_free` waits for each living member.
+/// Only in fault-tolerant jobs: other members may have created and used the window,
+/// and their `MPI_Win_free` waits for each living member.
 fn leave_end_to_others(comm: Comm, given: impl Sized + 'static) {
     let engine = comm.engine().clone();
     if engine.is_fault_tolerant() {

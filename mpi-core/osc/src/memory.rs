@@ -32,10 +32,11 @@ impl<'a> WinMemory<'a> {
         &words.stripes
     }
 
-    /// Returns the method by which updates of a member's memory exclude each other.
+    /// Returns the method by which an access excludes other updates of a member's memory.
     pub(crate) fn exclusion(self, target: &'a Target) -> Exclusion<'a> {
         let control = self.win.state().control();
-        // During an exclusive lock, or with one member on the node, no other process updates it.
+        // No other process updates the memory if this process holds its lock exclusively,
+        // or if this process is the only member on the node.
         let alone = target.held.get() == Held::Here(Mode::Exclusive) || control.count() == 1;
         match &target.guard {
             _ if alone => Exclusion::Alone,
@@ -84,7 +85,7 @@ impl<'a> WinMemory<'a> {
         me.here.unwrap_or(0)
     }
 
-    /// Returns a member's memory for direct loads and stores; a segment of 0 bytes if it has none.
+    /// Returns a member's memory for direct loads and stores; 0 bytes if these are not possible.
     /// For `MPI_PROC_NULL`, returns the segment of the lowest rank with a size above 0.
     pub fn shared_segment(self, rank: i32) -> Result<SharedSegment, Error> {
         if self.win.flavor() == Flavor::Dynamic {

@@ -39,7 +39,8 @@ impl<'a> RecordedOrder<'a> {
             .filter(|_| self.win.memory().is_all_here())
     }
 
-    /// Waits for the turn of an access to a member: a new turn, or in a replay the recorded turn.
+    /// Waits for the turn of an access to a member.
+    /// A recorded job draws a new turn; a replay uses the recorded turn.
     #[inline]
     pub(crate) fn order_access(
         self,
@@ -125,7 +126,8 @@ impl<'a> RecordedOrder<'a> {
         Ok(over)
     }
 
-    /// Returns true if `MPI_Win_lock_all` may use its flag. The order of flags cannot be recorded.
+    /// Returns true if `MPI_Win_lock_all` may raise its flag instead of drawing tickets.
+    /// In a recorded job it may not, since the order of flags cannot be recorded.
     pub(crate) fn may_use_flag(self) -> bool {
         self.script().is_none()
     }

@@ -1,4 +1,4 @@
-//! Tests of windows among ranks that are threads: on one and two nodes, with both components.
+//! Tests of windows among ranks that are threads: on one and two nodes, with `direct` and `am`.
 #![allow(unsafe_code)]
 
 use super::OscError;
@@ -47,7 +47,7 @@ fn send(value: &i64) -> SendBuf {
 }
 
 fn recv(value: &mut i64) -> RecvBuf {
-    // SAFETY: the caller's value, which the test does not read until the access is complete.
+    // SAFETY: the pointer is to the caller's value, which the test does not read until the access is complete.
     unsafe { RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into()) }
 }
 
@@ -160,7 +160,7 @@ fn locks_of_all_and_exclusive_locks_take_turns() {
         let me = engine.me();
         for round in 0..40i64 {
             if (round as u32 + me).is_multiple_of(3) {
-                // Both numbers are written under the same exclusive lock.
+                // One exclusive lock covers both puts, so other ranks must read equal numbers.
                 win.passive()
                     .lock(LockMode::Exclusive, 0, Assert::default())
                     .expect("a lock");
@@ -293,7 +293,7 @@ fn accesses_of_one_rank_that_conflict_are_found_if_somebody_wants_to_know() {
             .accumulate(&send(&one), target_args(&long, to, 3), &sum);
         long_add.expect("an accumulate");
         let small = 1i32;
-        // SAFETY: a local that lives until the access has read it.
+        // SAFETY: `small` is a local that lives until the access has read it.
         let small = unsafe { SendBuf::new((&raw const small).cast(), 1, int.clone()) };
         let mixed = win
             .accumulates()
@@ -359,7 +359,7 @@ fn accesses_of_two_ranks_that_conflict_are_found_if_somebody_wants_to_know() {
         ordered(2, &|| put(0)).expect("a put after the flush");
         win.passive().unlock_all().expect("its end");
         barrier(engine);
-        // Accumulates of one type do not conflict.
+        // Concurrent accumulates of one type do not conflict.
         win.passive()
             .lock_all(Assert::default())
             .expect("a lock of all");
@@ -418,7 +418,7 @@ fn messages_that_make_no_sense_are_dropped_or_refused() {
             }
         }
         barrier(engine);
-        // The forged messages change only this window of their sender; another window still works.
+        // The forged messages affect at most `win`; another window must still work.
         let other = allocate(engine, 64);
         other
             .passive()
@@ -444,9 +444,9 @@ fn windows_come_and_go_without_a_trace() {
         };
         let before = make(5);
         make(200);
-        // A communicator's memory is released when its last member has left, possibly later.
-        // Window creation is collective, so both ranks create the same number of windows.
-        // On a loaded machine most polls find that the other rank has not left yet.
+        // The memory of a window's communicator is released after both ranks have left it,
+        // which on a loaded machine can be later than the return of `free`.
+        // The test makes 2000 attempts at both ranks, since window creation is collective.
         let most = (0..2000).map(|_| make(1)).max();
         assert!(
             most >= Some(before),

@@ -148,7 +148,7 @@ pub(crate) struct Given {
 
 /// The memory that this process contributes to a window.
 pub(crate) enum Own {
-    /// The program's memory, or no memory.
+    /// The program's memory, memory that rank 0 has allocated, or no memory.
     Given,
     Block(#[allow(dead_code)] ShmBlock),
     /// Heap memory, used if the arena has no space.
@@ -177,7 +177,7 @@ impl Win {
         &self.0
     }
 
-    /// Returns a weak reference, for messages and fetches that wait.
+    /// Returns a weak reference, which does not keep the window allocated.
     pub(crate) fn downgrade(&self) -> WeakWin {
         WeakWin(Rc::downgrade(&self.0))
     }

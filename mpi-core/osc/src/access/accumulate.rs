@@ -221,7 +221,8 @@ impl<'a> Accumulates<'a> {
         }
     }
 
-    /// `MPI_Fetch_and_op`, fast path: an aligned element of at most 16 bytes, mapped, in an epoch.
+    /// `MPI_Fetch_and_op`, fast path: an aligned element of at most 16 bytes in mapped memory,
+    /// in an open epoch, after an earlier access has cached this operator and type.
     /// Returns false, without any effect, if one of these conditions does not hold.
     ///
     /// # Safety
@@ -255,7 +256,7 @@ impl<'a> Accumulates<'a> {
     }
 
     /// Fetch-and-op, second fast path: all types and operators.
-    /// Requires that an earlier access has cached this operator and type.
+    /// Returns false, without any effect, if a condition of the first fast path does not hold.
     ///
     /// # Safety
     /// The contract is that of [`Accumulates::fetch_and_op_plain`].
@@ -341,7 +342,7 @@ impl<'a> Accumulates<'a> {
         true
     }
 
-    /// Runs `update` under the stripe lock of the element, while updates of this memory take locks.
+    /// Runs `update` under the element's stripe lock if updates of this memory still take locks.
     /// `update` updates one element by an atomic instruction.
     #[cold]
     fn update_under_lock(
@@ -377,7 +378,7 @@ impl<'a> Accumulates<'a> {
         Ok(())
     }
 
-    /// Releases the request of an access that no call waits for; the access continues.
+    /// Releases a request that no call will wait for; the access itself continues.
     pub fn give_up(self, req: Option<Req>) {
         if let Some(req) = req {
             self.win.service().detach(&req);

@@ -1,11 +1,11 @@
 //! Memory attached to dynamic windows, of any size and number of regions (MPI 5.0, section 12.2.4).
 //!
-//! Each member keeps its regions by address. It also publishes them in a table in its arena
-//! for the other members on the node: 4 words for each region, in any order.
-//! The head in the member's control words has the table's offset and a version.
+//! Each member has a map of its own regions by address. It publishes them in a table in its arena
+//! for the other members on the node: 4 words for each region, not sorted.
+//! [`Head`] in the member's control words has the table's offset, its length and a version.
 //! The version is odd while the owner changes the table.
 //! A reader copies the table, reads the version again (a seqlock) and sorts its copy by address.
-//! So attach and detach are local, and readers take no lock.
+//! So attach and detach wait for no other member, and readers take no lock.
 //! An attach writes one entry after the last one. A detach moves the last entry into the gap.
 //! A table of twice the size replaces a full table, so n attachments write at most 3n entries.
 //! A reader checks all values before use, since another process wrote them.
@@ -29,8 +29,8 @@ use std::rc::Rc;
 /// The capacity of a member's first table, in regions.
 const FIRST_CAPACITY: usize = 16;
 
-/// The number of words per region: address, length, offset in the node's memory or 0,
-/// and 1 if other members can map the region.
+/// The number of words per region in the table: address, length, offset in the node's memory
+/// (0 if outside of the arenas), and 1 if other members can map the region.
 const EACH: usize = 4;
 
 impl Win {
@@ -174,7 +174,7 @@ impl<'a> AttachedMemory<'a> {
         loop {
             let version = head.version.load(Ordering::Acquire);
             if version % 2 == 1 {
-                // A member that died while it changed its table leaves the version odd.
+                // The version stays odd if the member has died while it changed its table.
                 if self.win.is_broken() {
                     return None;
                 }
@@ -274,7 +274,7 @@ impl<'a> AttachedMemory<'a> {
             let all = region.address..region.address.checked_add(region.len)?;
             let index = target.here.filter(|_| region.is_mappable)?;
             let first = self.win.state().mapped().region(index, all, &range)?;
-            // The data can begin before or after the address in the displacement argument.
+            // A datatype can begin before or after the address that the displacement gives.
             Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
         };
         let reach = match target.route {
@@ -320,9 +320,9 @@ impl<'a> AttachedMemory<'a> {
         OscError::new(OscClass::Attach, sentence)
     }
 
-    /// Returns this process's memory for `range` of a received message.
-    /// `range` has offsets into the window,
-    /// or addresses in a dynamic window. Fails if the window does not contain all of `range`.
+    /// Returns this process's memory at `range`, which a received message requests.
+    /// `range` has offsets into the window; for a dynamic window it has addresses.
+    /// Fails if the window does not contain all of `range`.
     pub(crate) fn own_memory(self, range: &Range<u64>) -> Result<Memory<'a>, OscError> {
         let me = &self.win.state().targets()[self.win.rank() as usize];
         if self.win.flavor() == Flavor::Dynamic {

@@ -67,7 +67,7 @@ impl<'a> Accesses<'a> {
         count: i64,
         datatype: &Datatype,
     ) -> Result<TargetLocation<'a>, Error> {
-        // The caller may store to this location, and the next flush must order the store.
+        // The caller may store to this location: record a store that the next flush must order.
         self.win.state().epochs().order.has_stored();
         let span = datatype.span(count);
         if self.win.flavor() == Flavor::Dynamic {
@@ -93,8 +93,8 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// Returns the byte offset of a displacement.
-    /// Fails if the bytes `span` relative to the offset are not inside the target's window.
+    /// Converts a displacement to a byte offset in the target's window.
+    /// Fails if the bytes `span`, relative to this offset, are not all inside the window.
     fn offset(self, target: &Target, disp: i64, span: &Range<i64>) -> Result<i64, OscError> {
         let offset = disp.checked_mul(target.unit as i64);
         let inside = |offset: i64| {

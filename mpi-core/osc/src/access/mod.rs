@@ -16,9 +16,9 @@ use crate::direct::apply::Memory;
 
 /// The location of an access at the target.
 pub(crate) enum TargetLocation<'a> {
-    /// Memory that this process accesses directly, from the displacement of the access on.
+    /// Memory that this process accesses directly. It starts at the displacement of the access.
     Direct(Memory<'a>),
-    /// Memory that the target accesses on receipt of messages:
-    /// an offset into the target's window, or an address in a dynamic window.
+    /// Memory that this process accesses by messages or by the network.
+    /// The value is an offset into the target's window, or an address in a dynamic window.
     Message(u64),
 }

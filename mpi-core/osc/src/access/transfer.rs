@@ -187,8 +187,8 @@ impl<'a> Accesses<'a> {
         }
     }
 
-    /// `MPI_Rget`: a get whose request also completes the access (MPI 5.0, section 12.3.5).
-    /// So no later access conflicts with this get.
+    /// `MPI_Rget`: completion of the request also completes the get (MPI 5.0, section 12.3.5).
+    /// If the get is complete at the return, later accesses do not conflict with it.
     pub fn get_on_request(
         self,
         origin: &mut RecvBuf,

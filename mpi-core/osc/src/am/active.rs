@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 /// The time after which an access to a lost target is cancelled.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
-/// The operation that an access belongs to.
+/// The operation for which a network access was started.
 pub(crate) enum Purpose {
     /// A put, with a copy of its data unless the network reads the origin's buffer.
     Put(#[allow(dead_code)] Option<Box<[u8]>>),

@@ -14,10 +14,10 @@ use crate::error::{OscClass, OscError};
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, VecDeque};
 
-/// The maximum total cost in bytes of queued messages.
+/// The maximum number of bytes of all queued messages, including [`COST`] for each message.
 const MOST_BYTES: usize = 16 << 20;
 
-/// The accounted cost of a queued message in addition to its payload, in bytes.
+/// The number of bytes that are counted for a queued message in addition to its payload.
 const COST: usize = 64;
 
 /// The number of freed windows whose context ids are remembered.
@@ -118,7 +118,7 @@ impl Service {
             wire::PUT => 0,
             wire::GET | wire::ACCUMULATE | wire::SWAP => second,
             wire::LOCK => wire::LOCK_TOKEN,
-            // The refusals of earlier accesses were sent before this reply and arrive first.
+            // The refusals of earlier accesses arrive first, since they were sent before this reply.
             wire::FLUSH => return self.reply(from, wire::FLUSHED, [window, second], Vec::new()),
             // No origin waits for a reply to the other messages.
             _ => return self.protocol_error(),

@@ -5,16 +5,16 @@
 //! The target serves each message on arrival, inside any MPI call and for any of its windows.
 //! Transports deliver in order, so all earlier accesses of the origin are complete
 //! when the target serves a message. Hence a flush is one request and one reply,
-//! and the origin sends a completion as its last message.
+//! and the notification of `MPI_Win_complete` is the origin's last message of an epoch.
 //!
 //! Received values are not trusted. The context id of a message selects the window.
-//! Index and generation in a reply select the fetch, and the target checks all memory offsets.
+//! The token of a reply has the index and generation of a fetch. The target checks all offsets.
 //! An invalid access is refused with an error text; the origin reports it at its next flush.
 //! A message for a window that the target has not created yet is queued;
 //! a message for a freed window is refused ([`early`]).
 //!
-//! Each member of a window has a [`RemoteMember`](crate::state::remote_members::RemoteMember),
-//! although most members never get messages. A [`Peer`] exists for each process that gets messages.
+//! A [`RemoteMember`](crate::state::remote_members::RemoteMember) exists for each window member,
+//! a [`Peer`] only for each process that gets messages.
 
 pub(crate) mod active;
 mod early;
@@ -40,7 +40,7 @@ use std::rc::Rc;
 
 /// Flow control of sends: an access waits while more bytes than this are queued for its target.
 const QUEUED: usize = 4 << 20;
-/// Flow control of gets: the maximum number of requested bytes that one member has not sent yet.
+/// Flow control of gets: an access waits while its target owes more requested bytes than this.
 const ASKED: u64 = 8 << 20;
 
 /// The connection to a process that gets messages.
@@ -69,7 +69,7 @@ struct Message {
     payload: Vec<u8>,
 }
 
-/// A fetch: a buffer and the number of bytes that have not arrived yet.
+/// An access whose result has not arrived completely: the buffer, and the number of missing bytes.
 struct Fetch {
     win: WeakWin,
     rank: u32,
@@ -318,7 +318,7 @@ impl Service {
         requests.nudge();
     }
 
-    /// Releases a request that no call waits for. The access itself continues.
+    /// Releases a request that no call will wait for. The access itself continues.
     pub(crate) fn detach(&self, req: &Req) {
         {
             let mut fetches = self.fetches.borrow_mut();

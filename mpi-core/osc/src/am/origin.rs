@@ -293,7 +293,7 @@ impl<'a> OriginMessages<'a> {
         outcome
     }
 
-    /// Completes a flush of a member.
+    /// Completes a flush of the accesses to a member.
     /// Fails if the member has refused an access since the last flush.
     fn end(self, remote: &RemoteMember) -> Result<(), Error> {
         self.win.state().remote().ends(remote);
@@ -317,8 +317,8 @@ impl<'a> OriginMessages<'a> {
         match remote.lock_refused.take() {
             None => Ok(()),
             Some(refused) => {
-                // A refused request gets no grant: it is removed from `wanted`,
-                // so the next grant belongs to the next request.
+                // No grant follows a refusal, so `wanted` must not include the refused request:
+                // the next grant then belongs to the next request.
                 remote.wanted.set(remote.granted.get());
                 Err(refused.into())
             }

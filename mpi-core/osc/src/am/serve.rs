@@ -28,7 +28,7 @@ pub(crate) fn refusal(token: u64, error: &OscError) -> Vec<u8> {
 }
 
 impl Service {
-    /// Executes the request in a received message.
+    /// Handles a received message: executes a request, or records a reply or a notification.
     pub(crate) fn serve(&self, from: ProcId, am: Am, header: Header, payload: &[u8]) {
         if am == wire::REPLY {
             return self.on_reply(from, header, payload);
@@ -77,12 +77,12 @@ impl Service {
         self.protocol_errors.set(self.protocol_errors.get() + 1);
     }
 
-    /// Sends a reply. If the receiver is unreachable, the next call that needs it reports this.
+    /// Sends a reply. If the receiver is unreachable, the next call that waits for it fails.
     pub(crate) fn reply(&self, to: ProcId, am: Am, header: Header, payload: Vec<u8>) {
         let _ = self.send(to, am, header, payload);
     }
 
-    /// Sends the result of an access: old elements and their position, or the reason for a refusal.
+    /// Sends the old elements and their position in the result, or the reason for a refusal.
     fn answer(
         &self,
         win: &Win,
@@ -281,7 +281,7 @@ impl<'a> ServedRequests<'a> {
         Ok(())
     }
 
-    /// Executes an accumulate. If `wanted`, returns old elements and their position.
+    /// Executes an accumulate. If `wanted`, returns old elements and their position in the result.
     fn accumulate(
         self,
         mut payload: &[u8],

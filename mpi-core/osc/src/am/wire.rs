@@ -23,10 +23,10 @@ pub const ACCUMULATE: Am = Family::Osc.am(3);
 /// payload: offset, datatype, element to compare with, new element.
 pub const SWAP: Am = Family::Osc.am(4);
 /// Request to confirm that all earlier messages have been executed.
-/// Header: [window, number of the flush].
+/// Header: [window, sequence number of the flush].
 pub const FLUSH: Am = Family::Osc.am(5);
 /// Reply to [`FLUSH`]: all earlier messages have been executed.
-/// Header: [window, number of the flush].
+/// Header: [window, sequence number of the flush].
 pub const FLUSHED: Am = Family::Osc.am(6);
 /// Request for the target's lock. Header: [window, 1 if exclusive].
 pub const LOCK: Am = Family::Osc.am(7);
@@ -45,7 +45,7 @@ pub const REFUSED: Am = Family::Osc.am(12);
 /// The token of a refused lock request. No fetch has this token, since fetch indices are smaller.
 pub const LOCK_TOKEN: u64 = u64::MAX;
 
-/// `RUN`: bytes of a run on the wire. `COUNT`: bytes of the row count before the runs.
+/// Encoded sizes in bytes. `RUN`: a single run; `COUNT`: the number of rows before the rows.
 pub const RUN: usize = 16;
 pub const COUNT: usize = 8;
 
@@ -64,7 +64,7 @@ pub fn take_word(from: &mut &[u8]) -> Option<u64> {
 }
 
 /// Runs of equal length at a constant stride that do not overlap, as in vector datatypes.
-/// An encoded row takes the space of two single runs.
+/// An encoded row of several runs takes the space of two single runs.
 #[derive(Clone, Copy)]
 struct Row {
     at: u64,
@@ -83,7 +83,7 @@ impl Row {
         }
     }
 
-    /// Appends a run if it continues this row.
+    /// Appends a run and returns true, if the run continues this row.
     fn extend(&mut self, at: u64, len: u64) -> bool {
         if len != self.len || at < self.at {
             return false;
@@ -192,7 +192,7 @@ impl Runs {
     }
 }
 
-/// The contents of one message: encoded runs, for the packed bytes from `position` on.
+/// The contents of one message: the encoded runs of `bytes` packed bytes from `position` on.
 pub struct Piece {
     pub position: u64,
     pub bytes: usize,

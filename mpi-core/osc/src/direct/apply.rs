@@ -5,8 +5,8 @@
 //! long doubles) if the processor has a 16-byte compare-and-swap.
 //! A long access updates these elements by a pass of plain loads and stores,
 //! which excludes all other updates ([`crate::state::exclusion`]).
-//! All other elements are updated under the lock of their stripe. So are all elements in memory
-//! that some member can reach only by `process_vm_readv` and `process_vm_writev`.
+//! All other elements are updated under the lock of their stripe. This also holds for all elements
+//! in memory that a member can access only by `process_vm_readv` and `process_vm_writev`.
 //! `MPI_BYTE` elements use the lock too,
 //! so a structure that is sent as bytes is updated as a unit if it is inside one stripe.
 //! The standard requires atomicity only per byte.
@@ -40,7 +40,7 @@ pub(crate) struct Memory<'a> {
     pub reach: Reach,
     pub address: u64,
     pub stripes: &'a [Stripe],
-    /// The method by which updates with atomic instructions exclude each other.
+    /// The method by which an access excludes other updates of this memory.
     pub exclusion: Exclusion<'a>,
     /// The node of the processes that hold stripe locks; `None` in tests with one process.
     pub node: Option<&'a Node>,
@@ -79,7 +79,7 @@ impl Memory<'_> {
         self.address(range.start)..self.address(range.end)
     }
 
-    /// Excludes other updates of the bytes `span`; see [`Exclusion::run`].
+    /// Runs `update` without other updates of the bytes `span`; see [`Exclusion::run`].
     pub fn exclude(&self, elements: usize, span: &Range<u64>, update: &mut dyn FnMut(Way)) {
         (self.exclusion).run((self.stripes, self.node), elements, span, update)
     }
@@ -113,7 +113,7 @@ impl Memory<'_> {
     }
 }
 
-/// An operator for a basic type, prepared for many elements.
+/// An operator for a basic type, with its implementations and the layout of an element.
 #[derive(Clone, Copy)]
 pub(crate) struct Combine {
     op: Predefined,
@@ -129,7 +129,7 @@ pub(crate) struct Combine {
 #[derive(Clone, Copy)]
 enum Native {
     Alone(Instruction),
-    /// Sums of reals have no atomic instruction: a compare-and-swap loop with an inlined addition.
+    /// Sum of reals, by a compare-and-swap loop, since processors have no atomic instruction for it.
     AddF32,
     AddF64,
 }
@@ -204,9 +204,9 @@ impl Combine {
     }
 
     /// Updates the elements in `runs`, in packed order, with the elements of `input`.
-    /// `result` gets the old elements.
+    /// Stores the old elements in `result`.
     ///
-    /// `input` may be empty if the operator reads none; else the update ends with `input`.
+    /// `input` may be empty if the operator reads none; otherwise the update stops at its end.
     ///
     /// # Safety
     /// If the memory is mapped in this process, all runs are inside the mapping.
@@ -273,7 +273,7 @@ impl Combine {
         let block = match (self.is_atomic(memory.locked, address), memory.exclusion) {
             (false, _) => STRIPE_BYTES,
             (true, Exclusion::Guarded(..)) => BLOCK,
-            // A run can be shorter than an element; then the entire run is updated at once.
+            // A run can be shorter than an element; then the entire run is one update.
             (true, _) => return (run.len / size * size).max(size.min(run.len)),
         };
         let in_stripe = (block - address % block) as i64;
@@ -309,7 +309,7 @@ impl Combine {
             });
             return Ok(());
         }
-        // Most updates under a lock have one element.
+        // Most updates under a lock have one element, for which a short buffer is enough.
         match len {
             // SAFETY: the `len` bytes at `offset` are inside the memory by this function's contract.
             0..=LONGEST => unsafe {
@@ -368,12 +368,12 @@ impl Combine {
     /// Updates consecutive elements by plain loads and stores.
     ///
     /// # Safety
-    /// `count` elements at `at` are in mapped memory; no other process updates them meanwhile.
+    /// `count` elements at `at` are mapped; no other process updates them during the call.
     unsafe fn pass(&self, at: *mut u8, count: usize, input: &[u8], old: Option<&mut [u8]>) {
         let len = count * self.size;
         if let Some(old) = old {
             let len = len.min(old.len());
-            // SAFETY: the elements are mapped by this function's contract; the program gives no result buffer that overlaps the target's memory.
+            // SAFETY: the elements are mapped by this function's contract; the program must give a result buffer that does not overlap the target's memory.
             unsafe { std::ptr::copy_nonoverlapping(at, old.as_mut_ptr(), len) };
         }
         if self.op == Predefined::NoOp {
@@ -385,7 +385,7 @@ impl Combine {
             true => Cow::from(input.to_vec()),
             false => Cow::from(input),
         };
-        // SAFETY: the elements are mapped by this function's contract, no other process updates them, and `input` is elsewhere.
+        // SAFETY: the elements are mapped by this function's contract, no other process updates them, and `input` does not overlap them.
         // Other concurrent accesses of the program conflict, and the standard leaves the result undefined.
         let inout = unsafe { std::slice::from_raw_parts_mut(at, len) };
         self.combine(&input, inout);
@@ -476,7 +476,7 @@ impl Combine {
                 }
             };
         }
-        // `N` equals the size of the type, which the compiler cannot infer from `native`.
+        // `N` is always the size of the type, but the compiler cannot infer this from `native`.
         match self.native {
             Some(Native::AddF64) if N == size_of::<f64>() => add!(f64),
             Some(Native::AddF32) if N == size_of::<f32>() => add!(f32),
@@ -543,7 +543,7 @@ pub(crate) fn is_atomic(named: Named, locked: bool, address: u64) -> bool {
         && address.is_multiple_of(info.size as u64)
 }
 
-/// Returns bytes `range` of the input and of the result. Returns `None` at the end of the input.
+/// Returns bytes `range` of the input and of the result, or `None` if either of them is shorter.
 #[allow(clippy::type_complexity)]
 fn part<'a, 'b>(
     result: &'b mut Option<&mut [u8]>,
@@ -562,7 +562,7 @@ fn part<'a, 'b>(
     Some((input, old))
 }
 
-/// An element whose packed bytes are noncontiguous: a value, padding, an index.
+/// The runs of an element that is noncontiguous in memory: a value, padding, an index.
 #[derive(Default)]
 struct Gathered {
     runs: [Fragment; 2],
@@ -606,7 +606,7 @@ impl Gathered {
 }
 
 /// Compares an element with `compare`. If they are equal, replaces the element by `new`.
-/// `old` gets the previous value.
+/// Stores the previous value in `old`.
 ///
 /// # Safety
 /// If the memory is mapped in this process, it starts with an element of type `named`.

@@ -1,18 +1,18 @@
 //! Memory of other members outside of the arenas, mapped through XPMEM.
 //! This is memory of `MPI_Win_create` and `MPI_Win_attach`.
 //!
-//! **`MPI_Win_create`.** Each member on the node offers its memory if mapping it cannot fault.
+//! **`MPI_Win_create`.** Each member on the node offers its memory if a mapping of it cannot fault.
 //! Each member maps the offers of the other members and reports whether it succeeded.
 //! The mappings are used only if every member of the node has mapped every offer,
 //! since all members must agree whether accumulates use atomic instructions or a lock.
 //!
 //! **Dynamic windows.** A region is mapped at the first access.
 //! The mapping is kept until no attached region begins at its address.
-//! The members make no agreement, so accumulates to attached memory always take the lock.
+//! The members do not agree on these mappings, so accumulates to attached memory take a lock.
 //!
 //! The kernel copies memory that is not mapped, also on machines without XPMEM.
 //! `MPI_Win_shared_query` returns no pointers to mapped memory,
-//! since the kernel refuses such mappings in `process_vm_readv` and `process_vm_writev`.
+//! since `process_vm_readv` and `process_vm_writev` fail on such mappings.
 //! Fault-tolerant jobs map nothing: an access to a dead process's memory would kill the survivor.
 
 mod mapper;
@@ -66,7 +66,7 @@ pub fn explain(engine: &Engine) -> String {
 }
 
 /// Returns this process's offer for a window: its XPMEM name, or 0 for no offer.
-/// `part` is the memory of `MPI_Win_create`.
+/// `part` is the memory of `MPI_Win_create`; `None` for a dynamic window.
 pub(crate) fn offer(engine: &Engine, part: Option<Range<u64>>) -> u64 {
     if part.as_ref().is_some_and(Range::is_empty) {
         return 0;
@@ -85,7 +85,7 @@ pub(crate) struct Offer {
     pub len: u64,
 }
 
-/// The mappings of the memory of members on this node, by member index.
+/// The mappings of the memory of members on this node, in the order of these members.
 pub(crate) struct Mapped {
     parts: Vec<Part>,
     /// True if all members on this node have mapped all offers of a created window.
@@ -117,7 +117,7 @@ impl Mapped {
             agreed: false,
             offers: offers(comm.rank()).name != 0,
         };
-        // All members read the same words, so all take the same branch.
+        // All members have received the same offers, so all take the same branch.
         if (0..comm.size()).all(|rank| offers(rank).name == 0) {
             return Ok(mapped);
         }
@@ -234,7 +234,7 @@ impl Regions {
     }
 
     /// Unmaps regions for whose start address `begins` is false.
-    /// So the last mapping at or before an address is the one that contains the address.
+    /// Then only the last mapping at or before an address can contain the address.
     fn keep(&self, begins: impl Fn(u64) -> bool) {
         let mut known = self.known.borrow_mut();
         known.retain(|start, _| begins(*start));

@@ -1,5 +1,5 @@
 //! Accumulates on directly accessible memory, split into pieces.
-//! So noncontiguous buffers need no packed copy of all of their elements.
+//! The split avoids a packed copy of all elements of a noncontiguous buffer.
 #![allow(unsafe_code)]
 
 use crate::datatype::{RecvBuf, SendBuf};
@@ -39,8 +39,8 @@ pub(crate) unsafe fn update(
         !is_whole || result.bytes() < bytes
     });
     let mut there = gathering(combine, memory, target);
-    // Elements without atomic instructions are updated as a unit if one lock covers them,
-    // so these accesses are not split into pieces.
+    // Accesses that need stripe locks are not split:
+    // elements in one stripe must be updated as a unit (a structure that is sent as `MPI_BYTE`).
     let splits = combine.is_native() && (whole_origin.is_none() || has_gaps || there.is_some());
     let piece = match splits {
         true => BLOCK as i64 / size * size,

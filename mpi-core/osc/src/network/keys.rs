@@ -61,7 +61,7 @@ pub(crate) async fn exchange(
         .iter()
         .all(|word| *word != 0 && name(word) == name(&words[0]));
     let longest = lengths().max().unwrap_or(0);
-    // All members have read the same words, so all return here or none does.
+    // All members have received the same words, so either all return here or none.
     let (true, Some(mine), 1..=LONGEST) = (agreed, mine, longest) else {
         return Ok(None);
     };

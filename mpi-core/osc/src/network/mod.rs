@@ -1,13 +1,13 @@
 //! The component `network`: put and get by the network itself, without the target's processor.
 //!
 //! This component serves members on other nodes if the memory of every member is registered.
-//! Window creation agrees on one protocol for each pair of members.
-//! The members register their memory and exchange keys. They withdraw the keys after the fence of
-//! `MPI_Win_free`, when no access is active.
-//! Epochs do not change: the origin accesses only after a lock, a post or a fence of the target.
+//! During window creation the members register their memory and exchange keys.
+//! If the memory of one member is not registered, no member uses the network for this window.
+//! `MPI_Win_free` ends the registration after all members have called it, when no access is active.
+//! The epochs are those of the other components: locks, fences and posts order the accesses.
 //!
 //! Accumulates use messages, since the atomic operations of a network and of a processor
-//! do not exclude each other, and members on the target's node use its processor.
+//! do not exclude each other, and members on the target's node use those of the processor.
 //! Accesses that are noncontiguous at the target also use messages,
 //! because one message carries all contiguous parts.
 //! Accesses to dynamic windows use messages too, since their memory is attached later.

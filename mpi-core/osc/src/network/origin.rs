@@ -152,7 +152,7 @@ impl<'a> NetworkAccesses<'a> {
                 len: way.len as u64,
             },
         };
-        // SAFETY: the data are in `copy`, which lives in the active access until it has ended,
+        // SAFETY: the data are in `copy`, which `Active` owns until the access has ended,
         // or in the origin buffer; in that case this function waits for the end of the access.
         let begin = |memory: &dyn RemoteMemory, to| unsafe { memory.write(to, span) };
         let Some(number) = self.start(target, &way.peer, Purpose::Put(copy), begin)? else {
@@ -229,7 +229,7 @@ impl<'a> NetworkAccesses<'a> {
         outcome
     }
 
-    /// Waits until `is_over` returns true. Accesses to a lost target end too.
+    /// Waits until `is_over` returns true. Accesses to a lost target end too, by cancellation.
     fn wait(self, target: &Target, is_over: impl Fn() -> bool) {
         if !is_over() {
             let publish = || self.win.waits().publish_wait(target, WindowNeed::Answer);

@@ -1,4 +1,4 @@
-//! The kind of an access; two kinds determine whether overlapping accesses conflict.
+//! The kind of an access. The kinds of two overlapping accesses determine whether they conflict.
 
 use crate::datatype::Kind;
 

@@ -23,7 +23,7 @@ impl AccessOrder {
     }
 }
 
-/// An access that has its turn. Dropping it starts the next turn.
+/// An access whose turn has started. Dropping this value starts the next turn.
 #[must_use]
 pub(crate) struct OrderedAccess<'a>(Option<&'a AccessOrder>);
 

@@ -39,7 +39,7 @@ struct Own {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub index: usize,
-    /// The new contents; `None` if the last entry has been removed.
+    /// The new region in the entry; `None` if the last entry has been removed.
     pub region: Option<Region>,
 }
 
@@ -52,7 +52,7 @@ impl AttachedCache {
         }
     }
 
-    /// Adds a region as the last entry. Fails with an overlapping region, if any.
+    /// Adds a region as the last entry. If a known region overlaps it, fails with the known region.
     pub fn insert(&self, region: Region) -> Result<Entry, Region> {
         let mut own = self.own.borrow_mut();
         let before = own
@@ -74,7 +74,7 @@ impl AttachedCache {
     }
 
     /// Removes this process's region that begins at an address,
-    /// and moves the last entry into its slot. Returns the changed entry.
+    /// and moves the last entry into the free entry. Returns the changed entry.
     pub fn remove(&self, address: u64) -> Option<Entry> {
         let mut own = self.own.borrow_mut();
         let (_, index) = own.regions.remove(&address)?;
@@ -109,7 +109,7 @@ impl AttachedCache {
 
     /// Replaces the published table of this process's regions by one with this capacity in regions.
     pub fn set_table(&self, table: ShmBlock, capacity: usize) {
-        // A rank that still reads the old table then finds a different version and retries.
+        // The old table is freed. A rank that still reads it finds a different version and retries.
         drop(self.table.replace((Some(table), capacity)));
     }
 
@@ -125,7 +125,7 @@ impl AttachedCache {
         self.known.borrow_mut()[rank as usize] = (version, regions);
     }
 
-    /// Returns this process's region that contains `range`, or the union of adjacent regions.
+    /// Returns this process's region, or union of adjacent regions, that contains `range`.
     pub fn own(&self, range: &Range<u64>) -> Option<Region> {
         let own = self.own.borrow();
         let (first, _) = own.regions.range(..=range.start).next_back()?;
@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        /// A reader that applies each changed entry and the count has each region exactly once.
+        /// A reader that copies each changed entry and the entry count has each region exactly once.
         #[test]
         fn the_changed_entries_alone_keep_a_copy_complete(
             steps in proptest::collection::vec((any::<bool>(), 0..40_u64), 0..200),

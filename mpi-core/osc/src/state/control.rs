@@ -4,7 +4,10 @@
 //! The layout of a block depends on the number of members on the node and in the window:
 //!
 //! ```text
-//! lock | announcements of exclusive locks | stripe locks | mode of updates | flag of updates | head of the table of attached memory | arrivals of posts and completions | turns of recorded accesses | one cache line per writer | slots of waiters
+//! lock | announcements of exclusive locks | stripe locks | update mode | update flag
+//! | head of the table of attached memory | arrivals of posts and completions
+//! | turns of recorded accesses | one cache line per member on the node
+//! | slots: the process to wake for each waiting lock ticket
 //! ```
 //!
 //! Guarantee: every word is an atomic.
@@ -45,7 +48,7 @@ unsafe impl Shared for Head {}
 // SAFETY: the struct holds atomics only.
 unsafe impl Shared for AccessOrder {}
 
-/// The numbers that determine the length of a block: members on the node, and slots of waiters.
+/// The numbers that determine the length of a block: members on the node, and slots.
 #[derive(Clone, Copy)]
 struct Parts {
     here: usize,
@@ -238,7 +241,7 @@ impl Control {
     }
 
     /// Returns true if a ticket may enter: the lock has reached the ticket's number.
-    /// An exclusive ticket also requires that no member holds the lock of all.
+    /// An exclusive ticket also requires that no member has raised the flag of `MPI_Win_lock_all`.
     #[inline]
     pub fn admits(&self, index: usize, ticket: Ticket) -> bool {
         self.here[index].lock.admits(ticket)
@@ -285,18 +288,19 @@ impl Control {
         }
     }
 
-    /// Locks all members on this node by one flag. Returns false if an exclusive lock is announced.
+    /// Raises the flag of `MPI_Win_lock_all`, which locks all members on this node.
+    /// Lowers the flag again and returns false if an exclusive lock is announced.
     #[inline]
     pub fn hold_all(&self) -> bool {
         let holds = self.mine().lines[self.me].hold_all(self.announced());
         if !holds {
-            // The flag was raised for a moment; a waiting member may have polled it then.
+            // A waiting member may have polled the flag while it was raised, and must poll again.
             self.here.iter().for_each(MemberWords::ring);
         }
         holds
     }
 
-    /// Releases the lock of all members that [`Control::hold_all`] has taken.
+    /// Lowers the flag that [`Control::hold_all`] has raised.
     #[inline]
     pub fn release_all(&self) {
         if self.mine().lines[self.me].release_all(self.announced()) {
@@ -304,8 +308,8 @@ impl Control {
         }
     }
 
-    /// Returns the member that holds the lock of member `index` exclusively,
-    /// or the lock of all members. Only used for reports.
+    /// Returns a member that holds the lock of member `index` exclusively,
+    /// or that has raised the flag of `MPI_Win_lock_all`. Only used for reports.
     pub fn holder(&self, index: usize) -> Option<&MemberWords> {
         let exclusive = self.here[index].lock.holder();
         let place = exclusive.and_then(|place| self.here.iter().find(|w| w.place == place));

@@ -39,11 +39,11 @@ pub(crate) struct Epochs {
     exposed: RefCell<Option<Vec<u32>>>,
     /// For each rank, the sequence numbers of the next awaited post and completion.
     awaited: RefCell<Vec<Awaited>>,
-    /// True if the lock of all is held by a flag; false if it is held by a ticket of each member.
+    /// True while `MPI_Win_lock_all` holds its flag; false if it holds a ticket of each member.
     pub(crate) by_flag: Cell<bool>,
     /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,
-    /// The number of flushes that did not have to wait.
+    /// Counts flushes: one in 64 also polls for messages ([`crate::sync::passive`]).
     pub(crate) flushes: Cell<u32>,
 }
 
@@ -89,7 +89,7 @@ impl Epochs {
         self.set(Access::Start);
     }
 
-    /// Returns the ranks of the access epoch that ends, and clears them.
+    /// Removes and returns the ranks of the group of `MPI_Win_start`.
     pub fn take_started(&self) -> Vec<u32> {
         self.started.take()
     }
@@ -102,7 +102,7 @@ impl Epochs {
         }
     }
 
-    /// Marks the next post of a member as awaited.
+    /// Begins to wait for the next post of a member.
     pub fn await_post(&self, rank: u32) {
         self.awaited.borrow_mut()[rank as usize].start();
     }
@@ -112,7 +112,7 @@ impl Epochs {
         self.awaited.borrow()[rank as usize]
     }
 
-    /// Ends the exposure to these ranks.
+    /// Ends an exposure epoch to these ranks; the next epoch awaits their next completions.
     pub fn end_exposure(&self, ranks: &[u32]) {
         let mut awaited = self.awaited.borrow_mut();
         for rank in ranks {

@@ -6,7 +6,7 @@
 //! A process changes to stripes after [`ELEMENTS_BEFORE_STRIPES`] updates by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
 //! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.
-//! So either mode costs at most about twice the time of the better one.
+//! So updates take at most about twice the time that they would take in the better mode.
 
 #[cfg(test)]
 mod tests;
@@ -63,14 +63,15 @@ impl Guard {
         self.updating.atomically(&self.mode, self.number, update)
     }
 
-    /// Raises this process's flag. Returns true if the caller may use atomic instructions until
-    /// [`Guard::end`]. The caller must call `end` in both cases.
+    /// Raises the flag that announces updates by this process's atomic instructions.
+    /// Returns true if the caller may use atomic instructions until [`Guard::end`].
+    /// The caller must call `end` in both cases.
     #[inline(always)]
     pub fn begin(&self) -> bool {
         self.updating.begin(&self.mode, self.number)
     }
 
-    /// Lowers this process's flag.
+    /// Lowers the flag that [`Guard::begin`] has raised.
     #[inline(always)]
     pub fn end(&self) {
         self.updating.end();
@@ -89,12 +90,12 @@ impl Guard {
     }
 }
 
-/// The method of an update that excludes all other updates of its elements.
+/// The instructions with which an update changes its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Way {
     /// Each element is updated by an atomic instruction.
     Atomics,
-    /// Plain loads and stores update the elements. No other member updates them meanwhile.
+    /// Plain loads and stores update the elements, while no other member updates them.
     Pass,
 }
 
@@ -166,7 +167,7 @@ impl Exclusion<'_> {
             let mut polls = 0;
             let is_raised = || is_raised(control.all(), guard.number, node, &mut polls);
             if !guard.mode.change_to_stripes(is_raised) {
-                // The system refuses the change; this process never tries it again.
+                // The kernel refuses the fence; this process never tries the change again.
                 guard.by_atomics.set(u32::MAX);
             }
         }

@@ -1,4 +1,4 @@
-//! The state of a window. These modules import no operation.
+//! The state of a window. These modules do not depend on the operations.
 //!
 //! | file | subject |
 //! |---|---|

@@ -10,7 +10,7 @@
 //! count as complete, even before their origin has removed them from the table.
 //!
 //! SYNC POINT `neighbours.seen`: a member writes its slot before it reads the other members' slots.
-//! A sequentially consistent fence separates the two steps at each member.
+//! At each member a sequentially consistent fence separates this write from the reads.
 //! A slot's stamp is 0 while the slot is empty or being written.
 //! A copy is valid if the stamp was equal before and after the copy.
 //! The values read from a slot are compared, never used as pointers.
@@ -40,7 +40,7 @@ const CALLS: [&str; 5] = [
 #[repr(C, align(64))]
 pub(crate) struct Slot {
     stamp: AtomicU64,
-    /// The target's rank; the upper half is an index into `CALLS`.
+    /// Lower half: the target's rank. Upper half: the index of the call in `CALLS`.
     whom: AtomicU64,
     kind: AtomicU64,
     from: AtomicU64,
@@ -105,8 +105,8 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Opens the tables: `block` has this process's table, `others` the rank and the offset of each
-    /// other table.
+    /// Opens all tables on this node. `block` has this process's table;
+    /// `others` lists the rank of each other member and the offset of its table.
     pub fn new(
         node: &Node,
         block: ShmBlock,

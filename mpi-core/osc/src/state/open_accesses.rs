@@ -26,7 +26,7 @@ struct Access {
     bytes: Range<i64>,
 }
 
-/// An incomplete access that conflicts with a new one.
+/// An incomplete access that conflicts with a new access.
 pub(crate) struct Conflict {
     pub call: &'static str,
     /// The bytes in which both accesses overlap.
@@ -100,8 +100,8 @@ impl OpenAccesses {
             self.forget(None);
         }
     }
-    /// Records an access to these bytes of a target's window.
-    /// Fails with the incomplete access that conflicts with it.
+    /// Records an access to the bytes `runs` of a target's window.
+    /// If an incomplete access conflicts with it, fails with the incomplete access.
     pub fn begin(
         &self,
         (call, kind): (&'static str, AccessKind),
@@ -128,7 +128,8 @@ impl OpenAccesses {
 
 impl Known {
     /// Adds one run of an access unless it conflicts with an earlier access.
-    /// The check covers the first `before` accesses of this process, and all of the other members.
+    /// The check covers the first `before` accesses of this process,
+    /// and all incomplete accesses of the other members on this node.
     fn add(
         &self,
         known: &mut Vec<Access>,

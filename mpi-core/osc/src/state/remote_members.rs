@@ -17,7 +17,7 @@ pub(crate) struct RemoteMembers {
 pub(crate) struct ByNetwork {
     /// True if this process has accessed the member since the last flush.
     pub is_used: Cell<bool>,
-    /// The number of accesses that have not ended.
+    /// The number of network accesses to the member that have not ended.
     pub active: Cell<u32>,
     /// True if a put has ended whose data may not have reached the target's memory.
     pub has_put: Cell<bool>,
@@ -26,12 +26,12 @@ pub(crate) struct ByNetwork {
 /// The state of one member that this process accesses by messages or by the network.
 #[derive(Default)]
 pub(crate) struct RemoteMember {
-    /// The counts of posts and completions that the member has sent.
+    /// The numbers of posts and of completions that have arrived from the member.
     pub posts: Cell<u32>,
     pub completions: Cell<u32>,
     /// True if this process has accessed the member since the last flush.
     pub(crate) sent: Cell<bool>,
-    /// True if at least one of these accesses used messages.
+    /// True if this process has accessed the member by messages since the last flush.
     pub(crate) by_message: Cell<bool>,
     pub(crate) network: ByNetwork,
     /// The sequence numbers of the last requested flush and of the last answered flush.
@@ -75,7 +75,7 @@ impl RemoteMembers {
         self.is_busy(remote);
     }
 
-    /// Counts a network access to a member.
+    /// Records that a network access to a member has started.
     pub(crate) fn begins_by_network(&self, remote: &RemoteMember) {
         remote.network.is_used.set(true);
         remote.network.active.set(remote.network.active.get() + 1);

@@ -14,7 +14,7 @@ pub(crate) enum Route {
     Mapped(*mut u8),
     /// The kernel copies from and to the process with this process id.
     Process(u32),
-    /// The member gets active messages.
+    /// This process accesses the memory by active messages or by the network.
     Message,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Target {
     pub address: u64,
     pub size: u64,
     pub unit: u64,
-    /// The index among the members on this node; `None` for a member on another node.
+    /// The member's index among the members on this node; `None` for a member on another node.
     pub here: Option<usize>,
     /// True if accumulates need a stripe lock, because some member cannot map the memory.
     pub locked: bool,

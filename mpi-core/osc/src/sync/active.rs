@@ -6,7 +6,7 @@
 //! must be visible to accesses after this process's fence.
 //!
 //! **Post, start, complete, wait**: each pair of members has counters of posts and completions.
-//! The counters only grow, so an early post is counted and found later.
+//! The counters only grow, so a post that arrives before `MPI_Win_start` is not lost.
 //! For members on this node the counters are words in shared memory ([`crate::state::control`]).
 //! A member on another node increments them by a message.
 
@@ -217,7 +217,7 @@ impl<'a> ActiveSync<'a> {
         outcome
     }
 
-    /// `MPI_Win_wait`: ends the exposure epoch after all of its origins have completed.
+    /// `MPI_Win_wait`: ends the exposure epoch after all origins have called `MPI_Win_complete`.
     pub fn wait(self) -> Result<(), Error> {
         let Some(ranks) = self.win.state().epochs().take_exposed() else {
             return Err(self

@@ -2,10 +2,10 @@
 //!
 //! The lock of a member on this node is in its control words ([`crate::state::control`]).
 //! Without contention, a lock takes one or two atomic instructions.
-//! `MPI_Win_lock_all` raises one flag.
+//! `MPI_Win_lock_all` raises one flag, which locks all members on this node.
 //! While an exclusive lock is announced, `MPI_Win_lock_all` takes a shared lock of each member.
 //! Locking a member on another node takes a message and its reply;
-//! `MPI_Win_lock_all` sends this message at the first access to that member.
+//! after `MPI_Win_lock_all`, the first access to that member sends this message.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
@@ -17,7 +17,7 @@ use mpi_base::atomic::{Ordering, fence};
 use mpi_base::state::WindowNeed;
 use mpi_base::window::Mode;
 
-/// One of this number of flushes polls for messages: a poll costs as much as a few accesses.
+/// One in this number of flushes polls for messages, since a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
 
 impl Win {
@@ -280,8 +280,8 @@ impl<'a> PassiveSync<'a> {
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls in one of `FLUSHES` calls, even if this process waits for no message.
-    /// A program may flush in a loop until another rank responds.
+    /// Polls for messages in one in `FLUSHES` calls, also if this process awaits none:
+    /// a program may flush in a loop until another rank responds.
     #[inline]
     fn progress_now_and_then(self) {
         let flushes = self.win.state().epochs().flushes.get().wrapping_add(1);

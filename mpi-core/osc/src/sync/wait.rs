@@ -1,4 +1,5 @@
-//! Waits for an action of another member of a window. The state page shows each wait.
+//! Waits for an action of another member of a window.
+//! Each longer wait is published in this rank's state page, from which `mpirun` explains hangs.
 
 use crate::Error;
 use crate::error::{OscClass, OscError};
@@ -70,7 +71,7 @@ impl<'a> Waits<'a> {
     }
 
     /// Publishes on the state page the member that this process waits for.
-    /// Also publishes the member that can end the wait, if that member is known on this node.
+    /// Also publishes the member that can end the wait, if it is known and on this node.
     #[cold]
     pub(crate) fn publish_wait(self, whom: &Target, need: WindowNeed) {
         let control = self.win.state().control();

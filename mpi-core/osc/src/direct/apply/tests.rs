@@ -5,7 +5,7 @@ use super::*;
 #[repr(align(16))]
 struct Window([f64; 4]);
 
-/// Returns memory at offset `from`. Without stripes, an update with a lock panics.
+/// Returns the memory from `base + from` on. Without stripes, an update under a lock panics.
 fn memory<'a>(base: *mut u8, from: usize, stripes: &'a [Stripe]) -> Memory<'a> {
     let at = base.wrapping_add(from);
     Memory {

@@ -76,7 +76,7 @@ impl Mapper {
 }
 
 impl MapPermit {
-    /// Maps `range` of the other member.
+    /// Maps `range` of the other member's memory.
     pub fn attach(&self, range: Range<u64>) -> Option<Mapping> {
         match self {
             MapPermit::Device(permit) => permit.attach(range).ok().map(Mapping::Device),

@@ -24,7 +24,7 @@ fn window(engine: &Engine, memory: &mut [i64]) -> Win {
 }
 
 /// Each rank increments a counter in each rank's window,
-/// and puts its own rank to its own slot of that window.
+/// and puts its own rank into the element of that window whose index is its rank.
 fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
     const TIMES: i64 = 50;
     let win = window(engine, memory);
@@ -44,11 +44,11 @@ fn count(engine: &Engine, memory: &mut [i64]) -> (Vec<u32>, Vec<u32>) {
                 datatype: &long,
             };
             let (one, me, mut old, mut back) = (1_i64, i64::from(engine.me()), -1_i64, -1_i64);
-            // SAFETY: locals of this iteration; the flush completes the accesses before they go out of scope.
+            // SAFETY: the values are locals of this iteration; the flush completes the accesses before they go out of scope.
             let send = |value: &i64| unsafe {
                 SendBuf::new(std::ptr::from_ref(value).cast(), 1, Named::INT64.into())
             };
-            // SAFETY: a local of this iteration; the flush completes the access before it goes out of scope.
+            // SAFETY: the value is a local of this iteration; the flush completes the access before it goes out of scope.
             let recv = |value: &mut i64| unsafe {
                 RecvBuf::new(std::ptr::from_mut(value).cast(), 1, Named::INT64.into())
             };
@@ -173,7 +173,7 @@ fn meet(engine: &Engine) {
 /// The datatypes begin before or after the displacement that the access passes.
 fn access_attached(engine: &Engine) {
     const BLOCK: usize = 8;
-    // No access may write before or after the attached memory.
+    // The number of words before and after the attached memory, which no access may change.
     const MARGIN: usize = 24;
     let (me, ranks) = (engine.me() as usize, engine.size() as usize);
     let words = BLOCK * ranks;
@@ -188,7 +188,7 @@ fn access_attached(engine: &Engine) {
     let world = engine.world().expect("a world");
     let win = Win::new(&world, &spec).expect("a window");
     let base = memory.as_mut_ptr().wrapping_add(MARGIN);
-    // The middle block of three extends over both regions.
+    // The block that rank 1 of 3 accesses extends over both regions.
     let (len, first) = (8 * words as u64, 8 * (words / 2) as u64);
     win.attached().attach(base.cast(), first).expect("a region");
     let second = base.cast::<u8>().wrapping_add(first as usize);
@@ -215,11 +215,11 @@ fn access_attached(engine: &Engine) {
             };
             let values = [10 * round as i64, 100 + me as i64];
             let (fives, mut back, mut old) = ([5_i64, 5], [-1_i64; 2], [-1_i64; 2]);
-            // SAFETY: locals of this iteration; the flush completes the accesses before they go out of scope.
+            // SAFETY: the values are locals of this iteration; the flush completes the accesses before they go out of scope.
             let send = |values: &[i64; 2]| unsafe {
                 SendBuf::new(values.as_ptr().cast(), 2, Named::INT64.into())
             };
-            // SAFETY: a local of this iteration; the flush completes the access before it goes out of scope.
+            // SAFETY: the value is a local of this iteration; the flush completes the access before it goes out of scope.
             let recv = |values: &mut [i64; 2]| unsafe {
                 RecvBuf::new(values.as_mut_ptr().cast(), 2, Named::INT64.into())
             };

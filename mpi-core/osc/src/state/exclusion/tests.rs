@@ -9,7 +9,7 @@ use crate::op::{Op, Predefined};
 use crate::{Assert, Flavor, Hints, LockMode, Spec, TargetArgs, Win};
 use mpi_coll::testing::Job;
 
-/// The number of elements of each window; they span more than three blocks.
+/// The number of elements of each window; they span more than three times `BLOCK` bytes.
 const ELEMENTS: usize = 7000;
 
 fn window(engine: &Engine) -> Win {
@@ -69,7 +69,8 @@ fn add(win: &Win, values: &[f64]) {
         .expect("an accumulate");
 }
 
-/// Adds 1 to an element of rank 0 through the path of the C functions. Returns the old value.
+/// Adds 1 to an element of rank 0 by the fast path, or if that does not apply, by the general path.
+/// Returns the old value.
 fn add_one(win: &Win, at: i64) -> f64 {
     let (one, mut old) = ([1.0], [0.0]);
     let (from, to) = (one.as_ptr().cast(), old.as_mut_ptr().cast());
@@ -111,7 +112,7 @@ fn all(win: &Win) -> Vec<f64> {
 fn long_and_short_accumulates_of_all_members_lose_nothing() {
     const RANKS: u32 = 4;
     const ROUNDS: usize = 6;
-    // More consecutive short updates than `SHORTS_BEFORE_ATOMICS`.
+    // The number of consecutive short updates, which is greater than `SHORTS_BEFORE_ATOMICS`.
     const SHORTS: usize = 150;
     let claim = |engine: &Engine| {
         let win = window(engine);
@@ -221,8 +222,8 @@ fn a_compare_and_swap_and_a_pass_exclude_each_other() {
     });
 }
 
-/// Runs an accumulate between buffers with and without gaps, shorter and longer than a piece.
-/// Checks every element.
+/// Runs get-accumulates between buffers with and without gaps, shorter and longer than a piece.
+/// Checks every element after each of them.
 fn gaps(win: &Win) {
     let double = double();
     for n in [1, 3, 40, 3000_usize] {
