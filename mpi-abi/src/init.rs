@@ -471,7 +471,7 @@ pub fn finalize() -> Result<(), Failure> {
         engine.buffer().flush(&engine)?;
     }
     if let Some(world) = engine.world() {
-        // An internal fence: components count the program's barriers only.
+        // An internal fence instead of `MPI_Barrier`, because components count the barriers of the program.
         engine.block_on(world.agreement().fence_of_living())?;
     }
     // Frees completed requests without a handle, including failed ones.

@@ -70,7 +70,7 @@ impl Sides<'_> {
                 let differs = all.iter().rev().find(|(s, t)| s != t);
                 match differs.or(all.last()) {
                     Some(pair) => *pair,
-                    // The ABI has no constant of this kind.
+                    // The library's ABI has no constant of this kind, so values pass unchanged.
                     // Values that are not constants pass unchanged.
                     None => return Ok(("-1".into(), "-1".into())),
                 }

@@ -74,7 +74,7 @@ pub fn library(design: &Design) -> String {
     format!("(kicad_symbol_lib (version 20211014) (generator hwbarr)\n{symbols})\n")
 }
 
-/// Returns the identifier of each part's symbol, by reference; the board file refers to them.
+/// Returns a map from each part's reference designator (such as `U1`) to the UUID of its symbol; the board file names these UUIDs.
 pub fn identifiers(design: &Design) -> BTreeMap<String, String> {
     let mut sheet = Sheet::default();
     let mut found = BTreeMap::new();

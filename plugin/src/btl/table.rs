@@ -51,7 +51,7 @@ pub struct Access {
     pub offset: u64,
     /// The memory of this process; no other code uses it until the access has ended.
     pub local: *mut c_void,
-    /// Named `bytes` in the C header.
+    /// See `size`.
     pub bytes: usize,
 }
 
@@ -105,7 +105,7 @@ pub struct Host {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Named `name` in the C header.
+    /// See the comment of the structure.
     pub name: *const c_char,
     /// Named `default_value` in the C header.
     pub default_value: *const c_char,
@@ -127,7 +127,7 @@ pub struct Transport {
     pub exclusivity: u32,
     /// Named `name` in the C header.
     pub name: *const c_char,
-    /// Named `version` in the C header.
+    /// See `expose`.
     pub version: *const c_char,
     /// Named `params` in the C header.
     pub params: *const Param,
@@ -167,7 +167,7 @@ pub struct Transport {
     /// Writes the key for accesses of peers, at most capacity bytes, and a number for withdraw.
     /// Returns the length of the key, or 0 on failure. The memory stays allocated until withdraw.
     pub expose: Option<unsafe extern "C-unwind" fn(this: *mut c_void, memory: *mut c_void, bytes: usize, rights: c_int, number: *mut u64, key: *mut c_void, capacity: usize) -> usize>,
-    /// Named `withdraw` in the C header.
+    /// See `expose`.
     pub withdraw: Option<unsafe extern "C-unwind" fn(this: *mut c_void, number: u64)>,
     /// Starts an access. Returns SENT if it has ended, SENDING if the transport will call ended,
     /// NO_SPACE, or FAILED; the library then sends messages instead.

@@ -70,11 +70,11 @@ pub struct DenseOp {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// Named `address` in the C header.
+    /// See the comment of the structure.
     pub address: *mut c_void,
-    /// Named `count` in the C header.
+    /// See the comment of the structure.
     pub count: i64,
-    /// Named `type` in the C header.
+    /// See the comment of the structure.
     pub datatype: *const Type,
 }
 
@@ -82,7 +82,7 @@ pub struct Buffer {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TypeInfo {
-    /// Named `size` in the C header.
+    /// See `bytes`.
     pub size: usize,
     /// The size of the data of one element.
     pub bytes: i64,
@@ -102,7 +102,7 @@ pub struct TypeInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// Named `size` in the C header.
+    /// See the comment of the structure.
     pub size: usize,
     /// The MPI_Op value of a predefined operator in the standard ABI of MPI 5.0; else 0.
     pub handle: usize,
@@ -114,9 +114,9 @@ pub struct OpInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Topology {
-    /// Named `size` in the C header.
+    /// See the comment of the structure.
     pub size: usize,
-    /// Named `host` in the C header.
+    /// See `ranks_here`.
     pub host: *const c_char,
     /// The number of cores that this process may use.
     pub cores: u32,
@@ -190,7 +190,7 @@ pub struct Args {
     pub op: *const Op,
     /// The send buffers; NULL for MPI_IN_PLACE: the data are then in recv. MPI_Bcast has only recv.
     pub send: *const Buffer,
-    /// Named `recv` in the C header.
+    /// See `send`.
     pub recv: *const Buffer,
     /// The number of buffers at send.
     pub send_count: u32,
@@ -207,9 +207,9 @@ pub struct Args {
     /// For a persistent operation: a pointer that is kept between starts and is NULL at first.
     /// The function forget gets it when the operation is freed. For other operations plan is NULL.
     pub plan: *mut *mut c_void,
-    /// Named `source_count` in the C header.
+    /// See `sources`.
     pub source_count: u32,
-    /// Named `destination_count` in the C header.
+    /// See `destinations`.
     pub destination_count: u32,
     /// The receive blocks in the order in which the sources send them. The order matters only
     /// if one rank is a neighbour twice.
@@ -250,7 +250,7 @@ pub struct Host {
     /// send and recv: messages among this module's members, separate from all others. Blocking.
     /// Messages between two ranks arrive in order. A receive of another length fails.
     pub send: Option<unsafe extern "C" fn(*mut Comm, dest: u32, data: *const c_void, bytes: usize, *mut Why) -> c_int>,
-    /// Named `recv` in the C header.
+    /// See `send`.
     pub recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, data: *mut c_void, bytes: usize, *mut Why) -> c_int>,
     /// A barrier: returns after every member has called fence. Blocking.
     pub fence: Option<unsafe extern "C" fn(*mut Comm, *mut Why) -> c_int>,
@@ -305,7 +305,7 @@ pub struct Host {
     /// pack copies buffer data to packed memory, unpack does the reverse, from packed byte at on.
     /// Both return the number of bytes, fewer at the buffer's end.
     pub pack: Option<unsafe extern "C" fn(*const Buffer, at: i64, to: *mut c_void, bytes: usize) -> usize>,
-    /// Named `unpack` in the C header.
+    /// See `pack`.
     pub unpack: Option<unsafe extern "C" fn(*const Buffer, at: i64, from: *const c_void, bytes: usize) -> usize>,
     /// Copies data to a buffer of any type, up to the shorter buffer. Returns the number of bytes.
     pub copy: Option<unsafe extern "C" fn(from: *const Buffer, to: *const Buffer) -> i64>,
@@ -341,7 +341,7 @@ pub const COMMUTATIVE: u32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// Named `operation` in the C header.
+    /// See `forget`.
     pub operation: u32,
     /// Named `flags` in the C header.
     pub flags: u32,
@@ -353,7 +353,7 @@ pub struct Operation {
     /// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
     /// Neither may use blocking services. A blocking call without run uses start and test.
     pub start: Option<Start>,
-    /// Named `test` in the C header.
+    /// See `start`.
     pub test: Option<Test>,
     /// Frees the value of *args->plan when a persistent operation is freed.
     pub forget: Option<Forget>,
@@ -380,7 +380,7 @@ pub struct ModuleTable {
     /// Several may be in progress, with barriers after them, in the same order at all members.
     /// Each ends only after every member has started it. Neither may use blocking services.
     pub barrier_start: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
-    /// Named `barrier_test` in the C header.
+    /// See `barrier_start`.
     pub barrier_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
     /// Restores the initial state: the communicator is freed, or a member refused. Not collective.
     pub disable: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
@@ -396,11 +396,11 @@ pub struct ModuleTable {
     /// eureka_raise returns when the line is high; *first is 1 at the first member of the round.
     /// eureka_test: DONE if the line is high, else PENDING. eureka_end waits for all members.
     pub eureka_begin: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// Named `eureka_raise` in the C header.
+    /// See `eureka_begin`.
     pub eureka_raise: Option<unsafe extern "C-unwind" fn(this: *mut c_void, first: *mut c_int, *mut Why) -> c_int>,
-    /// Named `eureka_test` in the C header.
+    /// See `eureka_begin`.
     pub eureka_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// Named `eureka_end` in the C header.
+    /// See `eureka_begin`.
     pub eureka_end: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
     /// The operations, in any order; of two entries for one operation the first is used.
     /// operation_size is sizeof(portcullis_operation).
@@ -408,7 +408,7 @@ pub struct ModuleTable {
     pub operations: *const Operation,
     /// Named `operation_count` in the C header.
     pub operation_count: u32,
-    /// Named `operation_size` in the C header.
+    /// See `operations`.
     pub operation_size: u32,
 }
 
@@ -416,7 +416,7 @@ pub struct ModuleTable {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// Named `name` in the C header.
+    /// See the comment of the structure.
     pub name: *const c_char,
     /// Named `default_value` in the C header.
     pub default_value: *const c_char,
@@ -465,7 +465,7 @@ pub type Run = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut 
 /// Neither may use blocking services. A blocking call without run uses start and test.
 pub type Start = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, ticket: *mut u64, *mut Why) -> c_int;
 
-/// Named `test` in the C header.
+/// See `start`.
 pub type Test = unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int;
 
 /// Frees the value of *args->plan when a persistent operation is freed.

@@ -102,6 +102,11 @@ fn structure(
     out.push("#[derive(Clone, Copy, Debug)]".into());
     out.push(format!("pub struct {} {{", rust_name(name)));
     for field in fields {
+        let rust = field_name(name, &field.name);
+        let comment = match field.comment.is_empty() {
+            true => reference(&field.name, fields, comment),
+            false => field.comment.clone(),
+        };
         let kind = match &field.kind {
             Kind::Function { result, parameters } => {
                 let function = function(convention, result, parameters, aliases)?;
@@ -109,7 +114,7 @@ fn structure(
                     false => format!("Option<{function}>"),
                     true => {
                         let alias = camel(&field.name);
-                        aliases.extend(comment_lines("", &field.comment, &field.name));
+                        aliases.extend(comment_lines("", &comment, &field.name));
                         aliases.push(format!("pub type {alias} = {function};"));
                         aliases.push(String::new());
                         format!("Option<{alias}>")
@@ -118,8 +123,7 @@ fn structure(
             }
             kind => rust_kind(kind, aliases)?,
         };
-        let rust = field_name(name, &field.name);
-        out.extend(comment_lines("    ", &field.comment, &field.name));
+        out.extend(comment_lines("    ", &comment, &field.name));
         out.push(format!("    pub {rust}: {kind},"));
     }
     out.push("}".into());
@@ -242,6 +246,19 @@ fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
         (_, "self") => "this",
         (_, "in") => "input",
         _ => name,
+    }
+}
+
+/// Returns the comment of a field without an own one: a reference to the comment that mentions the field, or nothing.
+fn reference(field: &str, fields: &[Field], of_structure: &str) -> String {
+    let mentions = |comment: &str| {
+        let mut words = comment.split(|c: char| !c.is_alphanumeric() && c != '_');
+        words.any(|word| word == field)
+    };
+    match fields.iter().find(|other| mentions(&other.comment)) {
+        Some(other) => format!("See `{}`.", other.name),
+        None if mentions(of_structure) => "See the comment of the structure.".to_owned(),
+        None => String::new(),
     }
 }
 

@@ -113,7 +113,7 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
     writes
 }
 
-/// Returns random sessions of random nodes while random nodes arrive, with pulses, pauses and resets.
+/// Returns the inputs of a board: randomly chosen nodes program channels while others arrive, with pulses, pauses and resets.
 pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let nodes = blank.wires().count_ones() as usize;
     let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);

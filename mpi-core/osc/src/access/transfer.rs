@@ -166,7 +166,7 @@ impl<'a> Accesses<'a> {
                     let local = runs::of_recv(origin, bytes).map(|run| {
                         let start = origin.ptr().wrapping_offset(run.offset as isize);
                         // SAFETY: the runs cover only elements, for exclusive use by the contract
-                        // of `RecvBuf::new`; slices of cells may overlap.
+                        // of `RecvBuf::new`; the slices are of `Cell<u8>`, so they may overlap.
                         unsafe { std::slice::from_raw_parts(start.cast(), run.len as usize) }
                     });
                     let done = cma::read_all(remote, local, pid);
