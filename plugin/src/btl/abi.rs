@@ -9,7 +9,8 @@ pub use crate::coll::abi::{DONE, FAILED, Why, read};
 use crate::coll::abi::Table;
 use crate::manifest::Interface;
 
-/// The interface version of this build. The layout hash of a released minor version never changes.
+/// The interface version of this build, with the hash of the table layout per minor version.
+/// The hash of a released minor version never changes.
 pub const INTERFACE: Interface = Interface {
     major: TRANSPORT_VERSION,
     layouts: &[(0, 0x9f07_d66d), (1, TRANSPORT_LAYOUT)],

@@ -18,12 +18,12 @@ use std::task::Poll;
 pub struct BuiltIn(&'static ComponentTable);
 
 impl BuiltIn {
-    /// Creates the table of a component, for a `static`.
+    /// Creates the table of a component at compile time, to be stored in a `static`.
     pub const fn of<G: Guest>() -> BuiltIn {
         BuiltIn(Tables::<G>::COMPONENT)
     }
 
-    /// Returns the table, for the exported function.
+    /// Returns the address of the table, which a plugin's exported function returns.
     pub const fn as_ptr(&self) -> *const ComponentTable {
         self.0
     }
@@ -90,7 +90,7 @@ pub const fn operation<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// Creates the entry of an operation for [`Module::begin`], which blocking calls use too.
+/// Creates the entry of an operation for [`Module::begin`]; blocking calls use `begin` too.
 pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     Operation {
         operation,
@@ -104,7 +104,7 @@ pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// A module and its communicator handle, which `free` closes.
+/// A module and its communicator handle; the C function `free` invalidates the handle.
 struct Instance<M> {
     module: M,
     comm: Comm,
@@ -150,7 +150,7 @@ unsafe extern "C-unwind" fn query<G: Guest>(
     }
 }
 
-/// Returns the module behind the pointer that the host passes.
+/// Returns the module of the pointer that the library passes as `this`.
 ///
 /// # Safety
 /// `this` came from `query` of the same component, and `free` has not been called with it.
@@ -182,7 +182,7 @@ unsafe extern "C-unwind" fn run<M: Module>(
     unsafe { answer(why, run) }
 }
 
-/// An operation in progress. The host keeps the address of this box as the ticket.
+/// An operation in progress. The library stores the address of this box as the ticket.
 type Kept = Box<dyn InProgress>;
 
 unsafe extern "C-unwind" fn start<M: Module>(
@@ -277,7 +277,7 @@ unsafe extern "C-unwind" fn barrier_test<M: Module>(
 unsafe extern "C-unwind" fn attend<M: Module>(this: *mut c_void) {
     // SAFETY: `this` came from `query`, and the host has not called `free`.
     let module = unsafe { module::<M>(this) };
-    // A persistent failure occurs again in the next call that returns an outcome.
+    // This function cannot return an error. A lasting failure is reported by a later call.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
