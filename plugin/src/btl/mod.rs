@@ -75,7 +75,7 @@ pub trait Transport: Sized + 'static {
     const EXCLUSIVITY: u32;
     /// The default value, in bytes, of the parameter `btl_NAME_eager_limit`.
     const EAGER: usize;
-    /// The default of `btl_NAME_max_send_size` in bytes, without the 32-byte message header.
+    /// The default value, in bytes, of `btl_NAME_max_send_size`; a 32-byte header is added.
     const LONGEST: usize;
     /// True if peers can access exposed memory: `expose`, `withdraw` and `access` are implemented.
     const MEMORY: bool = false;

@@ -193,7 +193,7 @@ unsafe extern "C-unwind" fn start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: `query` created the pointer from a box; `free` follows the last test.
+        // SAFETY: `query` created the pointer from a box; `free` is called after the last test.
         let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
         // SAFETY: the host keeps the arguments until the call ends; the operation ends before.
         let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
@@ -222,7 +222,8 @@ unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> 
         })
     };
     if code != PENDING {
-        // SAFETY: `start` created the ticket from a box, and the host tests it no more after this code.
+        // SAFETY: `start` created the ticket from a box. After this code the library does not
+        // pass the ticket again.
         let kept = unsafe { Box::from_raw(kept) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
     }

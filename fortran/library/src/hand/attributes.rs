@@ -147,7 +147,7 @@ pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val
     }
 }
 
-/// MPI_ATTR_GET: the deprecated form of MPI_COMM_GET_ATTR, which truncates the value.
+/// MPI_ATTR_GET: the deprecated form of MPI_COMM_GET_ATTR; truncates the value to an INTEGER.
 pub unsafe fn attr_get<C: Calls>(
     comm: *mut i32,
     keyval: *mut i32,
