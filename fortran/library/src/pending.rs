@@ -1,7 +1,8 @@
 //! Copies of array sections that active operations use.
 //!
 //! A nonblocking or persistent call with a copied section (`copies`) puts the copy in a table.
-//! The key is the INTEGER of the request. The procedure that completes the request copies back.
+//! The key is the INTEGER of the request. The procedure that completes the request copies the
+//! result to the program's array.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Pmpi};

@@ -41,7 +41,7 @@ impl<T> Drop for Common<T> {
             return;
         }
         if self.comm.is_open() {
-            // SAFETY: the communicator is alive, so the host's pointer `place` is valid.
+            // SAFETY: the communicator is alive, so the library's pointer `place` is valid.
             unsafe { self.place.write(std::ptr::null_mut()) };
         } else {
             // The library's pointer may still refer to the value, so the value is leaked.

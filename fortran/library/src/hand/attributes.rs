@@ -3,7 +3,7 @@
 //! C reads an attribute that Fortran has set as a pointer to a cell (an `i64` in memory).
 //! Fortran reads it as the integer, since this module knows the addresses of all cells.
 //! Fortran reads an attribute that C has set as the pointer's value.
-//! One cell per value is kept until the process ends, because C programs may copy the pointer.
+//! The cell of a value is never freed, because C programs may copy the pointer.
 //!
 //! C returns pointers to the values of predefined attributes.
 #![allow(unsafe_code)]
