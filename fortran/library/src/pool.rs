@@ -1,8 +1,8 @@
 //! Pools of C functions, each of which calls one Fortran function: for callbacks without an
 //! extra-state argument.
 //!
-//! The n-th C function of a pool calls the n-th entered Fortran function. A function that is entered
-//! again has the same slot, so only the number of different functions is limited.
+//! The n-th C function of a pool calls the n-th entered Fortran function. A function that is
+//! entered again has the same slot, so only the number of different functions is limited.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -79,7 +79,7 @@ impl Comm {
         self.0.alive.get()
     }
 
-    /// Returns the address at which the library stores the pointer shared by the component's modules.
+    /// Returns the address of the pointer that the component's modules in this process share.
     pub(super) fn common_place(&self) -> Result<*mut *mut c_void, String> {
         let (service, comm) = self.service(self.0.host.component_data, "component_data")?;
         // SAFETY: `Comm::service` returned this `comm`, so the communicator has not been freed.
@@ -269,7 +269,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: the library's text is valid until the communicator is freed; `service` checked that.
+        // SAFETY: the text is valid, because the communicator is not freed (`service` has checked it).
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

@@ -326,7 +326,7 @@ unsafe extern "C-unwind" fn disable<M: Module>(this: *mut c_void) {
 }
 
 unsafe extern "C-unwind" fn free<M: Module>(this: *mut c_void) {
-    // SAFETY: `query` created the pointer from a box of this type; `free` is the library's last call.
+    // SAFETY: `query` created the pointer from a box of this type; `free` is the last call for it.
     let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));
     comm.close();

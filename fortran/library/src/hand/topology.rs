@@ -47,7 +47,7 @@ pub unsafe fn cart_get<C: Calls>(
 }
 
 pub unsafe fn cart_sub<C: Calls>(comm: *mut i32, remain_dims: *mut i32, newcomm: *mut i32) -> i32 {
-    // SAFETY: `remain_dims` has an element per dimension of `comm`; the other arguments are INTEGERs.
+    // SAFETY: `remain_dims` has an element per dimension of `comm`; both handles are INTEGERs.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let remain = convert::logicals(remain_dims, dimensions::<C>(comm));
