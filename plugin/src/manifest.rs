@@ -15,12 +15,12 @@ pub const COMPONENT: usize = 64;
 /// The size in bytes of the version text in a manifest, with its NUL.
 pub const VERSION: usize = 32;
 
-/// The version of a plugin interface.
+/// The version of a plugin interface: the major version, and all minor versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interface {
-    /// The major version. A change that does more than extend a table raises it.
+    /// The major version. It increases when a change does more than add slots to a table.
     pub major: u32,
-    /// Each minor version with the layout hash of all tables; the last entry is that of this build.
+    /// Each minor version with the layout hash of all tables; the last entry is this build's.
     pub layouts: &'static [(u32, u32)],
 }
 
@@ -85,7 +85,7 @@ impl Note {
         }
     }
 
-    /// Returns the bytes of the note, as in a plugin file.
+    /// Returns the bytes of the note as they are stored in a plugin file.
     #[allow(unsafe_code)]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: all fields are `u32`s and bytes without padding, so all bytes are initialised.
@@ -93,7 +93,7 @@ impl Note {
     }
 }
 
-/// Copies a text to a field that is at least as long.
+/// Copies a text to a zeroed array of `N` bytes, which is at least as long as the text.
 const fn field<const N: usize>(text: &[u8]) -> [u8; N] {
     let mut to = [0; N];
     let (to_text, _) = to.split_at_mut(text.len());

@@ -52,7 +52,7 @@ impl<const OPENS: bool> Transport for Broken<OPENS> {
     }
 }
 
-/// Returns the table of a library of this version, without services.
+/// Returns a library's function table of this version, with no function set.
 fn host() -> HostTable {
     // SAFETY: zero is valid in every field.
     let mut host: HostTable = unsafe { std::mem::zeroed() };

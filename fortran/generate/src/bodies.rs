@@ -37,7 +37,7 @@ pub fn text(tables: &Tables, by_hand: &BTreeSet<String>) -> String {
     text
 }
 
-/// Writes the body of a procedure.
+/// Appends the Rust body of a procedure to the generated code.
 fn body(
     text: &mut String,
     procedure: &Procedure,

@@ -15,7 +15,7 @@ fn message<'p>(procedure: &'p Procedure, buffer: &Parameter) -> Option<(&'p str,
     let (count, datatype) = (all.get(at + 1)?, all.get(at + 2)?);
     let is_count = count.kind.contains("NUM_ELEM") && count.length.is_none();
     let is_type = datatype.kind == "DATATYPE" && datatype.length.is_none();
-    // A buffer with one block per rank has more elements than the count.
+    // In a buffer with one block per rank, the count is that of one block.
     let lower = procedure.name.to_lowercase();
     let receives = buffer.name == "recvbuf";
     let blocks = lower.contains("alltoall")
@@ -32,13 +32,13 @@ enum Section<'p> {
     Message { count: &'p str, datatype: &'p str },
     /// A new datatype describes each partition of a partitioned send or receive.
     Partitions { count: &'p str, datatype: &'p str },
-    /// The address of the first element is passed; the procedure uses no other element.
+    /// C gets the address of the first element; the procedure uses only that element.
     Address,
     /// The section is rejected, because the procedure needs contiguous memory.
     Refused,
-    /// A copy is passed that lives until the request is complete.
+    /// C gets a contiguous copy that exists until the request is complete.
     KeptCopy,
-    /// A copy is passed that lives until the procedure returns.
+    /// C gets a contiguous copy that exists until the procedure returns.
     Copy,
 }
 
@@ -65,7 +65,7 @@ fn section<'p>(procedure: &'p Procedure, buffer: &Parameter, by_hand: bool) -> S
     Section::Address
 }
 
-/// Returns true if the procedure registers memory for later use.
+/// Returns true if the procedure attaches, detaches or frees memory, or creates a window in it.
 fn uses_memory(name: &str) -> bool {
     name.contains("attach")
         || name.contains("detach")
@@ -139,7 +139,7 @@ fn written(procedure: &Procedure, buffer: &Parameter) -> String {
     "None".into()
 }
 
-/// The code for an argument that a procedure does not have.
+/// The Rust expression passed for an argument that a procedure does not have.
 const NONE: &str = "std::ptr::null()";
 
 /// Returns the name of the communicator argument.

@@ -4,7 +4,7 @@
 //! The modules have one variable per sentinel, bound to a symbol of the library. Unlike a COMMON
 //! block, these variables are not defined again in each shared library that uses the module.
 
-/// A sentinel.
+/// A Fortran constant that the library recognises by its address.
 #[derive(Debug)]
 pub struct Cell {
     /// The name in Fortran.
@@ -13,7 +13,7 @@ pub struct Cell {
     pub of: Of,
     /// The array shape in Fortran; empty for a scalar.
     pub shape: &'static str,
-    /// The size in bytes.
+    /// The size of the variable in bytes.
     pub size: usize,
     /// The value of the C constant, which is an address.
     pub value: usize,
@@ -56,8 +56,8 @@ pub const CELLS: &[Cell] = &[
     cell("MPI_ARGVS_NULL", Of::Character, "(1,1)", 1, 0),
 ];
 
-/// The bytes of padding that make the COMMON block 128 bytes long.
-/// The linker requires the size that the block has in the library.
+/// The number of padding bytes that make the COMMON block 128 bytes long.
+/// The linker requires that the block has the same size in the program and in the library.
 pub const FILLING: usize = 38;
 
 /// The name of the COMMON block.

@@ -14,10 +14,10 @@ pub enum Width {
 pub enum Class {
     /// An INTEGER; an `int` in C.
     Int,
-    /// An integer of 8 bytes, with the name of its Fortran kind.
+    /// An integer of 8 bytes; the text is the name of its Fortran kind.
     Wide(&'static str),
     Logical,
-    /// A handle, with the name of its type without `MPI_`.
+    /// A handle; the text is the name of its type without `MPI_`.
     Handle(&'static str),
     Status,
     /// A choice buffer.
@@ -27,7 +27,7 @@ pub enum Class {
     /// The returned address of a detached buffer.
     Detached,
     String,
-    /// Command arguments: a string array of one or two dimensions.
+    /// Command arguments: a string array; the number is the number of dimensions, 1 or 2.
     Arguments(u8),
     Function,
     /// A LOGICAL of any kind.
@@ -35,7 +35,7 @@ pub enum Class {
     OldStatus,
     NewStatus,
     Double,
-    /// A variable number of arguments, which only C has.
+    /// The variable arguments (`...`) of a C function; Fortran has no such parameter.
     Rest,
 }
 

@@ -129,7 +129,7 @@ fn integer_type(constant: &Constant) -> &'static str {
     }
 }
 
-/// Writes the declaration of a sentinel as a variable of the library.
+/// Writes the declaration of a sentinel: a variable bound to a symbol of the library.
 fn variable(text: &mut String, cell: &Cell) {
     debug_assert!(!cell.symbol().contains(BLOCK));
     let of = match cell.of {
@@ -162,7 +162,7 @@ pub fn overloaded(procedure: &Procedure) -> bool {
         .any(|p| p.class(Width::Usual) == Class::Address)
 }
 
-/// The type in which an overload returns an address.
+/// The Fortran type in which an overload of a procedure returns an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Overload {
     Integer,

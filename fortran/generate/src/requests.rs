@@ -74,7 +74,7 @@ pub fn watch(statements: &mut Statements, procedure: &Procedure) {
     }
 }
 
-/// Returns the code for the set of requests that a procedure has reported as complete.
+/// Returns the Rust code for the set of requests that a procedure has reported as complete.
 fn reported(procedure: &str) -> &'static str {
     match procedure {
         "Wait" | "Waitall" => "pending::Reported::all(outcome == 0)",

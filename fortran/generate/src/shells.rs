@@ -137,7 +137,7 @@ pub fn shells(text: &mut String, procedure: &Procedure, prefix: &str, by_hand: &
     }
 }
 
-/// Returns the statement that makes a call and stores its outcome in ierror.
+/// Returns the statement that makes a call and stores the error code in `ierror`.
 fn reported(shell: &Shell, call: &str) -> String {
     let report = match shell.optional {
         true => "report",
@@ -204,7 +204,7 @@ fn exported(text: &mut String, shell: &Shell, result: &str, statement: &str) {
     );
 }
 
-/// Writes the comparisons of handles.
+/// Writes the functions that compare handles with `==` and `/=`.
 pub fn comparisons(text: &mut String) {
     for handle in HANDLES {
         for (name, operator) in [("eq", "=="), ("ne", "!=")] {

@@ -8,6 +8,6 @@ pub struct Statements {
     pub after: String,
     /// Arguments that a section replaces: name and expression.
     pub replaced: Vec<(String, String)>,
-    /// Buffers whose copies live until the request is complete.
+    /// Buffers whose copies exist until the request is complete.
     pub kept: Vec<String>,
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 pub struct Procedure {
     /// The name in the standard.
     pub name: String,
-    /// The kind of a function's result; `None` for a subroutine.
+    /// The standard's parameter kind of a function's result; `None` for a subroutine.
     pub returns: Option<String>,
     /// True if the procedure is in `mpif.h` and module `mpi`.
     pub in_mpi: bool,
@@ -19,7 +19,7 @@ pub struct Procedure {
     pub predefined: Option<String>,
     /// True if there is a C function of the same name.
     pub in_c: bool,
-    /// True if the last parameter is `ierror`.
+    /// True if the procedure returns an error code, in its last parameter `ierror`.
     pub reports: bool,
     pub parameters: Vec<Parameter>,
 }

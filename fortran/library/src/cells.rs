@@ -32,7 +32,7 @@ pub struct Status([u8; 32]);
 #[repr(C, align(64))]
 pub struct Block([u8; 128]);
 
-/// Defines the symbols of the modules' sentinels.
+/// Defines the symbols of the sentinels in the modules `mpi` and `mpi_f08`.
 macro_rules! cells {
     ($($name:ident: $of:ident => $value:expr,)*) => {
         $(
@@ -40,7 +40,7 @@ macro_rules! cells {
             #[unsafe(no_mangle)]
             pub static mut $name: $of = $of([POISON; size_of::<$of>()]);
         )*
-        /// Returns the sentinels of the modules: address, and value in C.
+        /// Returns the address and the C value of each sentinel of the modules.
         fn of_modules() -> Vec<(usize, usize)> {
             vec![$((((&raw const $name) as usize), $value)),*]
         }
@@ -89,7 +89,7 @@ const IN_BLOCK: &[(usize, usize)] = &[
     (89, IGNORED),
 ];
 
-/// The number of sentinels: of the modules, and of the COMMON block.
+/// The number of sentinels in the modules and in the COMMON block together.
 const COUNT: usize = 22;
 
 /// The lowest address of all sentinels, and the distance from it to the highest address.
@@ -177,7 +177,7 @@ pub fn buffer(argument: Ptr) -> Ptr {
     translated(argument)
 }
 
-/// The maximum distance in bytes from this frame to a compiler's copy of an argument in the caller.
+/// The maximum distance in bytes from the frame of [`buffer`] to a compiler's copy in a caller.
 const FRAME: usize = 4096;
 
 /// Prints a warning, once, if the argument is a compiler's copy of a sentinel: a copy has the

@@ -62,7 +62,7 @@ pub unsafe fn logicals(argument: *const i32, count: usize) -> Vec<i32> {
         .collect()
 }
 
-/// Returns the LOGICAL for a truth value.
+/// Returns the compiler's LOGICAL for a truth value.
 #[inline(always)]
 pub fn of_logical(value: bool) -> i32 {
     if value {
@@ -72,7 +72,7 @@ pub fn of_logical(value: bool) -> i32 {
     }
 }
 
-/// Stores a flag of C in a LOGICAL.
+/// Stores a C flag (nonzero is true) in a LOGICAL.
 ///
 /// # Safety
 /// `argument` points to a LOGICAL.
@@ -97,7 +97,7 @@ pub unsafe fn one_based(outcome: i32, index: *mut i32) {
 }
 
 /// Converts the first `*count` indices of an array from C to Fortran.
-/// The indices are valid also after MPI_ERR_IN_STATUS.
+/// C sets the indices also if the outcome is MPI_ERR_IN_STATUS.
 ///
 /// # Safety
 /// `indices` has `*count` elements, unless `*count` is MPI_UNDEFINED.

@@ -91,7 +91,7 @@ impl Copy {
         Some(copy)
     }
 
-    /// Returns the address of the copy.
+    /// Returns the address of the copied elements, which C gets as the buffer.
     pub fn address(&mut self) -> Ptr {
         self.elements.as_mut_ptr().cast()
     }
@@ -101,7 +101,7 @@ impl Copy {
         self.back
     }
 
-    /// Copies the elements of the program's array again.
+    /// Copies the elements of the program's array again, before another start of the operation.
     pub fn refresh(&mut self) {
         // SAFETY: callers are `Copy::of` and starts of persistent requests. The standard requires
         // the program to keep the array until the request is freed.
@@ -118,7 +118,7 @@ impl Copy {
     }
 }
 
-/// A buffer, with a copy if its section is noncontiguous.
+/// A buffer argument for C: the program's array, or a copy of its noncontiguous section.
 pub struct Copied {
     address: Ptr,
     copy: Option<Box<Copy>>,
@@ -136,7 +136,7 @@ impl Copied {
         self.copy.is_some()
     }
 
-    /// Returns the copy, which the caller keeps after the call.
+    /// Returns the copy, for an operation that uses it after the call.
     pub fn into_copy(self) -> Option<Box<Copy>> {
         self.copy
     }

@@ -8,9 +8,9 @@ use std::ptr::{null_mut, without_provenance_mut};
 /// The first value above the predefined handles, whose values are equal in both languages.
 const PREDEFINED: usize = 4096;
 
-/// A kind of handle, with the conversion functions of the C library.
+/// A handle type, such as communicator, with its conversion functions in the C library.
 pub trait Kind {
-    /// Converts an INTEGER. An invalid number becomes a handle that the C library rejects.
+    /// Converts an INTEGER to a C handle. The C library rejects the handle of an invalid number.
     fn from_int(number: i32) -> Ptr;
     /// # Safety
     /// The C library has returned the handle.
@@ -66,7 +66,7 @@ kinds! {
     Win: MPI_Win_fromint, MPI_Win_toint, MPI_Win_c2f, MPI_Win_f2c;
 }
 
-/// Converts a handle for C.
+/// Returns the C handle for the INTEGER of a Fortran handle.
 ///
 /// # Safety
 /// `argument` points to an INTEGER.
@@ -103,7 +103,7 @@ fn sum<const N: usize>(numbers: [i32; N]) -> usize {
     numbers.iter().map(|n| *n as u32 as usize).sum()
 }
 
-/// Returns the C handle of a predefined handle.
+/// Returns the C handle of a predefined handle, which has the same value.
 #[inline(always)]
 pub fn predefined(number: i32) -> Ptr {
     without_provenance_mut(number as u32 as usize)
@@ -135,7 +135,7 @@ pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     }
 }
 
-/// The number of handles that an array stores without a heap allocation.
+/// The number of handles that [`Many`] stores without a heap allocation.
 const FEW: usize = 32;
 
 /// An array of C handles.
@@ -147,7 +147,7 @@ pub struct Many<K> {
 }
 
 impl<K: Kind> Many<K> {
-    /// Creates an array for C to fill.
+    /// Creates an array of `count` elements, to which C writes handles.
     pub fn empty(count: usize) -> Many<K> {
         Many {
             few: [null_mut(); FEW],
@@ -161,7 +161,7 @@ impl<K: Kind> Many<K> {
         }
     }
 
-    /// Converts an array of INTEGERs.
+    /// Converts an array of INTEGERs to an array of C handles.
     ///
     /// # Safety
     /// `numbers` has `count` elements.

@@ -1,7 +1,8 @@
 //! Copies of array sections that active operations use.
 //!
 //! A nonblocking or persistent call with a copied section (`copies`) puts the copy in a table.
-//! The key is the INTEGER of the request. The procedure that completes the request copies back.
+//! The key is the INTEGER of the request. The procedure that completes the request copies the
+//! result to the program's array.
 #![allow(unsafe_code)]
 
 use crate::bodies::{Calls, Pmpi};
@@ -28,9 +29,9 @@ pub struct Operation {
     active: bool,
 }
 
-/// The operations with copies, by request.
+/// The operations with copies, by the INTEGER of the request.
 static OPERATIONS: Mutex<BTreeMap<i32, Operation>> = Mutex::new(BTreeMap::new());
-/// The number of operations, so that programs without such operations take no lock.
+/// The length of `OPERATIONS`: programs without copies compare it with 0 and take no lock.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 type Operations = BTreeMap<i32, Operation>;
@@ -51,7 +52,7 @@ fn none() -> bool {
     NUMBER.load(Ordering::Relaxed) == 0
 }
 
-/// Keeps the copies of an operation, if it has any, until its request is complete.
+/// Stores the copies of an operation, if it has any, until its request is complete.
 ///
 /// # Safety
 /// `request` points to an INTEGER; after a success it is the request that the call has made.
@@ -97,8 +98,8 @@ unsafe fn enter(outcome: i32, request: *const i32, mut operation: Operation) {
     lost(stale);
 }
 
-/// Handles a new request. After a success, removes a stale table entry with the same number,
-/// which is left if C code has completed the earlier operation.
+/// Called after a request is created. On success, removes a stale table entry with its number,
+/// which remains if C code has completed the earlier operation.
 ///
 /// A failed call leaves the program's variable unchanged, possibly with an active request.
 ///
@@ -118,7 +119,7 @@ fn remove_stale(number: i32) {
     lost(change(|operations| operations.remove(&number)));
 }
 
-/// Clears the table when MPI ends. C code has completed the requests of the remaining operations.
+/// Clears the table in `MPI_Finalize`. C code has completed the remaining requests.
 #[inline(always)]
 pub fn end() {
     if !none() {
@@ -155,7 +156,7 @@ fn is_complete(number: i32) -> bool {
 /// with the number of a request that this call completes.
 pub struct Watched(Vec<(usize, i32, Operation)>);
 
-/// Takes the active operations from the table, before a call that may complete them.
+/// Removes the active operations from the table before a call that may complete them.
 ///
 /// # Safety
 /// `requests` has `count` elements.
@@ -194,7 +195,7 @@ pub struct Reported {
 }
 
 impl Reported {
-    /// Reports all requests as complete if `all`, else none.
+    /// Returns a value that reports all requests as complete if `all`, else none.
     #[inline(always)]
     pub fn all(all: bool) -> Reported {
         Reported {
@@ -204,7 +205,7 @@ impl Reported {
         }
     }
 
-    /// Reports the request at a position, unless the position is `MPI_UNDEFINED`.
+    /// Returns a value that reports the request at a position; none for `MPI_UNDEFINED`.
     #[inline(always)]
     pub fn one(position: *const i32) -> Reported {
         Reported {
@@ -214,7 +215,7 @@ impl Reported {
         }
     }
 
-    /// Reports the requests at `*count` positions.
+    /// Returns a value that reports the requests at `*count` positions.
     ///
     /// # Safety
     /// `count` points to an INTEGER.
@@ -281,7 +282,7 @@ unsafe fn completed(
     }
 }
 
-/// Copies the sections of persistent operations that a call is about to start.
+/// Updates the copies of persistent operations, before a call starts the operations.
 ///
 /// # Safety
 /// `requests` has `count` elements.
@@ -310,10 +311,10 @@ unsafe fn refresh(requests: *const i32, count: usize) {
     });
 }
 
-/// An operation whose request a call is about to free, with the request number.
+/// The operation of a request that the current call frees, and the INTEGER of the request.
 pub struct Freeing(Option<(i32, Operation)>);
 
-/// Takes the operation of a request from the table.
+/// Removes the operation of a request from the table, before a call that frees the request.
 ///
 /// # Safety
 /// `request` points to an INTEGER.

@@ -1,15 +1,15 @@
 //! Pools of C functions, each of which calls one Fortran function: for callbacks without an
 //! extra-state argument.
 //!
-//! The n-th C function of a pool calls the n-th entered Fortran function. A function that is passed
-//! again keeps its slot, so only the number of different functions is limited.
+//! The n-th C function of a pool calls the n-th entered Fortran function. A function that is
+//! entered again has the same slot, so only the number of different functions is limited.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The maximum number of different functions in a pool.
 pub const SIZE: usize = 256;
 
-/// The entered Fortran functions of one callback interface.
+/// The Fortran functions of one callback interface that the program has passed so far.
 pub struct Pool {
     functions: [AtomicUsize; SIZE],
 }
@@ -21,7 +21,7 @@ impl Pool {
         }
     }
 
-    /// Enters a function. Returns its slot, or `None` if the pool is full.
+    /// Stores a function's address. Returns its slot (index), or `None` if the pool is full.
     pub fn enter(&self, function: usize) -> Option<usize> {
         self.functions.iter().position(|place| {
             match place.compare_exchange(0, function, Ordering::AcqRel, Ordering::Acquire) {
@@ -31,7 +31,7 @@ impl Pool {
         })
     }
 
-    /// Returns the address of the function in slot `place`.
+    /// Returns the address of the Fortran function in slot `place`.
     pub fn at(&self, place: usize) -> usize {
         self.functions[place].load(Ordering::Acquire)
     }
@@ -84,7 +84,7 @@ macro_rules! instances {
     }};
 }
 
-/// Prints that a program passes too many different functions. Returns the error code.
+/// Prints an error: the program passes too many different functions. Returns the error code.
 pub fn full(what: &str) -> i32 {
     const ERR_INTERN: i32 = 17;
     printable::eprintln!(

@@ -17,7 +17,7 @@ fn free() -> std::sync::MutexGuard<'static, Vec<Vec<u8>>> {
 /// Returns a buffer of at least this capacity, with undefined contents.
 pub fn take(bytes: usize) -> Vec<u8> {
     let mut free = free();
-    // The smallest sufficient buffer is used.
+    // The smallest cached buffer with the capacity is used.
     let fits = free
         .iter()
         .enumerate()

@@ -33,8 +33,7 @@ pub unsafe fn is_simple(buffer: *const Descriptor) -> bool {
     unsafe { cells::is_outside((*buffer).base()) && Descriptor::is_plain(buffer) }
 }
 
-/// Returns true for a scalar or a contiguous array of rank 1. The caller knows that the buffer is
-/// no sentinel.
+/// Returns true for a scalar or a contiguous array of rank 1. Callers must exclude sentinels.
 ///
 /// # Safety
 /// `buffer` is a compiler's descriptor.
@@ -44,18 +43,18 @@ pub unsafe fn is_plain(buffer: *const Descriptor) -> bool {
     unsafe { Descriptor::is_plain(buffer) }
 }
 
-/// The buffer, the count and the datatype of a message.
+/// The buffer address, the count and the datatype that C gets for a message.
 pub struct Message<C: Calls> {
     address: Ptr,
     pub count: i64,
     pub datatype: Ptr,
-    /// True if the datatype was created for this call.
+    /// True if the datatype was created for this call and must be freed after it.
     made: bool,
     calls: PhantomData<C>,
 }
 
 impl<C: Calls> Message<C> {
-    /// Returns the message of a contiguous buffer.
+    /// Returns the message for a contiguous buffer, with the program's count and datatype.
     ///
     /// # Safety
     /// `buffer` is a compiler's descriptor.
@@ -257,7 +256,7 @@ fn layout(
     })
 }
 
-/// Returns the datatype of one element of the section, and true if the datatype was created here.
+/// Returns the datatype of one section element, and true if this function created it.
 ///
 /// # Safety
 /// `datatype` is a datatype of `size` bytes.
@@ -331,7 +330,7 @@ unsafe fn built<C: Calls>(layout: &Layout, element: Ptr) -> Ptr {
     made
 }
 
-/// Returns the datatype of an inner layout, and true if the datatype was created here.
+/// Returns the datatype of an inner layout, and true if this function created the datatype.
 ///
 /// # Safety
 /// `element` is a datatype.
@@ -381,7 +380,7 @@ pub unsafe fn in_place(buffer: *const Descriptor) -> Result<InPlace, Refused> {
     }
 }
 
-/// Prints why a buffer was refused and calls the communicator's error handler.
+/// Prints why a section cannot be passed, and calls the communicator's error handler.
 /// Returns the error class.
 ///
 /// # Safety

@@ -8,13 +8,14 @@ use std::ffi::c_void;
 /// The maximum rank of an array in Fortran.
 pub const MAX_RANK: usize = 15;
 
-/// A dimension of an array.
+/// A dimension of an array: `CFI_dim_t` of the Fortran standard.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dimension {
     lower_bound: isize,
     extent: isize,
-    /// The distance in bytes between consecutive elements of this dimension; negative in a reversed section.
+    /// The distance in bytes between consecutive elements of this dimension;
+    /// negative in a reversed section.
     stride: isize,
 }
 
@@ -111,7 +112,7 @@ impl Descriptor {
     }
 }
 
-/// An array section with any distances between its elements.
+/// An array section, which may be noncontiguous.
 #[derive(Clone, Debug)]
 pub struct Section {
     base: *mut u8,
@@ -178,7 +179,7 @@ impl Section {
         joined
     }
 
-    /// Calls `each` with every row along the first dimension, in array element order.
+    /// Calls `each` for every row along the first dimension, in array element order.
     /// The arguments are the first element, the number of elements, and their distance in bytes.
     fn rows(&self, mut each: impl FnMut(*mut u8, usize, isize)) {
         if self.is_empty() {
@@ -242,7 +243,7 @@ impl Section {
         unsafe { packed.set_len(bytes) };
     }
 
-    /// Sets the elements from the result of `pack`.
+    /// Overwrites the elements of the section with the result of `pack`.
     ///
     /// # Safety
     /// The memory of the section is writable.

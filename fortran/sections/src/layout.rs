@@ -5,7 +5,7 @@ use crate::descriptor::Dimension;
 /// The positions of elements relative to the first one, in array element order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// One element, at displacement 0.
+    /// A single element, at displacement 0.
     Element,
     /// `count` copies of `inner`, `stride` bytes apart.
     Vector {

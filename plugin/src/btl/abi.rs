@@ -9,7 +9,8 @@ pub use crate::coll::abi::{DONE, FAILED, Why, read};
 use crate::coll::abi::Table;
 use crate::manifest::Interface;
 
-/// The interface version of this build. The layout hash of a released minor version never changes.
+/// The interface version of this build, with the hash of the table layout per minor version.
+/// The hash of a released minor version never changes.
 pub const INTERFACE: Interface = Interface {
     major: TRANSPORT_VERSION,
     layouts: &[(0, 0x9f07_d66d), (1, TRANSPORT_LAYOUT)],
@@ -18,7 +19,7 @@ pub const INTERFACE: Interface = Interface {
 /// The name of the only symbol that a plugin exports; its type is [`Entry`].
 pub const SYMBOL: &str = "portcullis_transport";
 
-/// The type of the exported function. The library calls the function once and keeps its table.
+/// The type of the exported function. The library calls it once and stores the table.
 pub type Entry = unsafe extern "C-unwind" fn() -> *const Transport;
 
 // SAFETY: the pointers in a `Host` point to functions and to constants that no code writes.

@@ -59,7 +59,7 @@ impl<T: Transport> Table<T> {
     };
 }
 
-/// A transport and the library's services; the C functions get a pointer to it as `this`.
+/// A transport and the library's function table; `this` of the C functions points to an `Opened`.
 struct Opened<T> {
     transport: T,
     host: abi::Host,

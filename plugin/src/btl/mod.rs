@@ -31,14 +31,14 @@ pub enum Access<'a> {
     Read(Part<'a>),
     /// Copies this process's memory to the peer's. The data may arrive after the access has ended.
     Write(Part<'a>),
-    /// Ends after the data of all ended writes to the peer have reached the peer's memory.
+    /// Waits for earlier writes: ends when the data of all ended writes are in the peer's memory.
     Flush,
 }
 
 /// A range of a peer's exposed memory, and a range of this process's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// The key from the peer's [`Transport::expose`]; another process has written it, so check it.
+    /// The key from the peer's [`Transport::expose`]. It comes from another process: validate it.
     pub key: &'a [u8],
     /// The offset in the exposed memory, in bytes.
     pub offset: u64,
@@ -57,54 +57,54 @@ pub enum Accessed {
     Pending,
     /// The transport has no space now; the library retries later.
     NoSpace,
-    /// The access is not possible; the library sends messages instead.
+    /// The transport cannot do this access; the library sends messages instead.
     Refused,
 }
 
 /// A transport of one process. It delivers each message exactly once, in any order.
 ///
 /// The library orders messages and splits those longer than [`Transport::LONGEST`] bytes.
-/// The library makes one call at a time, not always from the same thread.
+/// The library makes one call at a time, but calls may come from different threads.
 pub trait Transport: Sized + 'static {
-    /// The name in `--mca btl self,NAME` and in the file name `btl_NAME.so`.
+    /// The transport's name, as in `--mca btl self,NAME` and the file name `btl_NAME.so`.
     const NAME: &'static CStr;
     /// The version of the transport; it must be equal in all processes of a job.
     const VERSION: &'static CStr;
-    /// The priority. For each peer the library uses the transport with the highest one;
+    /// The priority. For each peer the library uses the transport with the highest priority;
     /// `sm` has 1024, `tcp` 100.
     const EXCLUSIVITY: u32;
-    /// The default in bytes of parameter `btl_NAME_eager_limit`.
+    /// The default value, in bytes, of the parameter `btl_NAME_eager_limit`.
     const EAGER: usize;
-    /// The default in bytes of `btl_NAME_max_send_size`; messages also have a 32-byte header.
+    /// The default value, in bytes, of `btl_NAME_max_send_size`; a 32-byte header is added.
     const LONGEST: usize;
     /// True if peers can access exposed memory: `expose`, `withdraw` and `access` are implemented.
     const MEMORY: bool = false;
     /// The parameters of the transport: name, default, help text.
     const PARAMS: &'static [abi::Param] = &[];
 
-    /// Opens the transport. The error is a sentence with the reason why this process cannot use it.
+    /// Opens the transport. An error says why this process cannot use the transport.
     fn open(host: Host) -> Result<Self, String>;
 
-    /// Returns the address that peers need to connect, at most 4000 bytes.
+    /// Returns the address that peers pass to [`Transport::connect`], at most 4000 bytes.
     fn address(&self) -> Vec<u8>;
 
-    /// Prepares to send to a peer with this address, which another process has written: check it.
+    /// Prepares to send to the peer with this address, which comes from the peer: validate it.
     fn connect(&self, peer: u32, address: &[u8]) -> Result<(), String>;
 
     /// Closes the connection to a peer; `at_once` discards unsent data.
     fn close(&self, peer: u32, at_once: bool);
 
-    /// Sends a message to a connected peer. The error is the reason why the peer is lost.
+    /// Sends a message to a connected peer. An error says why the peer is unreachable.
     fn send(&self, peer: u32, message: &[u8]) -> Result<Sent, String>;
 
-    /// Polls once and reports all events.
+    /// Polls once, and reports all events to `events`.
     fn progress(&self, events: &Events);
 
     /// Returns true if all sent messages have arrived or were discarded.
     fn is_quiet(&self) -> bool;
 
-    /// Returns a descriptor that becomes readable at the next event, and the maximum time to sleep.
-    /// Without a descriptor the library polls again and does not sleep.
+    /// Returns a file descriptor that is readable at the next event, and the maximum sleep time.
+    /// If there is no descriptor, the library polls without sleeping.
     fn wait_on(&self) -> (Option<RawFd>, Option<Duration>);
 
     /// Exposes memory to peers, which may write to it if `writable`.
@@ -116,7 +116,7 @@ pub trait Transport: Sized + 'static {
         None
     }
 
-    /// Ends the exposure with this registration number.
+    /// Ends peers' access to the memory with this registration number.
     fn withdraw(&self, _: u64) {}
 
     /// Starts an access to a connected peer's memory, for long messages and for windows.
@@ -139,7 +139,7 @@ pub const fn param(name: &'static CStr, default: &'static CStr, help: &'static C
     }
 }
 
-/// The services of the library; valid until the transport is dropped.
+/// The library functions that a transport may call, until the transport is dropped.
 #[derive(Clone, Copy)]
 pub struct Host {
     table: abi::Host,
@@ -161,7 +161,7 @@ impl Host {
             .map_or(1, |ranks| unsafe { ranks(self.job) })
     }
 
-    /// Returns the value of a parameter of the transport; empty for an unknown name.
+    /// Returns the value of a parameter of the transport; an empty string for an unknown name.
     pub fn param(&self, name: &CStr) -> String {
         let Some(param) = self.table.param else {
             return String::new();
@@ -185,7 +185,7 @@ impl Host {
     }
 }
 
-/// The event reporter that the library passes to a poll.
+/// Reports events to the library during a call of [`Transport::progress`].
 pub struct Events<'a> {
     table: &'a abi::Host,
     events: *mut abi::Events,
@@ -200,7 +200,7 @@ impl Events<'_> {
         }
     }
 
-    /// Reports that an access has ended.
+    /// Reports that the access with this number has ended.
     pub fn ended(&self, access: u64, succeeded: bool) {
         if let Some(ended) = self.table.ended {
             // SAFETY: the library's `events` are valid during this poll.
@@ -208,7 +208,7 @@ impl Events<'_> {
         }
     }
 
-    /// Reports that a peer is unreachable, with the reason.
+    /// Reports that a peer is unreachable; `why` is the reason.
     pub fn failed(&self, peer: u32, why: &str) {
         let why = CString::new(why).unwrap_or_default();
         if let Some(failed) = self.table.failed {

@@ -23,7 +23,7 @@ pub const INTERFACE: Interface = Interface {
 /// The name of the only symbol that a plugin exports; its type is [`Entry`].
 pub const SYMBOL: &str = "portcullis_component";
 
-/// The type of the exported function. The library calls the function once and keeps its table.
+/// The type of the exported function. The library calls it once and stores the table.
 pub type Entry = unsafe extern "C-unwind" fn() -> *const ComponentTable;
 
 // SAFETY: the pointers in a `Host` point to functions and to constants that no code writes.

@@ -1,4 +1,4 @@
-//! A call of an operation in a module: its arguments, messages and data of any datatype.
+//! A collective call that a module executes: its arguments, messages and buffers.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Args, DONE, FAILED, Host, NO_RANK, PENDING, TypeInfo, Why};
@@ -6,8 +6,8 @@ use std::marker::PhantomData;
 use std::ops::Deref;
 use std::task::Poll;
 
-/// A call of a module: valid until [`Module::run`](super::Module::run) returns
-/// or the started call ends.
+/// A collective call; valid until [`Module::run`](super::Module::run) returns,
+/// or until a call started by [`Module::begin`](super::Module::begin) is complete or has failed.
 pub struct Call<'a> {
     host: &'a Host,
     args: Args,
@@ -16,7 +16,7 @@ pub struct Call<'a> {
 }
 
 /// Readable elements: a send buffer of the call, or one block of a send buffer.
-/// Only the library's services access the elements.
+/// A module accesses the elements through the methods of [`Call`] only.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct Data<'a> {
@@ -38,11 +38,11 @@ impl<'a> Deref for Buffer<'a> {
     }
 }
 
-/// A message of a call that is in progress.
+/// A message that a call has started and that may be incomplete.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message(u64);
 
-/// Returns a service of the library. Fails if an older library does not have it.
+/// Returns a function of the library's table. Fails if an older library lacks the function.
 macro_rules! service {
     ($self:ident . $name:ident) => {
         $self.host.$name.ok_or_else(|| {
@@ -77,7 +77,7 @@ impl<'a> Call<'a> {
         self.args.operation
     }
 
-    /// Returns the root, or `None` if the operation has no root.
+    /// Returns the rank of the root, or `None` if the operation has no root.
     pub fn root(&self) -> Option<u32> {
         (self.args.root != NO_RANK).then_some(self.args.root)
     }
@@ -88,7 +88,7 @@ impl<'a> Call<'a> {
         self.args.bytes
     }
 
-    /// Returns the send buffers: one for all ranks or one per rank; none for `MPI_IN_PLACE`.
+    /// Returns the send buffers: one for all ranks, one per rank, or none for `MPI_IN_PLACE`.
     pub fn send(&self) -> &'a [Data<'a>] {
         // SAFETY: `args` has this number of buffers, unchanged in the call; `Data` is transparent.
         unsafe { slice(self.args.send.cast(), self.args.send_count) }
@@ -102,7 +102,7 @@ impl<'a> Call<'a> {
         unsafe { slice(self.args.recv.cast(), self.args.recv_count) }
     }
 
-    /// Returns the block to send to a rank; for operations with one block per rank.
+    /// Returns the block to send to a rank, in an operation with one block per rank.
     pub fn send_block(&self, rank: u32) -> Result<Data<'a>, String> {
         let blocks = [abi::SCATTER, abi::ALLTOALL];
         let is_divided = blocks.contains(&self.args.operation);
@@ -110,7 +110,7 @@ impl<'a> Call<'a> {
         Ok(moved(self.send()[number], ahead))
     }
 
-    /// Returns the block to receive from a rank; for operations with one block per rank.
+    /// Returns the block to receive from a rank, in an operation with one block per rank.
     pub fn recv_block(&self, rank: u32) -> Result<Buffer<'a>, String> {
         let blocks = [abi::GATHER, abi::ALLGATHER, abi::ALLTOALL];
         let is_divided = blocks.contains(&self.args.operation);
@@ -136,7 +136,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns a buffer without elements, for messages without data.
+    /// Returns an empty buffer, for messages without data.
     pub fn nothing(&self) -> Buffer<'static> {
         Buffer(Data {
             raw: abi::Buffer {
@@ -229,15 +229,16 @@ impl<'a> Call<'a> {
         done(code, &why)
     }
 
-    /// Packs data from packed byte `at` on. Returns the number of bytes written to `to`,
-    /// less than its length at the end of the data.
+    /// Packs the data of a buffer, starting at byte `at` of the packed form. Returns the number
+    /// of bytes written to `to`, which is less than `to.len()` if the data end before.
     pub fn pack(&self, from: &Data<'_>, at: i64, to: &mut [u8]) -> Result<usize, String> {
         let pack = service!(self.pack)?;
         // SAFETY: the buffer is valid during the call, and the slice is writable for its length.
         Ok(unsafe { pack(&from.raw, at, to.as_mut_ptr().cast(), to.len()) })
     }
 
-    /// Unpacks data to a buffer from packed byte `at` on. Returns the number of bytes unpacked.
+    /// Unpacks `from` to a buffer, starting at byte `at` of its packed form.
+    /// Returns the number of bytes unpacked.
     pub fn unpack(&self, to: &Buffer<'_>, at: i64, from: &[u8]) -> Result<usize, String> {
         let unpack = service!(self.unpack)?;
         // SAFETY: the buffer is valid during the call, and the slice is readable for its length.
@@ -285,7 +286,7 @@ impl<'a> Call<'a> {
     }
 }
 
-/// A send or receive buffer.
+/// A [`Data`] or a [`Buffer`].
 trait AsData<'a> {
     fn data(&self) -> &Data<'a>;
 }

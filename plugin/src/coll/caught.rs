@@ -23,7 +23,7 @@ pub unsafe fn answer(why: *mut Why, call: impl FnOnce() -> Result<c_int, String>
     FAILED
 }
 
-/// Calls a function that returns no error. Returns the value `nothing` after a panic.
+/// Calls a function that cannot return an error. If the function panics, returns `nothing`.
 pub fn calm<T>(nothing: T, call: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or(nothing)
 }

@@ -1,7 +1,7 @@
-//! The services of the library for the modules of a component.
+//! The communicator of a module, with the library functions (services) that the module may call.
 //!
-//! Each service is a function of the host's table. Calls fail after the communicator is freed,
-//! or in an older library without the service. A service that cannot fail returns an empty value.
+//! Each service is a function of the library's table. A call fails if the communicator was freed,
+//! or if an older library lacks the service. Methods without a `Result` then return an empty value.
 #![allow(unsafe_code)]
 
 use super::abi::{self, DONE, FAILED, Host, Why};
@@ -13,18 +13,18 @@ use std::ptr::NonNull;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// A communicator with the services of the library.
+/// A communicator handle; its methods call the services of the library.
 #[derive(Clone)]
 pub struct Comm(Rc<Link>);
 
 struct Link {
     host: Host,
     comm: *mut abi::Comm,
-    /// True while `comm` may be passed to the host.
+    /// True until the communicator is freed; then `comm` must not be passed to the library.
     alive: Cell<bool>,
 }
 
-/// A message in progress.
+/// A message that has been started and may be incomplete.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Message(u64);
 
@@ -79,7 +79,7 @@ impl Comm {
         self.0.alive.get()
     }
 
-    /// Returns the address at which the host stores the pointer shared by the component's modules.
+    /// Returns the address of the pointer that the component's modules in this process share.
     pub(super) fn common_place(&self) -> Result<*mut *mut c_void, String> {
         let (service, comm) = self.service(self.0.host.component_data, "component_data")?;
         // SAFETY: `Comm::service` returned this `comm`, so the communicator has not been freed.
@@ -131,7 +131,7 @@ impl Comm {
         ranks
     }
 
-    /// Sends a message and blocks until the send is complete; MPI makes progress meanwhile.
+    /// Sends a message and blocks until the send is complete, with MPI progress.
     /// Messages of one sender arrive in order.
     pub fn send(&self, dest: u32, data: &[u8]) -> Result<(), String> {
         ask!(self.send(dest, data.as_ptr().cast(), data.len())).map(|_| ())
@@ -161,7 +161,7 @@ impl Comm {
     }
 
     /// Returns true if a message is complete; a received message is then in `data`.
-    /// After true, the message must not be tested again.
+    /// A complete message must not be tested again.
     pub fn test_message(&self, message: &Message, data: &mut [u8]) -> Result<bool, String> {
         ask!(self.test_message(message.0, data.as_mut_ptr().cast(), data.len()))
             .map(|code| code == DONE)
@@ -172,7 +172,7 @@ impl Comm {
         tell!(0, self.progress()) != 0
     }
 
-    /// Waits until `ready` returns true or `limit` has passed. Returns true in the first case.
+    /// Waits until `ready` returns true or `limit` has passed. Returns true if `ready` did.
     pub fn wait(
         &self,
         limit: Option<Duration>,
@@ -208,7 +208,7 @@ impl Comm {
         Ok(came? == DONE)
     }
 
-    /// Wakes a member on this node if it is blocked.
+    /// Wakes a member on this node if it sleeps in a wait.
     pub fn ring(&self, rank: u32) {
         tell!((), self.ring(rank));
     }
@@ -221,7 +221,7 @@ impl Comm {
         Ok(SharedMemory { at, len: bytes })
     }
 
-    /// Returns the value of a parameter of the component as text; empty for an unknown name.
+    /// Returns the text value of a parameter of the component; empty for an unknown name.
     pub fn param(&self, name: &CStr) -> String {
         String::from_utf8_lossy(&self.param_bytes(name)).into_owned()
     }
@@ -236,8 +236,8 @@ impl Comm {
         self.log(abi::INFO, line);
     }
 
-    /// Reports how many barriers this process has entered on a hardware wire,
-    /// and how many were released.
+    /// Reports the number of barriers that this process has entered on a hardware barrier wire,
+    /// and the number of those released.
     pub fn tell_wire(&self, wire: u32, entered: u64, released: u64) {
         tell!((), self.barrier_wire(wire, entered, released));
     }
@@ -269,7 +269,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: the host's text is valid until the communicator is freed; `service` checked that.
+        // SAFETY: the text is valid, because the communicator is not freed (`service` has checked it).
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

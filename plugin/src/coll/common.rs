@@ -1,7 +1,7 @@
 //! The state that a component's modules in one process share.
 //!
-//! Protocol: the host stores one pointer per component; the last owner of the state sets it to
-//! null.
+//! The library stores one pointer per component and process. [`Comm::share`] sets it to the state;
+//! the last owner of the state sets it to null.
 #![allow(unsafe_code)]
 
 use super::Comm;
@@ -20,7 +20,7 @@ pub struct Common<T: 'static> {
     comm: Comm,
 }
 
-/// A value preceded by its type id, because the host's pointer is untyped.
+/// A value after its type id, by which the type is checked: the library's pointer is untyped.
 #[repr(C)]
 struct Tagged<T> {
     kind: TypeId,
@@ -41,10 +41,10 @@ impl<T> Drop for Common<T> {
             return;
         }
         if self.comm.is_open() {
-            // SAFETY: the communicator is alive, so the host's pointer `place` is valid.
+            // SAFETY: the communicator is alive, so the library's pointer `place` is valid.
             unsafe { self.place.write(std::ptr::null_mut()) };
         } else {
-            // The host's pointer may still refer to the value, so the value is leaked.
+            // The library's pointer may still refer to the value, so the value is leaked.
             std::mem::forget(self.value.clone());
         }
     }

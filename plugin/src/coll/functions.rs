@@ -18,12 +18,12 @@ use std::task::Poll;
 pub struct BuiltIn(&'static ComponentTable);
 
 impl BuiltIn {
-    /// Creates the table of a component, for a `static`.
+    /// Creates the table of a component at compile time, to be stored in a `static`.
     pub const fn of<G: Guest>() -> BuiltIn {
         BuiltIn(Tables::<G>::COMPONENT)
     }
 
-    /// Returns the table, for the exported function.
+    /// Returns the address of the table, which a plugin's exported function returns.
     pub const fn as_ptr(&self) -> *const ComponentTable {
         self.0
     }
@@ -90,7 +90,7 @@ pub const fn operation<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// Creates the entry of an operation for [`Module::begin`], which blocking calls use too.
+/// Creates the entry of an operation for [`Module::begin`]; blocking calls use `begin` too.
 pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     Operation {
         operation,
@@ -104,7 +104,7 @@ pub const fn nonblocking<M: Module>(operation: u32) -> Operation {
     }
 }
 
-/// A module and its communicator handle, which `free` closes.
+/// A module and its communicator handle; the C function `free` invalidates the handle.
 struct Instance<M> {
     module: M,
     comm: Comm,
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn query<G: Guest>(
     why: *mut Why,
 ) -> *const ModuleTable {
     let ask = || {
-        // SAFETY: the host passes its table, which starts with its size.
+        // SAFETY: the library passes its table, which starts with its size.
         let host = unsafe { abi::read(host) };
         if host.abi_version != abi::ABI_VERSION {
             return Err(format!(
@@ -139,18 +139,18 @@ unsafe extern "C-unwind" fn query<G: Guest>(
             }
         };
         let instance = Box::into_raw(Box::new(Instance { module, comm }));
-        // SAFETY: the host passes a writable `this`.
+        // SAFETY: the library passes a writable `this`.
         unsafe { this.write(instance.cast()) };
         Ok(DONE)
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     match unsafe { answer(why, ask) } {
         DONE => Tables::<G>::MODULE,
         _ => std::ptr::null(),
     }
 }
 
-/// Returns the module behind the pointer that the host passes.
+/// Returns the module of the pointer that the library passes as `this`.
 ///
 /// # Safety
 /// `this` came from `query` of the same component, and `free` has not been called with it.
@@ -160,7 +160,7 @@ unsafe fn module<'a, M: Module>(this: *mut c_void) -> &'a M {
 }
 
 unsafe extern "C-unwind" fn enable<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the library passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).enable().map(|()| DONE)) }
 }
 
@@ -172,17 +172,17 @@ unsafe extern "C-unwind" fn run<M: Module>(
 ) -> c_int {
     let run = || {
         // SAFETY: `query` created the pointer from a box of this type;
-        // the host has not called `free`.
+        // the library has not called `free`.
         let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
-        // SAFETY: the host passes arguments that are valid until this function returns.
+        // SAFETY: the library passes arguments that are valid until this function returns.
         let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
         module.run(&call).map(code)
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, run) }
 }
 
-/// An operation in progress. The host keeps the address of this box as the ticket.
+/// An operation in progress. The library stores the address of this box as the ticket.
 type Kept = Box<dyn InProgress>;
 
 unsafe extern "C-unwind" fn start<M: Module>(
@@ -193,28 +193,28 @@ unsafe extern "C-unwind" fn start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: `query` created the pointer from a box; `free` follows the last test.
+        // SAFETY: `query` created the pointer from a box; `free` is called after the last test.
         let Instance { module, comm } = unsafe { &*this.cast::<Instance<M>>() };
-        // SAFETY: the host keeps the arguments until the call ends; the operation ends before.
+        // SAFETY: the arguments are valid until the call ends, and the operation ends before.
         let call = unsafe { Call::of(comm.host(), comm.size(), args, call) };
         match module.begin(call)? {
             Begun::Next => Ok(NEXT),
             Begun::Here(begun) => {
                 let kept: Box<Kept> = Box::new(begun);
-                // SAFETY: the host passes a writable `ticket`.
+                // SAFETY: the library passes a writable `ticket`.
                 unsafe { ticket.write(Box::into_raw(kept).expose_provenance() as u64) };
                 Ok(PENDING)
             }
         }
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, start) }
 }
 
 unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> c_int {
     let kept = std::ptr::with_exposed_provenance_mut::<Kept>(ticket as usize);
     // SAFETY: `start` created the ticket from a box; it stays valid until an answer not `PENDING`.
-    // The host passes a writable `why`.
+    // The library passes a writable `why`.
     let code = unsafe {
         answer(why, || {
             let tested = (*kept).test()?;
@@ -222,7 +222,8 @@ unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> 
         })
     };
     if code != PENDING {
-        // SAFETY: `start` created the ticket from a box, and the host tests it no more after this code.
+        // SAFETY: `start` created the ticket from a box. After this code the library does not
+        // pass the ticket again.
         let kept = unsafe { Box::from_raw(kept) };
         let _ = catch_unwind(AssertUnwindSafe(|| drop(kept)));
     }
@@ -234,7 +235,7 @@ unsafe extern "C-unwind" fn barrier<M: Module>(
     _: *mut abi::Call,
     why: *mut Why,
 ) -> c_int {
-    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the library passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).barrier().map(code)) }
 }
 
@@ -244,17 +245,17 @@ unsafe extern "C-unwind" fn barrier_start<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let start = || {
-        // SAFETY: `this` came from `query`, and the host has not called `free`.
+        // SAFETY: `this` came from `query`, and the library has not called `free`.
         Ok(match unsafe { module::<M>(this) }.start()? {
             Started::Next => NEXT,
             Started::Ticket(number) => {
-                // SAFETY: the host passes a writable `ticket`.
+                // SAFETY: the library passes a writable `ticket`.
                 unsafe { ticket.write(number) };
                 PENDING
             }
         })
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, start) }
 }
 
@@ -264,25 +265,25 @@ unsafe extern "C-unwind" fn barrier_test<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let test = || {
-        // SAFETY: `this` came from `query`, and the host has not called `free`.
+        // SAFETY: `this` came from `query`, and the library has not called `free`.
         Ok(match unsafe { module::<M>(this) }.test(ticket)? {
             Poll::Pending => PENDING,
             Poll::Ready(served) => code(served),
         })
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, test) }
 }
 
 unsafe extern "C-unwind" fn attend<M: Module>(this: *mut c_void) {
-    // SAFETY: `this` came from `query`, and the host has not called `free`.
+    // SAFETY: `this` came from `query`, and the library has not called `free`.
     let module = unsafe { module::<M>(this) };
-    // A persistent failure occurs again in the next call that returns an outcome.
+    // This function cannot return an error. A lasting failure is reported by a later call.
     let _ = catch_unwind(AssertUnwindSafe(|| module.attend()));
 }
 
 unsafe extern "C-unwind" fn eureka_begin<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the library passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_begin().map(code)) }
 }
 
@@ -292,40 +293,40 @@ unsafe extern "C-unwind" fn eureka_raise<M: Module>(
     why: *mut Why,
 ) -> c_int {
     let raise = || {
-        // SAFETY: `this` came from `query`, and the host has not called `free`.
+        // SAFETY: `this` came from `query`, and the library has not called `free`.
         let is_first = unsafe { module::<M>(this) }.eureka_raise()?;
-        // SAFETY: the host passes a writable `first`.
+        // SAFETY: the library passes a writable `first`.
         unsafe { first.write(is_first.into()) };
         Ok(DONE)
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, raise) }
 }
 
 unsafe extern "C-unwind" fn eureka_test<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
     let test = || {
-        // SAFETY: `this` came from `query`, and the host has not called `free`.
+        // SAFETY: `this` came from `query`, and the library has not called `free`.
         let is_found = unsafe { module::<M>(this) }.eureka_test()?;
         Ok(if is_found { DONE } else { PENDING })
     };
-    // SAFETY: the host passes a writable `why`.
+    // SAFETY: the library passes a writable `why`.
     unsafe { answer(why, test) }
 }
 
 unsafe extern "C-unwind" fn eureka_end<M: Module>(this: *mut c_void, why: *mut Why) -> c_int {
-    // SAFETY: `this` came from `query` and was not freed; the host passes a writable `why`.
+    // SAFETY: `this` came from `query` and was not freed; the library passes a writable `why`.
     unsafe { answer(why, || module::<M>(this).eureka_end().map(|()| DONE)) }
 }
 
 unsafe extern "C-unwind" fn disable<M: Module>(this: *mut c_void) {
-    // SAFETY: `this` came from `query`, and the host has not called `free`.
+    // SAFETY: `this` came from `query`, and the library has not called `free`.
     let module = unsafe { module::<M>(this) };
     // This function cannot return an error, so a panic is dropped.
     let _ = catch_unwind(AssertUnwindSafe(|| module.disable()));
 }
 
 unsafe extern "C-unwind" fn free<M: Module>(this: *mut c_void) {
-    // SAFETY: `query` created the pointer from a box of this type; `free` is the host's last call.
+    // SAFETY: `query` created the pointer from a box of this type; `free` is the last call for it.
     let Instance { module, comm } = *unsafe { Box::from_raw(this.cast::<Instance<M>>()) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(module)));
     comm.close();

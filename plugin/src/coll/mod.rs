@@ -32,17 +32,17 @@ pub trait Guest: 'static {
     const NAME: &'static CStr;
     /// The version in `mpi-info`; the compatibility check uses [`abi::ABI_VERSION`] instead.
     const VERSION: &'static CStr;
-    /// The default of the priority parameter.
+    /// The default value of the component's priority parameter.
     const PRIORITY: i32;
     /// The parameters besides the priority; [`Comm::param`] returns their values.
     const PARAMS: &'static [abi::Param] = &[];
-    /// The name of a parameter: any value but its default requests this component.
+    /// The parameter by which a user requests this component: with any value except the default.
     const ASKED_BY: Option<&'static CStr> = None;
     /// The component's module for one communicator.
     type Module: Module;
 
     /// Creates a module, or returns the reason why this process cannot serve the communicator.
-    /// Must not communicate.
+    /// This function must not communicate.
     fn query(comm: Comm) -> Result<Self::Module, String>;
 }
 
@@ -50,7 +50,8 @@ pub trait Guest: 'static {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Served {
     Here,
-    /// The next lower component serves the call; all members return the same for the same call.
+    /// The component with the next lower priority serves the call.
+    /// All members must return this for the same call.
     Next,
 }
 
@@ -83,7 +84,7 @@ pub trait Module: 'static {
     /// False if the module serves no barriers; its barrier methods are then never called.
     const BARRIER: bool = true;
 
-    /// The served operations: entries of [`operation`] or [`nonblocking`].
+    /// The operations that the module serves, created by [`operation`] or [`nonblocking`].
     const OPERATIONS: &'static [abi::Operation] = &[];
 
     /// Collective setup of the module. May use blocking services.
@@ -113,7 +114,7 @@ pub trait Module: 'static {
         Ok(Started::Next)
     }
 
-    /// Tests a started barrier. The library calls this until the barrier is complete.
+    /// Tests a started barrier; the library repeats the call until the barrier is complete.
     fn test(&self, _: u64) -> Result<Poll<Served>, String> {
         Err("no barrier was started".into())
     }

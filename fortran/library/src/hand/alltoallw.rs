@@ -57,8 +57,8 @@ fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     (receive.max(0) as usize, send.max(0) as usize)
 }
 
-/// Keeps an array until the process ends, because active operations refer to it.
-/// Equal arrays are kept only once.
+/// Stores an array until the process ends, because active operations refer to it.
+/// Equal arrays are stored only once.
 fn kept(handles: Vec<Ptr>) -> Ptr {
     static KEPT: Mutex<BTreeSet<&'static [usize]>> = Mutex::new(BTreeSet::new());
     let numbers: Vec<usize> = handles.iter().map(|h| *h as usize).collect();
@@ -99,7 +99,7 @@ impl Types {
         }
     }
 
-    /// Returns a null pointer, for datatypes that C ignores.
+    /// Returns a null array, for datatypes that C ignores.
     fn none() -> Types {
         Types {
             at: null_mut(),
@@ -130,7 +130,7 @@ macro_rules! bodies {
                 // `sendtypes` and `recvtypes` have an element per block of the communicator.
                 // `sendtypes` is unused for MPI_IN_PLACE. The program keeps all other arrays.
                 unsafe {
-                    // Only a call that makes a request keeps its datatypes.
+                    // C uses the datatypes after the call only if the call creates a request.
                     let stays = false $(| !$request.is_null())?;
                     let comm = input::<handle::Comm>(comm);
                     let (receive, send) = $lengths::<C>(comm);
@@ -161,7 +161,7 @@ macro_rules! bodies {
     };
 }
 
-/// The request of a call. Dropping this value stores the handle in the Fortran variable.
+/// The request that a call creates. The drop stores its handle in the Fortran variable.
 struct Made {
     handle: Ptr,
     number: *mut i32,

@@ -3,7 +3,7 @@
 //! C reads an attribute that Fortran has set as a pointer to a cell (an `i64` in memory).
 //! Fortran reads it as the integer, since this module knows the addresses of all cells.
 //! Fortran reads an attribute that C has set as the pointer's value.
-//! One cell per value is kept until the process ends, because C programs may copy the pointer.
+//! The cell of a value is never freed, because C programs may copy the pointer.
 //!
 //! C returns pointers to the values of predefined attributes.
 #![allow(unsafe_code)]
@@ -147,7 +147,7 @@ pub unsafe fn attr_put<C: Calls>(comm: *mut i32, keyval: *mut i32, attribute_val
     }
 }
 
-/// MPI_ATTR_GET: the deprecated form of MPI_COMM_GET_ATTR, which truncates the value.
+/// MPI_ATTR_GET: the deprecated form of MPI_COMM_GET_ATTR; truncates the value to an INTEGER.
 pub unsafe fn attr_get<C: Calls>(
     comm: *mut i32,
     keyval: *mut i32,

@@ -60,8 +60,8 @@ pub unsafe fn grequest_start<C: Calls>(
     extra_state: *mut i64,
     request: *mut i32,
 ) -> i32 {
-    // SAFETY: the arguments have the types of Fortran's interface. The C library keeps `state`
-    // for the functions above. After a failure it keeps nothing, so the box is freed here.
+    // SAFETY: the arguments have the types of Fortran's interface. On success, the C library passes
+    // `state` to the functions above. After a failure it does not, so the box is freed here.
     unsafe {
         let state = Box::into_raw(Box::new(Request {
             query: query_fn as usize,
@@ -85,7 +85,7 @@ pub unsafe fn grequest_start<C: Calls>(
     }
 }
 
-/// The functions of a data representation, kept until the process ends.
+/// The Fortran functions of a data representation; this structure is never freed.
 struct Representation {
     read: usize,
     write: usize,
@@ -200,7 +200,7 @@ macro_rules! representations {
                 datarep_len: usize,
             ) -> i32 {
                 // SAFETY: `datarep` has `datarep_len` characters; `extra_state` is an INTEGER.
-                // The C library keeps `state` for the functions above, unless the call fails.
+                // On success, the C library passes `state` to the functions above.
                 unsafe {
                     let state = Box::into_raw(Box::new(Representation {
                         read: read_conversion_fn as usize,

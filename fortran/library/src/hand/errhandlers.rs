@@ -6,9 +6,9 @@ use crate::handle::{self, number, output};
 use crate::pool::{self, Pool};
 use std::ptr::null_mut;
 
-/// The type of a program's error handler.
+/// The type of an error handler in Fortran.
 type Fortran = unsafe extern "C" fn(*mut i32, *mut i32);
-/// The type of the C functions in the pool. C may pass more arguments, which they ignore.
+/// The type of the C functions in the pool, which ignore further arguments of an error handler.
 type Slot = unsafe extern "C" fn(*mut Ptr, *mut i32);
 
 macro_rules! errhandlers {

@@ -15,7 +15,7 @@ pub unsafe fn info_get<C: Calls>(
     key_len: usize,
     value_len: usize,
 ) -> i32 {
-    // SAFETY: `key` and `value` have the passed lengths; the others are INTEGERs and LOGICALs.
+    // SAFETY: `key` and `value` have the passed lengths; the rest are INTEGERs and LOGICALs.
     // `found` has space for `valuelen` characters and the zero byte.
     unsafe {
         let key = text::input_both_sides(key, key_len);
@@ -48,7 +48,7 @@ pub unsafe fn info_get_string<C: Calls>(
     key_len: usize,
     value_len: usize,
 ) -> i32 {
-    // SAFETY: `key` and `value` have the passed lengths; the others are INTEGERs and LOGICALs.
+    // SAFETY: `key` and `value` have the passed lengths; the rest are INTEGERs and LOGICALs.
     // `found` has `size` bytes, and the C function gets this size.
     unsafe {
         let key = text::input_both_sides(key, key_len);
@@ -83,7 +83,7 @@ pub unsafe fn session_get_nth_pset<C: Calls>(
     pset_name: *mut u8,
     pset_name_len: usize,
 ) -> i32 {
-    // SAFETY: `pset_name` has the length that compilers pass; the others are INTEGERs.
+    // SAFETY: `pset_name` has the length that compilers pass; the other arguments are INTEGERs.
     // `found` has `size` bytes, and the C function gets this size.
     unsafe {
         let wanted = convert::length(i64::from(*pset_len)).min(pset_name_len);

@@ -6,7 +6,7 @@ use crate::convert::set_logical;
 use std::ffi::CStr;
 
 const SUCCESS: i32 = 0;
-/// The C values of the constants for predefined callbacks.
+/// The values of the C constants for predefined callbacks, such as `MPI_COMM_NULL_COPY_FN`.
 const NULL_FN: usize = 0;
 const DUP_FN: usize = 1;
 
@@ -85,7 +85,7 @@ null_deletes! {
     mpi_null_delete_fn_: i32;
 }
 
-/// MPI_CONVERSION_FN_NULL, for no conversion; the C library never calls it.
+/// MPI_CONVERSION_FN_NULL, which means no conversion; the C library never calls it.
 #[unsafe(no_mangle)]
 pub extern "C" fn mpi_conversion_fn_null_() {}
 

@@ -29,7 +29,7 @@ unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
     }
 }
 
-/// Returns the outcome, the lower bound and the extent of a datatype.
+/// Returns the error code of the call, and the lower bound and extent of a datatype in bytes.
 ///
 /// # Safety
 /// `datatype` points to an INTEGER.
@@ -44,7 +44,7 @@ unsafe fn bounds<C: Calls>(datatype: *mut i32) -> (i32, i64, i64) {
     (outcome, lower, extent)
 }
 
-/// Converts an array of INTEGERs to addresses.
+/// Converts an array of INTEGERs to 8-byte integers.
 ///
 /// # Safety
 /// `array` has `count` elements.
@@ -207,7 +207,7 @@ unsafe fn type_hindexed<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: all are INTEGERs of the program, and `lengths` and `displacements` have `count` elements.
+    // SAFETY: all are INTEGERs of the program; both arrays have `count` elements.
     unsafe { hindexed::<C>(*count, lengths, displacements, oldtype, newtype) }
 }
 

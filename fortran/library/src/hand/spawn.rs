@@ -59,7 +59,7 @@ fn is_root<C: Calls>(comm: Ptr, root: i32) -> bool {
     outcome == 0 && rank == root
 }
 
-/// Returns the array of error codes, or null for MPI_ERRCODES_IGNORE.
+/// Returns the address of the array of error codes, or null for MPI_ERRCODES_IGNORE.
 fn errcodes(array: *mut i32) -> Ptr {
     cells::buffer(array.cast())
 }

@@ -38,8 +38,8 @@ fn greet(initialized: i32) -> i32 {
     initialized
 }
 
-/// Agrees with the C library on the values of LOGICALs: the values of the first layer that sets
-/// them are used.
+/// Passes the compiler's values of `.TRUE.` and `.FALSE.` to the C library. If another layer has
+/// passed other values before, uses those.
 fn set_booleans() {
     let (mut there, mut not, mut is_set) = (0i32, 0i32, 0i32);
     // SAFETY: the results are local variables of `LOGICAL_SIZE` bytes.

@@ -11,7 +11,7 @@ const SIZE: usize = 8;
 const SUCCESS: i32 = 0;
 const ERR_ARG: i32 = 13;
 
-/// Copies a status. Fails if one of them is null or `from` is an ignored status.
+/// Copies a status. Fails if a pointer is null or `from` is an ignored status.
 ///
 /// # Safety
 /// `from` and `to` are null, sentinels, or point to a status.

@@ -25,7 +25,7 @@ pub unsafe fn cart_get<C: Calls>(
     periods: *mut i32,
     coords: *mut i32,
 ) -> i32 {
-    // SAFETY: the arrays have `maxdims` elements, as does `found`; the others are INTEGERs.
+    // SAFETY: the arrays have `maxdims` elements, as does `found`; the other arguments are INTEGERs.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let mut found = vec![0i32; convert::length(i64::from(*maxdims)).max(1)];
@@ -47,7 +47,7 @@ pub unsafe fn cart_get<C: Calls>(
 }
 
 pub unsafe fn cart_sub<C: Calls>(comm: *mut i32, remain_dims: *mut i32, newcomm: *mut i32) -> i32 {
-    // SAFETY: `remain_dims` has an element per dimension of `comm`; the others are INTEGERs.
+    // SAFETY: `remain_dims` has an element per dimension of `comm`; both handles are INTEGERs.
     unsafe {
         let comm = input::<handle::Comm>(comm);
         let remain = convert::logicals(remain_dims, dimensions::<C>(comm));
