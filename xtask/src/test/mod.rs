@@ -122,6 +122,7 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
     let how = Running {
         environment: &[],
         long: options.long,
+        limit: suites::LIMIT_OF_CHECKS,
     };
     Ok(suites::checks(&checks, how))
 }
@@ -183,6 +184,7 @@ fn run_suites(
     let how = Running {
         environment: &environment,
         long: options.long,
+        limit: suites::LIMIT,
     };
     thread::scope(|scope| {
         let others = [
