@@ -205,7 +205,7 @@ pub trait Port {
     }
 
     /// Returns true one time, at one of the nodes that share this port's memory;
-    /// that node warns the user.
+    /// that node names the missing nodes to the user.
     fn may_warn(&self) -> bool {
         true
     }

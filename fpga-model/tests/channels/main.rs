@@ -1,4 +1,4 @@
-//! Tests of the guarantees of version 2: independent channels, atomic programming, and time limits.
+//! Tests of the guarantees of the channel barrier (hardware version 2): independent channels, atomic programming, and time limits.
 
 mod board;
 mod properties;

@@ -9,7 +9,7 @@ use super::{LINE, STEP, WORD};
 /// Size of a page in bytes; module `mem` does not exist under the loom model checker.
 const PAGE: usize = 4096;
 
-/// Maximum depth of a ring.
+/// Maximum depth of a ring: the number of operations that have cells in it at the same time.
 pub const DEEPEST: u64 = 512;
 
 /// Maximum depth of a ring whose operations may finish in any order: one word has a bit for each
