@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use tests::{Outcome, compile, installation, needs};
 use xtask::process::{self, ProcessError};
 
-/// The option of setpriv that selects the user `nobody`, an account without rights that every Debian system has.
+/// The option of setpriv that selects the user `nobody`, the unprivileged account of every Debian system.
 const USER: &str = "--reuid=65534";
 
 /// A program in a separate folder with a copy of the library: the loader ignores

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tests::{Job, compile, installation, needs, shipped_installation};
 use xtask::{process, workspace};
 
-/// The user ID of `nobody`, an account without rights that every Debian system has.
+/// The user ID of `nobody`, the unprivileged account of every Debian system.
 const USER: &str = "65534";
 
 /// An environment for jobs: the commands that create it, and a check that it is in effect.

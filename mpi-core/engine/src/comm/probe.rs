@@ -1,4 +1,4 @@
-//! Probes of a communicator: nonblocking probes look for a message, blocking ones wait for it.
+//! Probes of a communicator: a nonblocking probe tests for a matching message, a blocking probe waits for one.
 
 use super::Comm;
 use super::planes::Planes;

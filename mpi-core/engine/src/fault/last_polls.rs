@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 /// Number of polls between the report of an end and the declaration of the loss.
-/// At each of them the transports look at all their sources, so a few are enough.
+/// Each of these polls reads all sockets and rings of the transports, so a small number is sufficient.
 const LAST_POLLS: u32 = 64;
 
 /// Processes that have ended, and how this process was notified.
