@@ -2,7 +2,7 @@
 //!
 //! MPICH and Open MPI pass no context argument to operators and error handlers.
 //! A trampoline calls a target function and passes a context as the fifth argument.
-//! Its code is a stub that reads the target and the context from the page after its own.
+//! Its code is a stub that reads the target and the context from the page after the stub's page.
 //! This library's file has one page of identical stubs, which is mapped once more
 //! for every `PAGE / STUB` trampolines, each time with a page of data after it.
 //! So no memory is both writable and executable, and the number of trampolines is unlimited.

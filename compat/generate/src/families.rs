@@ -21,7 +21,8 @@ impl Which {
     }
 }
 
-/// Size of the tables indexed by the standard's handle. The largest predefined handle is 0x2eb.
+/// Number of entries in each table indexed by a handle of the standard.
+/// The largest predefined handle is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
 /// The lowest dynamic handle of the standard ABI.
 const FIRST_DYNAMIC: usize = 0x1000;
@@ -47,7 +48,7 @@ pub fn words(tables: &Tables) -> String {
     out
 }
 
-/// Returns the `match` arm that converts a value that is not a constant.
+/// Returns the `match` arm that converts values that are not among the named constants of `word`.
 /// The conversion is to the backend if `inward`, otherwise from the backend.
 fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     match (word.name.as_str(), inward) {
@@ -219,8 +220,8 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     Ok(out)
 }
 
-/// Symbols of Open MPI that are not in `families.txt`: second symbols of handles,
-/// and symbols of removed handles.
+/// Symbols of Open MPI that are not in `families.txt`: additional symbols of predefined handles,
+/// and symbols of handles that the standard has removed.
 const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_c_complex", "MPI_C_FLOAT_COMPLEX", 0x200),
     ("ompi_mpi_ldblcplex", "MPI_C_LONG_DOUBLE_COMPLEX", 0x200),
@@ -233,7 +234,7 @@ const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
 ];
 
 /// Open MPI's datatypes that the standard has removed: complex pairs, `MPI_LB` and `MPI_UB`.
-/// The value is the content of the object, which differs from all handles of the standard.
+/// The number is the content of the datatype's object. It differs from all handles of the standard.
 const REMOVED_TYPES: [(&str, usize); 4] = [
     ("ompi_mpi_2cplex", 0x3fc),
     ("ompi_mpi_2dblcplex", 0x3fd),

@@ -5,7 +5,7 @@
 //! The loader may have copied an object into the program (a copy relocation).
 //! So a predefined handle is converted by reading its object, not by its address.
 //! A dynamic handle has the highest bit set, which no address has.
-//! If a Fortran library is loaded, it is the address of an object instead (module `objects`).
+//! If a Fortran library is loaded, a dynamic handle is the address of an object (module `objects`).
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::objects;
@@ -25,7 +25,7 @@ use std::sync::atomic::AtomicU8;
 pub struct OpenMpi;
 
 /// The object of a predefined handle, in the size that programs expect.
-/// The object's content is the standard's handle. As in Open MPI, the object is writable.
+/// The object's content is the standard's handle. As in Open MPI, the object is in writable memory.
 #[repr(C, align(16))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 

@@ -58,7 +58,7 @@ pub fn other_failure() -> (c_int, c_int) {
     constant("MPI_ERR_IN_STATUS")
 }
 
-/// Returns `length` handles of a type, cyclically null, predefined and dynamic handles.
+/// Returns `length` handles of a type: null, predefined, dynamic, null and so on.
 pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     let one = |i: usize| match i % 3 {
         0 => null(kind),

@@ -89,7 +89,7 @@ unsafe extern "C-unwind" fn query<F: Family>(
         let request = &*request.cast::<Request>();
         let mut theirs = status_to_program::<F>(&status.read());
         let code = F::program(|| {
-            // A status has the same words in C and in Fortran.
+            // A status has the same layout in C and in Fortran.
             let argument = &raw mut theirs;
             if request.is_in_fortran() {
                 return request.call_fortran(request.query, argument.cast());

@@ -27,7 +27,7 @@ const PROC_NULL: c_int = -3;
 /// Emulated overhead per message in bytes, at most the `MPI_BSEND_OVERHEAD` (512) of programs.
 const OVERHEAD: usize = 64;
 
-/// The object to which a buffer is attached. The number is the handle's.
+/// The object to which a buffer is attached. The field is the `Foreign::request_number` of its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Process,
@@ -321,7 +321,8 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     0
 }
 
-/// Detaches the buffer of the communicator with this number, which is being freed.
+/// Detaches the buffer of a communicator that is being freed.
+/// `number` is the communicator's `Foreign::request_number`.
 fn left<F: Foreign>(number: usize) {
     // SAFETY: this runs when a communicator is freed, so MPI is initialized.
     unsafe { detach::<F>(Owner::Comm(number)) };

@@ -48,7 +48,7 @@ fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     Some((emulated, theirs.collect()))
 }
 
-/// Copies the backend's requests after a call to the program's array, except emulated ones.
+/// Copies the backend's requests to the program's array after a call, except the emulated ones.
 fn join<F: Foreign>(all: &mut [F::Below], emulated: &[usize], theirs: &[F::Below]) {
     for (i, (request, now)) in all.iter_mut().zip(theirs).enumerate() {
         if !emulated.contains(&i) {
@@ -169,7 +169,7 @@ unsafe fn finish_all<F: Foreign>(
     let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
     let mut ends = Vec::with_capacity(emulated.len());
-    // SAFETY: `all` and `statuses` are the caller's arrays of one length.
+    // SAFETY: `all` and `statuses` are the caller's arrays, which have the same length.
     // `emulated` has indices of `all`.
     unsafe {
         for &i in emulated {
@@ -249,7 +249,7 @@ unsafe fn any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> Result<(Option<usize>, bool), c_int> {
     let mut active = false;
-    // SAFETY: these are the caller's arrays of one length, and the caller's status argument.
+    // SAFETY: these are the caller's arrays, which have the same length, and its status argument.
     unsafe {
         for &i in emulated {
             match advance::<F>(all[i]) {

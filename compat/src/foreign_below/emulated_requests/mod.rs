@@ -134,7 +134,7 @@ enum State<F: Foreign> {
 }
 
 /// Makes progress on the operation of an emulated request. Returns the state of the request:
-/// pending, too, if another thread or an outer call is advancing the operation.
+/// The state is pending, too, if another thread or an outer call is advancing the operation.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));

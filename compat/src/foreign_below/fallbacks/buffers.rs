@@ -115,7 +115,7 @@ pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::B
 }
 
 /// Routes buffered sends with large counts through those with `int` counts, which are interposed.
-/// Functions that the backend has are replaced too.
+/// The backend's own functions with large counts are replaced, too.
 pub fn narrow_buffered_sends<F: Foreign>() {
     let table = super::table::<F>();
     for id in [

@@ -1,4 +1,4 @@
-//! Fallbacks for functions with info arguments or results, by older functions.
+//! Fallbacks for functions with info arguments or results, implemented with older functions.
 
 use super::Foreign;
 use crate::backend;

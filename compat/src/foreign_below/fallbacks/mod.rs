@@ -57,7 +57,8 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
-/// Interposes functions that must support emulated objects. `lacking` lists the empty slots.
+/// Interposes functions that must support emulated objects.
+/// `lacking` lists the slots whose function the backend lacks.
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
     emulated_requests::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {

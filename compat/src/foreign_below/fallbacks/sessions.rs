@@ -23,7 +23,7 @@ const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 /// A session of the program, emulated on a backend without sessions.
 #[derive(Clone)]
 struct Session {
-    /// The duplicate of `MPI_COMM_SELF`, by its number ([`Foreign::of_request_number`]).
+    /// The duplicate of `MPI_COMM_SELF`, by its `Foreign::request_number`.
     comm: usize,
     level: CString,
 }

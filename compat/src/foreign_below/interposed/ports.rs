@@ -1,4 +1,4 @@
-//! Requests of long port names from the backend, by a hint in the info argument.
+//! Hint in the info argument with which the backend returns port names of up to 1024 characters.
 //!
 //! A program of the standard ABI has a buffer for 1024 characters (`MPI_MAX_PORT_NAME`).
 //! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
