@@ -220,7 +220,7 @@ where
         fence.wait();
         let mut barrier = opened.map_err(PairError::Open)?;
         if !good.load(Ordering::Relaxed) {
-            // The other node reports its error.
+            // The other node has failed and returns its error.
             return Ok(Durations::sorted(Vec::new()));
         }
         let test = SelfTest {

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// One open node.
 pub struct Hwbarr {
     barrier: ToggleBarrier<BoxedOut, BoxedIn>,
-    /// The text of its port.
+    /// The description of the port, as passed to `hwbarr_open`.
     port: String,
 }
 
@@ -108,7 +108,7 @@ fn wait(node: &mut Hwbarr, nanoseconds: u64) -> c_int {
 ///
 /// # Safety
 ///
-/// `port` must be a C string, and `node` must point to a place for a pointer.
+/// `port` must be a C string, and `node` must point to a variable for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_open(port: *const c_char, node: *mut *mut Hwbarr) -> c_int {
     if port.is_null() || node.is_null() {
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn hwbarr_set_start_pulse(
 /// # Safety
 ///
 /// `node` must come from `hwbarr_open` and must not be closed or in use by another thread;
-/// `cycle` and `hertz` must point to places for numbers.
+/// `cycle` and `hertz` must point to integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_start_time(
     node: *mut Hwbarr,
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn hwbarr_start_time(
     }
     match start_time(node) {
         Ok((time, frequency)) => {
-            // SAFETY: the caller's pointers are to places for numbers, and not null.
+            // SAFETY: the caller's pointers refer to integers, and are not null.
             unsafe {
                 cycle.write(time);
                 hertz.write(frequency);

@@ -123,7 +123,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         }
         let arrived = programmer.arrived(self.membership.channel)?;
         // All members may have arrived since `arrived` was read: then the hardware has released the barrier,
-        // and the arrivals read belong to the next barrier.
+        // and the arrivals in `arrived` belong to the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0

@@ -223,7 +223,7 @@ mod device {
         }
     }
 
-    /// The codes in the kernel's header for the processors of PCs and of Raspberry Pis.
+    /// Checks the ioctl codes on processors where Linux encodes them as on PCs and on Raspberry Pis.
     #[cfg(not(any(target_arch = "mips", target_arch = "powerpc", target_arch = "sparc")))]
     const _: () = assert!(
         PPCLAIM == 0x708b

@@ -180,7 +180,7 @@ mod mapped {
         }
     }
 
-    /// Parses `0-3+6`.
+    /// Parses a list of nodes, such as `0-3+6`, and returns the bit mask of the nodes.
     fn members_of(spec: &Spec<'_>, text: &str) -> Result<u64, PortError> {
         let mut members = 0;
         for range in text.split('+') {

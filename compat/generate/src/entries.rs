@@ -378,7 +378,7 @@ impl<'a> Body<'a> {
 }
 
 impl Served {
-    /// Returns the lists of function names as Rust constants, for the build report and for its test.
+    /// Returns the lists of function names as Rust constants, for the build report and its test.
     pub fn write(&self) -> String {
         let list = |name: &str, what: &str, names: &[String]| {
             format!(

@@ -116,7 +116,7 @@ same! {
     MPI_Request_f2c MPI_Request_c2f PMPI_Request_f2c PMPI_Request_c2f u32;
     MPI_Op_f2c MPI_Op_c2f PMPI_Op_f2c PMPI_Op_c2f u32;
     MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f u32;
-    // The standard's conversions between handles and integers, which MPICH 5.0 has in its own ABI, too.
+    // The standard's conversions between handles and integers. MPICH 5.0 also has them in its ABI.
     MPI_Comm_fromint MPI_Comm_toint PMPI_Comm_fromint PMPI_Comm_toint u32;
     MPI_Group_fromint MPI_Group_toint PMPI_Group_fromint PMPI_Group_toint u32;
     MPI_Win_fromint MPI_Win_toint PMPI_Win_fromint PMPI_Win_toint u32;

@@ -27,7 +27,7 @@ const PROC_NULL: c_int = -3;
 /// Emulated overhead per message in bytes, at most the `MPI_BSEND_OVERHEAD` (512) of programs.
 const OVERHEAD: usize = 64;
 
-/// The object to which a buffer is attached. The field is the `Foreign::request_number` of its handle.
+/// The object to which a buffer is attached, with the `Foreign::request_number` of its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Process,

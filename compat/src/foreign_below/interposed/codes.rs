@@ -1,6 +1,6 @@
 //! Error classes that the backend does not have, and a registry of codes that the program added.
 //!
-//! A class of the standard that the backend does not have becomes a code outside the backend's range
+//! A class that the backend does not have becomes a code outside the range of the backend's codes
 //! ([`crate::convert::own_class_in`]), which no library returns.
 //! This module returns the class and the text of such a code.
 //! The program's error handler receives the class; the backend is called with `MPI_ERR_OTHER`.

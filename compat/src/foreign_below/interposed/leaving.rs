@@ -1,4 +1,4 @@
-//! Notifications that the program frees a communicator, so that other modules drop their data of it.
+//! Notifications that the program frees a communicator, so that modules drop their data of it.
 
 use super::{original, put_in_front};
 use crate::foreign_below::Foreign;
