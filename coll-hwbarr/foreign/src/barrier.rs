@@ -2,9 +2,8 @@
 //! the first barrier sets up the component, all barriers use it, and `MPI_Finalize` closes it.
 //!
 //! One lock protects all state: several communicators with the world's processes share the wires.
-//! If every process calls MPI from one thread, all processes are in the same barrier at a time:
-//! otherwise their barriers would deadlock without hardware,
-//! too.
+//! If every process calls MPI from one thread, all processes are in the same barrier at a time.
+//! Otherwise their barriers would deadlock even without the hardware.
 //! If several threads may call MPI concurrently, the component serves only `MPI_COMM_WORLD`,
 //! on which the MPI standard allows only one barrier at a time.
 #![allow(unsafe_code)]

@@ -147,10 +147,10 @@ pub fn library() -> Result<&'static Library, &'static str> {
 /// Returns the library that the program calls; searched one time, before [`library`].
 ///
 /// A process may contain two MPI libraries: one of the standard ABI that runs on Open MPI
-/// (`mpirun --on`), or one with Open MPI's ABI that
-/// runs on Portcullis. The program calls the library that the dynamic loader finds first.
-/// If the program has opened its library with local scope, the variable `PORTCULLIS_ON` indicates
-/// that it is the one of the standard ABI.
+/// (`mpirun --on`), or one with Open MPI's ABI that runs on Portcullis.
+/// The program calls the library that the dynamic loader finds first.
+/// If the program has opened its library with local scope, this search finds no library.
+/// Then the program calls the library of the standard ABI if the variable `PORTCULLIS_ON` is set.
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();

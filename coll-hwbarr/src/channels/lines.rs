@@ -32,8 +32,8 @@ pub struct Lines {
     pub remote: Option<Arc<ChannelLines>>,
 }
 
-/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, the leader first; needs no
-/// communication.
+/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, the leader first.
+/// Needs no communication.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
         Choice::Sim(files) | Choice::Rtl(files, _) => {

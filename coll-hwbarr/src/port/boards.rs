@@ -1,8 +1,8 @@
 //! The port of simulated cascaded boards, in memory that the ranks of a node share.
 //!
 //! Memory layout: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]).
-//! Rank 0 initialises them, and the
-//! others attach after a fence. Each field is written by the same ranks as in [`sim`](super::sim).
+//! Rank 0 initialises them, and the other ranks attach after a fence.
+//! Each field is written by the same ranks as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;
