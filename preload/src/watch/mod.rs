@@ -22,7 +22,7 @@
 //! | [`record`] | recording of a call |
 //! | [`arrivals`] | results of a call |
 //! | [`waiting`] | the state page: what a call waits for |
-//! | [`comms`] | communicators, with numbers that all members agree on |
+//! | [`comms`] | communicators, with serial numbers that are equal at all members |
 //! | [`pending`] | incomplete requests |
 //! | [`event_log`] | the event log of this rank |
 //! | [`exits`] | the exit skew of barriers |
