@@ -21,7 +21,8 @@
 //! # The protocol
 //!
 //! A signal handler can interrupt any code. [`Resting`] takes no lock and allocates no memory.
-//! Each registered port is in a slot, an atomic pointer. A counter has the number of threads that restore the wires.
+//! Each registered port is in a slot, which is an atomic pointer.
+//! A counter has the number of threads that have started to restore the wires.
 //! The handler first increments the counter, then reads the slots.
 //! A thread that unregisters a port first clears the slot, then reads the counter:
 //! if the counter is zero, no handler has read the pointer and none will.

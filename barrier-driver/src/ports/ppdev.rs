@@ -223,7 +223,7 @@ mod device {
         }
     }
 
-    /// Checks the ioctl codes on processors where Linux encodes them as on PCs and on Raspberry Pis.
+    /// Checks the ioctl codes on all processors on which Linux encodes them as on PCs.
     #[cfg(not(any(target_arch = "mips", target_arch = "powerpc", target_arch = "sparc")))]
     const _: () = assert!(
         PPCLAIM == 0x708b

@@ -498,7 +498,8 @@ impl Lead {
             self.in_use.set(self.in_use.get() & !(1 << channel));
             // The drop sets the line to idle; if the port has failed, the channel stays taken.
             drop(barrier);
-            // Every leader that sees the release requests this; a later one finds the channel free or taken.
+            // Every leader that sees the release attempts to free the channel.
+            // A later leader finds it free, or taken by others.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)

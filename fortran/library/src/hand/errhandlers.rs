@@ -17,7 +17,7 @@ macro_rules! errhandlers {
             static $pool: Pool = Pool::new();
 
             unsafe extern "C" fn $slot<const N: usize>(object: *mut Ptr, code: *mut i32) {
-                // SAFETY: C gets function N of the pool only after `enter` has stored a function of this type.
+                // SAFETY: C gets function N only after `enter` has stored a function of this type.
                 // C passes the addresses of a handle and of a code.
                 unsafe {
                     let function: Fortran = std::mem::transmute($pool.at(N));
