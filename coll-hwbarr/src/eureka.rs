@@ -21,7 +21,7 @@ use mpi_core::plugin::guest::{Module as _, Served};
 use std::cell::Cell;
 
 impl Module {
-    /// Opens a round; collective.
+    /// Opens a round of the eureka line; every member must call this.
     pub fn open_round(&self) -> Result<Served, String> {
         // The value is equal at all members: it depends on the type of port and on earlier
         // agreements.
@@ -41,7 +41,7 @@ impl Module {
         Ok(Served::Here)
     }
 
-    /// Ends the round; collective.
+    /// Ends the round of the eureka line; every member must call this.
     pub fn end_round(&self) -> Result<(), String> {
         self.round.set(false);
         // If the port fails here, it also fails in the next barrier, which reports the error.
@@ -49,7 +49,7 @@ impl Module {
         self.barrier().map(|_| ())
     }
 
-    /// Runs `act` on the open line.
+    /// Runs `act` on this node's open connection to the eureka line.
     pub fn with_line<T>(
         &self,
         act: impl FnOnce(&mut dyn Line) -> Result<T, String>,

@@ -367,7 +367,7 @@ impl State {
         ))
     }
 
-    /// Returns the missing nodes, if this node knows them and must warn the user.
+    /// Returns the missing nodes, if this node knows them and must name them to the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
@@ -375,7 +375,7 @@ impl State {
             Ok(None) => (comm.rank() <= SPEAKERS)
                 .then(|| self.agreement.missing(entered))
                 .flatten(),
-            // The hardware itself has failed; this member reports that as its remark.
+            // The hardware itself has failed; this member reports the reason as its remark.
             Err(reason) => {
                 self.lost.get_or_insert(reason);
                 None

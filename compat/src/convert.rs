@@ -54,8 +54,8 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
-/// The backend's error class n, if it lacks the class n of the standard, is `OWN_CODES - n`.
-/// All error codes of MPI libraries are larger than these.
+/// An error class n of the standard that the backend lacks is passed as the code `OWN_CODES - n`.
+/// All error codes of MPI libraries are larger than these codes.
 const OWN_CODES: c_int = -0x0100_0000;
 
 /// Converts an error class of the standard to a code outside the range of every library.

@@ -81,7 +81,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the null handle of the standard.
+    /// Returns the standard's null handle of this type.
     pub const fn null(self) -> usize {
         match self {
             Kind::Comm => 0x100,

@@ -32,7 +32,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ///
     /// Calls `fence` twice: when the lines of all members are at rest,
     /// and when the channel has been taken.
-    /// A node that has failed also calls it, so no node hangs in the fence;
+    /// A node that has failed also calls `fence`, so that no other node hangs in the fence;
     /// afterwards all members must agree that all have succeeded.
     pub fn open<P, Q, D, F>(
         out: O,

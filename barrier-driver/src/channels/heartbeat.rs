@@ -32,8 +32,8 @@ pub enum Pulse {
         /// The members that have not arrived.
         nodes: u64,
     },
-    /// The channel now has other members: the old members freed it while this node did not
-    /// beat.
+    /// The channel now has other members:
+    /// the earlier members freed the channel while this node did not arrive.
     Excluded {
         /// The present members as a bit mask; 0 if the channel is free.
         members: u64,

@@ -155,7 +155,7 @@ mod device {
         }
     }
 
-    /// A claimed port.
+    /// A parallel port that this process has claimed.
     struct Device {
         file: File,
         has_interrupts: bool,

@@ -30,7 +30,7 @@ pub struct ForeignComm {
     comm: Handle,
     rank: u32,
     size: u32,
-    /// The ranks of the members on this node, ascending; the next field is their communicator.
+    /// The ranks of the members on this node, ascending; the field `node` is their communicator.
     neighbours: Vec<u32>,
     node: Handle,
     windows: RefCell<Vec<Handle>>,

@@ -551,7 +551,7 @@ fn lower_half(mask: u64) -> u64 {
         .fold(0, |half, bit| half | 1 << bit)
 }
 
-/// Returns true if this node is in the mask `nodes`; found out by a request to take a channel.
+/// Returns true if this node is in the mask `nodes`. To find out, requests to take a channel.
 ///
 /// The board checks membership first, and then refuses the request unless the channel is free.
 /// If the request takes the channel, this function frees it.

@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Nonzero after a node has warned the user.
+    /// Nonzero after a node was chosen to name the missing nodes to the user.
     warned: AtomicU32,
     /// Number of releases of the board before the program's first barrier.
     before: AtomicU64,

@@ -63,7 +63,8 @@ fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     }
 }
 
-/// Generates the functions `word_in` and `word_out` of an ABI.
+/// Generates the functions `word_in` and `word_out` of an ABI,
+/// which convert integer constants for the backend and for the program.
 pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     let mut out = String::new();
     for (name, inward) in [("word_in", true), ("word_out", false)] {
@@ -95,7 +96,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 continue;
             }
             if pairs.is_empty() {
-                // The ABI has no constant of this kind, so a `match` would have a single arm.
+                // The ABI `which` has no constant of this kind: a `match` would have one arm.
                 let default = default_arm(word, inward, below).replacen("other => ", "", 1);
                 let default = default.replace("other", "value");
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
@@ -110,8 +111,8 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 }
             }
             arms.push_str(default_arm(word, inward, below));
-            // Ranks and tags are rarely constants, so other values are returned first.
-            // Output constants are rarer still, so their conversion is not inlined.
+            // Ranks and tags are rarely named constants, so values from 0 on are returned first.
+            // Named constants are even rarer as outputs, so their conversion is not inlined.
             let _ = match (word.name.as_str(), inward) {
                 ("rank" | "tag", true) => writeln!(
                     out,
@@ -132,7 +133,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     out
 }
 
-/// Returns the index of MPICH's predefined handle in the table of its type.
+/// Returns the index of a predefined handle of MPICH in the table of the handle's type.
 /// Handles with the highest bit set have the indices from 128 on.
 fn mpich_slot(handle: u32) -> usize {
     (handle & 0x7f | (handle >> 31) << 7) as usize

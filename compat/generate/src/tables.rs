@@ -112,7 +112,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
 }
 
 impl Tables {
-    /// Returns true if backends implement this function without calling exported MPI functions.
+    /// Returns true if the backends implement `function` without calling exported MPI functions.
     pub fn is_alone(&self, function: &str) -> bool {
         self.alone.contains(function)
     }

@@ -192,7 +192,8 @@ impl Family for OpenMpi {
         words::word_out(word, value)
     }
 
-    /// Open MPI's buffer constants equal the standard's. Open MPI lacks `MPI_BUFFER_AUTOMATIC`.
+    /// Returns `buffer` unchanged, because Open MPI's buffer constants equal the standard's.
+    /// Open MPI lacks `MPI_BUFFER_AUTOMATIC`.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -256,7 +257,7 @@ impl Family for OpenMpi {
         objects::language_of_callbacks(handle_in(request))
     }
 
-    /// Null pointers: the standard's callbacks that do not copy and do not delete an attribute.
+    /// Returns null pointers: the standard's callbacks that do not copy or delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }

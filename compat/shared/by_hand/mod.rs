@@ -68,7 +68,7 @@ pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     (0..length).map(one).collect()
 }
 
-/// Returns the program's handle of each pair.
+/// Returns the program's handle (the first element) of each pair.
 pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }

@@ -44,13 +44,13 @@ impl Drop for Passed {
     }
 }
 
-/// Runs a backend call. Error handlers called during it receive the handle `subject`.
+/// Runs a backend call. Error handlers called during the call receive the handle `subject`.
 pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(subject, CLASS.get());
     call()
 }
 
-/// Runs a backend call. Error handlers called during it receive the error class `class`,
+/// Runs a backend call. Error handlers called during the call receive the error class `class`,
 /// which the backend does not have.
 pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(SUBJECT.get(), class);

@@ -116,7 +116,7 @@ struct Found {
     combiner: c_int,
     integers: usize,
     datatypes: usize,
-    /// True if large counts are not among the integers.
+    /// True if the large counts are in an array of their own, and not among the integers.
     is_large: bool,
 }
 

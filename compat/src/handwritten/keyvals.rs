@@ -1,7 +1,7 @@
 //! Keyvals with copy and delete callbacks of the program.
 //!
 //! The backend calls callbacks of this library, with the backend's handles.
-//! They find the program's callbacks in their extra state, a `Kept`.
+//! The library's callbacks find the program's callbacks in their extra state, a `Kept`.
 //! Keyvals with equal copy callback, delete callback and extra state share one `Kept`.
 //! A `Kept` is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]

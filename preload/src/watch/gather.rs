@@ -22,7 +22,7 @@ use std::path::Path;
 const TAG: c_int = 3;
 /// Number of consecutive clock queries to a host.
 const QUESTIONS: u32 = 32;
-/// Buffer size for a host name.
+/// Buffer size for a host name, in bytes.
 const NAME: usize = 64;
 /// Number of `u64` words of an event.
 const WORDS: usize = 8;

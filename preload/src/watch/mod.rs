@@ -76,7 +76,7 @@ pub struct Watch {
     functions: Functions,
     constants: LibraryConstants,
     pub fortran: Fortran,
-    /// A duplicate of the world.
+    /// A duplicate of `MPI_COMM_WORLD` for the recorder's own messages.
     comm: Handle,
     group: Handle,
     rank: c_int,
@@ -100,7 +100,7 @@ pub struct Watch {
 
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
-/// Returns true if this process is watched.
+/// Returns true if a recorder runs in this process.
 #[inline(always)]
 pub fn is_on() -> bool {
     !WATCH.load(Acquire).is_null()

@@ -306,8 +306,8 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// Maximum number of ranks that are listed;
-                /// the text gives the number of the others.
+                /// Maximum number of ranks that the text lists.
+                /// Of the ranks that are not listed, the text gives only the number.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;

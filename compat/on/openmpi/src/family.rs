@@ -243,7 +243,8 @@ impl Family for OnOpenMpi {
         words::word_out(word, below)
     }
 
-    /// The buffer constants equal the standard's. `MPI_BUFFER_AUTOMATIC` is emulated.
+    /// Returns `buffer` unchanged, because Open MPI's buffer constants equal the standard's.
+    /// `MPI_BUFFER_AUTOMATIC` is emulated.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer

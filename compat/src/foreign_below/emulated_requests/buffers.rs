@@ -181,7 +181,7 @@ impl<F: Foreign> Operation<F> for Flush<F> {
         left.then(|| (super::empty::<F>(), 0))
     }
 
-    /// Has no effect: a flush completes in any case.
+    /// Has no effect, because a flush completes even without a cancellation.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Ok(())
     }

@@ -241,7 +241,8 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
 }
 
 /// Tests once whether any operation has completed.
-/// Returns that operation's index and whether an operation is active, or the error code.
+/// Returns the index of a completed operation, and true if any operation was active.
+/// Returns the error code if the completed operation has failed.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],

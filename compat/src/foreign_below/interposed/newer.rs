@@ -138,7 +138,9 @@ macro_rules! shared_query {
 shared_query! { MPI_Win_shared_query c_int }
 shared_query! { MPI_Win_shared_query_c isize }
 
-/// Interposes the functions of this module on a backend before MPI 4.1, before all MPI calls.
+/// Interposes the functions of this module, on a backend older than MPI 4.1.
+/// Runs before all MPI calls.
+/// `knows_hardware` is true if the backend can split by hardware resource.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
     put_in_front! {
         MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name
