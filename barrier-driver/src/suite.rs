@@ -322,7 +322,8 @@ where
             });
         }
         for round in 1..=ROUNDS {
-            // In some rounds the others are already asleep, in the rest they are about to sleep.
+            // When the late node enters, the other nodes are already asleep in some rounds,
+            // and are about to sleep in the rest.
             if round % 3 != 0 {
                 thread::sleep(Duration::from_micros(500 * (round % 4)));
             }

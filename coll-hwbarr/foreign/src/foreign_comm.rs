@@ -1,5 +1,5 @@
 //! The communicator that the component uses on another MPI library:
-//! a duplicate of the world, and the data behind the component's services.
+//! a duplicate of `MPI_COMM_WORLD`, and the data behind the component's services.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, address, done, place};
@@ -43,7 +43,7 @@ pub struct ForeignComm {
 }
 
 impl ForeignComm {
-    /// Duplicates the world; every member must call this.
+    /// Duplicates `MPI_COMM_WORLD`; every process must call this.
     pub fn new(library: &'static Library, params: &[Param]) -> Result<ForeignComm, String> {
         let functions = &library.functions;
         let mut comm = place();

@@ -13,7 +13,7 @@
 //!   function, the barrier. Open MPI's own components provide everything else.
 //! * The first barrier sets up the hardware (see `coll_hwbarr_foreign`); `MPI_Init` cannot.
 //!   If the members do not use the hardware, or stop using it,
-//!   the barrier is Open MPI's own, on a duplicate of the world.
+//!   the barrier is Open MPI's own, on a duplicate of `MPI_COMM_WORLD`.
 //!
 //! # The version check
 //!

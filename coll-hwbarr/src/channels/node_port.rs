@@ -211,8 +211,9 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
-            // Two communicators may choose the same free channel. The first takes and tests it,
-            // and the levels reach the lines of the second one's nodes.
+            // Two communicators may choose the same free channel.
+            // The self-test of the communicator that takes the channel then changes the release lines
+            // of the other communicator's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>
             {

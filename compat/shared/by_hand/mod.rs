@@ -22,7 +22,7 @@ mod tools;
 
 use super::*;
 
-/// Array lengths: the first fits on the stack, the second is allocated.
+/// Lengths of test arrays: the library converts 3 elements on the stack, 20 on the heap.
 const LENGTHS: [usize; 2] = [3, 20];
 
 /// Runs all tests.

@@ -37,7 +37,7 @@ impl Pool {
     }
 }
 
-/// Returns the `SIZE` instances of a function with a constant parameter, in its order.
+/// Returns the `SIZE` instances of a function with a constant parameter: index N has constant N.
 #[macro_export]
 macro_rules! instances {
     ($function:ident) => {{

@@ -24,7 +24,7 @@ pub struct Communicator {
     pub members: u32,
     /// This process's rank in the communicator.
     pub rank: c_int,
-    /// Job ranks of the peers; `None` for the world, where rank i is job rank i.
+    /// Job ranks of the peers; `None` for `MPI_COMM_WORLD`, where rank i is job rank i.
     peers: Option<Vec<c_int>>,
     rounds: AtomicU64,
     duplicates: AtomicU64,
@@ -42,7 +42,7 @@ impl Communicator {
         }
     }
 
-    /// Counts a collective operation and returns its number; the first operation has number 1.
+    /// Counts a collective operation. Returns its sequence number on this communicator, from 1.
     pub fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Relaxed) + 1
     }

@@ -4,7 +4,7 @@
 //! # Protocol
 //!
 //! * Every rank of a job calls [`start`] after `MPI_Init`. For a report or trace, all ranks
-//!   create a duplicate of the world, the list of host names and the node's state pages.
+//!   create a duplicate of `MPI_COMM_WORLD`, the list of host names and the node's state pages.
 //! * [`record::around`] wraps each call: it stores the call and the awaited message in the
 //!   state page, and appends the call to the event log ([`event_log`]).
 //!   Communicators and requests are looked up by the library's handles.
@@ -157,7 +157,7 @@ pub fn start(call: u16, began: u64) {
     }
 }
 
-/// Records the exit time of a barrier on the world.
+/// Records the time at which this rank has left a barrier on `MPI_COMM_WORLD`.
 pub fn left_barrier(at: u64) {
     if let Some(exits) = get().and_then(|watch| watch.exits.as_ref()) {
         lock(exits).add(at);

@@ -91,8 +91,8 @@ pub enum Finding {
         inside: Vec<u32>,
         /// The members for which the operation has completed.
         left: Vec<u32>,
-        /// True if this library can be told to compare the members' arguments;
-        /// false for other libraries.
+        /// True if the text may advise the user to let the library compare the members' arguments.
+        /// False for other libraries, which have no parameter for this comparison.
         #[serde(skip)]
         is_comparable: bool,
     },
