@@ -146,8 +146,8 @@ impl Module {
         let mut polls = 0_u32;
         loop {
             let mut over = Ok(Poll::Pending);
-            // If this loop sleeps in the kernel, `comm.wait` polls only one time and does not sleep:
-            // a release at the port would not wake it.
+            // If this loop sleeps in the kernel, `comm.wait` polls only one time:
+            // a release at the port would not end its sleep.
             let waited = self.comm.wait(sleep_limit.map(|_| Duration::ZERO), || {
                 // The closure may be called again after it has returned true, so its result is kept.
                 if over == Ok(Poll::Pending) {

@@ -81,7 +81,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
             return Ok(Pulse::Steady);
         }
         // The barrier is polled before the clock is compared with the limit:
-        // if this process itself was stopped, the limit may have expired although all members arrived.
+        // while this process was stopped, all members may have arrived and the limit expired.
         if self.barrier.poll()?.is_ready() {
             self.since = Some(now);
             return Ok(Pulse::Beat);

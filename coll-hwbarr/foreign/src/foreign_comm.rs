@@ -234,7 +234,7 @@ impl ForeignComm {
     /// Frees the shared memory, which no member may use any more; every member must call this.
     pub fn give_back(&self) {
         for mut window in self.windows.take() {
-            // SAFETY: a window that `shared_memory` created; `take` removes it, so it is freed once.
+            // SAFETY: `shared_memory` created the window. `take` removes it, so it is freed once.
             unsafe { (self.library.functions.win_free)(&raw mut window) };
         }
     }

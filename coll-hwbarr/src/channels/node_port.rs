@@ -212,8 +212,7 @@ impl NodePort {
                 ..
             })) => Err(OpenFailure::Taken),
             // Two communicators may choose the same free channel.
-            // The self-test of the communicator that takes the channel then changes the release lines
-            // of the other communicator's nodes.
+            // The one that takes the channel tests it, which changes the release lines of the other's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>
             {

@@ -77,9 +77,11 @@ impl SimBoards {
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let boards = unsafe { Boards::<'static>::attach(place, len, &tree, files.record) }
             .map_err(|e| e.to_string())?;
-        // SAFETY: zeroed, aligned, of the record's size, and used as a shared record by all ranks; it stays mapped as long as the boards.
+        // SAFETY: the memory is zeroed, aligned and of the record's size.
+        // All ranks use it as a shared record. It stays mapped as long as the boards.
         let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
-        // SAFETY: `nodes` words between `COUNTS` and `start`, zeroed and aligned, used as counts by all ranks; they stay mapped as long as the boards.
+        // SAFETY: the `nodes` words between `COUNTS` and `start` are zeroed and aligned.
+        // All ranks use them as counts. They stay mapped as long as the boards.
         let barriers = unsafe {
             NonNull::slice_from_raw_parts(at.add(COUNTS).cast::<AtomicU64>(), nodes).as_ref()
         };

@@ -29,7 +29,7 @@ pub struct OpenMpi;
 #[repr(C, align(16))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: the object is never written.
+// SAFETY: the object is never written after its initialization.
 unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 
 impl<const SIZE: usize> Object<SIZE> {

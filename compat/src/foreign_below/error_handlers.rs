@@ -110,7 +110,7 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Errhandler>::new(handler);
                 let code = (backend::$name::<F>())(given, made.argument());

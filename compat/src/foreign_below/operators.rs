@@ -59,7 +59,7 @@ macro_rules! creator {
                     made => made,
                 },
             };
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Op>::new(op);
                 let code = (backend::$name::<F>())(given, commute, made.argument());

@@ -210,7 +210,7 @@ macro_rules! maker {
                 *mut c_void,
             ) -> c_int = delete::<F, $of>;
             let mut made = 0;
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             let code = unsafe {
                 (backend::$name::<F>())(
                     given(copy_function, ours_copy as usize, no_copy),

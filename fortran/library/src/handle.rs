@@ -130,7 +130,7 @@ pub unsafe fn number<K: Kind>(handle: Ptr) -> i32 {
 #[inline(always)]
 pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     if !handle.is_null() {
-        // SAFETY: by this function's contract; `handle` is not null.
+        // SAFETY: `argument` points to an INTEGER (contract), and `handle` is not null.
         unsafe { *argument = number::<K>(handle) }
     }
 }

@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -144,7 +144,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !is_emulated::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -199,7 +199,7 @@ unsafe extern "C-unwind" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -221,7 +221,7 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -294,7 +294,7 @@ unsafe extern "C-unwind" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -328,7 +328,7 @@ unsafe extern "C-unwind" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -348,7 +348,7 @@ unsafe extern "C-unwind" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -391,7 +391,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -404,7 +404,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => start::<F>(*request),
@@ -417,7 +417,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -434,7 +434,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => free::<F>(request),
@@ -444,7 +444,7 @@ unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below)
 }
 
 unsafe extern "C-unwind" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => cancel::<F>(*request),

@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with_room::<F>(info, |info| {
             original!(MPI_Lookup_name)(service_name, info, port_name)
