@@ -11,7 +11,7 @@
 //! a repeated count has no effect, and a larger count implies the smaller ones.
 //! When a node has passed the fence, it sends its count once more.
 //! The next node is running by then, because it is among those that have arrived,
-//! and learns from this count that all nodes have arrived.
+//! and this count shows it that all nodes have arrived.
 //!
 //! Fences are numbered modulo four. A byte of the next fence shows that its sender has passed this one, so all
 //! nodes have arrived; a byte of any other fence is out of date and ignored. A line preserves the order

@@ -4,10 +4,10 @@
 //! so one barrier opens a round and another barrier ends it.
 //! Barriers that the program calls during a round are performed in software by all members.
 //! The result of the opening barrier is the same at all members:
-//! if they no longer use the hardware, the next component serves the round.
+//! if they no longer use the hardware, the next component performs the round.
 //!
 //! With `coll_hwbarr_reboot` a barrier has a second release, for which no node waits.
-//! It would lower the line during a round, so the next component then serves all rounds.
+//! It would lower the line during a round, so the next component then performs all rounds.
 //!
 //! The line's wires are opened when the first round is opened:
 //! all nodes lower their wires, enter a fence, and check that the line is low. If a node

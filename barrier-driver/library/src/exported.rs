@@ -1,6 +1,6 @@
 //! The functions of the C interface, based on the ports of `barrier-driver`.
 //!
-//! A function that fails returns -1 and keeps the reason for `hwbarr_error`, for the calling thread.
+//! A function that fails returns -1 and stores the reason for `hwbarr_error`, for the calling thread.
 
 #![allow(unsafe_code)]
 
@@ -26,7 +26,7 @@ thread_local! {
     static REASON: RefCell<CString> = RefCell::default();
 }
 
-/// Keeps the reason of a failure for [`hwbarr_error`].
+/// Stores the reason of a failure for [`hwbarr_error`], and returns -1.
 fn failed(reason: &str) -> c_int {
     let bytes = reason.bytes().filter(|&byte| byte != 0);
     REASON.set(CString::new(bytes.collect::<Vec<_>>()).unwrap_or_default());

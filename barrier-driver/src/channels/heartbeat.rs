@@ -3,8 +3,8 @@
 //!
 //! A beat is a barrier: a dead node does not arrive, so the board lists it as missing.
 //! If a node is stopped for longer than the limit, the other nodes treat it as dead
-//! and free the channel. When the stopped node continues, it learns
-//! that it is no longer a member.
+//! and free the channel. When the stopped node continues,
+//! [`Heartbeat::poll`] reports that the node is no longer a member.
 
 use super::{ChannelBarrier, ProgramError, Programmer, ReplyLine};
 use core::time::Duration;

@@ -17,7 +17,7 @@
 //!
 //! # The version check
 //!
-//! The layouts are those of release builds of Open MPI 4.1. The component serves only
+//! The layouts are those of release builds of Open MPI 4.1. The component is active only
 //! if the library's version begins with "Open MPI v4.1." and its modules have
 //! the size of that layout. Otherwise it prints one line, and Open MPI continues without it.
 #![deny(unsafe_code)]

@@ -120,7 +120,7 @@ fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     Ok(before.map(|leads| u32::from(*leads)).sum())
 }
 
-/// Connects to a served board as one of its nodes.
+/// Connects to a served board (simulated in another process) as one of its nodes.
 fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, String> {
     let lines = ChannelLines::connect(server, node as usize, limit).map_err(|e| e.to_string())?;
     let lines = Arc::new(lines);

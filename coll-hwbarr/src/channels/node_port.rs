@@ -68,7 +68,7 @@ struct Lead {
     resting: Resting,
     _watch: Option<Watch>,
     simulated: RefCell<Option<Simulated>>,
-    /// The connection to a served board, if the board is served.
+    /// The connection to a served board (simulated in another process); `None` for other boards.
     remote: Option<Arc<ChannelLines>>,
 }
 
@@ -211,8 +211,8 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
-            // Two communicators may choose the same free channel.
-            // The one that takes the channel tests it, which changes the release lines of the other's nodes.
+            // Two communicators may choose the same free channel. The one that takes the channel tests it,
+            // which changes the release lines of the other communicator's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>
             {
