@@ -1,6 +1,6 @@
 //! The functions of the C interface, based on the ports of `barrier-driver`.
 //!
-//! A function that fails returns -1 and stores the reason for `hwbarr_error`, for the calling thread.
+//! A function that fails returns -1, and stores the reason for `hwbarr_error` of the same thread.
 
 #![allow(unsafe_code)]
 

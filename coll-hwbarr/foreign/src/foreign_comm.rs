@@ -186,7 +186,7 @@ impl ForeignComm {
         }
     }
 
-    /// Allocates zeroed memory for all members on this node; every member must call this.
+    /// Allocates zeroed memory that all members on this node share; every member must call this.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
         let functions = &self.library.functions;
         let first = self.neighbours.first() == Some(&self.rank);

@@ -211,7 +211,7 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
-            // Two communicators may choose the same free channel. The one that takes the channel tests it,
+            // Two communicators may choose the same free channel. One takes and tests the channel,
             // which changes the release lines of the other communicator's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>

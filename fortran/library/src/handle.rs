@@ -10,7 +10,7 @@ const PREDEFINED: usize = 4096;
 
 /// A handle type, such as communicator, with its conversion functions in the C library.
 pub trait Kind {
-    /// Converts an INTEGER to a C handle. The C library rejects the handle of an invalid number.
+    /// Converts an INTEGER to a C handle. The C library rejects the handle of an invalid INTEGER.
     fn from_int(number: i32) -> Ptr;
     /// # Safety
     /// The C library has returned the handle.

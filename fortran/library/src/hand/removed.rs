@@ -29,7 +29,7 @@ unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
     }
 }
 
-/// Returns the error code of the call, and the lower bound and extent of a datatype in bytes.
+/// Returns the lower bound and the extent of a datatype in bytes, after the call's error code.
 ///
 /// # Safety
 /// `datatype` points to an INTEGER.
