@@ -86,7 +86,7 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
     page.used += 1;
     let words = std::ptr::with_exposed_provenance_mut::<[usize; 2]>(stub + PAGE);
     // SAFETY: these are the data of this stub, in the page that `map` has mapped after the stubs.
-    // Each stub is used once, as `used` is counted up, and no thread runs it yet.
+    // `used` only increases, so each stub is used once, and no thread executes the stub yet.
     unsafe { words.write([context, target]) };
     Ok(stub)
 }

@@ -9,7 +9,7 @@
 //! * Open MPI finds the file in a folder of components, looks up the symbol of `layout::Component`,
 //!   and compares the versions in its header.
 //! * Open MPI calls `comm_query` for each communicator.
-//! For `MPI_COMM_WORLD`, if `coll_hwbarr_port` is set, the result is a module with one
+//!   For `MPI_COMM_WORLD`, if `coll_hwbarr_port` is set, the result is a module with one
 //!   function, the barrier. Open MPI's own components provide everything else.
 //! * The first barrier sets up the hardware (see `coll_hwbarr_foreign`); `MPI_Init` cannot.
 //!   If the members do not use the hardware, or stop using it,
