@@ -91,7 +91,7 @@ unsafe fn value(setting: *const c_char) -> Option<*const c_char> {
 /// Copies a list, and replaces colons by zero bytes. A list that is too long becomes empty.
 ///
 /// # Safety
-/// `value` is a zero-terminated string, and no other code reads or writes the list meanwhile.
+/// `value` is a zero-terminated string. No other code reads or writes the list during the call.
 #[allow(unsafe_code)]
 unsafe fn keep(value: *const c_char) {
     let to = LIST.0.get().cast::<u8>();
@@ -155,7 +155,8 @@ unsafe fn has_name(file: *const c_char, name: *const c_char) -> bool {
     }
 }
 
-/// The loader's first call. Returns the audit version, or 0 to be unloaded.
+/// Called first by the loader, with its version of the audit interface.
+/// Returns the version to use, or 0 to request that this library is unloaded.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code)]
 pub extern "C" fn la_version(version: c_uint) -> c_uint {

@@ -43,7 +43,7 @@ pub enum Stopped<E, F> {
     Wait(PinFault<E>),
     /// Another node has not arrived within the limit.
     Late,
-    /// The wire could not be put to rest.
+    /// The wire could not be brought to the barrier's level.
     Close(CloseError<E>),
 }
 
@@ -85,7 +85,7 @@ struct Board {
     opened: usize,
 }
 
-/// A node's handle to the board; serves as its two pins and runs its fence.
+/// A node's handle to the board. It is both of the node's pins, and runs the node's fence.
 #[derive(Clone)]
 struct Pin {
     board: Rc<RefCell<Board>>,

@@ -14,7 +14,7 @@ pub struct LevelMismatch {
     /// The nodes of the minority; if both levels are equally frequent, the nodes that read high,
     /// because a disconnected input usually reads high.
     pub nodes: Vec<usize>,
-    /// The level that these nodes read.
+    /// The level that the nodes in `nodes` have read.
     pub level: PinState,
     /// The number of nodes that read the majority's level.
     pub others: usize,

@@ -187,7 +187,8 @@ impl<E: fmt::Debug> std::error::Error for PairError<E> {}
 
 /// Runs two nodes on one host: the self-test, then `barriers` barriers.
 ///
-/// Returns, for each barrier, the time from node 0's entry to its release; or an error and the number of the node that detected it.
+/// Returns, for each barrier, the time from node 0's entry to its release.
+/// Otherwise returns an error and the number of the node that detected the error.
 pub fn pair<O, I>(
     nodes: [(O, I); 2],
     barriers: u32,
@@ -220,7 +221,7 @@ where
         fence.wait();
         let mut barrier = opened.map_err(PairError::Open)?;
         if !good.load(Ordering::Relaxed) {
-            // The other node reports its error.
+            // The other node has failed and returns its error.
             return Ok(Durations::sorted(Vec::new()));
         }
         let test = SelfTest {

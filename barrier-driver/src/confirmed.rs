@@ -14,7 +14,7 @@ use embedded_hal::digital::{ErrorType, InputPin};
 pub struct Confirmed<I> {
     input: I,
     reads: u8,
-    /// The last accepted level; `None` before the first.
+    /// The last accepted level; `None` before the first read.
     known: Option<bool>,
 }
 

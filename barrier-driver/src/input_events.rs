@@ -56,7 +56,8 @@ impl<O: OutputPin, I: InputEvents<Error = O::Error>> ToggleBarrier<O, I> {
     /// As [`poll`](Self::poll); but if there is no release yet, the process sleeps for at most `limit` until one may have occurred.
     ///
     /// If the port cannot wake a sleeping process, this is a plain poll, and the caller yields or sleeps itself.
-    /// The process does nothing for other nodes while it sleeps, so `limit` is the time for which they can do without it.
+    /// The process does nothing for other nodes while it sleeps.
+    /// So `limit` must be the time for which the other nodes need nothing from this process.
     pub fn poll_asleep(&mut self, limit: Duration) -> Result<Poll<()>, PinFault<O::Error>> {
         if self.poll()?.is_ready() {
             return Ok(Poll::Ready(()));

@@ -16,13 +16,15 @@
 //!   afterwards the process still ends by this signal.
 //!
 //! A process that ends by `SIGKILL` or `_exit`, or whose machine fails, runs no handler:
-//! the next `open` finds its level.
+//! the next `open` overwrites the level that it left.
 //!
 //! # The protocol
 //!
-//! A signal handler can interrupt any code. [`Resting`] takes no lock and allocates no memory, and the slots are atomic pointers:
-//! the handler first increments the counter, then reads the slots.
-//! A thread that unregisters first clears its slot, then reads the counter:
+//! A signal handler can interrupt any code. [`Resting`] takes no lock and allocates no memory.
+//! Each registered port is in a slot, which is an atomic pointer.
+//! A counter has the number of threads that have started to restore the wires.
+//! The handler first increments the counter, then reads the slots.
+//! A thread that unregisters a port first clears the slot, then reads the counter:
 //! if the counter is zero, no handler has read the pointer and none will.
 //! If it is not zero, the thread leaks the memory, because the process is ending.
 //! A forked child process does not restore the wires at its end, because they belong to its parent.
@@ -34,7 +36,7 @@ use core::ptr;
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicUsize, Ordering::SeqCst};
 use std::sync::Once;
 
-/// Maximum number of registered ports of a process.
+/// Maximum number of registered ports of a process, which is the number of slots.
 const PLACES: usize = 8;
 
 static WATCHED: [AtomicPtr<Resting>; PLACES] = [const { AtomicPtr::new(ptr::null_mut()) }; PLACES];

@@ -7,7 +7,7 @@ use core::{error::Error, fmt};
 pub enum PortError {
     /// No port has this name.
     Unknown {
-        /// The name in the text.
+        /// The port's name in the text.
         name: String,
         /// The names of all ports.
         known: Vec<&'static str>,
@@ -56,11 +56,11 @@ pub enum PortError {
         /// The observation that shows the absence.
         sign: &'static str,
     },
-    /// The system reported another error.
+    /// The system reported an error for which this enum has no other variant.
     Refused {
         /// The port, as named in messages.
         port: String,
-        /// The step that failed.
+        /// The step of opening the port that failed.
         step: &'static str,
         /// The error that the system reported.
         cause: String,

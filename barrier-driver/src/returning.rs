@@ -10,7 +10,8 @@
 //! # The protocol
 //!
 //! The level to which a reboot takes a wire is called *rest*.
-//! Only the transition from rest is a barrier; the return to rest follows at once and no node waits for it.
+//! Only the transition from rest is a barrier.
+//! The return to rest follows immediately, and no node waits for it.
 //!
 //! 1. *Enter*: when the barrier's wire is at rest, write the other level.
 //! 2. *Leave*: when the barrier's wire has the other level, write rest and continue.

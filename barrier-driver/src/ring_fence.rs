@@ -10,8 +10,8 @@
 //! It sends its count repeatedly, so any byte may be lost, for example at a node that is still booting:
 //! a repeated count has no effect, and a larger count implies the smaller ones.
 //! When a node has passed the fence, it sends its count once more.
-//! The next node is running by then, because it is among those that have arrived,
-//! and learns from this count that all nodes have arrived.
+//! The next node is running by then, because it is among those that have arrived.
+//! From this count, the next node can conclude that all nodes have arrived.
 //!
 //! Fences are numbered modulo four. A byte of the next fence shows that its sender has passed this one, so all
 //! nodes have arrived; a byte of any other fence is out of date and ignored. A line preserves the order

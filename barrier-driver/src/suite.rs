@@ -23,13 +23,13 @@ pub trait Rig: Sync {
     /// The wire from the barrier.
     type In: InputPin<Error = Self::Error> + Send;
 
-    /// A barrier of `nodes` nodes after power-on.
+    /// Returns a barrier of `nodes` nodes in its state after power-on.
     fn build(nodes: usize) -> Self;
 
-    /// The wires of one node; may be called again when the earlier pins have been dropped.
+    /// Returns the wires of one node; may be called again when the earlier pins have been dropped.
     fn wires(&self, node: usize) -> (Self::Out, Self::In);
 
-    /// The number of times the barrier has released its nodes.
+    /// Returns the number of times that the barrier has released its nodes.
     fn releases(&self) -> u64;
 }
 
@@ -322,7 +322,8 @@ where
             });
         }
         for round in 1..=ROUNDS {
-            // In some rounds the others are already asleep, in the rest they are about to sleep.
+            // When the late node enters, the other nodes are already asleep in some rounds,
+            // and are about to sleep in the rest.
             if round % 3 != 0 {
                 thread::sleep(Duration::from_micros(500 * (round % 4)));
             }

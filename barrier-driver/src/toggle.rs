@@ -42,7 +42,6 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ToggleBarrier<O, I> {
     /// All nodes must open together, and `fence` must return only after all nodes have called theirs;
     /// this is the only software barrier that the hardware barrier needs.
     ///
-    /// * An output left over from power-on or an aborted job is overwritten with the idle level.
     /// * An output level that power-on or an aborted job left is overwritten with the idle level.
     ///   If such leftovers cause a release, it occurs before the last fence returns.
     ///   A node that read the level before it returns an error, and the next try succeeds.

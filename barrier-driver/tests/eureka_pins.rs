@@ -157,7 +157,7 @@ proptest! {
             })
             .collect();
         let rounds = finders.len();
-        // The nodes that announce in each round, at least one.
+        // Returns whether a node announces in a round. At least one node announces in each round.
         let finds = |round: usize, node: usize| {
             let mask = finders[round] % (1 << nodes);
             mask.max(1) >> node & 1 == 1
@@ -165,7 +165,7 @@ proptest! {
         let mut announced = vec![vec![false; nodes]; rounds];
         let mut firsts = vec![0; rounds];
         let mut heard = vec![0; rounds];
-        // The schedule ends with a fair part, so that every run terminates.
+        // In the last part of the schedule the nodes act in rotation, so that every run terminates.
         let fair = (0..nodes * rounds * 20).map(|k| k % nodes);
         for node in order.iter().map(|node| node % nodes).chain(fair) {
             let Node { line, barrier, next, round } = &mut all[node];

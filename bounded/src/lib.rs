@@ -43,8 +43,9 @@ pub fn spelled(command: &Command) -> String {
 
 /// Copies a program that will be executed immediately.
 ///
-/// cp(1) makes the copy: a child of another thread could inherit a writable descriptor of it.
-/// Until that child called execve(2), executing the copy would fail with ETXTBSY.
+/// cp(1) makes the copy. If this process made the copy, a child of another thread could inherit
+/// a writable descriptor of the copy.
+/// Until that child had called execve(2), executing the copy would fail with ETXTBSY.
 pub fn copy_program(from: &Path, to: &Path) -> Result<(), ProcessError> {
     run(Command::new("cp").arg("--").args([from, to]))
 }

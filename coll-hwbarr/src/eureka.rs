@@ -2,13 +2,12 @@
 //!
 //! Every release of the hardware barrier lowers the line,
 //! so one barrier opens a round and another barrier ends it.
-//! Barriers that the
-//! program calls during a round are performed in software by all members.
+//! Barriers that the program calls during a round are performed in software by all members.
 //! The result of the opening barrier is the same at all members:
-//! if they no longer use the hardware, the next component serves the round.
+//! if they no longer use the hardware, the next component performs the round.
 //!
-//! With `coll_hwbarr_reboot` a barrier has a second release, for which no node waits. It would
-//! lower the line during a round, so the next component then serves all rounds.
+//! With `coll_hwbarr_reboot` a barrier has a second release, for which no node waits.
+//! It would lower the line during a round, so the next component then performs all rounds.
 //!
 //! The line's wires are opened when the first round is opened:
 //! all nodes lower their wires, enter a fence, and check that the line is low. If a node
@@ -22,7 +21,7 @@ use mpi_core::plugin::guest::{Module as _, Served};
 use std::cell::Cell;
 
 impl Module {
-    /// Opens a round; collective.
+    /// Opens a round of the eureka line; every member must call this.
     pub fn open_round(&self) -> Result<Served, String> {
         // The value is equal at all members: it depends on the type of port and on earlier
         // agreements.
@@ -42,7 +41,7 @@ impl Module {
         Ok(Served::Here)
     }
 
-    /// Ends the round; collective.
+    /// Ends the round of the eureka line; every member must call this.
     pub fn end_round(&self) -> Result<(), String> {
         self.round.set(false);
         // If the port fails here, it also fails in the next barrier, which reports the error.
@@ -50,7 +49,7 @@ impl Module {
         self.barrier().map(|_| ())
     }
 
-    /// Runs `act` on the open line.
+    /// Runs `act` on this node's open connection to the eureka line.
     pub fn with_line<T>(
         &self,
         act: impl FnOnce(&mut dyn Line) -> Result<T, String>,

@@ -215,7 +215,8 @@ impl FallbackAgreement {
                 if waits && all.contains(&None) {
                     return None;
                 }
-                // A member that came after "stop" has entered fewer barriers than those that waited for it.
+                // A member that received "stop" before it entered the barrier
+                // has fewer entries than the members that waited for it.
                 let most = all.iter().flatten().copied().max();
                 let missing = (0..).zip(all).filter(|&(_, theirs)| theirs < most);
                 Some(missing.map(|(rank, _)| rank).collect())

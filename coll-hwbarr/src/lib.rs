@@ -26,7 +26,7 @@
 //! * Failure: if a barrier is not released within `coll_hwbarr_timeout`, or a port fails,
 //!   the members stop using the hardware together
 //!   (see `fallback_agreement`), with one warning that names the missing nodes or the failed port's node.
-//!   From then on the next component serves.
+//!   From then on the next component performs the barriers.
 //! * Disable, free, unwinding: the wire returns to idle, on a real port also if the process just ends
 //!   (`barrier_driver::last_resort`).
 //!

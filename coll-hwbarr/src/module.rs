@@ -147,7 +147,7 @@ impl Module {
         loop {
             let mut over = Ok(Poll::Pending);
             // If this loop sleeps in the kernel, `comm.wait` polls only one time:
-            // a port does not ring the doorbell on which a longer wait would sleep.
+            // a release at the port would not end its sleep.
             let waited = self.comm.wait(sleep_limit.map(|_| Duration::ZERO), || {
                 // The closure may be called again after it has returned true, so its result is kept.
                 if over == Ok(Poll::Pending) {
@@ -367,7 +367,7 @@ impl State {
         ))
     }
 
-    /// Returns the missing nodes, if this node knows them and must warn the user.
+    /// Returns the missing nodes, if this node knows them and must name them to the user.
     fn missing(&mut self, comm: &Comm, give_up: bool, entered: u64) -> Option<Vec<u32>> {
         match self.port.missing() {
             Ok(Some(missing)) => (give_up && self.port.may_warn()).then_some(missing),
@@ -375,7 +375,7 @@ impl State {
             Ok(None) => (comm.rank() <= SPEAKERS)
                 .then(|| self.agreement.missing(entered))
                 .flatten(),
-            // The hardware itself has failed; this member reports that as its remark.
+            // The hardware itself has failed; this member reports the reason as its remark.
             Err(reason) => {
                 self.lost.get_or_insert(reason);
                 None

@@ -1,7 +1,7 @@
 //! Lists of node names in messages to the user.
 
-/// Returns the end of a timeout message, with the nodes `missing` of a barrier with `nodes`
-/// nodes.
+/// Returns the end of a timeout message about a barrier of `nodes` nodes,
+/// in which the nodes `missing` have not arrived.
 pub fn sentence(missing: &[String], nodes: usize) -> String {
     match missing {
         [] => "although all have entered".into(),

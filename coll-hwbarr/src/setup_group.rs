@@ -1,9 +1,8 @@
 //! A group of ranks that performs collective setup steps by software messages,
 //! all to and from the group's first member.
 //!
-//! After each step every member sends its own result to the first member and receives the group's
-//! result.
-//! So all members continue, or all refuse with the same message.
+//! After each step every member sends its own result to the first member,
+//! and receives the group's result. So all members continue, or all refuse with the same message.
 //! If several members report faults, a fault at a member itself has precedence
 //! over the timeout of a member that only waited.
 

@@ -54,8 +54,8 @@ pub fn added_out(code: c_int, theirs: c_int) -> c_int {
     }
 }
 
-/// The code for class 0, for error classes that the backend does not have: class n is n lower.
-/// All error codes of MPI libraries are larger.
+/// An error class n of the standard that the backend lacks is passed as the code `OWN_CODES - n`.
+/// All error codes of MPI libraries are larger than these codes.
 const OWN_CODES: c_int = -0x0100_0000;
 
 /// Converts an error class of the standard to a code outside the range of every library.

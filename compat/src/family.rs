@@ -32,7 +32,7 @@ pub const WEIGHTS_EMPTY: usize = 11;
 /// `MPI_T_PVAR_ALL_HANDLES` of the standard.
 pub const PVAR_ALL_HANDLES: usize = 1;
 
-/// The status of the standard ABI. Its words for internal use are those of `libmpi_abi.so.1`:
+/// The status of the standard ABI. Its reserved fields are used as in `libmpi_abi.so.1`:
 /// the number of received bytes in the first two words, the cancelled flag in the third.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,7 +81,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Returns the null handle of the standard.
+    /// Returns the standard's null handle of this type.
     pub const fn null(self) -> usize {
         match self {
             Kind::Comm => 0x100,

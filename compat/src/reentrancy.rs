@@ -3,7 +3,7 @@
 //! An MPI call that arrives while the flag is set comes from the backend itself.
 //! A backend with components in separate files calls exported MPI functions.
 //! The loader resolves their names to this library, with which the program is linked.
-//! Such a call has arguments of the backend's ABI, and is passed on without conversion.
+//! Such a call has arguments of the backend's ABI, and goes to the backend without conversion.
 //! Every MPI call reads the flag, so it is in the thread's static TLS block ("initial-exec" model).
 //! Rust offers this TLS model only for executables, so the flag is defined in assembly.
 #![allow(unsafe_code)]

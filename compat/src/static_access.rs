@@ -2,7 +2,7 @@
 //!
 //! For a static of another package, the compiler loads the address from the global offset table,
 //! since that package might be in another library. Here all packages are in one library.
-//! An MPI call reads several statics.
+//! An MPI call reads several statics, so it executes several instructions less.
 
 /// Returns a reference to a static of any package in this library.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri)))]

@@ -2,7 +2,7 @@
 //!
 //! MPICH and Open MPI pass no context argument to operators and error handlers.
 //! A trampoline calls a target function and passes a context as the fifth argument.
-//! Its code is a stub that reads the target and the context from the page after its own.
+//! Its code is a stub that reads the target and the context from the page after the stub's page.
 //! This library's file has one page of identical stubs, which is mapped once more
 //! for every `PAGE / STUB` trampolines, each time with a page of data after it.
 //! So no memory is both writable and executable, and the number of trampolines is unlimited.
@@ -86,7 +86,7 @@ pub fn make(target: usize, context: usize) -> io::Result<usize> {
     page.used += 1;
     let words = std::ptr::with_exposed_provenance_mut::<[usize; 2]>(stub + PAGE);
     // SAFETY: these are the data of this stub, in the page that `map` has mapped after the stubs.
-    // Each stub is used once, as `used` is counted up, and no thread runs it yet.
+    // `used` only increases, so each stub is used once, and no thread executes the stub yet.
     unsafe { words.write([context, target]) };
     Ok(stub)
 }

@@ -36,7 +36,7 @@ fn basic() -> Option<BasicCallbacks> {
 /// `image` is an image of the debugger that was passed to `mqs_setup_image`.
 unsafe fn image_info<'a>(image: *mut c_void) -> Option<&'a mut Image> {
     let get = basic()?.get_image_info;
-    // SAFETY: the debugger returns the pointer stored by `mqs_setup_image`, and one thread calls.
+    // SAFETY: `mqs_setup_image` stored the pointer. The debugger makes all calls from one thread.
     // The pointer is null or valid until `mqs_destroy_image_info`.
     unsafe { get(image).cast::<Image>().as_mut() }
 }
@@ -47,7 +47,7 @@ unsafe fn image_info<'a>(image: *mut c_void) -> Option<&'a mut Image> {
 /// `process` is a process of the debugger that was passed to `mqs_setup_process`.
 unsafe fn process_info<'a>(process: *mut c_void) -> Option<&'a mut Debugged> {
     let get = basic()?.get_process_info;
-    // SAFETY: the debugger returns the pointer stored by `mqs_setup_process`, and one thread calls.
+    // SAFETY: `mqs_setup_process` stored the pointer. The debugger makes all calls from one thread.
     // The pointer is null or valid until `mqs_destroy_process_info`.
     unsafe { get(process).cast::<Debugged>().as_mut() }
 }

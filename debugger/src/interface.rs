@@ -67,7 +67,7 @@ pub struct Communicator {
 /// An operation or an unexpected message, as shown by the debugger.
 #[repr(C)]
 pub struct PendingOperation {
-    /// 0: pending, 1: matched, 2: complete.
+    /// The status of the operation: 0 is pending, 1 matched, 2 complete.
     pub status: c_int,
     pub desired_local_rank: Word,
     pub desired_global_rank: Word,

@@ -20,10 +20,11 @@ pub struct ExitSkew {
 }
 
 impl ExitSkew {
-    /// Computes the distribution from each rank's exit times in ns,
-    /// in order, all on the same clock.
+    /// Computes the distribution. `exits` has each rank's exit times in nanoseconds,
+    /// in the order of the repetitions. All times are on the same clock.
     ///
-    /// `errors` are the maximum errors of the ranks' clocks; exact clocks may be omitted.
+    /// `errors` are the maximum errors of the ranks' clocks in nanoseconds.
+    /// Errors of exact clocks, which are 0, may be omitted.
     /// Returns `None` if there is no rank, or if some rank has no exit time.
     pub fn of(exits: &[Vec<u64>], errors: &[u64]) -> Option<ExitSkew> {
         let repetitions = exits.iter().map(Vec::len).min()?;

@@ -1,4 +1,4 @@
-//! Reassembles file names, which a rank's event ring stores in several events.
+//! Reassembly of file names, which a rank's event ring stores in several events.
 
 use mpi_base::node::{Event, EventKind};
 use std::collections::BTreeMap;

@@ -142,7 +142,8 @@ pub struct Quiet {
     /// The start of the poll by the host's clock; `taken_ns` is the time of the snapshot.
     pub checked_ns: u64,
     pub taken_ns: u64,
-    /// The number of messages sent by transports that count their messages; `received` likewise.
+    /// The number of messages sent by transports that count their messages.
+    /// `received` is the number of messages that these transports have received.
     pub sent: u64,
     pub received: u64,
     /// True if an event from outside this job may end the wait.

@@ -1,4 +1,4 @@
-//! Adds this directory, which contains the memory map, to the linker's search path.
+//! Build script: adds this directory, which has the memory map, to the linker's search path.
 
 fn main() {
     let folder = std::env::var("CARGO_MANIFEST_DIR").expect("set by cargo");

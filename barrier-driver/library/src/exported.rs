@@ -1,6 +1,6 @@
 //! The functions of the C interface, based on the ports of `barrier-driver`.
 //!
-//! A function that fails returns -1 and keeps the reason for `hwbarr_error`, for the calling thread.
+//! A function that fails returns -1, and stores the reason for `hwbarr_error` of the same thread.
 
 #![allow(unsafe_code)]
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// One open node.
 pub struct Hwbarr {
     barrier: ToggleBarrier<BoxedOut, BoxedIn>,
-    /// The text of its port.
+    /// The description of the port, as passed to `hwbarr_open`.
     port: String,
 }
 
@@ -26,7 +26,7 @@ thread_local! {
     static REASON: RefCell<CString> = RefCell::default();
 }
 
-/// Keeps the reason of a failure for [`hwbarr_error`].
+/// Stores the reason of a failure for [`hwbarr_error`], and returns -1.
 fn failed(reason: &str) -> c_int {
     let bytes = reason.bytes().filter(|&byte| byte != 0);
     REASON.set(CString::new(bytes.collect::<Vec<_>>()).unwrap_or_default());
@@ -108,7 +108,7 @@ fn wait(node: &mut Hwbarr, nanoseconds: u64) -> c_int {
 ///
 /// # Safety
 ///
-/// `port` must be a C string, and `node` must point to a place for a pointer.
+/// `port` must be a C string, and `node` must point to a variable for a pointer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_open(port: *const c_char, node: *mut *mut Hwbarr) -> c_int {
     if port.is_null() || node.is_null() {
@@ -220,7 +220,7 @@ pub unsafe extern "C" fn hwbarr_set_start_pulse(
 /// # Safety
 ///
 /// `node` must come from `hwbarr_open` and must not be closed or in use by another thread;
-/// `cycle` and `hertz` must point to places for numbers.
+/// `cycle` and `hertz` must point to integers.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn hwbarr_start_time(
     node: *mut Hwbarr,
@@ -236,7 +236,7 @@ pub unsafe extern "C" fn hwbarr_start_time(
     }
     match start_time(node) {
         Ok((time, frequency)) => {
-            // SAFETY: the caller's pointers are to places for numbers, and not null.
+            // SAFETY: the caller's pointers refer to integers, and are not null.
             unsafe {
                 cycle.write(time);
                 hertz.write(frequency);

@@ -181,14 +181,14 @@ fn a_c_program_passes_barriers_and_learns_why_a_port_fails() {
     assert_eq!(start_pulse_of(&file), Some(SET));
 }
 
-/// Width, level and groups as the register block has them after a program has ended.
+/// Returns the settings of the start pulse in the register block after a program has ended.
 fn start_pulse_of(file: &Path) -> Option<StartPulse> {
     let opened = std::fs::File::options().read(true).write(true).open(file);
     let block = RegisterBlock::map(&opened.expect("the device's file"), 0, "the block");
     block.expect("a block").start_pulse()
 }
 
-/// What the C and the Python program set.
+/// The start pulse that the C program and the Python program set.
 const SET: StartPulse = StartPulse {
     groups: 1,
     cycles: 25,

@@ -32,7 +32,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
     ///
     /// Calls `fence` twice: when the lines of all members are at rest,
     /// and when the channel has been taken.
-    /// A node that has failed also calls it, so no node hangs in the fence;
+    /// A node that has failed also calls `fence`, so that no other node hangs in the fence;
     /// afterwards all members must agree that all have succeeded.
     pub fn open<P, Q, D, F>(
         out: O,
@@ -123,7 +123,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> ChannelBarrier<O, I> {
         }
         let arrived = programmer.arrived(self.membership.channel)?;
         // All members may have arrived since `arrived` was read: then the hardware has released the barrier,
-        // and the arrivals read belong to the next barrier.
+        // and the arrivals in `arrived` belong to the next barrier.
         let released = self.toggle.poll()?.is_ready();
         Ok(if released {
             0

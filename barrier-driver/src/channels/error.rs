@@ -13,7 +13,7 @@ pub enum ProgramError<E> {
     Pin(PinFault<E>),
     /// The reply line did not change its level during the whole reply, in any try.
     NoAnswer {
-        /// The level of the reply line.
+        /// The level that the reply line kept.
         level: PinState,
         /// The number of tries.
         tries: u32,
@@ -47,7 +47,7 @@ pub enum ChannelOpenError<E, F> {
     Fence(F),
     /// The release line changed between the two fences, while every member was at rest.
     Moved {
-        /// The channel.
+        /// The number of the channel.
         channel: u8,
     },
 }

@@ -3,8 +3,8 @@
 //!
 //! A beat is a barrier: a dead node does not arrive, so the board lists it as missing.
 //! If a node is stopped for longer than the limit, the other nodes treat it as dead
-//! and free the channel. When the stopped node continues, it learns
-//! that it is no longer a member.
+//! and free the channel. When the stopped node continues,
+//! [`Heartbeat::poll`] reports that the node is no longer a member.
 
 use super::{ChannelBarrier, ProgramError, Programmer, ReplyLine};
 use core::time::Duration;
@@ -32,8 +32,8 @@ pub enum Pulse {
         /// The members that have not arrived.
         nodes: u64,
     },
-    /// The channel now has other members: the old members freed it while this node did not
-    /// beat.
+    /// The channel now has other members:
+    /// the earlier members freed the channel while this node did not arrive.
     Excluded {
         /// The present members as a bit mask; 0 if the channel is free.
         members: u64,
@@ -81,7 +81,7 @@ impl<O: OutputPin, I: InputPin<Error = O::Error>> Heartbeat<O, I> {
             return Ok(Pulse::Steady);
         }
         // The barrier is polled before the clock is compared with the limit:
-        // this process itself may have been stopped.
+        // while this process was stopped, all members may have arrived and the limit expired.
         if self.barrier.poll()?.is_ready() {
             self.since = Some(now);
             return Ok(Pulse::Beat);

@@ -5,7 +5,8 @@
 //! A lock gives the line to one of them at a time.
 //! A session holds the lock from before select rises until after select has fallen,
 //! so no poll reads a bit of a reply as a release.
-//! Where both are on one thread, as on a microcontroller, [`LocalLine`](super::LocalLine) needs no lock.
+//! If both are on one thread, as on a microcontroller,
+//! [`LocalLine`](super::LocalLine) needs no lock.
 
 use super::ReplyLine;
 use crate::InputEvents;

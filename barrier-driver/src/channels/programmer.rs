@@ -181,7 +181,8 @@ where
         let reply = self.reply.clone();
         reply.hold(|line| {
             let heard = self.exchange(frame, line);
-            // Select is lowered also after an error; otherwise the hardware would wait for this node until the lease expires.
+            // Select is lowered also after an error.
+            // Otherwise the hardware would reserve its receiver for this node until the lease expires.
             let hung_up = self.select(PinState::Low);
             let heard = heard?;
             hung_up?;

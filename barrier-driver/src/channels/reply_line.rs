@@ -3,7 +3,8 @@
 use core::cell::RefCell;
 use embedded_hal::digital::{ErrorType, InputPin};
 
-/// A line that carries replies and, between the sessions, the last channel's releases; clones are the same line.
+/// A line that carries replies and, between the sessions, the last channel's releases.
+/// All clones refer to the same line.
 ///
 /// Implementations: `LastLine` (feature `std`) shares the line between threads, [`LocalLine`] works on one thread.
 /// Code that polls the release in an interrupt handler implements this trait with its critical section.

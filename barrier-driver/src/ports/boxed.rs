@@ -156,7 +156,8 @@ impl InputEvents for BoxedIn {
     }
 }
 
-/// embedded-hal's delay on the machine's clock; short delays spin, because a sleep takes far longer than a serial bit.
+/// Implementation of embedded-hal's delay with the machine's clock.
+/// Short delays spin, because a sleep takes far longer than a serial bit.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Pause;
 

@@ -92,7 +92,8 @@ pub(super) trait Claimed: Send + Sync + 'static {
     fn in_name(&self, input: usize) -> String;
 }
 
-/// The lines of version 2 that are not a port of this machine, such as a simulator's; `true` is a high wire.
+/// The lines of barrier version 2 that are not a port of this machine, such as a simulator's.
+/// `true` is a high wire.
 ///
 /// The outgoing lines are the arrivals of the five channels, then serial clock, data and select; the incoming lines are the releases.
 pub trait Lines: Send + Sync + 'static {

@@ -53,7 +53,7 @@ use fpga_model::channels::MAX_CHANNELS;
 use spec::Spec;
 use std::sync::Arc;
 
-/// A row of the registry.
+/// A row of the registry: one kind of port.
 #[derive(Debug, Clone, Copy)]
 pub struct PortKind {
     /// The port's name: the first word of the text.

@@ -122,7 +122,7 @@ pub(super) const USUAL: (&[&str], &[&str]) = (
     &["nERROR", "SELECT", "PE", "nACK", "BUSY"],
 );
 
-/// The lines that a text requests.
+/// The lines that a port's text requests.
 #[derive(Debug)]
 pub(super) struct Lines {
     outs: Vec<Chosen>,

@@ -155,7 +155,7 @@ mod device {
         }
     }
 
-    /// A claimed port.
+    /// A parallel port that this process has claimed.
     struct Device {
         file: File,
         has_interrupts: bool,
@@ -223,7 +223,7 @@ mod device {
         }
     }
 
-    /// The codes in the kernel's header for the processors of PCs and of Raspberry Pis.
+    /// Checks the ioctl codes on all processors on which Linux encodes them as on PCs.
     #[cfg(not(any(target_arch = "mips", target_arch = "powerpc", target_arch = "sparc")))]
     const _: () = assert!(
         PPCLAIM == 0x708b

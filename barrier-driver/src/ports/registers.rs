@@ -86,7 +86,7 @@ mod mapped {
     /// Time limit for all nodes of a new group to set their lines to the group's level.
     const PATIENCE: Duration = Duration::from_secs(5);
 
-    /// A claimed node.
+    /// A claimed node of a register block.
     struct Node {
         block: RegisterBlock,
         number: u32,
@@ -131,7 +131,8 @@ mod mapped {
         Ok(Arc::new(claimed))
     }
 
-    /// Maps the block of this text, and returns it with the group of the text.
+    /// Maps the register block that a port's text names.
+    /// Returns the block, and the group that the text names.
     pub(in super::super) fn block(spec: &Spec<'_>) -> Result<(RegisterBlock, u32), PortError> {
         Opened::new(spec).map(|opened| (opened.block, opened.group))
     }
@@ -180,7 +181,7 @@ mod mapped {
         }
     }
 
-    /// Parses `0-3+6`.
+    /// Parses a list of nodes, such as `0-3+6`, and returns the bit mask of the nodes.
     fn members_of(spec: &Spec<'_>, text: &str) -> Result<u64, PortError> {
         let mut members = 0;
         for range in text.split('+') {

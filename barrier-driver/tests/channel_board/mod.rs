@@ -144,7 +144,7 @@ impl<M: Machine> Board<M> {
         self.state().releases[channel]
     }
 
-    /// Node `n` with all its lines.
+    /// Returns the port of node number `node`, with all its lines.
     pub fn node(&self, node: usize) -> Node<M> {
         Node {
             last: LastLine::new(self.wire(node, Line::Status(MAX_CHANNELS - 1))),

@@ -1,10 +1,10 @@
 //! Hardware barriers of a process that uses another MPI library:
 //! the first barrier sets up the component, all barriers use it, and `MPI_Finalize` closes it.
 //!
-//! One lock protects all state: several communicators with the world's processes share the wires.
-//! If every process calls MPI from one thread, all processes are in the same barrier at a time:
-//! otherwise their barriers would deadlock without hardware,
-//! too.
+//! One lock protects all state, because several communicators share the wires:
+//! `MPI_COMM_WORLD` and those with the same processes in the same order.
+//! If every process calls MPI from one thread, all processes are in the same barrier at a time.
+//! Otherwise their barriers would deadlock even without the hardware.
 //! If several threads may call MPI concurrently, the component serves only `MPI_COMM_WORLD`,
 //! on which the MPI standard allows only one barrier at a time.
 #![allow(unsafe_code)]
@@ -81,7 +81,7 @@ pub fn priority() -> i32 {
     set.unwrap_or(default)
 }
 
-/// Performs a barrier of the world's processes; every process must call this.
+/// Performs a barrier of all processes of `MPI_COMM_WORLD`; every process must call this.
 pub fn pass(library: &'static Library) -> Result<Passed, String> {
     let mut whole = whole();
     if matches!(whole.state, State::Fresh) {
@@ -108,7 +108,7 @@ pub fn pass(library: &'static Library) -> Result<Passed, String> {
     module.barrier()
 }
 
-/// Performs the library's own barrier on the duplicate of the world.
+/// Performs the library's own barrier on the duplicate of `MPI_COMM_WORLD`.
 /// Returns `None` if the duplicate does not exist; the result is the same at every member.
 pub fn software() -> Option<Result<(), String>> {
     match &whole().state {
@@ -117,8 +117,8 @@ pub fn software() -> Option<Result<(), String>> {
     }
 }
 
-/// Returns true if a communicator has the world's processes in the world's order,
-/// so that its barriers can use the world's wires. The result is the same at every member.
+/// Returns true if a communicator has the same processes as `MPI_COMM_WORLD` in the same order,
+/// so that its barriers can use the same wires. The result is the same at every member.
 ///
 /// The result is computed one time per communicator and cached as its attribute.
 pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
@@ -149,7 +149,7 @@ pub fn is_like_world(library: &'static Library, comm: Handle) -> bool {
     alike
 }
 
-/// Duplicates the world, and agrees with the other members on using the component or software.
+/// Duplicates `MPI_COMM_WORLD`, and agrees with the other members to use the component or software.
 fn set_up(library: &'static Library) -> Result<(Box<ForeignComm>, Option<Module>), String> {
     // SAFETY: `TABLE` points to the component's static table.
     let component = unsafe { abi::read(coll_hwbarr::TABLE.as_ptr()) };

@@ -1,5 +1,5 @@
 //! The communicator that the component uses on another MPI library:
-//! a duplicate of the world, and the data behind the component's services.
+//! a duplicate of `MPI_COMM_WORLD`, and the data behind the component's services.
 #![allow(unsafe_code)]
 
 use crate::library::{Handle, Library, address, done, place};
@@ -30,7 +30,7 @@ pub struct ForeignComm {
     comm: Handle,
     rank: u32,
     size: u32,
-    /// The ranks of the members on this node, ascending; the next field is their communicator.
+    /// The ranks of the members on this node, ascending; the field `node` is their communicator.
     neighbours: Vec<u32>,
     node: Handle,
     windows: RefCell<Vec<Handle>>,
@@ -43,7 +43,7 @@ pub struct ForeignComm {
 }
 
 impl ForeignComm {
-    /// Duplicates the world; every member must call this.
+    /// Duplicates `MPI_COMM_WORLD`; every process must call this.
     pub fn new(library: &'static Library, params: &[Param]) -> Result<ForeignComm, String> {
         let functions = &library.functions;
         let mut comm = place();
@@ -186,7 +186,7 @@ impl ForeignComm {
         }
     }
 
-    /// Allocates zeroed memory for all members on this node; every member must call this.
+    /// Allocates zeroed memory that all members on this node share; every member must call this.
     pub fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String> {
         let functions = &self.library.functions;
         let first = self.neighbours.first() == Some(&self.rank);
@@ -234,7 +234,7 @@ impl ForeignComm {
     /// Frees the shared memory, which no member may use any more; every member must call this.
     pub fn give_back(&self) {
         for mut window in self.windows.take() {
-            // SAFETY: a window that `shared_memory` created; `take` removes it, so it is freed once.
+            // SAFETY: `shared_memory` created the window. `take` removes it, so it is freed once.
             unsafe { (self.library.functions.win_free)(&raw mut window) };
         }
     }

@@ -1,18 +1,17 @@
 //! The hardware barrier in processes that use another MPI library.
 //!
 //! It uses the same component as Portcullis ([`coll_hwbarr::TABLE`]).
-//! The component calls the services of the plugin
-//! ABI, which this crate implements with functions that every MPI library exports.
-//! So the self-test, the members' agreement on
-//! stopping the hardware, all ports and the simulator's files are the same on Open MPI and MPICH.
+//! The component calls the services of the plugin ABI.
+//! This crate implements these services with functions that every MPI library exports.
+//! So the self-test, the members' agreement on stopping the hardware, all ports
+//! and the simulator's files are the same on Open MPI and MPICH.
 //!
 //! # Protocol
 //!
 //! * Every member calls [`barrier::pass`] for each barrier of `MPI_COMM_WORLD`,
-//!   or of a communicator of the same
-//!   processes in the same order. In the first call, the members set up
-//!   a duplicate of the world for the component's messages, and then
-//!   agree on using the component. If a member refuses, all use software barriers.
+//!   or of a communicator of the same processes in the same order.
+//!   In the first call, the members duplicate `MPI_COMM_WORLD` for the component's messages,
+//!   and then agree on using the component. If a member refuses, all use software barriers.
 //! * The delete callback of an attribute of `MPI_COMM_SELF` closes the component:
 //!   `MPI_Finalize` calls it first, while MPI still works.
 //!

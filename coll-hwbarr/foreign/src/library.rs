@@ -147,10 +147,10 @@ pub fn library() -> Result<&'static Library, &'static str> {
 /// Returns the library that the program calls; searched one time, before [`library`].
 ///
 /// A process may contain two MPI libraries: one of the standard ABI that runs on Open MPI
-/// (`mpirun --on`), or one with Open MPI's ABI that
-/// runs on Portcullis. The program calls the library that the dynamic loader finds first.
-/// If the program has opened its library with local scope, the variable `PORTCULLIS_ON` indicates
-/// that it is the one of the standard ABI.
+/// (`mpirun --on`), or one with Open MPI's ABI that runs on Portcullis.
+/// The program calls the library that the dynamic loader finds first.
+/// If the program has opened its library with local scope, this search finds no library.
+/// Then the program calls the library of the standard ABI if the variable `PORTCULLIS_ON` is set.
 pub fn of_program() -> Result<&'static Library, &'static str> {
     let found = FOUND.get_or_init(|| {
         let on_top = first_found();
@@ -170,7 +170,7 @@ const ON: &str = "PORTCULLIS_ON";
 
 /// Returns the name of the file in which the dynamic loader finds MPI's functions first.
 fn first_found() -> Option<CString> {
-    // SAFETY: looks up a zero-terminated name in the global scope.
+    // SAFETY: `dlsym` looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"PMPI_Comm_rank".as_ptr()) };
     let path = file_of(found)?;
     CString::new(path.file_name()?.as_bytes()).ok()
@@ -201,7 +201,7 @@ fn answer(found: &'static Result<Library, String>) -> Result<&'static Library, &
 
 fn find<'a>(files: impl Iterator<Item = &'a (&'a CStr, Family)>) -> Result<Library, String> {
     for (name, family) in files {
-        // SAFETY: a zero-terminated name; `RTLD_NOLOAD` loads nothing, so no initialiser runs.
+        // SAFETY: the name is zero-terminated. `RTLD_NOLOAD` loads nothing, so no initialiser runs.
         let file = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         if !file.is_null() {
             return Ok(Library {
@@ -225,7 +225,7 @@ fn find<'a>(files: impl Iterator<Item = &'a (&'a CStr, Family)>) -> Result<Libra
 
 /// Returns the address of a symbol of the library or of its dependencies.
 fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
-    // SAFETY: looks up a zero-terminated name in a file that is open.
+    // SAFETY: `dlsym` looks up a zero-terminated name in a file that is open.
     let found = unsafe { libc::dlsym(file, name.as_ptr()) };
     if found.is_null() {
         return Err(format!(
@@ -241,7 +241,7 @@ fn symbol(file: *mut c_void, name: &CStr) -> Result<*mut c_void, String> {
 /// A program that is not position independent has its own copy of the object (copy relocation),
 /// which the library also uses. The dynamic loader finds this copy first.
 fn object(file: *mut c_void, name: &CStr) -> Result<Handle, String> {
-    // SAFETY: looks up a zero-terminated name in the global scope.
+    // SAFETY: `dlsym` looks up a zero-terminated name in the global scope.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
     let found = match found.is_null() {
         false => found,

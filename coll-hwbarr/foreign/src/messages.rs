@@ -1,8 +1,8 @@
 //! Nonblocking messages of the component: they are tested, and no call waits for one.
 //!
 //! A receive is not posted: each test probes for the message, and receives it if it has arrived.
-//! So no receive must be
-//! cancelled at the end. After a probe that finds no message, none is made for [`QUIET`].
+//! So no receive must be cancelled at the end.
+//! After a probe that finds no message, this process does not probe again for [`QUIET`].
 //! Messages between two ranks arrive in order, so the oldest receive from a sender is tested first.
 #![allow(unsafe_code)]
 
@@ -80,7 +80,7 @@ impl Messages {
         number
     }
 
-    /// Returns true if message `number` is complete; the message then no longer exists here.
+    /// Returns true if message `number` is complete, and then removes it from the list.
     /// A received message's data are copied to `to`.
     pub fn test(&self, number: u64, to: &mut [u8]) -> Result<bool, String> {
         let through = match self.poll_message(number)? {

@@ -45,7 +45,7 @@ pub struct Writable(UnsafeCell<Component>);
 // SAFETY: this crate does not read the static; Open MPI accesses it from one thread, in `MPI_Init`.
 unsafe impl Sync for Writable {}
 
-/// Returns success if a port is configured and this library has the layouts of `layout`.
+/// Returns success if a port is configured and the MPI library has the structures of `layout`.
 unsafe extern "C" fn init_query(_: bool, _: bool) -> c_int {
     if !barrier::is_wanted() {
         return NOT_AVAILABLE;
@@ -81,7 +81,7 @@ fn suited() -> Result<(&'static Library, *mut Class), String> {
     Ok((library, class))
 }
 
-/// Returns a module for the world, and none for others. The result is the same at every member,
+/// Returns a module for `MPI_COMM_WORLD`, otherwise null. The result is the same at every member,
 /// because all members have the same parameters.
 unsafe extern "C" fn comm_query(comm: *mut Communicator, priority: *mut c_int) -> *mut Module {
     match suited() {

@@ -1,7 +1,7 @@
 //! The hardware barrier as a plugin file: `lib/portcullis/coll_hwbarr.so`.
 //!
-//! A separate package: the library with the built-in component must not export a plugin's symbol,
-//! and cargo requires two names for the two builds.
+//! The library with the built-in component must not export the symbols of a plugin.
+//! So the plugin file is a build of its own, for which cargo requires a package of its own.
 #![deny(unsafe_code)]
 
 portcullis_plugin::portcullis_component!(coll_hwbarr::HwBarr);

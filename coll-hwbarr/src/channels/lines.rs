@@ -32,8 +32,8 @@ pub struct Lines {
     pub remote: Option<Arc<ChannelLines>>,
 }
 
-/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, the leader first; needs no
-/// communication.
+/// Returns the ranks of this rank's node in `MPI_COMM_WORLD`, the leader first.
+/// Needs no communication.
 pub fn mates(settings: &Settings, world: &Comm) -> Result<Vec<u32>, String> {
     match &settings.port {
         Choice::Sim(files) | Choice::Rtl(files, _) => {
@@ -120,7 +120,7 @@ fn number_of(world: &Comm, leads: bool) -> Result<u32, String> {
     Ok(before.map(|leads| u32::from(*leads)).sum())
 }
 
-/// Connects to a served board as one of its nodes.
+/// Connects to a served board (simulated in another process) as one of its nodes.
 fn at_server(server: &Address, node: u32, limit: Duration) -> Result<Lines, String> {
     let lines = ChannelLines::connect(server, node as usize, limit).map_err(|e| e.to_string())?;
     let lines = Arc::new(lines);
@@ -237,7 +237,8 @@ impl Simulated {
         if let Some(rtl) = rtl {
             board = board.with_gates(rtl);
         }
-        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a shared record by all ranks; it stays mapped as long as the board.
+        // SAFETY: the memory is zeroed, aligned and has at least `BOARD` bytes (asserted above).
+        // All ranks use it as a shared record. It stays mapped as long as the board.
         let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
         let node = node_of(world.rank(), nodes, world);
         let lines = board.lines(node as usize).map_err(|e| e.to_string())?;

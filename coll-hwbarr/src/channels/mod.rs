@@ -15,7 +15,7 @@
 //!    A node whose leader is not a member, or a single node, refuses with a reason.
 //! 2. The first leader takes a free channel for the members' nodes while all their lines are idle.
 //!    If another communicator has taken it first, the leader tries the next channel;
-//!    if all are taken, the next component serves.
+//!    if all are taken, the next component performs the communicator's barriers.
 //! 3. The channel is tested like a wire pair of version 1; then it performs the program's barriers.
 //! 4. When the communicator is freed, each leader enters a last barrier, the *farewell*, without a wait:
 //!    `MPI_Comm_free` does not synchronise,

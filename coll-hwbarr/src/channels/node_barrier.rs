@@ -68,7 +68,8 @@ pub struct NodeBarrier {
     neighbours: Vec<u32>,
     /// The wire of the hardware barrier, at the leader; `None` at other ranks.
     wire: Option<Box<dyn Barrier>>,
-    /// Number of barriers that this rank has entered; `on_wire`: that its node has entered on the wire.
+    /// Number of barriers that this rank has entered.
+    /// `on_wire` is the number of barriers that the rank's node has entered on the wire.
     entered: u64,
     on_wire: u64,
     released: u64,
@@ -100,8 +101,8 @@ impl NodeBarrier {
         }
     }
 
-    /// Returns those ranks of the node `node_mates`
-    /// that have arrived less often than another rank of the same node.
+    /// Returns those of the ranks `node_mates`, which are the ranks of one node,
+    /// that have arrived less often than another of these ranks.
     pub fn late(arrival_slots: ArrivalSlots, node_mates: &[u32]) -> Vec<u32> {
         let most = node_mates
             .iter()

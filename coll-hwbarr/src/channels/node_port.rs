@@ -68,7 +68,7 @@ struct Lead {
     resting: Resting,
     _watch: Option<Watch>,
     simulated: RefCell<Option<Simulated>>,
-    /// The connection to a served board, if the board is served.
+    /// The connection to a served board (simulated in another process); `None` for other boards.
     remote: Option<Arc<ChannelLines>>,
 }
 
@@ -177,8 +177,8 @@ impl NodePort {
         u8::try_from(channels).unwrap_or(0)
     }
 
-    /// Opens a channel for `members`; the leader with `programs` takes it.
-    /// All leaders must call this; it calls `fence` twice.
+    /// Opens a channel for `members`. The leader whose `programs` is true takes the channel.
+    /// All leaders must call this function, which calls `fence` twice.
     pub fn open(
         &self,
         channel: u8,
@@ -211,8 +211,8 @@ impl NodePort {
                 status: Status::Taken,
                 ..
             })) => Err(OpenFailure::Taken),
-            // Two communicators may choose the same free channel. The first takes and tests it,
-            // and the levels reach the lines of the second one's nodes.
+            // Two communicators may choose the same free channel. One takes and tests the channel,
+            // which changes the release lines of the other communicator's nodes.
             Err(ChannelOpenError::Wires(_))
                 if programs && is_held_by_others(&mut board, channel, members) =>
             {
@@ -365,7 +365,8 @@ impl Farewell {
             if let Ok(members) = programmer.members(self.channel)
                 && (members & !self.dead_nodes).count_ones() == 1
             {
-                // This entry would have released the barrier if the dead nodes had entered.
+                // The entry has not released the barrier, so the dead nodes have not entered it.
+                // The drop withdraws the entry.
                 self.barrier = None;
                 return;
             }
@@ -384,8 +385,8 @@ impl Farewell {
     }
 }
 
-/// Time for which a leader that survives alone repeats its request to free the channel:
-/// a served board needs it to detect the death.
+/// Time for which a leader that survives alone repeats its request to free the channel.
+/// A served board needs this time to detect the death of the other node.
 const ALONE: Duration = Duration::from_secs(1);
 
 impl Farewell {
@@ -497,7 +498,8 @@ impl Lead {
             self.in_use.set(self.in_use.get() & !(1 << channel));
             // The drop sets the line to idle; if the port has failed, the channel stays taken.
             drop(barrier);
-            // Every leader that sees the release tries; a later one finds the channel free, or taken by others.
+            // Every leader that sees the release attempts to free the channel.
+            // A later leader finds it free, or taken by others.
             if programmer.members(channel) != Ok(0)
                 && let Err(ProgramError::NoAnswer { .. } | ProgramError::Garbled { .. }) =
                     programmer.give_back(channel)
@@ -549,7 +551,7 @@ fn lower_half(mask: u64) -> u64 {
         .fold(0, |half, bit| half | 1 << bit)
 }
 
-/// Returns true if this node is in the mask `nodes`; found out by a request to take a channel.
+/// Returns true if this node is in the mask `nodes`. To find out, requests to take a channel.
 ///
 /// The board checks membership first, and then refuses the request unless the channel is free.
 /// If the request takes the channel, this function frees it.

@@ -236,8 +236,8 @@ fn take_channel(
     ))
 }
 
-/// A callback of tests, called on a rank's thread between choosing a channel and the attempt to take
-/// it.
+/// A callback of tests, called on a rank's thread after it has chosen a channel
+/// and before it attempts to take the channel.
 #[cfg(test)]
 pub(crate) mod chosen {
     use std::cell::RefCell;

@@ -1,8 +1,8 @@
 //! The port of simulated cascaded boards, in memory that the ranks of a node share.
 //!
 //! Memory layout: a [`SharedRecord`], a word per node ([`EndedNodes`]), then the boards ([`Boards`]).
-//! Rank 0 initialises them, and the
-//! others attach after a fence. Each field is written by the same ranks as in [`sim`](super::sim).
+//! Rank 0 initialises them, and the other ranks attach after a fence.
+//! Each field is written by the same ranks as in [`sim`](super::sim).
 #![allow(unsafe_code)]
 
 use super::ended_nodes::EndedNodes;
@@ -21,7 +21,7 @@ use std::ptr::NonNull;
 struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Nonzero after a node has warned the user.
+    /// Nonzero after a node was chosen to name the missing nodes to the user.
     warned: AtomicU32,
     /// Number of releases of the board before the program's first barrier.
     before: AtomicU64,
@@ -77,9 +77,11 @@ impl SimBoards {
         // It stays mapped until the last rank frees its module, and modules own all borrows of it.
         let boards = unsafe { Boards::<'static>::attach(place, len, &tree, files.record) }
             .map_err(|e| e.to_string())?;
-        // SAFETY: zeroed, aligned, of the record's size, and used as a shared record by all ranks; it stays mapped as long as the boards.
+        // SAFETY: the memory is zeroed, aligned and of the record's size.
+        // All ranks use it as a shared record. It stays mapped as long as the boards.
         let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
-        // SAFETY: `nodes` words between `COUNTS` and `start`, zeroed and aligned, used as counts by all ranks; they stay mapped as long as the boards.
+        // SAFETY: the `nodes` words between `COUNTS` and `start` are zeroed and aligned.
+        // All ranks use them as counts. They stay mapped as long as the boards.
         let barriers = unsafe {
             NonNull::slice_from_raw_parts(at.add(COUNTS).cast::<AtomicU64>(), nodes).as_ref()
         };

@@ -1,7 +1,7 @@
 //! The ports that drive a node's wires, and the traits of barriers, wires and ports.
 //!
-//! A port's wires are embedded-hal pins under the driver `barrier-driver`. [`Wire`] and [`Barrier`] are its interface
-//! without its pin types, so a module works with every port.
+//! The driver `barrier-driver` is generic over embedded-hal pins, so each port has other types.
+//! The traits [`Wire`] and [`Barrier`] hide the pin types, so a module works with every port.
 
 pub mod boards;
 #[cfg(test)]
@@ -197,8 +197,7 @@ pub trait Port {
         Ok(None)
     }
 
-    /// Returns the nodes that have not entered, according to
-    /// the hardware and to the ranks of this node.
+    /// Returns the nodes that have not entered, according to the hardware and to this node's ranks.
     /// Returns `None` if the port cannot read the nodes.
     fn read_back(&self) -> Option<ReadBack> {
         None

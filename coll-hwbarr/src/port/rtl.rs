@@ -3,7 +3,8 @@
 //!
 //! So the RTL needs no process, and nothing is lost when a rank dies: the flip-flops are in shared memory,
 //! and the translation is a file in a cache. The first rank creates it while the others wait.
-//! Only this step needs Verilator. Without both, the component refuses and names the package to install.
+//! Only the translation needs Verilator. If neither the cached file nor Verilator exists,
+//! the component refuses and names the package to install.
 
 use crate::choice::RtlSource;
 use hdl::cache::Cache;

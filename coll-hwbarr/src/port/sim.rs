@@ -25,7 +25,7 @@ use std::convert::Infallible;
 struct SharedRecord {
     /// Number of nodes that have closed or died.
     ended: AtomicU32,
-    /// Nonzero after a node has warned the user.
+    /// Nonzero after a node was chosen to name the missing nodes to the user.
     warned: AtomicU32,
     /// Number of releases of the board before the program's first barrier.
     before: AtomicU64,
@@ -92,7 +92,8 @@ impl Sim {
         if let Some(rtl) = rtl {
             board = board.with_gates(rtl);
         }
-        // SAFETY: zeroed, aligned, at least `BOARD` bytes (see the assertion above), and used as a shared record by all ranks; it stays mapped as long as the board.
+        // SAFETY: the memory is zeroed, aligned and has at least `BOARD` bytes (asserted above).
+        // All ranks use it as a shared record. It stays mapped as long as the board.
         let shared_record = unsafe { at.cast::<SharedRecord>().as_ref() };
         Ok(Sim {
             comm: comm.clone(),

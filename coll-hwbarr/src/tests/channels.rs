@@ -85,7 +85,7 @@ fn parts_of_the_world_have_channels_of_their_own() {
         pass(&world, 5);
         pass(&half, 20);
     });
-    // The barriers of the two halves, those of the world, and the one at the end of the job.
+    // The barriers of the two halves, of `MPI_COMM_WORLD`, and the one at the end of the job.
     assert_eq!(consistent_barriers(&files), 80 + 5 + 1);
 }
 

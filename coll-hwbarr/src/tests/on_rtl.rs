@@ -84,7 +84,7 @@ fn three_communicators_have_channels_on_the_rtl() {
             pass(&world, 10);
             pass(&half, 10);
         });
-        // The barriers of the served halves, those of the world, and the one at the end of the job.
+        // The barriers of the served halves and of `MPI_COMM_WORLD`, and the one at the job's end.
         let halves = if nodes == "0" { 2 } else { 1 };
         assert_eq!(consistent_barriers(&files), halves * 20 + 10 + 1);
         // A filter delays each bit of a frame, and each barrier takes three clock edges.

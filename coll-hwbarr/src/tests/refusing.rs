@@ -3,7 +3,7 @@
 use super::*;
 use mpi_core::comm::SplitKey;
 
-/// Returns the reason that rank 0 reports for refusing the world with these parameters.
+/// Returns rank 0's reason for refusing `MPI_COMM_WORLD` with these parameters.
 fn refusal(ranks: u32, set: &[(&str, &str)]) -> String {
     run(ranks, set, |engine| verdict(&world(engine)))
         .remove(0)

@@ -99,7 +99,7 @@ fn a_second_job_finds_the_board_as_it_needs_it() {
     });
 }
 
-/// Returns, for each rank, its reason for refusing the world with this port.
+/// Returns, for each rank, the component's reason for refusing `MPI_COMM_WORLD` with this port.
 fn refusals(ranks: u32, text: &str) -> Vec<String> {
     run(ranks, &[("port", text)], |engine| {
         let world = world(engine);

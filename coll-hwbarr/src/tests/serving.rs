@@ -71,7 +71,7 @@ fn a_waveform_whose_name_ends_in_fst_is_an_fst() {
         ];
         run(3, &set, |engine| blocking(&world(engine)));
         let bytes = std::fs::read(&fst).expect("a waveform");
-        // The header comes first: kind 0 and length 329.
+        // The FST file begins with its header block: type 0, length 329 bytes.
         assert!(
             bytes.starts_with(&[0, 0, 0, 0, 0, 0, 0, 1, 73]),
             "version {version}"

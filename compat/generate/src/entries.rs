@@ -117,7 +117,8 @@ fn symbols(name: &str) -> Vec<String> {
 
 /// Generates a function body that passes calls made by the backend itself to the backend,
 /// without conversion.
-/// `alone` is true if the backend implements this function without calling exported MPI functions.
+/// `alone` is true if the backend implements this function without calling exported MPI functions;
+/// then the body does not set the reentrancy flag.
 fn guarded(f: &Function, names: &str, body: &str, alone: bool) -> String {
     let types: Vec<String> = f
         .fixed_params()
@@ -378,7 +379,7 @@ impl<'a> Body<'a> {
 }
 
 impl Served {
-    /// Returns the lists as Rust constants, for the build report and for its test.
+    /// Returns the lists of function names as Rust constants, for the build report and its test.
     pub fn write(&self) -> String {
         let list = |name: &str, what: &str, names: &[String]| {
             format!(

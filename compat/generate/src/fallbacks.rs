@@ -90,7 +90,8 @@ fn nonblocking<'a>(tables: &'a Tables, f: &Function) -> Option<&'a Function> {
     tables.functions.iter().find(same).filter(|_| has_info)
 }
 
-/// Generates the persistent collective `f`: each start of its request calls the nonblocking `turn`.
+/// Generates the persistent collective `f`.
+/// Each start of its request calls `turn`, the corresponding nonblocking collective.
 fn persist(f: &Function, turn: &Function) -> String {
     let params: Vec<String> = f
         .fixed_params()

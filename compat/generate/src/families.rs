@@ -21,7 +21,8 @@ impl Which {
     }
 }
 
-/// Size of the tables indexed by the standard's handle. The largest predefined handle is 0x2eb.
+/// Number of entries in each table indexed by a handle of the standard.
+/// The largest predefined handle is 0x2eb.
 const STANDARD_HANDLES: usize = 1024;
 /// The lowest dynamic handle of the standard ABI.
 const FIRST_DYNAMIC: usize = 0x1000;
@@ -47,7 +48,7 @@ pub fn words(tables: &Tables) -> String {
     out
 }
 
-/// Returns the `match` arm that converts a value that is not a constant.
+/// Returns the `match` arm that converts values that are not among the named constants of `word`.
 /// The conversion is to the backend if `inward`, otherwise from the backend.
 fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     match (word.name.as_str(), inward) {
@@ -62,7 +63,8 @@ fn default_arm(word: &Word, inward: bool, below: Below) -> &'static str {
     }
 }
 
-/// Generates the functions `word_in` and `word_out` of an ABI.
+/// Generates the functions `word_in` and `word_out` of an ABI,
+/// which convert integer constants for the backend and for the program.
 pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     let mut out = String::new();
     for (name, inward) in [("word_in", true), ("word_out", false)] {
@@ -94,7 +96,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 continue;
             }
             if pairs.is_empty() {
-                // The ABI has no constant of this kind, so a `match` would have a single arm.
+                // The ABI `which` has no constant of this kind: a `match` would have one arm.
                 let default = default_arm(word, inward, below).replacen("other => ", "", 1);
                 let default = default.replace("other", "value");
                 let _ = writeln!(out, "        Word::{variant} => {{ {default} }}");
@@ -109,8 +111,8 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
                 }
             }
             arms.push_str(default_arm(word, inward, below));
-            // Ranks and tags are rarely constants, so other values are returned first.
-            // Output constants are rarer still, so their conversion is not inlined.
+            // Ranks and tags are rarely named constants, so values from 0 on are returned first.
+            // Named constants are even rarer as outputs, so their conversion is not inlined.
             let _ = match (word.name.as_str(), inward) {
                 ("rank" | "tag", true) => writeln!(
                     out,
@@ -131,7 +133,7 @@ pub fn word_functions(tables: &Tables, which: Which, below: Below) -> String {
     out
 }
 
-/// Returns the index of MPICH's predefined handle in the table of its type.
+/// Returns the index of a predefined handle of MPICH in the table of the handle's type.
 /// Handles with the highest bit set have the indices from 128 on.
 fn mpich_slot(handle: u32) -> usize {
     (handle & 0x7f | (handle >> 31) << 7) as usize
@@ -219,8 +221,8 @@ pub fn mpich_handles(tables: &Tables) -> Result<String, String> {
     Ok(out)
 }
 
-/// Symbols of Open MPI that are not in `families.txt`: second symbols of handles,
-/// and symbols of removed handles.
+/// Symbols of Open MPI that are not in `families.txt`: additional symbols of predefined handles,
+/// and symbols of handles that the standard has removed.
 const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
     ("ompi_mpi_c_complex", "MPI_C_FLOAT_COMPLEX", 0x200),
     ("ompi_mpi_ldblcplex", "MPI_C_LONG_DOUBLE_COMPLEX", 0x200),
@@ -233,7 +235,7 @@ const MORE_SYMBOLS: [(&str, &str, usize); 4] = [
 ];
 
 /// Open MPI's datatypes that the standard has removed: complex pairs, `MPI_LB` and `MPI_UB`.
-/// The value is the content of the object, which differs from all handles of the standard.
+/// The number is the content of the datatype's object. It differs from all handles of the standard.
 const REMOVED_TYPES: [(&str, usize); 4] = [
     ("ompi_mpi_2cplex", 0x3fc),
     ("ompi_mpi_2dblcplex", 0x3fd),

@@ -190,7 +190,7 @@ impl Mock<'_> {
         self.arguments.push(format!("&raw {pointer} v{i}"));
     }
 
-    /// Adds a number or an address that is passed without conversion.
+    /// Adds an argument (a number or an address) that is passed without conversion.
     fn plain(&mut self, i: usize, p: &Param) {
         let lengths = self.function.fixed_params().filter_map(|q| {
             let (_, length) = self.tables.meaning(&self.function.name, &q.name)?;

@@ -64,13 +64,13 @@ impl Sides<'_> {
             .filter_map(|value| Some((value.1, self.which.of(value)?)));
         let (standard, theirs) = match word.bits {
             true => both.fold((0, 0), |(s, t), (a, b)| (s | a, t | b)),
-            // The last constant whose values differ is the best test.
+            // Of the constants whose values differ between the ABIs, the last one is used.
             false => {
                 let all: Vec<(i64, i64)> = both.by_ref().collect();
                 let differs = all.iter().rev().find(|(s, t)| s != t);
                 match differs.or(all.last()) {
                     Some(pair) => *pair,
-                    // The library's ABI has no constant of this kind, so values pass unchanged.
+                    // The library's ABI has no constant of this kind, so any value will do.
                     // Values that are not constants pass unchanged.
                     None => return Ok(("-1".into(), "-1".into())),
                 }
@@ -79,7 +79,8 @@ impl Sides<'_> {
         Ok(self.sides(standard.to_string(), theirs.to_string()))
     }
 
-    /// Generates functions that return such pairs of values, for the handwritten tests.
+    /// Generates functions that return the pairs of values of handles and constants,
+    /// for the handwritten tests.
     pub fn write(&self) -> Result<String, String> {
         let mut out = String::new();
         for (name, null, what) in [

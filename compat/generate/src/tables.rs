@@ -58,7 +58,7 @@ pub struct Handle {
     pub kind: usize,
     pub standard: i64,
     pub mpich: Option<i64>,
-    /// The symbol, its size in bytes, and the Fortran handle if there is one.
+    /// Open MPI's symbol, the object's size in bytes, and the Fortran handle if there is one.
     pub openmpi: Option<(String, i64, Option<i64>)>,
 }
 
@@ -112,7 +112,7 @@ pub fn read(root: &Path) -> Result<Tables, String> {
 }
 
 impl Tables {
-    /// Returns true if backends implement this function without calling exported MPI functions.
+    /// Returns true if the backends implement `function` without calling exported MPI functions.
     pub fn is_alone(&self, function: &str) -> bool {
         self.alone.contains(function)
     }

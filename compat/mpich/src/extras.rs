@@ -116,7 +116,7 @@ same! {
     MPI_Request_f2c MPI_Request_c2f PMPI_Request_f2c PMPI_Request_c2f u32;
     MPI_Op_f2c MPI_Op_c2f PMPI_Op_f2c PMPI_Op_c2f u32;
     MPI_Type_f2c MPI_Type_c2f PMPI_Type_f2c PMPI_Type_c2f u32;
-    // The standard's conversions of handles to integers, which MPICH 5.0 also has in its own ABI.
+    // The standard's conversions between handles and integers. MPICH 5.0 also has them in its ABI.
     MPI_Comm_fromint MPI_Comm_toint PMPI_Comm_fromint PMPI_Comm_toint u32;
     MPI_Group_fromint MPI_Group_toint PMPI_Group_fromint PMPI_Group_toint u32;
     MPI_Win_fromint MPI_Win_toint PMPI_Win_fromint PMPI_Win_toint u32;
@@ -130,7 +130,7 @@ same! {
     MPI_Type_fromint MPI_Type_toint PMPI_Type_fromint PMPI_Type_toint u32;
 }
 
-/// Conversions of a status, which has the same five words in both languages.
+/// Conversions of a status, which consists of the same five 32-bit integers in both languages.
 macro_rules! statuses {
     ($($name:ident)*) => { $(
         #[unsafe(no_mangle)]

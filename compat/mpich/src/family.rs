@@ -228,7 +228,7 @@ impl Family for Mpich {
         *status
     }
 
-    /// Null pointers: the standard's callbacks that do not copy and do not delete an attribute.
+    /// Returns null pointers: the standard's callbacks that do not copy or delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }

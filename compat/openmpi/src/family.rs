@@ -5,7 +5,7 @@
 //! The loader may have copied an object into the program (a copy relocation).
 //! So a predefined handle is converted by reading its object, not by its address.
 //! A dynamic handle has the highest bit set, which no address has.
-//! If a Fortran library is loaded, it is the address of an object instead (module `objects`).
+//! If a Fortran library is loaded, a dynamic handle is the address of an object (module `objects`).
 #![allow(unsafe_code, non_upper_case_globals)]
 
 use crate::objects;
@@ -25,11 +25,11 @@ use std::sync::atomic::AtomicU8;
 pub struct OpenMpi;
 
 /// The object of a predefined handle, in the size that programs expect.
-/// The object's content is the standard's handle. As in Open MPI, the object is writable.
+/// The object's content is the standard's handle. As in Open MPI, the object is in writable memory.
 #[repr(C, align(16))]
 pub struct Object<const SIZE: usize>(UnsafeCell<[u8; SIZE]>);
 
-// SAFETY: the object is never written.
+// SAFETY: the object is never written after its initialization.
 unsafe impl<const SIZE: usize> Sync for Object<SIZE> {}
 
 impl<const SIZE: usize> Object<SIZE> {
@@ -192,7 +192,8 @@ impl Family for OpenMpi {
         words::word_out(word, value)
     }
 
-    /// Open MPI's buffer constants equal the standard's. Open MPI lacks `MPI_BUFFER_AUTOMATIC`.
+    /// Returns `buffer` unchanged, because Open MPI's buffer constants equal the standard's.
+    /// Open MPI lacks `MPI_BUFFER_AUTOMATIC`.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer
@@ -256,7 +257,7 @@ impl Family for OpenMpi {
         objects::language_of_callbacks(handle_in(request))
     }
 
-    /// Null pointers: the standard's callbacks that do not copy and do not delete an attribute.
+    /// Returns null pointers: the standard's callbacks that do not copy or delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }

@@ -69,7 +69,7 @@ const SUCCESS: c_int = 0;
 const OUT_OF_MEMORY: c_int = -2;
 const INTERN: c_int = 17;
 
-/// Ends the process. Open MPI's library calls this function to create an internal object.
+/// Ends the process. Open MPI's Fortran library calls this function to create an internal object.
 /// Only data representations need such an object.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn opal_class_initialize(_class: *mut c_void) {

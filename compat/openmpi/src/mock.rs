@@ -35,19 +35,19 @@ static PROGRAM: Constants = Constants {
     status_ignore: 0,
 };
 
-/// Returns a dynamic handle, for the program and for the backend.
-/// The program's handle has the highest bit set.
+/// Returns a dynamic handle: the program's value, and the backend's value.
+/// The program's value has the highest bit set.
 fn made(number: usize) -> (Handle, Below) {
     let handle = 0x5000 + number;
     (handle | 1 << 63, handle)
 }
 
-/// Returns a dynamic file handle, for the program and for the backend.
+/// Returns a dynamic file handle: the program's value, and the backend's value.
 fn made_file(number: usize) -> (usize, usize) {
     made(number)
 }
 
-/// A dynamic keyval, for the program and for the backend.
+/// A dynamic keyval: the program's value, and the backend's value.
 const MADE_KEYVAL: (c_int, c_int) = (1030, 1030);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.

@@ -13,9 +13,9 @@ use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering::*};
 use std::sync::{Mutex, PoisonError};
 
-/// Number of words of an object: the largest that programs compiled against Open MPI expect.
+/// Size of an object in words, that of the largest object that programs expect of Open MPI.
 const WORDS: usize = 128;
-/// Number of words of a request object. It is small, because programs create many requests.
+/// Size of a request object in words. It is small, because programs create many requests.
 const WORDS_OF_REQUEST: usize = FUNCTIONS_ARE_C / size_of::<usize>() + 1;
 /// Offset of `greq_funcs_are_c` in the generalized request object of Open MPI 4.1.
 const FUNCTIONS_ARE_C: usize = 0xc0;
@@ -56,7 +56,8 @@ pub fn look_for_fortran() {
     WANTED.store(found, Relaxed);
 }
 
-/// Returns true if handles of this type must be addresses. Fields of messages are never accessed.
+/// Returns true if handles of this type must be addresses of objects.
+/// The Fortran library accesses no fields of message objects.
 #[inline(always)]
 pub fn are_wanted(kind: Kind) -> bool {
     WANTED.load(Relaxed) && kind != Kind::Message

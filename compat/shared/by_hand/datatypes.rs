@@ -88,7 +88,8 @@ fn darray(large: bool) -> Made {
     }
 }
 
-/// Returns contents without constants. The integers equal values of the backend's constants.
+/// Returns contents without constants.
+/// The integers equal constants of the backend, so the test notices if they are converted.
 fn indexed() -> Made {
     Made {
         combiner: "MPI_COMBINER_INDEXED",

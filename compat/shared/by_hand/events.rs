@@ -161,7 +161,8 @@ pub fn check() {
     let function: unsafe extern "C-unwind" fn(usize, usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
     for instance in [903, 904] {
-        // SAFETY: the function has this type, and the data are those given to the backend with it.
+        // SAFETY: `function` has the type of an event callback by the transmute above.
+        // `data()` was given to the backend together with it.
         as_library(|| unsafe { function(instance, 901, safety.1, data()) });
         arrives!("a function of an event"; false, instance, 901, safety.0, scratch(1).addr());
     }
@@ -170,7 +171,8 @@ pub fn check() {
     // SAFETY: the library gave the backend a free callback of the standard's type.
     let function: unsafe extern "C-unwind" fn(usize, c_int, *mut c_void) =
         unsafe { std::mem::transmute(kept(0)) };
-    // SAFETY: the function has this type, and the data are those given to the backend with it.
+    // SAFETY: `function` has the type of a free callback by the transmute above.
+    // `data()` was given to the backend together with it.
     as_library(|| unsafe { function(902, safety.1, data()) });
     arrives!("a function of the end of events"; false, 902, safety.0, scratch(2).addr());
     dropped();

@@ -105,7 +105,8 @@ macro_rules! check {
                 scratch(1).addr(), scratch(2).addr(), scratch(3).addr());
             // SAFETY: the backend's second callback is the delete callback, of this type.
             let function: Delete = unsafe { std::mem::transmute(kept(1)) };
-            // SAFETY: the function has this type, and does not access the addresses.
+            // SAFETY: `function` has this type by the transmute above.
+            // It does not access the addresses.
             let code = as_library(|| unsafe {
                 function(object.1, MADE_KEYVAL.1, scratch(1).cast(), extra_state())
             });

@@ -22,7 +22,7 @@ mod tools;
 
 use super::*;
 
-/// Array lengths: the first fits on the stack, the second is allocated.
+/// Lengths of test arrays: the library converts 3 elements on the stack, 20 on the heap.
 const LENGTHS: [usize; 2] = [3, 20];
 
 /// Runs all tests.
@@ -58,7 +58,7 @@ pub fn other_failure() -> (c_int, c_int) {
     constant("MPI_ERR_IN_STATUS")
 }
 
-/// Returns `length` handles of a type, cyclically null, predefined and dynamic handles.
+/// Returns `length` handles of a type: null, predefined, dynamic, null and so on.
 pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     let one = |i: usize| match i % 3 {
         0 => null(kind),
@@ -68,7 +68,7 @@ pub fn handles(kind: Kind, length: usize) -> Vec<(Handle, Below)> {
     (0..length).map(one).collect()
 }
 
-/// Returns the program's handle of each pair.
+/// Returns the program's handle (the first element) of each pair.
 pub fn of_program(handles: &[(Handle, Below)]) -> Vec<Handle> {
     handles.iter().map(|pair| pair.0).collect()
 }

@@ -74,7 +74,8 @@ macro_rules! check {
         for datatype in handles(Kind::Datatype, 3) {
             // SAFETY: the backend's third callback is the extent callback, of this type.
             let function: Extent = unsafe { std::mem::transmute(kept(2)) };
-            // SAFETY: the function has this type, and does not access the addresses.
+            // SAFETY: `function` has this type by the transmute above.
+            // It does not access the addresses.
             let code = as_library(|| unsafe { function(datatype.1, scratch(3).cast(), state) });
             assert_eq!(code, failure().1, "{name}: the code of the extent function");
             arrives!(name; false, datatype.0, scratch(3).addr(), scratch(2).addr());
@@ -82,7 +83,8 @@ macro_rules! check {
                 // SAFETY: the backend's first two callbacks are the conversions, of this type.
                 let function: Convert<Below, $count> = unsafe { std::mem::transmute(kept(place)) };
                 let (memory, file) = (scratch(4).cast(), scratch(5).cast());
-                // SAFETY: the function has this type, and does not access the addresses.
+                // SAFETY: `function` has this type by the transmute above.
+                // It does not access the addresses.
                 let code = as_library(|| unsafe {
                     function(memory, datatype.1, <$count>::MAX, file, 1 << 33, state)
                 });

@@ -42,7 +42,7 @@ fn assert_requests(name: &str, found: &[Handle], before: &[(Handle, Below)], cha
 
 /// Checks one function. `mut requests` means that the function changes the requests.
 /// The list in brackets contains the names of the function's integer results.
-/// The last argument is true if the function fills one status per request, otherwise one status.
+/// The last argument is true if the function fills one status per request, false if only one.
 macro_rules! check {
     ($name:ident: $pointer:tt requests, [$($integer:ident)*], $each:literal) => {{
         unsafe extern "C-unwind" fn mock(

@@ -57,7 +57,7 @@ pub unsafe fn MPI_Comm_idup<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPI_Comm_idup::<F>())(comm, made, request)
@@ -73,7 +73,7 @@ pub unsafe fn MPI_Comm_idup_with_info<F: Foreign>(
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
     let info = F::handle_in(Kind::Info, info);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPI_Comm_idup_with_info::<F>())(comm, info, made, request)
@@ -87,7 +87,7 @@ pub unsafe fn MPIX_Comm_ishrink<F: Foreign>(
     request: *mut usize,
 ) -> c_int {
     let comm = F::handle_in(Kind::Comm, comm);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         start::<F>(made, request, |made, request| {
             (backend::MPIX_Comm_ishrink::<F>())(comm, made, request)

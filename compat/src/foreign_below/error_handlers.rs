@@ -44,13 +44,13 @@ impl Drop for Passed {
     }
 }
 
-/// Runs a backend call. Error handlers called during it receive the handle `subject`.
+/// Runs a backend call. Error handlers called during the call receive the handle `subject`.
 pub(super) fn with_subject<R>(subject: usize, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(subject, CLASS.get());
     call()
 }
 
-/// Runs a backend call. Error handlers called during it receive the error class `class`,
+/// Runs a backend call. Error handlers called during the call receive the error class `class`,
 /// which the backend does not have.
 pub(super) fn with_code<R>(class: c_int, call: impl FnOnce() -> R) -> R {
     let _passed = Passed::set(SUBJECT.get(), class);
@@ -110,7 +110,7 @@ macro_rules! creator {
                     Err(_) => return NO_MEMORY,
                 },
             };
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Errhandler>::new(handler);
                 let code = (backend::$name::<F>())(given, made.argument());

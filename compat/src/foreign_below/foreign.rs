@@ -20,7 +20,7 @@ pub trait Foreign: Family<Handle = usize, Status = StandardStatus> {
     fn integer_of(kind: Kind, handle: Self::Below) -> c_int;
     fn of_integer(kind: Kind, integer: c_int) -> Self::Below;
 
-    /// Converts a handle (request, communicator, datatype, session) to a unique number, and back.
+    /// Converts a handle (request, communicator, datatype, session) to a unique integer, and back.
     fn request_number(request: Self::Below) -> usize;
     fn of_request_number(number: usize) -> Self::Below;
 

@@ -169,7 +169,8 @@ pub unsafe fn MPI_Abi_get_fortran_booleans<F: Foreign>(
     0
 }
 
-/// Returns the backend's error code for an error class of the standard, as fallbacks return it.
+/// Returns the backend's error code for an error class of the standard.
+/// Fallbacks return such codes.
 pub(super) fn class_below<F: Foreign>(class: c_int) -> c_int {
     F::word_in(Word::Error, class)
 }

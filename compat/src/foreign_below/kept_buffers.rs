@@ -29,7 +29,7 @@ pub enum Life {
 }
 
 /// Keeps an array for the request's operation, unless the operation is already complete.
-/// For complete operations libraries return the same request, which cannot identify an array.
+/// Libraries return the same request for all complete operations, so it cannot identify an array.
 ///
 /// # Safety
 /// The backend has just created the request.

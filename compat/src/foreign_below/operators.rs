@@ -32,7 +32,8 @@ unsafe extern "C-unwind" fn operate<F: Foreign, C>(
     }
 }
 
-/// Returns a function for the backend that calls the program's function, or 0 without memory.
+/// Returns a function for the backend that calls the program's function.
+/// Returns 0 if there is no memory for a trampoline.
 pub(super) fn function<F: Foreign, C>(of_program: usize) -> usize {
     let target: unsafe extern "C-unwind" fn(
         *mut c_void,
@@ -58,7 +59,7 @@ macro_rules! creator {
                     made => made,
                 },
             };
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let mut made = HandleOut::<F, of::Op>::new(op);
                 let code = (backend::$name::<F>())(given, commute, made.argument());

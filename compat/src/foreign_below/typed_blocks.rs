@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: usize,)?
             $($request: *mut usize,)?
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let (send, receive) = match blocks::known::<F>(comm) {

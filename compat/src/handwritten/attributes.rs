@@ -51,7 +51,7 @@ macro_rules! getter {
             value: *mut c_void,
             flag: *mut c_int,
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let keyval = F::word_in(Word::Keyval, keyval);
                 let object = F::handle_in(Kind::$kind, object);

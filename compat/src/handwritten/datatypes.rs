@@ -38,7 +38,7 @@ pub unsafe fn MPI_Type_create_struct<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct::<F>())(count, lengths, displacements, list, new)
@@ -53,7 +53,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
     types: *const F::Handle,
     made: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         of_several::<F>(count, types, made, |list, new| {
             (backend::MPI_Type_create_struct_c::<F>())(count, lengths, displacements, list, new)
@@ -64,7 +64,7 @@ pub unsafe fn MPI_Type_create_struct_c<F: Family>(
 /// Converts the handles that the backend has returned, and stores them in the program's array.
 unsafe fn datatypes_out<F: Family>(from: &[F::Below], to: *mut F::Handle) {
     for (i, datatype) in from.iter().enumerate() {
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         unsafe { to.add(i).write(F::handle_out(Kind::Datatype, *datatype)) };
     }
 }
@@ -102,7 +102,7 @@ unsafe fn integers_out<F: Family>(
     if integers.is_null() {
         return;
     }
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     let integers = unsafe { std::slice::from_raw_parts_mut(integers, count) };
     for (first, many, word) in constants(combiner, integers, large) {
         for value in integers.iter_mut().skip(first).take(many) {
@@ -116,7 +116,7 @@ struct Found {
     combiner: c_int,
     integers: usize,
     datatypes: usize,
-    /// True if large counts are not among the integers.
+    /// True if the large counts are in an array of their own, and not among the integers.
     is_large: bool,
 }
 
@@ -160,7 +160,7 @@ pub unsafe fn MPI_Type_get_contents<F: Family>(
     addresses: *mut isize,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut typed, mut combiner) = (0, 0, 0, 0);
@@ -210,7 +210,7 @@ pub unsafe fn MPI_Type_get_contents_c<F: Family>(
     large_counts: *mut i64,
     datatypes: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let datatype = F::handle_in(Kind::Datatype, datatype);
         let (mut many, mut addressed, mut large, mut typed, mut combiner) = (0, 0, 0, 0, 0);

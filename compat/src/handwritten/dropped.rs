@@ -104,7 +104,7 @@ pub unsafe fn MPI_T_event_set_dropped_handler<F: Family>(
     let ours: OnDropped = on_dropped::<F>;
     let given = if function == 0 { 0 } else { ours as usize };
     let before = exchange(registration, function);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     let code = unsafe { (backend::MPI_T_event_set_dropped_handler::<F>())(registration, given) };
     if code != 0 {
         exchange(registration, before);

@@ -68,7 +68,7 @@ pub unsafe fn MPI_T_event_register_callback<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let safety = F::word_in(Word::CallbackSafety, safety);
         let info = F::handle_in(Kind::Info, info);
@@ -104,7 +104,7 @@ pub unsafe fn MPI_T_event_handle_free<F: Family>(
     data: *mut c_void,
     function: usize,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if function == 0 {
             let code = (backend::MPI_T_event_handle_free::<F>())(registration, data, 0);

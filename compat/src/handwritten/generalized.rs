@@ -89,7 +89,7 @@ unsafe extern "C-unwind" fn query<F: Family>(
         let request = &*request.cast::<Request>();
         let mut theirs = status_to_program::<F>(&status.read());
         let code = F::program(|| {
-            // A status has the same words in C and in Fortran.
+            // A status has the same layout in C and in Fortran.
             let argument = &raw mut theirs;
             if request.is_in_fortran() {
                 return request.call_fortran(request.query, argument.cast());
@@ -154,7 +154,7 @@ pub unsafe fn MPI_Grequest_start<F: Family>(
         query::<F>;
     let ours_free: Free = free::<F>;
     let ours_cancel: Cancel = cancel::<F>;
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let mut made = HandleOut::<F, of::Request>::new(request);
         let code = (backend::MPI_Grequest_start::<F>())(
@@ -262,7 +262,7 @@ macro_rules! register {
                 extent: extent_function,
                 extra_state,
             }));
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let code = (backend::$name::<F>())(
                     name,

@@ -1,7 +1,7 @@
 //! Keyvals with copy and delete callbacks of the program.
 //!
 //! The backend calls callbacks of this library, with the backend's handles.
-//! They find the program's callbacks in their extra state, a `Kept`.
+//! The library's callbacks find the program's callbacks in their extra state, a `Kept`.
 //! Keyvals with equal copy callback, delete callback and extra state share one `Kept`.
 //! A `Kept` is never freed, since attributes may outlive their keyvals.
 #![allow(unsafe_code)]
@@ -210,7 +210,7 @@ macro_rules! maker {
                 *mut c_void,
             ) -> c_int = delete::<F, $of>;
             let mut made = 0;
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             let code = unsafe {
                 (backend::$name::<F>())(
                     given(copy_function, ours_copy as usize, no_copy),

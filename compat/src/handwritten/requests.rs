@@ -164,7 +164,7 @@ pub unsafe fn MPI_Waitall<F: Family>(
     requests: *mut F::Handle,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -180,7 +180,7 @@ pub unsafe fn MPI_Testall<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -196,7 +196,7 @@ pub unsafe fn MPI_Waitany<F: Family>(
     index: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -213,7 +213,7 @@ pub unsafe fn MPI_Testany<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -230,7 +230,7 @@ pub unsafe fn MPI_Waitsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -247,7 +247,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -258,7 +258,7 @@ pub unsafe fn MPI_Testsome<F: Family>(
 }
 
 pub unsafe fn MPI_Startall<F: Family>(count: c_int, requests: *mut F::Handle) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         updating::<F>(count, requests, |list| {
             (backend::MPI_Startall::<F>())(count, list)
@@ -272,7 +272,7 @@ pub unsafe fn MPI_Request_get_status_all<F: Family>(
     flag: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {
@@ -289,7 +289,7 @@ pub unsafe fn MPI_Request_get_status_any<F: Family>(
     flag: *mut c_int,
     status: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling_one::<F>(status, |filled| {
@@ -306,7 +306,7 @@ pub unsafe fn MPI_Request_get_status_some<F: Family>(
     indices: *mut c_int,
     statuses: *mut F::Status,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         reading::<F>(count, requests, |list| {
             filling::<F>(count, statuses, |filled| {

@@ -11,7 +11,7 @@ use std::ffi::{c_char, c_int};
 unsafe fn started<F: Family>(intercomm: F::Below) -> c_int {
     let mut size = 0;
     if intercomm != F::null(Kind::Comm) {
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         unsafe { (backend::MPI_Comm_remote_size::<F>())(intercomm, &mut size) };
     }
     size
@@ -27,7 +27,7 @@ pub unsafe fn MPI_Comm_spawn<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let mut made = F::null(Kind::Comm);
         let code = (backend::MPI_Comm_spawn::<F>())(
@@ -65,7 +65,7 @@ pub unsafe fn MPI_Comm_spawn_multiple<F: Family>(
     intercomm: *mut F::Handle,
     errcodes: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let root = F::word_in(Word::Rank, root);

@@ -38,11 +38,11 @@ unsafe fn object<F: Family>(bind: c_int, pointer: *mut c_void) -> Option<Object<
         return None;
     }
     Some(match kind {
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         Kind::File => Object::File(F::file_in(unsafe {
             pointer.cast::<usize>().read_unaligned()
         })),
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         kind => Object::Other(F::handle_in(kind, unsafe {
             pointer.cast::<F::Handle>().read_unaligned()
         })),
@@ -77,7 +77,7 @@ pub unsafe fn MPI_T_cvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         bound::<F>(
             given,
@@ -107,7 +107,7 @@ pub unsafe fn MPI_T_pvar_handle_alloc<F: Family>(
     handle: *mut usize,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         bound::<F>(
             given,
@@ -141,7 +141,7 @@ pub unsafe fn MPI_T_event_handle_alloc<F: Family>(
     info: F::Handle,
     registration: *mut usize,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         bound::<F>(
             given,
@@ -187,7 +187,7 @@ pub unsafe fn MPI_T_event_get_info<F: Family>(
     desc_len: *mut c_int,
     bind: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let space = if elements.is_null() || datatypes.is_null() {
             0

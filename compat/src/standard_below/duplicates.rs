@@ -22,7 +22,7 @@ unsafe fn start<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let comm = F::handle_in(Kind::Comm, comm);
         let mut started = HandleOut::<F, of::Request>::new(request);
@@ -37,7 +37,7 @@ pub unsafe fn MPI_Comm_idup<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { start::<F>(comm, Kind::Info.null(), made, request) }
 }
 
@@ -47,6 +47,6 @@ pub unsafe fn MPI_Comm_idup_with_info<F: OnStandard>(
     made: *mut F::Handle,
     request: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { start::<F>(comm, F::handle_in(Kind::Info, info), made, request) }
 }

@@ -54,7 +54,7 @@ unsafe fn create<F: OnStandard, const OF: u8>(function: usize, handler: *mut F::
     } else {
         &raw mut made
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let function = function as *mut c_void;
         let code = (backend::make_handler())(OF.into(), handle::<F, OF>, function, keep, place);
@@ -69,7 +69,7 @@ pub unsafe fn MPI_Comm_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { create::<F, COMM>(function, handler) }
 }
 
@@ -77,7 +77,7 @@ pub unsafe fn MPI_Win_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { create::<F, WIN>(function, handler) }
 }
 
@@ -85,7 +85,7 @@ pub unsafe fn MPI_File_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { create::<F, FILE>(function, handler) }
 }
 
@@ -93,6 +93,6 @@ pub unsafe fn MPI_Session_create_errhandler<F: OnStandard>(
     function: usize,
     handler: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { create::<F, SESSION>(function, handler) }
 }

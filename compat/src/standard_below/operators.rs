@@ -60,7 +60,7 @@ unsafe fn create<F: OnStandard>(
     } else {
         &raw mut made
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let function = function as *mut c_void;
         let code = (backend::make_operator())(call, most, function, keep, commute, place);
@@ -76,7 +76,7 @@ pub unsafe fn MPI_Op_create<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { create::<F>(small::<F>, c_int::MAX.into(), function, commute, op) }
 }
 
@@ -85,6 +85,6 @@ pub unsafe fn MPI_Op_create_c<F: OnStandard>(
     commute: c_int,
     op: *mut F::Handle,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { create::<F>(large::<F>, i64::MAX, function, commute, op) }
 }

@@ -20,12 +20,12 @@ unsafe fn types<'a, F: OnStandard>(
     recvtypes: *const F::Handle,
 ) -> (Array<'a, usize>, Array<'a, usize>) {
     let (send, receive) = match blocks::known::<F>(comm) {
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         true => unsafe { lengths(comm) },
         false => (0, 0),
     };
     let send = if sendbuf.addr() == IN_PLACE { 0 } else { send };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         (
             handles_in::<F>(&mut shorts.0, Kind::Datatype, sendtypes, send),
@@ -49,7 +49,7 @@ macro_rules! blocks {
             $($info: F::Handle,)?
             $($request: *mut F::Handle,)?
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let comm = F::handle_in(Kind::Comm, comm);
                 let sendbuf = F::buffer_in(sendbuf.cast_mut()).cast_const();

@@ -84,7 +84,7 @@ struct Shell<'e> {
     passed: String,
     /// True if `ierror` is optional.
     optional: bool,
-    /// The call of the body.
+    /// The Rust expression that calls the procedure's body.
     call: String,
 }
 

@@ -1,4 +1,4 @@
-//! The statements of a body during its generation.
+//! Collection of the Rust statements of a procedure's body, while the body is generated.
 
 /// The statements of a body before and after its C call.
 #[derive(Default)]

@@ -94,7 +94,7 @@ const COUNT: usize = 22;
 
 /// The lowest address of all sentinels, and the distance from it to the highest address.
 ///
-/// The fields are not atomic, so the comparison, which each buffer needs, uses memory operands.
+/// The fields are not atomic: so the comparison, needed for each buffer, can use memory operands.
 struct Range(UnsafeCell<(usize, usize)>);
 
 // SAFETY: only `note` writes the value, once, from `.init_array`. The dynamic linker runs `note` in

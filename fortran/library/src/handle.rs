@@ -10,7 +10,7 @@ const PREDEFINED: usize = 4096;
 
 /// A handle type, such as communicator, with its conversion functions in the C library.
 pub trait Kind {
-    /// Converts an INTEGER to a C handle. The C library rejects the handle of an invalid number.
+    /// Converts an INTEGER to a C handle. The C library rejects the handle of an invalid INTEGER.
     fn from_int(number: i32) -> Ptr;
     /// # Safety
     /// The C library has returned the handle.
@@ -130,7 +130,7 @@ pub unsafe fn number<K: Kind>(handle: Ptr) -> i32 {
 #[inline(always)]
 pub unsafe fn output<K: Kind>(argument: *mut i32, handle: Ptr) {
     if !handle.is_null() {
-        // SAFETY: by this function's contract; `handle` is not null.
+        // SAFETY: `argument` points to an INTEGER (contract), and `handle` is not null.
         unsafe { *argument = number::<K>(handle) }
     }
 }

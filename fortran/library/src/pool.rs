@@ -1,8 +1,8 @@
 //! Pools of C functions, each of which calls one Fortran function: for callbacks without an
 //! extra-state argument.
 //!
-//! The n-th C function of a pool calls the n-th entered Fortran function. A function that is
-//! entered again has the same slot, so only the number of different functions is limited.
+//! The n-th C function of a pool calls the n-th Fortran function that the pool stores.
+//! A pool stores each function once, so only the number of different functions is limited.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -21,7 +21,7 @@ impl Pool {
         }
     }
 
-    /// Stores a function's address. Returns its slot (index), or `None` if the pool is full.
+    /// Stores the address of a function, once. Returns its index, or `None` if the pool is full.
     pub fn enter(&self, function: usize) -> Option<usize> {
         self.functions.iter().position(|place| {
             match place.compare_exchange(0, function, Ordering::AcqRel, Ordering::Acquire) {
@@ -31,13 +31,13 @@ impl Pool {
         })
     }
 
-    /// Returns the address of the Fortran function in slot `place`.
+    /// Returns the address of the Fortran function with index `place`.
     pub fn at(&self, place: usize) -> usize {
         self.functions[place].load(Ordering::Acquire)
     }
 }
 
-/// Returns the `SIZE` instances of a function with a constant parameter, in its order.
+/// Returns the `SIZE` instances of a function with a constant parameter: index N has constant N.
 #[macro_export]
 macro_rules! instances {
     ($function:ident) => {{

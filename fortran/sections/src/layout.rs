@@ -32,7 +32,8 @@ impl Layout {
         (count > 0 && count <= elements).then(|| prefix(dimensions, count))
     }
 
-    /// Returns the layout of the first of `parts` parts, and the distance in bytes between parts.
+    /// Divides the first elements of a section into `parts` parts of `count` elements each.
+    /// Returns the layout of the first part, and the distance in bytes between parts.
     /// Returns `None` if the section is too short, or if the parts differ in layout or distance.
     pub fn of_parts(
         dimensions: &[Dimension],

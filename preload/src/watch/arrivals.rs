@@ -121,8 +121,8 @@ impl Watch {
         }
     }
 
-    /// Counts a posted receive and returns the number of the message that it will receive;
-    /// `None` with a wildcard.
+    /// Counts a posted receive. Returns the sequence number of the message that it will receive,
+    /// or `None` for a receive with a wildcard.
     fn number(&self, comm: &Communicator, (source, tag): (c_int, c_int)) -> Option<u64> {
         let names_both = source != self.constants.any_source && tag != self.constants.any_tag;
         let mut event_log = self.event_log().filter(|_| names_both)?;
@@ -226,7 +226,8 @@ impl Watch {
         }
     }
 
-    /// Returns status `number` of the call, if the call has statuses.
+    /// Returns the address of the status with index `number`.
+    /// Returns `None` if the call has no statuses, or if the program ignores them.
     fn status(&self, statuses: *mut c_void, number: usize) -> Option<*const u8> {
         let is_none = statuses.is_null() || statuses.addr() == self.constants.statuses_ignore;
         let offset = number * self.constants.status_bytes;

@@ -105,7 +105,7 @@ impl HandlePtr {
         }
     }
 
-    /// Returns handle `number` of the array as a C handle.
+    /// Returns the handle at index `number` of the program's array, as a C handle.
     pub fn read(&self, watch: &Watch, kind: HandleKind, number: usize) -> Handle {
         if self.at.is_null() {
             return 0;

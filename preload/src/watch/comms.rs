@@ -1,10 +1,10 @@
-//! The program's communicators: job ranks of the members, and a number that all members agree on.
+//! The program's communicators: the members' job ranks, and a serial number, equal at all members.
 //!
-//! Rank 0 of a new communicator chooses the number and broadcasts it on the communicator.
+//! Rank 0 of a new communicator chooses the serial number and broadcasts it on the communicator.
 //! Every member takes part in the broadcast before the creating call returns to the program.
-//! Two cases need no message: after `MPI_Comm_idup` the number derives from a count
-//! that is the same at all members; for communicators of several jobs,
-//! each process chooses a number locally.
+//! Two cases need no message. After `MPI_Comm_idup`, the serial number derives from a count
+//! that is the same at all members. For communicators of several jobs,
+//! each process chooses a serial number locally.
 #![allow(unsafe_code)]
 
 use super::Watch;
@@ -24,7 +24,7 @@ pub struct Communicator {
     pub members: u32,
     /// This process's rank in the communicator.
     pub rank: c_int,
-    /// Job ranks of the peers; `None` for the world, where rank i is job rank i.
+    /// Job ranks of the peers; `None` for `MPI_COMM_WORLD`, where rank i is job rank i.
     peers: Option<Vec<c_int>>,
     rounds: AtomicU64,
     duplicates: AtomicU64,
@@ -42,7 +42,7 @@ impl Communicator {
         }
     }
 
-    /// Counts a collective operation and returns its number; the first operation has number 1.
+    /// Counts a collective operation. Returns its sequence number on this communicator, from 1.
     pub fn next_round(&self) -> u64 {
         self.rounds.fetch_add(1, Relaxed) + 1
     }
@@ -79,11 +79,11 @@ impl Comms {
     }
 }
 
-/// The source of a communicator's number.
+/// The source of a communicator's serial number.
 enum Numbered {
     /// Broadcast: all members are in the call that created the communicator.
     Together,
-    /// The parent's number and the count of its duplicates, both the same at all members.
+    /// The parent's serial number and the count of its duplicates, both the same at all members.
     ByParent(u64, u64),
     Alone,
 }

@@ -18,7 +18,7 @@ pub struct LibraryConstants {
     /// The source is at byte offset `source_at` of the status; the tag follows the source.
     pub status_bytes: usize,
     pub source_at: usize,
-    /// Size of a handle in the program's memory.
+    /// Size of a handle in the program's memory, in bytes.
     pub handle_bytes: usize,
 }
 

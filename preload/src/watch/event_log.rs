@@ -2,8 +2,9 @@
 //!
 //! Each pair of sender and receiver counts its messages by communicator and tag.
 //! So the trace pairs each receive with its send.
-//! A receive without wildcards is numbered when posted, since messages match in that order;
-//! a receive with a wildcard is numbered when it completes.
+//! A receive without wildcards gets its message's sequence number when it is posted,
+//! since messages match receives in that order.
+//! A receive with a wildcard gets the number when it completes.
 
 use super::comms::Communicator;
 use mpi_base::node::{Event, EventKind, Played};
@@ -110,12 +111,13 @@ impl EventLog {
         });
     }
 
-    /// Records a receive posted for this source and tag; returns the matching message's number.
+    /// Counts a receive posted for this source and tag.
+    /// Returns the sequence number of the matching message.
     pub fn posts(&mut self, comm: &Communicator, source: c_int, tag: c_int) -> u64 {
         next(&mut self.received, (context(comm), source, tag))
     }
 
-    /// Withdraws a cancelled receive; the next receive gets the same message number.
+    /// Withdraws a cancelled receive, so that the next receive gets the same sequence number.
     pub fn unposts(&mut self, comm: &Communicator, source: c_int, tag: c_int) {
         let count = self
             .received

@@ -1,4 +1,4 @@
-//! Exit skew of barriers on the world: each rank records its exit times.
+//! Exit skew of barriers on `MPI_COMM_WORLD`: each rank records the times at which it leaves them.
 
 use super::gather::Wire;
 use mpi_report::exit_skew::ExitSkew;

@@ -1,7 +1,7 @@
 //! The trace of all ranks, which rank 0 receives and writes to the file.
 //!
 //! Clocks are compared after `MPI_Init` and before `MPI_Finalize`.
-//! Messages use a duplicate of the world, so they cannot match the program's receives.
+//! Messages use a duplicate of `MPI_COMM_WORLD`, so they cannot match the program's receives.
 //! Rank 0 receives the events rank by rank, in messages of at most `EVENTS` events.
 //! On each host without rank 0, the lowest rank answers clock queries
 //! ([`mpi_report::trace::clock`]).
@@ -22,7 +22,7 @@ use std::path::Path;
 const TAG: c_int = 3;
 /// Number of consecutive clock queries to a host.
 const QUESTIONS: u32 = 32;
-/// Buffer size for a host name.
+/// Buffer size for a host name, in bytes.
 const NAME: usize = 64;
 /// Number of `u64` words of an event.
 const WORDS: usize = 8;

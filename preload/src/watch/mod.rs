@@ -4,7 +4,7 @@
 //! # Protocol
 //!
 //! * Every rank of a job calls [`start`] after `MPI_Init`. For a report or trace, all ranks
-//!   create a duplicate of the world, the list of host names and the node's state pages.
+//!   create a duplicate of `MPI_COMM_WORLD`, the list of host names and the node's state pages.
 //! * [`record::around`] wraps each call: it stores the call and the awaited message in the
 //!   state page, and appends the call to the event log ([`event_log`]).
 //!   Communicators and requests are looked up by the library's handles.
@@ -22,7 +22,7 @@
 //! | [`record`] | recording of a call |
 //! | [`arrivals`] | results of a call |
 //! | [`waiting`] | the state page: what a call waits for |
-//! | [`comms`] | communicators, with numbers that all members agree on |
+//! | [`comms`] | communicators, with serial numbers that are equal at all members |
 //! | [`pending`] | incomplete requests |
 //! | [`event_log`] | the event log of this rank |
 //! | [`exits`] | the exit skew of barriers |
@@ -76,7 +76,7 @@ pub struct Watch {
     functions: Functions,
     constants: LibraryConstants,
     pub fortran: Fortran,
-    /// A duplicate of the world.
+    /// A duplicate of `MPI_COMM_WORLD` for the recorder's own messages.
     comm: Handle,
     group: Handle,
     rank: c_int,
@@ -100,7 +100,7 @@ pub struct Watch {
 
 static WATCH: AtomicPtr<Watch> = AtomicPtr::new(null_mut());
 
-/// Returns true if this process is watched.
+/// Returns true if a recorder runs in this process.
 #[inline(always)]
 pub fn is_on() -> bool {
     !WATCH.load(Acquire).is_null()
@@ -157,7 +157,7 @@ pub fn start(call: u16, began: u64) {
     }
 }
 
-/// Records the exit time of a barrier on the world.
+/// Records the time at which this rank has left a barrier on `MPI_COMM_WORLD`.
 pub fn left_barrier(at: u64) {
     if let Some(exits) = get().and_then(|watch| watch.exits.as_ref()) {
         lock(exits).add(at);

@@ -29,7 +29,7 @@ pub struct Pages {
 
 impl Pages {
     /// Creates or maps the pages; every rank of the job calls this function.
-    /// `comm` is a duplicate of the world.
+    /// `comm` is a duplicate of `MPI_COMM_WORLD`.
     pub fn open(
         library: &Library,
         more: &Functions,

@@ -38,7 +38,7 @@ pub enum Pending {
 ///
 /// The library may reuse a handle as soon as its request is complete.
 /// The waiting thread may not yet have returned at that time.
-/// So each request has a number, and the caller looks it up before the completing call.
+/// So each request has a unique number, which the caller looks up before the completing call.
 #[derive(Debug, Default)]
 pub struct Pendings {
     numbers: HashMap<Handle, u64>,

@@ -26,7 +26,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns `None` if no feature is configured, or an error message for an invalid value.
+    /// Reads the configuration. Returns `None` if it enables no feature.
+    /// The error message names an invalid value.
     pub fn read() -> Result<Option<Settings>, String> {
         Settings::of(|name| environment::var(name).map(text::from_os))
     }

@@ -91,8 +91,8 @@ pub enum Finding {
         inside: Vec<u32>,
         /// The members for which the operation has completed.
         left: Vec<u32>,
-        /// True if this library can be told to compare the members' arguments;
-        /// false for other libraries.
+        /// True if the text may advise the user to let the library compare the members' arguments.
+        /// False for other libraries, which have no parameter for this comparison.
         #[serde(skip)]
         is_comparable: bool,
     },
@@ -306,8 +306,8 @@ impl fmt::Display for Finding {
                         write!(f, "{} and {unknown} more of its members:", named(missing))?
                     }
                 }
-                /// Maximum number of ranks that are listed;
-                /// the text gives the number of the others.
+                /// Maximum number of ranks that the text lists.
+                /// Of the ranks that are not listed, the text gives only the number.
                 const SHOWN: usize = 4;
                 for (rank, doing) in missing.iter().zip(doing).take(SHOWN) {
                     write!(f, "\n  rank {rank} {doing}")?;

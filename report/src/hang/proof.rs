@@ -67,7 +67,7 @@ impl Proof {
         *self = Proof::default();
     }
 
-    /// Returns true if a proof has begun: no rank has changed its position since.
+    /// Returns true if a proof has begun and no rank has changed its position since its begin.
     pub fn has_begun(&self) -> bool {
         !self.positions.is_empty()
     }

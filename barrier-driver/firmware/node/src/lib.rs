@@ -56,7 +56,7 @@ pub enum Stopped<E> {
     Enter(EnterError<E>),
     /// A barrier was not released in time, or a pin failed.
     Wait(WaitError<E>),
-    /// The wire could not be put to rest.
+    /// The wire could not be brought to the barrier's level.
     Close(CloseError<E>),
 }
 

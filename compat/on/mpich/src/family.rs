@@ -276,7 +276,7 @@ impl Family for OnMpich {
         status.error
     }
 
-    /// Null pointers: MPICH's callbacks that do not copy and do not delete an attribute.
+    /// Returns null pointers, MPICH's callbacks that do not copy and do not delete an attribute.
     fn no_functions(_kind: Kind) -> (usize, usize) {
         (0, 0)
     }

@@ -35,7 +35,7 @@ static BELOW: Constants = Constants {
     status_ignore: 1,
 };
 
-/// Returns a dynamic handle, for the program and for the backend.
+/// Returns a dynamic handle: the program's value, and the backend's value.
 fn made(number: usize) -> (Handle, Below) {
     (0x9800_0000 + number, 0x9800_0000 + number as Below)
 }
@@ -45,12 +45,12 @@ fn made_as_integer(_kind: Kind, number: usize) -> c_int {
     made(number).1 as c_int
 }
 
-/// Returns a dynamic file handle, for the program and for the backend.
+/// Returns a dynamic file handle: the program's value, and the backend's value.
 fn made_file(number: usize) -> (usize, usize) {
     (0x7000_5000 + number, 0x7000_5000 + number)
 }
 
-/// A dynamic keyval, for the program and for the backend.
+/// A dynamic keyval: the program's value, and the backend's value.
 const MADE_KEYVAL: (c_int, c_int) = (0x2440_0007, 0x2440_0007);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.

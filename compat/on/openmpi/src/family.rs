@@ -156,7 +156,8 @@ static NUMBERS: [[AtomicUsize; 2]; 11] = [const { [AtomicUsize::new(0), AtomicUs
 /// The lowest integer of a dynamic handle. Smaller integers denote predefined handles.
 const FIRST_NUMBER: c_int = FIRST_DYNAMIC as c_int;
 
-/// The bits of an emulated handle: addresses of objects are even and below 2^62.
+/// The bits that are set in all emulated handles.
+/// No object has such an address, since addresses of objects are even and below 2^62.
 const OWN: usize = 1 << 62 | 1;
 /// The lowest integer of an emulated handle.
 const FIRST_OWN_NUMBER: c_int = 1 << 30;
@@ -242,7 +243,8 @@ impl Family for OnOpenMpi {
         words::word_out(word, below)
     }
 
-    /// The buffer constants equal the standard's. `MPI_BUFFER_AUTOMATIC` is emulated.
+    /// Returns `buffer` unchanged, because Open MPI's buffer constants equal the standard's.
+    /// `MPI_BUFFER_AUTOMATIC` is emulated.
     #[inline(always)]
     fn buffer_in(buffer: *mut c_void) -> *mut c_void {
         buffer

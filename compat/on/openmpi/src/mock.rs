@@ -38,7 +38,7 @@ static BELOW: Constants = Constants {
 /// The address of the backend's dynamic handle 0.
 const FIRST_MADE: usize = 0x7000_0000;
 
-/// Returns a dynamic handle, for the program and for the backend.
+/// Returns a dynamic handle: the program's value, and the backend's value.
 fn made(number: usize) -> (Handle, Below) {
     let address = FIRST_MADE + 16 * number;
     (address, address)
@@ -50,12 +50,12 @@ fn made_as_integer(kind: Kind, number: usize) -> c_int {
     0x1000 + (1000 * kind as usize + number) as c_int
 }
 
-/// Returns a dynamic file handle, for the program and for the backend.
+/// Returns a dynamic file handle: the program's value, and the backend's value.
 fn made_file(number: usize) -> (usize, usize) {
     made(number)
 }
 
-/// A dynamic keyval, for the program and for the backend.
+/// A dynamic keyval: the program's value, and the backend's value.
 const MADE_KEYVAL: (c_int, c_int) = (0x10000 + 30, 30);
 
 /// Returns the backend's predefined callbacks that do not copy and do not delete.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
-/// Open MPI's numbers for the types of objects with attributes.
+/// Open MPI's constants for the types of objects that have attributes.
 const OF_COMM: c_int = 1;
 const OF_TYPE: c_int = 2;
 const OF_WIN: c_int = 3;

@@ -68,7 +68,7 @@ unsafe fn strings(
     let mut all: Vec<*mut c_char> = Vec::new();
     while count.is_none_or(|count| all.len() < usize::try_from(count).unwrap_or(0)) {
         let mut one = std::ptr::null_mut();
-        // SAFETY: the address is that of the next string in the caller's array.
+        // SAFETY: `text` is the address of the next string in the caller's array.
         // The copy is a C string.
         let blank = unsafe {
             match ompi_fortran_string_f2c(text, len, &raw mut one) {

@@ -13,7 +13,7 @@ use super::*;
 
 pub const FOREIGN: bool = true;
 
-/// Runs the tests that exist only in this direction.
+/// Runs the tests that exist only for programs of the standard ABI.
 pub fn check() {
     statuses::check();
     shrinking::check();

@@ -27,7 +27,7 @@ const PROC_NULL: c_int = -3;
 /// Emulated overhead per message in bytes, at most the `MPI_BSEND_OVERHEAD` (512) of programs.
 const OVERHEAD: usize = 64;
 
-/// The object to which a buffer is attached. The number is the handle's.
+/// The object to which a buffer is attached, with the `Foreign::request_number` of its handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
     Process,
@@ -181,7 +181,7 @@ impl<F: Foreign> Operation<F> for Flush<F> {
         left.then(|| (super::empty::<F>(), 0))
     }
 
-    /// Has no effect: a flush completes in any case.
+    /// Has no effect, because a flush completes even without a cancellation.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Ok(())
     }
@@ -250,7 +250,7 @@ unsafe extern "C-unwind" fn MPI_Bsend<F: Foreign>(
     tag: c_int,
     comm: F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match of::<F>(comm) {
             Some(buffer) => send::<F>(&buffer, data, count, datatype, dest, tag, comm),
@@ -268,7 +268,7 @@ unsafe extern "C-unwind" fn MPI_Ibsend<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let Some(buffer) = of::<F>(comm) else {
             return original!(MPI_Ibsend)(data, count, datatype, dest, tag, comm, request);
@@ -301,7 +301,7 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if of::<F>(comm).is_none() {
             return original!(MPI_Bsend_init)(data, count, datatype, dest, tag, comm, request);
@@ -321,7 +321,8 @@ unsafe extern "C-unwind" fn MPI_Bsend_init<F: Foreign>(
     0
 }
 
-/// Detaches the buffer of the communicator with this number, which is being freed.
+/// Detaches the buffer of a communicator that is being freed.
+/// `number` is the communicator's `Foreign::request_number`.
 fn left<F: Foreign>(number: usize) {
     // SAFETY: this runs when a communicator is freed, so MPI is initialized.
     unsafe { detach::<F>(Owner::Comm(number)) };
@@ -334,7 +335,7 @@ macro_rules! process_buffer {
             size: $size,
         ) -> c_int {
             let automatic = F::buffer_in(without_provenance_mut(BUFFER_AUTOMATIC)) == address;
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 if !automatic && find::<F>(Owner::Process).is_none() {
                     return original!($attach)(address, size);
@@ -351,7 +352,7 @@ macro_rules! process_buffer {
             address: *mut c_void,
             size: *mut $size,
         ) -> c_int {
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 let Some((known, bytes)) = detach::<F>(Owner::Process) else {
                     return original!($detach)(address, size);
@@ -375,7 +376,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code = original!(MPI_Comm_create_from_group)(group, string, info, handler, comm);
         if code == 0 {

@@ -48,7 +48,7 @@ fn split<F: Foreign>(all: &[F::Below]) -> Option<(Vec<usize>, Vec<F::Below>)> {
     Some((emulated, theirs.collect()))
 }
 
-/// Copies the backend's requests after a call to the program's array, except emulated ones.
+/// Copies the backend's requests to the program's array after a call, except the emulated ones.
 fn join<F: Foreign>(all: &mut [F::Below], emulated: &[usize], theirs: &[F::Below]) {
     for (i, (request, now)) in all.iter_mut().zip(theirs).enumerate() {
         if !emulated.contains(&i) {
@@ -108,7 +108,7 @@ unsafe extern "C-unwind" fn MPI_Test<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Test)(request, flag, status);
@@ -126,7 +126,7 @@ unsafe extern "C-unwind" fn MPI_Wait<F: Foreign>(
     request: *mut F::Below,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !is_emulated::<F>(*request) {
             return original!(MPI_Wait)(request, status);
@@ -144,7 +144,7 @@ unsafe extern "C-unwind" fn MPI_Request_get_status<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !is_emulated::<F>(request) {
             return original!(MPI_Request_get_status)(request, flag, status);
@@ -169,7 +169,7 @@ unsafe fn finish_all<F: Foreign>(
     let in_status = class_below::<F>(class::IN_STATUS);
     let mut result = code;
     let mut ends = Vec::with_capacity(emulated.len());
-    // SAFETY: `all` and `statuses` are the caller's arrays of one length.
+    // SAFETY: `all` and `statuses` are the caller's arrays, which have the same length.
     // `emulated` has indices of `all`.
     unsafe {
         for &i in emulated {
@@ -199,7 +199,7 @@ unsafe extern "C-unwind" fn MPI_Waitall<F: Foreign>(
     requests: *mut F::Below,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -221,7 +221,7 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -241,7 +241,8 @@ unsafe extern "C-unwind" fn MPI_Testall<F: Foreign>(
 }
 
 /// Tests once whether any operation has completed.
-/// Returns that operation's index and whether an operation is active, or the error code.
+/// Returns the index of a completed operation, and true if any operation was active.
+/// Returns the error code if the completed operation has failed.
 unsafe fn any<F: Foreign>(
     all: &mut [F::Below],
     emulated: &[usize],
@@ -249,7 +250,7 @@ unsafe fn any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> Result<(Option<usize>, bool), c_int> {
     let mut active = false;
-    // SAFETY: these are the caller's arrays of one length, and the caller's status argument.
+    // SAFETY: these are the caller's arrays, which have the same length, and its status argument.
     unsafe {
         for &i in emulated {
             match advance::<F>(all[i]) {
@@ -293,7 +294,7 @@ unsafe extern "C-unwind" fn MPI_Testany<F: Foreign>(
     flag: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -327,7 +328,7 @@ unsafe extern "C-unwind" fn MPI_Waitany<F: Foreign>(
     index: *mut c_int,
     status: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitany)(count, requests, index, status);
@@ -347,7 +348,7 @@ unsafe extern "C-unwind" fn MPI_Testsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         let Some((emulated, mut theirs)) = split::<F>(all) else {
@@ -390,7 +391,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
     indices: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if split::<F>(list::<F>(requests, count)).is_none() {
             return original!(MPI_Waitsome)(count, requests, completed, indices, statuses);
@@ -403,7 +404,7 @@ unsafe extern "C-unwind" fn MPI_Waitsome<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Start<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => start::<F>(*request),
@@ -416,7 +417,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
     count: c_int,
     requests: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let all = list::<F>(requests, count);
         if split::<F>(all).is_none() {
@@ -433,7 +434,7 @@ unsafe extern "C-unwind" fn MPI_Startall<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => free::<F>(request),
@@ -443,7 +444,7 @@ unsafe extern "C-unwind" fn MPI_Request_free<F: Foreign>(request: *mut F::Below)
 }
 
 unsafe extern "C-unwind" fn MPI_Cancel<F: Foreign>(request: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         match is_emulated::<F>(*request) {
             true => cancel::<F>(*request),

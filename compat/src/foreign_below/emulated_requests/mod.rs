@@ -133,8 +133,8 @@ enum State<F: Foreign> {
     Ended(End<F>),
 }
 
-/// Makes progress on the operation of an emulated request. Returns the state of the request:
-/// pending, too, if another thread or an outer call is advancing the operation.
+/// Makes progress on the operation of an emulated request, and returns the request's state.
+/// The state is pending, too, if another thread or an outer call is advancing the operation.
 unsafe fn advance<F: Foreign>(request: F::Below) -> State<F> {
     let Some(emulated) = find::<F>(request) else {
         return State::Ended((empty::<F>(), class_below::<F>(class::REQUEST)));

@@ -185,7 +185,8 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
         0
     }
 
-    /// Returns an error. After a cancellation, the remaining partitions could not become ready,
+    /// Refuses to cancel the operation.
+    /// After a cancellation, the remaining partitions could not become ready,
     /// so a wait for the operation would not return.
     unsafe fn cancel(&mut self) -> Result<(), &'static str> {
         Err("a partitioned send or receive")
@@ -200,7 +201,7 @@ impl<F: Foreign> Operation<F> for Partitioned<F> {
     }
 }
 
-/// The number of the last init for a key: communicator, other rank, tag, and whether it is a send.
+/// A key (communicator, other rank, tag, whether it is a send), and the index of its last init.
 type Made = ((usize, c_int, c_int, bool), c_int);
 
 static MADE: Mutex<Vec<Made>> = Mutex::new(Vec::new());
@@ -230,7 +231,7 @@ fn highest<F: Foreign>() -> c_int {
     })
 }
 
-/// Returns the tag of the backend's message, and counts the init.
+/// Returns the tag of the backend's message, and increments the index of the key's last init.
 unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     let key = (
         F::request_number(message.comm),
@@ -257,7 +258,7 @@ unsafe fn tag<F: Foreign>(message: &Message<F>, sends: bool) -> c_int {
     .rem_euclid(half)
 }
 
-/// Drops the counters of a communicator that is being freed: its handle may be reused.
+/// Drops the indices of a communicator that is being freed, because its handle may be reused.
 fn left(number: usize) {
     let mut made = lock(&MADE);
     made.retain(|((of, ..), _)| *of != number);

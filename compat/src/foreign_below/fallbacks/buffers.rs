@@ -84,7 +84,7 @@ functions! {
 /// The backend's buffer is detached, which waits for the buffer's messages, and attached again.
 pub unsafe extern "C-unwind" fn MPI_Buffer_flush<F: Foreign>() -> c_int {
     let (mut buffer, mut size): (*mut c_void, c_int) = (std::ptr::null_mut(), 0);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if buffers::has_process_buffer::<F>() {
             buffers::flush::<F>(Owner::Process);
@@ -115,7 +115,7 @@ pub unsafe extern "C-unwind" fn MPI_Buffer_iflush<F: Foreign>(request: *mut F::B
 }
 
 /// Routes buffered sends with large counts through those with `int` counts, which are interposed.
-/// Functions that the backend has are replaced too.
+/// The backend's own functions with large counts are replaced, too.
 pub fn narrow_buffered_sends<F: Foreign>() {
     let table = super::table::<F>();
     for id in [

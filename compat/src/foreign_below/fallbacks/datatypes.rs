@@ -17,7 +17,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_envelope_c<F: Foreign>(
 ) -> c_int {
     let mut known = [0; 3];
     let [n, a, d] = &mut known;
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if let Some((counts, elements, how)) = large_types::envelope::<F>(datatype) {
             for (place, value) in [integers, addresses, large_counts, datatypes]
@@ -52,7 +52,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_get_contents_c<F: Foreign>(
     datatypes: *mut F::Below,
 ) -> c_int {
     let small = |count: i64| c_int::try_from(count).unwrap_or(c_int::MAX);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if max_large_counts > 0
             && max_datatypes > 0
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn MPI_Type_contiguous_c<F: Foreign>(
     element: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let fit = match Fit::<F>::new(count, element) {
             Ok(fit) => fit,
@@ -167,6 +167,6 @@ pub unsafe extern "C-unwind" fn MPI_Op_create_c<F: Foreign>(
             Err(_) => return F::word_in(Word::Error, super::super::operators::NO_MEMORY),
         },
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { (backend::MPI_Op_create::<F>())(small, commute, op) }
 }

@@ -1,4 +1,4 @@
-//! Fallbacks for functions with info arguments or results, by older functions.
+//! Fallbacks for functions with info arguments or results, implemented with older functions.
 
 use super::Foreign;
 use crate::backend;
@@ -12,7 +12,7 @@ pub unsafe extern "C-unwind" fn MPI_Info_get_string<F: Foreign>(
     flag: *mut c_int,
 ) -> c_int {
     let mut full = 0;
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     // The buffer holds the whole value.
     unsafe {
         let code = (backend::MPI_Info_get_valuelen::<F>())(info, key, &mut full, flag);
@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn MPI_Info_create_env<F: Foreign>(
     argv: *mut *mut c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code = (backend::MPI_Info_create::<F>())(info);
         if code == 0 && argc > 0 && !argv.is_null() && !(*argv).is_null() {

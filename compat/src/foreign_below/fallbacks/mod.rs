@@ -57,7 +57,8 @@ use std::ptr::{null_mut, without_provenance_mut};
 
 include!(concat!(env!("OUT_DIR"), "/fallbacks.rs"));
 
-/// Interposes functions that must support emulated objects. `lacking` lists the empty slots.
+/// Interposes functions that must support emulated objects.
+/// `lacking` lists the slots whose function the backend lacks.
 pub fn prepare<F: Foreign>(lacking: &[usize]) {
     emulated_requests::buffers::narrow_with(narrow_buffered_sends::<F>);
     if lacking.contains(&slot::MPI_Session_init) {
@@ -78,7 +79,7 @@ pub fn prepare<F: Foreign>(lacking: &[usize]) {
 /// Reports that the function is missing. Used if neither the backend nor a fallback provides it.
 unsafe extern "C-unwind" fn missing<F: Foreign, const ID: usize>() -> c_int {
     let what = format!("the {} below has no such function", F::NAME);
-    // SAFETY: `refuse` checks itself whether MPI is initialized.
+    // SAFETY: `refuse` itself checks whether MPI is initialized.
     unsafe { refuse::<F>(ID, class::UNSUPPORTED_OPERATION, &what) }
 }
 
@@ -88,7 +89,7 @@ unsafe fn too_large<F: Foreign>(id: usize) -> c_int {
         "the {} below has it only for numbers up to 2147483647, and one is larger",
         F::NAME
     );
-    // SAFETY: `refuse` checks itself whether MPI is initialized.
+    // SAFETY: `refuse` itself checks whether MPI is initialized.
     unsafe { refuse::<F>(id, class::COUNT, &what) }
 }
 

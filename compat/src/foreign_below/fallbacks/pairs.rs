@@ -22,7 +22,7 @@ unsafe fn both<F: Foreign>(
     let mut parts = [F::null(Kind::Request); 2];
     let [receiving, sending] = &mut parts;
     let Side(buffer, count, datatype, source, tag) = receive;
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code =
             (backend::MPI_Irecv::<F>())(*buffer, *count, *datatype, *source, *tag, comm, receiving);
@@ -80,7 +80,7 @@ pub unsafe extern "C-unwind" fn MPI_Isendrecv_replace<F: Foreign>(
     comm: F::Below,
     request: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let size = match packed::size::<F>(count, datatype, comm) {
             Ok(size) => size,

@@ -29,7 +29,7 @@ unsafe fn initiate<F: Foreign>(
     } else {
         None
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if let Some(class) = wrong {
             return fail::<F>(comm, class);

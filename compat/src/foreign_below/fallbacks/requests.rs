@@ -33,7 +33,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_all<F: Foreign>(
     flag: *mut c_int,
     statuses: *mut F::BelowStatus,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         flag.write(1);
         for i in 0..many(count) {
@@ -55,7 +55,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_any<F: Foreign>(
     status: *mut F::BelowStatus,
 ) -> c_int {
     let mut active = false;
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {
@@ -99,7 +99,7 @@ pub unsafe extern "C-unwind" fn MPI_Request_get_status_some<F: Foreign>(
     statuses: *mut F::BelowStatus,
 ) -> c_int {
     let (mut active, mut found) = (false, 0);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         for i in 0..many(count) {
             if *requests.add(i) == F::null(Kind::Request) {

@@ -23,7 +23,7 @@ const SETS: [&CStr; 2] = [c"mpi://WORLD", c"mpi://SELF"];
 /// A session of the program, emulated on a backend without sessions.
 #[derive(Clone)]
 struct Session {
-    /// The duplicate of `MPI_COMM_SELF`, by its number ([`Foreign::of_request_number`]).
+    /// The duplicate of `MPI_COMM_SELF`, by its `Foreign::request_number`.
     comm: usize,
     level: CString,
 }
@@ -111,7 +111,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
     handler: F::Below,
     session: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -135,7 +135,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_init<F: Foreign>(
 }
 
 pub unsafe extern "C-unwind" fn MPI_Session_finalize<F: Foreign>(session: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let Some(known) = find::<F>(*session) else {
             return fail::<F>(*session, class::SESSION);
@@ -155,7 +155,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_info<F: Foreign>(
     session: F::Below,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |known| {
             info_of::<F>(c"thread_level", &known.level, info)
@@ -168,7 +168,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_num_psets<F: Foreign>(
     _info: F::Below,
     count: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |_| {
             count.write(SETS.len() as c_int);
@@ -184,7 +184,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_nth_pset<F: Foreign>(
     length: *mut c_int,
     name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |_| {
             let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
@@ -221,7 +221,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_pset_info<F: Foreign>(
     name: *const c_char,
     info: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |_| {
             let Some(comm) = members::<F>(name) else {
@@ -240,7 +240,7 @@ pub unsafe extern "C-unwind" fn MPI_Group_from_session_pset<F: Foreign>(
     name: *const c_char,
     group: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |_| match members::<F>(name) {
             Some(comm) => (backend::MPI_Comm_group::<F>())(comm, group),
@@ -279,7 +279,7 @@ pub unsafe extern "C-unwind" fn MPI_Comm_create_from_group<F: Foreign>(
     handler: F::Below,
     comm: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if group == F::null(Kind::Group) {
@@ -305,7 +305,7 @@ pub unsafe extern "C-unwind" fn MPI_Intercomm_create_from_groups<F: Foreign>(
     comm: *mut F::Below,
 ) -> c_int {
     let null = F::null(Kind::Group);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         comm.write(F::null(Kind::Comm));
         if local == null || remote == null {
@@ -348,7 +348,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if !hold::<F>() {
             return class_below::<F>(class::OTHER);
@@ -361,7 +361,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_set_errhandler<F: Foreign>(
     session: F::Below,
     handler: F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_set_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -373,7 +373,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_get_errhandler<F: Foreign>(
     session: F::Below,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |known| {
             (backend::MPI_Comm_get_errhandler::<F>())(F::of_request_number(known.comm), handler)
@@ -385,7 +385,7 @@ pub unsafe extern "C-unwind" fn MPI_Session_call_errhandler<F: Foreign>(
     session: F::Below,
     code: c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with::<F>(session, |known| {
             let comm = F::of_request_number(known.comm);

@@ -1,6 +1,6 @@
 //! Error classes that the backend does not have, and a registry of codes that the program added.
 //!
-//! A class of the standard that the backend does not have becomes a code outside its range
+//! A class that the backend does not have becomes a code outside the range of the backend's codes
 //! ([`crate::convert::own_class_in`]), which no library returns.
 //! This module returns the class and the text of such a code.
 //! The program's error handler receives the class; the backend is called with `MPI_ERR_OTHER`.
@@ -81,7 +81,7 @@ pub unsafe fn remove_text<F: Foreign>(code: c_int) -> c_int {
 // The arguments are the program's, which the standard requires to be valid.
 
 unsafe extern "C-unwind" fn MPI_Add_error_class<F: Foreign>(class: *mut c_int) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_class)(class);
         if code == 0 {
@@ -99,7 +99,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_code<F: Foreign>(
     class: c_int,
     made: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_code)(class, made);
         if code == 0 {
@@ -117,7 +117,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
     of: c_int,
     text: *const c_char,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code = original!(MPI_Add_error_string)(of, text);
         if let Some(known) = added()
@@ -131,7 +131,7 @@ unsafe extern "C-unwind" fn MPI_Add_error_string<F: Foreign>(
 }
 
 unsafe extern "C-unwind" fn MPI_Error_class<F: Foreign>(code: c_int, class: *mut c_int) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if own_class_out(code).is_some() {
             class.write(code);
@@ -162,7 +162,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
     text: *mut c_char,
     length: *mut c_int,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     // The text buffer of every library is longer than these texts.
     unsafe {
         let mut found = 0;
@@ -187,7 +187,7 @@ unsafe extern "C-unwind" fn MPI_Error_string<F: Foreign>(
 macro_rules! callers {
     ($($name:ident($object:ty))*) => { $(
         unsafe extern "C-unwind" fn $name<F: Foreign>(object: $object, code: c_int) -> c_int {
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             unsafe {
                 match own_class_out(code) {
                     Some(class) => {

@@ -15,7 +15,8 @@ use std::sync::{Mutex, MutexGuard, Once};
 /// `MPI_COMBINER_CONTIGUOUS` of the standard.
 const CONTIGUOUS: c_int = 103;
 
-/// The constructor arguments of a contiguous datatype, with the number of the datatype (`of`).
+/// The constructor arguments of a contiguous datatype.
+/// The field `of` is the datatype's `Foreign::request_number`.
 #[derive(Clone, Copy)]
 struct Made {
     of: usize,
@@ -64,13 +65,14 @@ pub unsafe fn remember<F: Foreign>(datatype: F::Below, count: i64, element: F::B
     COUNT.store(made.len(), Ordering::Relaxed);
 }
 
-/// Returns the numbers of large counts and of datatypes, and the combiner; `None` if unrecorded.
+/// Returns the envelope of a recorded datatype: the number of large counts, the number of datatypes
+/// and the combiner. Returns `None` for other datatypes.
 pub fn envelope<F: Foreign>(datatype: F::Below) -> Option<(i64, i64, c_int)> {
     let _ = find::<F>(datatype)?;
     Some((1, 1, F::word_in(Word::Combiner, CONTIGUOUS)))
 }
 
-/// Returns the count and a new handle of the element datatype; `None` if unrecorded.
+/// Returns the count and a new handle of the element datatype, or `None` if not recorded.
 ///
 /// # Safety
 /// MPI is initialized and not finalized.

@@ -1,4 +1,4 @@
-//! Notifications that the program frees a communicator, at which other modules drop their data.
+//! Notifications that the program frees a communicator, so that modules drop their data of it.
 
 use super::{original, put_in_front};
 use crate::foreign_below::Foreign;
@@ -29,7 +29,7 @@ unsafe fn going<F: Foreign>(comm: *mut F::Below) {
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_free)(comm)
@@ -37,7 +37,7 @@ unsafe extern "C-unwind" fn MPI_Comm_free<F: Foreign>(comm: *mut F::Below) -> c_
 }
 
 unsafe extern "C-unwind" fn MPI_Comm_disconnect<F: Foreign>(comm: *mut F::Below) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         going::<F>(comm);
         original!(MPI_Comm_disconnect)(comm)

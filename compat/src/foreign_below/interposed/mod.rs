@@ -54,8 +54,8 @@ pub(crate) use original;
 pub struct Original(pub usize);
 
 impl Original {
-    /// Returns the function that was in the slot before it was interposed, or else `like`.
-    /// `like` is the present function of the slot.
+    /// Returns the function that was in the slot before an interposed function replaced it.
+    /// Returns `like`, the present function of the slot, if the slot was not interposed.
     pub fn get<T: Copy>(self, like: T) -> T {
         const { assert!(size_of::<T>() == size_of::<*mut c_void>()) };
         let before = BEFORE.get(self.0).map(|slot| slot.load(Ordering::Relaxed));

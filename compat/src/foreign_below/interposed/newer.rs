@@ -30,7 +30,7 @@ macro_rules! names {
             length: *mut c_int,
         ) -> c_int {
             let text: &CStr = $text;
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             // The name buffer of every library is longer than these names.
             unsafe {
                 if object != F::null(Kind::$kind) {
@@ -65,7 +65,7 @@ unsafe fn split<F: Foreign, const KNOWS_HARDWARE: bool>(
         let mut kinds = kinds.iter();
         kinds.any(|known| F::word_in(Word::Split, *known) == kind)
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let kind = if kind == INVALID
             || is_one_of(&[RESOURCE])
@@ -91,7 +91,7 @@ unsafe extern "C-unwind" fn split_with_hardware<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { split::<F, true>(comm, kind, key, info, made) }
 }
 
@@ -102,7 +102,7 @@ unsafe extern "C-unwind" fn split_without<F: Foreign>(
     info: F::Below,
     made: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { split::<F, false>(comm, kind, key, info, made) }
 }
 
@@ -117,7 +117,7 @@ macro_rules! shared_query {
         ) -> c_int {
             let (mut flavor, mut flag): (*mut c_int, c_int) = (null_mut(), 0);
             let keyval = F::word_in(Word::Keyval, CREATE_FLAVOR);
-            // SAFETY: the standard requires valid arguments.
+            // SAFETY: the MPI standard requires that the program passes valid arguments.
             // The attribute is a pointer to an `int`.
             unsafe {
                 let place = (&raw mut flavor).cast();
@@ -138,7 +138,9 @@ macro_rules! shared_query {
 shared_query! { MPI_Win_shared_query c_int }
 shared_query! { MPI_Win_shared_query_c isize }
 
-/// Interposes the functions of this module on a backend before MPI 4.1, before all MPI calls.
+/// Interposes the functions of this module, on a backend older than MPI 4.1.
+/// Runs before all MPI calls.
+/// `knows_hardware` is true if the backend can split by hardware resource.
 pub fn prepare<F: Foreign>(knows_hardware: bool) {
     put_in_front! {
         MPI_Comm_get_name MPI_Type_get_name MPI_Win_get_name

@@ -1,4 +1,4 @@
-//! Requests of long port names from the backend, by a hint in the info argument.
+//! Hint in the info argument with which the backend returns port names of up to 1024 characters.
 //!
 //! A program of the standard ABI has a buffer for 1024 characters (`MPI_MAX_PORT_NAME`).
 //! MPICH's own limit is 256 characters, unless the hint `port_name_size` allows more.
@@ -52,7 +52,7 @@ unsafe extern "C-unwind" fn MPI_Open_port<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe { with_room::<F>(info, |info| original!(MPI_Open_port)(info, port_name)) }
 }
 
@@ -61,7 +61,7 @@ unsafe extern "C-unwind" fn MPI_Lookup_name<F: Foreign>(
     info: F::Below,
     port_name: *mut c_char,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         with_room::<F>(info, |info| {
             original!(MPI_Lookup_name)(service_name, info, port_name)

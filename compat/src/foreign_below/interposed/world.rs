@@ -116,7 +116,7 @@ unsafe extern "C-unwind" fn MPI_Init_thread<F: Foreign>(
         let state = state();
         (state.is_held && !state.world_begun, state.provided)
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let code = if is_held {
             if !provided.is_null() {
@@ -139,11 +139,11 @@ unsafe extern "C-unwind" fn MPI_Init<F: Foreign>(
         let state = state();
         state.is_held && !state.world_begun
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         unsafe { original!(MPI_Init)(argc, argv) }
     };
     state().world_begun |= code == 0;
@@ -155,11 +155,11 @@ unsafe extern "C-unwind" fn MPI_Finalize<F: Foreign>() -> c_int {
         let state = state();
         state.is_held && !state.world_ended
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     let code = if is_held {
         0
     } else {
-        // SAFETY: the standard requires valid arguments.
+        // SAFETY: the MPI standard requires that the program passes valid arguments.
         unsafe { original!(MPI_Finalize)() }
     };
     state().world_ended |= code == 0;
@@ -171,7 +171,7 @@ unsafe extern "C-unwind" fn MPI_Initialized<F: Foreign>(flag: *mut c_int) -> c_i
         let state = state();
         (state.is_held, state.world_begun)
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if is_held {
             flag.write(begun.into());
@@ -186,7 +186,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
         let state = state();
         (state.is_held, state.world_ended)
     };
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         if is_held {
             flag.write(ended.into());
@@ -198,7 +198,7 @@ unsafe extern "C-unwind" fn MPI_Finalized<F: Foreign>(flag: *mut c_int) -> c_int
 
 unsafe extern "C-unwind" fn MPI_Info_create<F: Foreign>(info: *mut F::Below) -> c_int {
     let (mut begun, mut ended) = (0, 0);
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         original!(MPI_Initialized)(&raw mut begun);
         original!(MPI_Finalized)(&raw mut ended);
@@ -213,7 +213,7 @@ unsafe extern "C-unwind" fn MPI_Comm_create_errhandler<F: Foreign>(
     function: usize,
     handler: *mut F::Below,
 ) -> c_int {
-    // SAFETY: the standard requires valid arguments.
+    // SAFETY: the MPI standard requires that the program passes valid arguments.
     unsafe {
         let mut begun = 0;
         original!(MPI_Initialized)(&raw mut begun);

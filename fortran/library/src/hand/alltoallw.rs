@@ -31,7 +31,8 @@ fn ranks<C: Calls>(comm: Ptr) -> usize {
     size.max(0) as usize
 }
 
-/// Returns the numbers of neighbours that send and that receive; 0 if `comm` has no topology.
+/// Returns the numbers of neighbours that send to this rank, and that receive from this rank.
+/// Both are 0 if `comm` has no topology.
 fn neighbors<C: Calls>(comm: Ptr) -> (usize, usize) {
     let (mut of, mut receive, mut send, mut weighted) = (0i32, 0i32, 0i32, 0i32);
     // SAFETY: the C library rejects an invalid handle; the results are local variables.
@@ -190,7 +191,8 @@ impl Drop for Made {
     }
 }
 
-/// Returns the numbers of receive and send blocks of a collective on all ranks, which are equal.
+/// Returns the number of receive blocks and of send blocks in a collective among all ranks.
+/// The two numbers are equal.
 fn both<C: Calls>(comm: Ptr) -> (usize, usize) {
     let ranks = ranks::<C>(comm);
     (ranks, ranks)

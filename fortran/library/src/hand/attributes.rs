@@ -22,7 +22,7 @@ const WIN_SIZE: i32 = 603;
 const WIN_CREATE_FLAVOR: i32 = 604;
 const WIN_MODEL: i32 = 605;
 
-/// The cells by value, and the addresses of all cells.
+/// The addresses of the cells, indexed by the cells' values, and the addresses of all cells.
 #[derive(Default)]
 struct Cells {
     by_value: BTreeMap<i64, usize>,

@@ -8,7 +8,7 @@ use std::ptr::null_mut;
 
 /// The type of an error handler in Fortran.
 type Fortran = unsafe extern "C" fn(*mut i32, *mut i32);
-/// The type of the C functions in the pool, which ignore further arguments of an error handler.
+/// The type of the C functions of the pool. They ignore further arguments of an error handler.
 type Slot = unsafe extern "C" fn(*mut Ptr, *mut i32);
 
 macro_rules! errhandlers {
@@ -17,7 +17,7 @@ macro_rules! errhandlers {
             static $pool: Pool = Pool::new();
 
             unsafe extern "C" fn $slot<const N: usize>(object: *mut Ptr, code: *mut i32) {
-                // SAFETY: slot N is passed to C only after a function with this type was entered.
+                // SAFETY: C gets function N only after `enter` has stored a function of this type.
                 // C passes the addresses of a handle and of a code.
                 unsafe {
                     let function: Fortran = std::mem::transmute($pool.at(N));

@@ -15,7 +15,7 @@ static FUNCTIONS: Pool = Pool::new();
 static LARGE_FUNCTIONS: Pool = Pool::new();
 
 unsafe extern "C" fn slot<const N: usize>(a: Ptr, b: Ptr, length: *mut i32, datatype: *mut Ptr) {
-    // SAFETY: slot N is passed to C only after a program's function with this type was entered.
+    // SAFETY: C gets function N of the pool only after `enter` has stored a function of this type.
     // The C library passes the addresses of a length and of a datatype.
     unsafe {
         let function: Fortran<i32> = std::mem::transmute(FUNCTIONS.at(N));
@@ -30,7 +30,7 @@ unsafe extern "C" fn large_slot<const N: usize>(
     length: *mut i64,
     datatype: *mut Ptr,
 ) {
-    // SAFETY: slot N is passed to C only after a program's function with this type was entered.
+    // SAFETY: C gets function N of the pool only after `enter` has stored a function of this type.
     // The C library passes the addresses of a length and of a datatype.
     unsafe {
         let function: Fortran<i64> = std::mem::transmute(LARGE_FUNCTIONS.at(N));

@@ -19,7 +19,7 @@ macro_rules! null_copies {
                 _: *const i32, _: *const i32, _: *const $value,
                 _: *const $value, _: *mut $value, flag: *mut i32, ierror: *mut i32,
             ) {
-                // SAFETY: programs call this as a copy function, with a LOGICAL and an INTEGER.
+                // SAFETY: programs use this as a copy callback, with a LOGICAL and an INTEGER.
                 unsafe {
                     set_logical(flag, 0);
                     *ierror = SUCCESS;
@@ -38,7 +38,7 @@ macro_rules! duplicates {
                 _: *const i32, _: *const i32, _: *const $value,
                 from: *const $value, to: *mut $value, flag: *mut i32, ierror: *mut i32,
             ) {
-                // SAFETY: programs call this as a copy function: values are INTEGERs of this kind,
+                // SAFETY: programs use this as a copy callback: values are INTEGERs of this kind,
                 // `flag` is a LOGICAL and `ierror` an INTEGER.
                 unsafe {
                     *to = *from;
@@ -57,7 +57,7 @@ macro_rules! null_deletes {
             pub unsafe extern "C" fn $name(
                 _: *const i32, _: *const i32, _: *const $value, _: *const $value, ierror: *mut i32,
             ) {
-                // SAFETY: a program calls this as a delete function; `ierror` is an INTEGER.
+                // SAFETY: programs use this as a delete callback; `ierror` is an INTEGER.
                 unsafe { *ierror = SUCCESS }
             }
         )*

@@ -29,7 +29,7 @@ unsafe fn address<C: Calls>(location: Ptr, to: *mut i32) -> i32 {
     }
 }
 
-/// Returns the error code of the call, and the lower bound and extent of a datatype in bytes.
+/// Returns the lower bound and the extent of a datatype in bytes, after the call's error code.
 ///
 /// # Safety
 /// `datatype` points to an INTEGER.
@@ -144,7 +144,7 @@ macro_rules! exported {
 }
 
 unsafe fn errhandler_get<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 {
-    // SAFETY: both are INTEGERs of the program, and `found` is a local variable.
+    // SAFETY: both arguments are INTEGERs of the program, and `found` is a local variable.
     unsafe {
         let mut found: Ptr = null_mut();
         let comm = input::<handle::Comm>(comm);
@@ -155,7 +155,7 @@ unsafe fn errhandler_get<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 
 }
 
 unsafe fn errhandler_set<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 {
-    // SAFETY: both are INTEGERs of the program, and the C library checks the handles.
+    // SAFETY: both arguments are INTEGERs of the program, and the C library checks the handles.
     unsafe {
         let errhandler = input::<handle::Errhandler>(errhandler);
         C::MPI_Comm_set_errhandler(input::<handle::Comm>(comm), errhandler)
@@ -163,7 +163,7 @@ unsafe fn errhandler_set<C: Calls>(comm: *mut i32, errhandler: *mut i32) -> i32 
 }
 
 unsafe fn type_extent<C: Calls>(datatype: *mut i32, extent: *mut i32) -> i32 {
-    // SAFETY: both are INTEGERs of the program.
+    // SAFETY: both arguments are INTEGERs of the program.
     unsafe {
         let (outcome, _, found) = bounds::<C>(datatype);
         low_half(extent, found);
@@ -172,7 +172,7 @@ unsafe fn type_extent<C: Calls>(datatype: *mut i32, extent: *mut i32) -> i32 {
 }
 
 unsafe fn type_lb<C: Calls>(datatype: *mut i32, displacement: *mut i32) -> i32 {
-    // SAFETY: both are INTEGERs of the program.
+    // SAFETY: both arguments are INTEGERs of the program.
     unsafe {
         let (outcome, lower, _) = bounds::<C>(datatype);
         low_half(displacement, lower);
@@ -181,7 +181,7 @@ unsafe fn type_lb<C: Calls>(datatype: *mut i32, displacement: *mut i32) -> i32 {
 }
 
 unsafe fn type_ub<C: Calls>(datatype: *mut i32, displacement: *mut i32) -> i32 {
-    // SAFETY: both are INTEGERs of the program.
+    // SAFETY: both arguments are INTEGERs of the program.
     unsafe {
         let (outcome, lower, extent) = bounds::<C>(datatype);
         low_half(displacement, lower + extent);
@@ -196,7 +196,7 @@ unsafe fn type_hvector<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: all are INTEGERs of the program.
+    // SAFETY: all arguments are INTEGERs of the program.
     unsafe { hvector::<C>(*count, *blocklength, *stride, oldtype, newtype) }
 }
 
@@ -207,7 +207,7 @@ unsafe fn type_hindexed<C: Calls>(
     oldtype: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: all are INTEGERs of the program; both arrays have `count` elements.
+    // SAFETY: all arguments are INTEGERs of the program; both arrays have `count` elements.
     unsafe { hindexed::<C>(*count, lengths, displacements, oldtype, newtype) }
 }
 
@@ -218,7 +218,7 @@ unsafe fn type_struct<C: Calls>(
     types: *mut i32,
     newtype: *mut i32,
 ) -> i32 {
-    // SAFETY: all are INTEGERs of the program, and the arrays have `count` elements.
+    // SAFETY: all arguments are INTEGERs of the program, and the arrays have `count` elements.
     unsafe { structure::<C>(*count, lengths, displacements, types, newtype) }
 }
 

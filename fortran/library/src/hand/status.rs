@@ -19,18 +19,18 @@ unsafe fn copied(from: *const i32, to: *mut i32) -> i32 {
     if from.is_null() || to.is_null() || crate::cells::is_ignored(from) {
         return ERR_ARG;
     }
-    // SAFETY: both point to `SIZE` INTEGERs, since they are not null and `from` is no sentinel.
+    // SAFETY: both pointers are not null and `from` is no sentinel, so they point to statuses.
     unsafe { std::ptr::copy(from, to, SIZE) };
     SUCCESS
 }
 
 pub unsafe fn status_f2f08<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
-    // SAFETY: both are statuses in Fortran's interface, or sentinels.
+    // SAFETY: `from` and `to` are statuses in Fortran's interface, or sentinels.
     unsafe { copied(from, to) }
 }
 
 pub unsafe fn status_f082f<C: Calls>(from: *mut i32, to: *mut i32) -> i32 {
-    // SAFETY: both are statuses in Fortran's interface, or sentinels.
+    // SAFETY: `from` and `to` are statuses in Fortran's interface, or sentinels.
     unsafe { copied(from, to) }
 }
 
