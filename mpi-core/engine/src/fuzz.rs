@@ -1,6 +1,7 @@
 //! Fuzz targets of the decoders for bytes from other processes and from files.
 //!
-//! A fuzz target accepts any bytes. It panics if the decoder panics, or if the decoder returns a value that cannot be right.
+//! A fuzz target accepts any bytes.
+//! It panics if the decoder panics, or if the decoder returns an invalid value.
 //! cargo-fuzz calls each target from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::comm::introduce;

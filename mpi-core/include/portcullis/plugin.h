@@ -1,30 +1,36 @@
 /*
- * portcullis/plugin.h: write a collective component in C or C++, without our sources.
+ * portcullis/plugin.h: the C interface of collective components; needs no library sources.
  *
- * A plugin is a shared object that exports one symbol, the function portcullis_component(), and has a manifest (PORTCULLIS_PLUGIN below).
- * The function returns a table of the plugin's functions; the library hands the plugin a table of its services.
- * Nothing else is resolved by symbol, in either direction, so a plugin links with no library of this project
- * and works in programs that load MPI with RTLD_LOCAL.
+ * A plugin is a shared object with a manifest (PORTCULLIS_PLUGIN below) that exports one symbol,
+ * the function portcullis_component(). The function returns a table of the plugin's functions;
+ * the library passes a table of its services to these functions.
+ * Plugin and library use no other symbols of each other, so a plugin links with no library of this
+ * project and works in programs that load MPI with RTLD_LOCAL.
  *
  * Build it with
  *     cc -shared -fPIC -I<prefix>/include -o coll_mine.so mine.c
  * and copy it to ~/.portcullis/components, to <prefix>/lib/portcullis, or to a folder named by the parameter mca_component_path.
- * mpi-info lists it; mpirun --explain says why it was not chosen.
+ * mpi-info lists the plugin; mpirun --explain prints why it was not selected.
  *
- * Versions. Every table begins with its size as its author's compiler saw it.
- * Tables only ever grow at the end, so a size tells which slots there are; a slot that is missing or NULL is not there.
- * A table that grows raises PORTCULLIS_ABI_MINOR; the manifest says which one a plugin needs, and an older library does not load it.
- * Whatever cannot be said that way raises PORTCULLIS_ABI_VERSION, and a plugin for another version is not loaded.
+ * Versions. Every table begins with its size, as the compiler of its author computed it.
+ * New slots are only added at the end of a table, so its size shows which slots it has.
+ * A slot beyond the size or with the value NULL is missing. New slots raise PORTCULLIS_ABI_MINOR;
+ * the manifest has the minor version that a plugin needs, and an older library does not load it.
+ * All other changes raise PORTCULLIS_ABI_VERSION; plugins for another version are not loaded.
  *
- * Ranks. All ranks of a job must have the same components in the same versions: rank 0 warns with host, file and version
- * where they differ, and a component that differs serves no communicator of both.
+ * Ranks. All ranks of a job must have the same components in the same versions. Rank 0 prints a
+ * warning with host, file and version of each difference, and a component that differs between
+ * two ranks serves no communicator of both.
  *
- * Threads. There is one call at a time in a module, but successive calls may come from different threads of the program,
- * so a plugin keeps nothing in thread-local memory from one call to the next. Services are called from within such a call.
+ * Threads. A module gets one call at a time, but successive calls may come from different threads
+ * of the program, so a plugin must not keep data in thread-local memory between calls.
+ * A plugin calls services only while it executes a call of the library.
  *
- * Exceptions. No C++ exception and no panic may leave a function of a plugin: the library prints whose function it was and ends the process.
+ * Exceptions. No C++ exception and no panic may leave a function of a plugin: otherwise the
+ * library prints which plugin the function belongs to and ends the process.
  *
- * Text. Everything is UTF-8 and ends with a NUL. What a function takes it copies, what it gives stays its own.
+ * Text. All strings are UTF-8 and end with a NUL. A function copies the strings that it receives.
+ * It stays the owner of the strings that it returns.
  */
 #ifndef PORTCULLIS_PLUGIN_H
 #define PORTCULLIS_PLUGIN_H
@@ -42,14 +48,18 @@ extern "C" {
 #define PORTCULLIS_ABI_LAYOUT 0x60ee93e3u
 
 /*
- * The least PORTCULLIS_ABI_MINOR of a library with which the plugin works: by default that of this header.
- * A plugin that tests its newer slots for NULL may define a lower one before it includes this file.
+ * The minimum PORTCULLIS_ABI_MINOR of a library with which the plugin works; the default is the
+ * value of this header. A plugin that tests newer slots for NULL may define a smaller value
+ * before it includes this file.
  */
 #ifndef PORTCULLIS_NEEDS_MINOR
 #define PORTCULLIS_NEEDS_MINOR PORTCULLIS_ABI_MINOR
 #endif
 
-/* The manifest: an ELF note that is read from the file before any code of it runs. PORTCULLIS_PLUGIN makes it. */
+/*
+ * The manifest: an ELF note that the library reads before it runs code of the plugin.
+ * PORTCULLIS_PLUGIN defines it.
+ */
 typedef struct portcullis_manifest {
     uint32_t owner_bytes;
     uint32_t description_bytes;
@@ -64,14 +74,17 @@ typedef struct portcullis_manifest {
     char version[32];
 } portcullis_manifest;
 
-/* Once in a plugin, outside of functions, with three string literals: PORTCULLIS_PLUGIN("coll", "mine", "1.0"); as in its table and its file's name. */
+/*
+ * Defines the manifest. Use it one time in a plugin, outside of functions, with three string
+ * literals that agree with the table and the file name: PORTCULLIS_PLUGIN("coll", "mine", "1.0");
+ */
 #define PORTCULLIS_PLUGIN(framework, component, version)                                                              \
     __attribute__((section(".note.portcullis"), used, aligned(4))) static const portcullis_manifest                   \
         portcullis_manifest_of_this_file = {11, sizeof(portcullis_manifest) - 24, 1, "Portcullis",                    \
                                             PORTCULLIS_ABI_VERSION, PORTCULLIS_ABI_MINOR, PORTCULLIS_NEEDS_MINOR,     \
                                             PORTCULLIS_ABI_LAYOUT, framework, component, version}
 
-/* How a function ended. */
+/* The results of functions. */
 enum {
     PORTCULLIS_FAILED = -1, /* The call failed; the reason is in why. */
     PORTCULLIS_DONE = 0,
@@ -135,7 +148,7 @@ typedef struct portcullis_topology {
     uint32_t ranks_here; /* The number of ranks of the job on this host. */
 } portcullis_topology;
 
-/* The operations: MPI_X, MPI_Ix and MPI_X_init are one. */
+/* The operations. MPI_X, MPI_Ix and MPI_X_init are the same operation. */
 enum {
     PORTCULLIS_BARRIER = 0,
     PORTCULLIS_BCAST = 1,
@@ -199,7 +212,7 @@ typedef struct portcullis_args {
     uint32_t arrival_count;
 } portcullis_args;
 
-/* How serious a line of log is. */
+/* The severity of a line that log prints. */
 enum {
     PORTCULLIS_INFO = 0,
     PORTCULLIS_WARNING = 1
@@ -216,13 +229,16 @@ typedef struct portcullis_host {
     uint32_t reserved;
     const char *library; /* The name and version of the library. */
 
-    /* Facts. */
+    /* Properties of the communicator. */
 
     uint32_t (*comm_rank)(portcullis_comm *);
     uint32_t (*comm_size)(portcullis_comm *);
     const char *(*comm_name)(portcullis_comm *); /* Returns the name at the time of query; a description if the communicator had no name. */
     int (*comm_is_world)(portcullis_comm *);
-    /* Writes up to capacity ranks of members on this node, ascending. Returns their full number. */
+    /*
+     * Writes up to capacity ranks of members on this node, ascending.
+     * Returns the number of members on this node.
+     */
     uint32_t (*comm_node_ranks)(portcullis_comm *, uint32_t *ranks, uint32_t capacity);
 
     /*
@@ -235,8 +251,9 @@ typedef struct portcullis_host {
     int (*fence)(portcullis_comm *, portcullis_why *);
 
     /*
-     * Nonblocking forms of send and recv, with separate messages; allowed anywhere from enable on.
-     * Both write a number for test_message. A send copies its data; a receive passes the length.
+     * Nonblocking send and recv, whose messages match only each other. Allowed from enable on.
+     * Both write the number to pass to test_message.
+     * A send copies its data; a receive only has the length.
      */
     int (*start_send)(portcullis_comm *, uint32_t dest, const void *data, size_t bytes, uint64_t *message, portcullis_why *);
     int (*start_recv)(portcullis_comm *, uint32_t source, size_t bytes, uint64_t *message, portcullis_why *);
@@ -256,7 +273,10 @@ typedef struct portcullis_host {
      * Returns PORTCULLIS_DONE, or PORTCULLIS_PENDING after limit_ns nanoseconds (0: no limit).
      */
     int (*wait)(portcullis_comm *, int (*ready)(void *argument), void *argument, uint64_t limit_ns, portcullis_why *);
-    /* Wakes a member on this node if it sleeps. The caller must publish the reason before. */
+    /*
+     * Wakes a member on this node if it sleeps.
+     * The caller must store the data that the member waits for before it calls this.
+     */
     void (*ring)(portcullis_comm *, uint32_t rank);
     /*
      * Allocates zeroed memory shared by the members on this node; collective over them. Blocking.
@@ -299,8 +319,9 @@ typedef struct portcullis_host {
     void (*type_info)(const portcullis_type *, portcullis_type_info *);
     void (*op_info)(const portcullis_op *, portcullis_op_info *);
     /*
-     * pack copies buffer data to packed memory, unpack does the reverse, from packed byte at on.
-     * Both return the number of bytes, fewer at the buffer's end.
+     * pack copies buffer data to packed memory, and unpack copies packed memory to the buffer.
+     * at is the position in the packed data, in bytes, at which the copy begins.
+     * Both return the number of copied bytes; it is smaller than bytes at the end of the buffer.
      */
     size_t (*pack)(const portcullis_buffer *, int64_t at, void *to, size_t bytes);
     size_t (*unpack)(const portcullis_buffer *, int64_t at, const void *from, size_t bytes);
@@ -326,7 +347,7 @@ typedef struct portcullis_host {
     int (*call_wait)(portcullis_call *, const uint64_t *messages, size_t count, portcullis_why *);
 } portcullis_host;
 
-/* Which calls an operation takes besides those up to its limit; both are equal at all members. */
+/* Conditions, besides limit, for the calls that an entry serves; equal at all members. */
 enum {
     PORTCULLIS_PREDEFINED = 1, /* The entry serves only calls with a predefined operator. */
     PORTCULLIS_COMMUTATIVE = 2 /* The entry serves only calls with a commutative operator. */
@@ -382,9 +403,12 @@ typedef struct portcullis_module {
      */
     int (*barrier_start)(void *self, uint64_t *ticket, portcullis_why *);
     int (*barrier_test)(void *self, uint64_t ticket, portcullis_why *);
-    /* Restores the initial state: the communicator is freed, or a member refused. Not collective. */
+    /*
+     * Restores the state before enable: the communicator is freed, or enable failed at a member.
+     * Not collective.
+     */
     void (*disable)(void *self);
-    /* Frees the module; the last call. */
+    /* Frees the module; no other function of the module is called afterwards. */
     void (*free)(void *self);
     /*
      * Called when a started message completes, and periodically during MPI calls of this process.
@@ -443,7 +467,7 @@ typedef struct portcullis_component_table {
     const char *asked_by;
 } portcullis_component_table;
 
-/* The one exported symbol. The table must stay; the library never unloads a plugin. */
+/* The only exported symbol. The table must stay valid: the library never unloads a plugin. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

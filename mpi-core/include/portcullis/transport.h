@@ -1,15 +1,17 @@
 /*
- * portcullis/transport.h: write a transport in C or C++, without our sources.
+ * portcullis/transport.h: the C interface of transports; needs no library sources.
  *
- * A transport brings messages to other processes of the job, each exactly once, in any order. The library does the rest:
- * it publishes addresses, puts messages in order, cuts long ones, matches them, and notices which transport reaches which process.
+ * A transport delivers messages to other processes of the job, each exactly once, in any order.
+ * The library exchanges the addresses, orders the messages, splits long ones into fragments,
+ * matches them, and determines which transport reaches which process.
  *
  * A plugin is a shared object btl_NAME.so that exports one symbol, the function portcullis_transport(), and has a manifest
- * (PORTCULLIS_TRANSPORT below). It is opened only if the parameter btl names it: mpirun --mca btl self,NAME.
- * Build it and put it where portcullis/plugin.h says; what is said there of versions, exceptions and texts holds here too.
+ * (PORTCULLIS_TRANSPORT below). The library opens it only if the parameter btl names it, as in
+ * mpirun --mca btl self,NAME. portcullis/plugin.h describes how to build and install a plugin;
+ * its rules for versions, exceptions and text also hold for transports.
  *
- * Addresses and messages come from other processes: a transport checks them as it would check what comes from a network.
- * A program that wants the same in Rust uses the package portcullis-plugin.
+ * Addresses and messages come from other processes: a transport must check them like data from a
+ * network. The package portcullis-plugin is the same interface in Rust.
  */
 #ifndef PORTCULLIS_TRANSPORT_H
 #define PORTCULLIS_TRANSPORT_H
@@ -25,14 +27,18 @@ extern "C" {
 #define PORTCULLIS_TRANSPORT_LAYOUT 0x8ca82722u
 
 /*
- * The least PORTCULLIS_TRANSPORT_MINOR of a library with which the transport works: by default that of this header.
- * A transport that tests the host's newer slots for NULL may define a lower one before it includes this file.
+ * The minimum PORTCULLIS_TRANSPORT_MINOR of a library with which the transport works;
+ * the default is the value of this header. A transport that tests newer slots of the host
+ * for NULL may define a smaller value before it includes this file.
  */
 #ifndef PORTCULLIS_NEEDS_TRANSPORT_MINOR
 #define PORTCULLIS_NEEDS_TRANSPORT_MINOR PORTCULLIS_TRANSPORT_MINOR
 #endif
 
-/* Once in a plugin, outside of functions, with two string literals: PORTCULLIS_TRANSPORT("mine", "1.0"); as in its table and its file's name. */
+/*
+ * Defines the manifest. Use it one time in a plugin, outside of functions, with two string
+ * literals that agree with the table and the file name: PORTCULLIS_TRANSPORT("mine", "1.0");
+ */
 #define PORTCULLIS_TRANSPORT(transport, version)                                                                      \
     __attribute__((section(".note.portcullis"), used, aligned(4))) static const portcullis_manifest                   \
         portcullis_manifest_of_this_file = {11, sizeof(portcullis_manifest) - 24, 1, "Portcullis",                    \
@@ -40,14 +46,14 @@ extern "C" {
                                             PORTCULLIS_NEEDS_TRANSPORT_MINOR, PORTCULLIS_TRANSPORT_LAYOUT,    \
                                             "btl", transport, version}
 
-/* How send ended, besides PORTCULLIS_FAILED: the peer cannot be reached any more. */
+/* The results of send. PORTCULLIS_FAILED, also possible, means that the peer is unreachable now. */
 enum {
     PORTCULLIS_SENT = 0,      /* The transport has copied the message. */
     PORTCULLIS_SENDING = 1,   /* The transport reads the message until it calls sent. */
     PORTCULLIS_NO_SPACE = 2   /* No space now, and no byte was copied: the library retries after a poll. */
 };
 
-/* What peers may do with exposed memory. */
+/* The accesses that peers may make to exposed memory. */
 enum {
     PORTCULLIS_MAY_READ = 0,
     PORTCULLIS_MAY_READ_AND_WRITE = 1
@@ -132,21 +138,21 @@ typedef struct portcullis_transport_table {
     int (*connect)(void *self, uint32_t peer, const void *address, size_t bytes, portcullis_why *);
     /*
      * Closes the connection to a peer; at_once discards unsent data.
-     * The transport reports messages that it still holds by sent, later.
+     * Later the transport calls sent for each message that it still holds.
      */
     void (*close)(void *self, uint32_t peer, int at_once);
     /* Sends data to a peer; message is the number to pass to sent. */
     int (*send)(void *self, uint32_t peer, const void *data, size_t bytes, uint64_t message, portcullis_why *);
     /* Polls once and reports all events. */
     void (*progress)(void *self, portcullis_events *);
-    /* Returns 1 if all sent messages have arrived or were given up, else 0. */
+    /* Returns 1 if every sent message has arrived or was abandoned, else 0. */
     int (*is_quiet)(void *self);
     /*
-     * Returns a descriptor that becomes readable at the next event, or -1: poll again, no sleep.
+     * Returns a descriptor that becomes readable at the next event; -1 means: poll without a sleep.
      * *longest_ns is the maximum sleep, 0: no limit. If this slot is NULL, waits never sleep.
      */
     int (*wait_on)(void *self, uint64_t *longest_ns);
-    /* Frees the transport; the last call. */
+    /* Frees the transport; no other function of the transport is called afterwards. */
     void (*free)(void *self);
     /*
      * Exposes memory that peers access without this process, for long messages and for windows.
@@ -163,7 +169,7 @@ typedef struct portcullis_transport_table {
     int (*access)(void *self, uint32_t peer, const portcullis_access *, uint64_t number);
 } portcullis_transport_table;
 
-/* The one exported symbol. The table must stay; the library never unloads a plugin. */
+/* The only exported symbol. The table must stay valid: the library never unloads a plugin. */
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif

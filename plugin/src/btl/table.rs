@@ -149,18 +149,18 @@ pub struct Transport {
     /// Prepares to send to the peer with this address.
     pub connect: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, address: *const c_void, bytes: usize, *mut Why) -> c_int>,
     /// Closes the connection to a peer; at_once discards unsent data.
-    /// The transport reports messages that it still holds by sent, later.
+    /// Later the transport calls sent for each message that it still holds.
     pub close: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, at_once: c_int)>,
     /// Sends data to a peer; message is the number to pass to sent.
     pub send: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, data: *const c_void, bytes: usize, message: u64, *mut Why) -> c_int>,
     /// Polls once and reports all events.
     pub progress: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Events)>,
-    /// Returns 1 if all sent messages have arrived or were given up, else 0.
+    /// Returns 1 if every sent message has arrived or was abandoned, else 0.
     pub is_quiet: Option<unsafe extern "C-unwind" fn(this: *mut c_void) -> c_int>,
-    /// Returns a descriptor that becomes readable at the next event, or -1: poll again, no sleep.
+    /// Returns a descriptor that becomes readable at the next event; -1 means: poll without a sleep.
     /// *longest_ns is the maximum sleep, 0: no limit. If this slot is NULL, waits never sleep.
     pub wait_on: Option<unsafe extern "C-unwind" fn(this: *mut c_void, longest_ns: *mut u64) -> c_int>,
-    /// Frees the transport; the last call.
+    /// Frees the transport; no other function of the transport is called afterwards.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
     /// Exposes memory that peers access without this process, for long messages and for windows.
     /// expose, withdraw and access are all set, or all NULL. Since version 1.1.

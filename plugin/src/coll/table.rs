@@ -245,7 +245,8 @@ pub struct Host {
     pub comm_name: Option<unsafe extern "C" fn(*mut Comm) -> *const c_char>,
     /// Named `comm_is_world` in the C header.
     pub comm_is_world: Option<unsafe extern "C" fn(*mut Comm) -> c_int>,
-    /// Writes up to capacity ranks of members on this node, ascending. Returns their full number.
+    /// Writes up to capacity ranks of members on this node, ascending.
+    /// Returns the number of members on this node.
     pub comm_node_ranks: Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
     /// send and recv: messages among this module's members, separate from all others. Blocking.
     /// Messages between two ranks arrive in order. A receive of another length fails.
@@ -254,8 +255,9 @@ pub struct Host {
     pub recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, data: *mut c_void, bytes: usize, *mut Why) -> c_int>,
     /// A barrier: returns after every member has called fence. Blocking.
     pub fence: Option<unsafe extern "C" fn(*mut Comm, *mut Why) -> c_int>,
-    /// Nonblocking forms of send and recv, with separate messages; allowed anywhere from enable on.
-    /// Both write a number for test_message. A send copies its data; a receive passes the length.
+    /// Nonblocking send and recv, whose messages match only each other. Allowed from enable on.
+    /// Both write the number to pass to test_message.
+    /// A send copies its data; a receive only has the length.
     pub start_send: Option<unsafe extern "C" fn(*mut Comm, dest: u32, data: *const c_void, bytes: usize, message: *mut u64, *mut Why) -> c_int>,
     /// Named `start_recv` in the C header.
     pub start_recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, bytes: usize, message: *mut u64, *mut Why) -> c_int>,
@@ -270,7 +272,8 @@ pub struct Host {
     /// A plugin that waits with progress instead must poll failed_ranks.
     /// Returns PORTCULLIS_DONE, or PORTCULLIS_PENDING after limit_ns nanoseconds (0: no limit).
     pub wait: Option<unsafe extern "C" fn(*mut Comm, ready: Option<Ready>, argument: *mut c_void, limit_ns: u64, *mut Why) -> c_int>,
-    /// Wakes a member on this node if it sleeps. The caller must publish the reason before.
+    /// Wakes a member on this node if it sleeps.
+    /// The caller must store the data that the member waits for before it calls this.
     pub ring: Option<unsafe extern "C" fn(*mut Comm, rank: u32)>,
     /// Allocates zeroed memory shared by the members on this node; collective over them. Blocking.
     /// The last module that is freed releases it. align is a power of 2 up to 4096.
@@ -302,8 +305,9 @@ pub struct Host {
     pub type_info: Option<unsafe extern "C" fn(*const Type, *mut TypeInfo)>,
     /// Named `op_info` in the C header.
     pub op_info: Option<unsafe extern "C" fn(*const Op, *mut OpInfo)>,
-    /// pack copies buffer data to packed memory, unpack does the reverse, from packed byte at on.
-    /// Both return the number of bytes, fewer at the buffer's end.
+    /// pack copies buffer data to packed memory, and unpack copies packed memory to the buffer.
+    /// at is the position in the packed data, in bytes, at which the copy begins.
+    /// Both return the number of copied bytes; it is smaller than bytes at the end of the buffer.
     pub pack: Option<unsafe extern "C" fn(*const Buffer, at: i64, to: *mut c_void, bytes: usize) -> usize>,
     /// See `pack`.
     pub unpack: Option<unsafe extern "C" fn(*const Buffer, at: i64, from: *const c_void, bytes: usize) -> usize>,
@@ -382,9 +386,10 @@ pub struct ModuleTable {
     pub barrier_start: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
     /// See `barrier_start`.
     pub barrier_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
-    /// Restores the initial state: the communicator is freed, or a member refused. Not collective.
+    /// Restores the state before enable: the communicator is freed, or enable failed at a member.
+    /// Not collective.
     pub disable: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
-    /// Frees the module; the last call.
+    /// Frees the module; no other function of the module is called afterwards.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
     /// Called when a started message completes, and periodically during MPI calls of this process.
     /// Lets a member answer requests from enable until disable. Must not use blocking services.

@@ -73,14 +73,16 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// Rank r receives `counts[r]` elements in `recv`. With MPI_IN_PLACE `recv` is the start of the whole input.
+    /// Rank r receives `counts[r]` elements in `recv`.
+    /// With MPI_IN_PLACE `recv` is the start of the input for all ranks.
     ReduceScatter {
         send: Option<SendBuf>,
         recv: RecvBuf,
         counts: Rc<[i64]>,
         op: Op,
     },
-    /// Every rank receives `recv.count` elements. With MPI_IN_PLACE `recv` is the start of the whole input of `size * recv.count` elements.
+    /// Every rank receives `recv.count` elements.
+    /// With MPI_IN_PLACE `recv` is the start of the input of `size * recv.count` elements.
     ReduceScatterBlock {
         send: Option<SendBuf>,
         recv: RecvBuf,

@@ -4,7 +4,7 @@ use super::{Call, CallId};
 use crate::op::{Op, Predefined};
 use std::fmt;
 
-/// The form of a collective operation.
+/// The form of a collective operation: blocking, nonblocking or persistent.
 ///
 /// Operations of different forms do not match each other (MPI 5.0, sections 6.12 and 6.13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,7 +82,8 @@ impl CallSignature {
             },
             _ => signature,
         };
-        // If each rank has its own count, the sum is left out: it could hide differences, so the check compares pairwise counts.
+        // If each rank has its own count, the sum is left out: equal sums could hide differences.
+        // The check compares the counts of each pair of ranks.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
         signature.bytes(call.agreed_bytes().filter(|_| !each))
     }

@@ -47,7 +47,8 @@ pub trait Proposal {
     /// Appends rank 0's offers of components to `to`; called on rank 0, one time per communicator.
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>);
 
-    /// Agrees with all members of `comm`; `invitation` is rank 0's offers, which each member has received.
+    /// Agrees with all members of `comm`.
+    /// `invitation` contains rank 0's offers of components; each member has received them.
     fn agree<'a>(
         self: Box<Self>,
         comm: &'a Comm,

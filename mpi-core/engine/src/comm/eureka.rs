@@ -1,7 +1,7 @@
 //! The eureka line of a communicator: early termination of a parallel search by a flag that any member may raise (`MPIX_Eureka_...`).
 //!
 //! All members begin and end a round together.
-//! In a round any member may raise the line; only the first one is told that it was first.
+//! In a round any member may raise the line; the call reports to one member that it was the first.
 //! A test of the line costs no message.
 //! How a round implements the line is chosen at its beginning, the same on all members:
 //!

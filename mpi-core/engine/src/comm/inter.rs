@@ -321,8 +321,9 @@ impl<'a> InterConstructors<'a> {
         link.among(&Group::from_procs(both.collect()))
     }
 
-    /// Creates a communicator of members of this one, with consecutive ids that all of them know: one for the communicator,
-    /// and one for each side of an intercommunicator.
+    /// Creates a communicator of members of this one with the context id `number`,
+    /// which all members know. An intercommunicator also uses the next two ids,
+    /// for the local groups of the two sides.
     pub(crate) async fn made_again(
         self,
         number: u64,

@@ -8,9 +8,9 @@
 //! A migration does not change the affinity mask.
 //! The ranks of one core check one after another, so each sees the migrations of the earlier ones.
 //!
-//! A sleeping rank counts on no core; a rank that computes counts on the core on which it last waited.
+//! A sleeping rank is counted on no core, a rank that computes on the core on which it last waited.
 //! If the kernel moves the ranks back, for example for another program,
-//! they migrate ever more rarely ([`Moves`]).
+//! they wait longer before each further migration ([`Moves`]).
 
 use mpi_base::cpu::processors;
 use mpi_base::mem::Held;
@@ -210,7 +210,7 @@ mod tests {
             between.push(until_told());
         }
         assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
-        // A rank that has slept checks earlier: it must count on a core again soon.
+        // A rank that has slept checks earlier, since it must soon be counted on a core again.
         even.sleeps();
         assert!(!told());
         assert_eq!(until_told(), AWAKE);

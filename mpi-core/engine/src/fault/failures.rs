@@ -396,7 +396,7 @@ impl Peers<'_> {
         self.lose(proc, &why);
     }
 
-    /// Records that by an agreement's result a process is dead, or has left without contributing.
+    /// Records that a process is dead, or has left without contributing, as an agreement has found.
     pub(crate) fn found_dead(self, proc: ProcId) {
         let Some(faults) = self.engine().faults() else {
             return;

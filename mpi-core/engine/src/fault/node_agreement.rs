@@ -5,7 +5,8 @@
 //! Each member computes the result from the slots;
 //! when a round is settled (no living member is missing), all members read the same slots.
 //!
-//! The members get the memory by agreements over messages, which include one word for this ([`Value::memory`]):
+//! The members find the memory through agreements over messages, whose values have a word for it
+//! ([`Value::memory`]):
 //! 1. while there is no memory, the first participating member allocates it, if all members are on its node, and contributes its offset;
 //!    the decision contains the offset for all members;
 //! 2. in the next agreement, a member that cannot map the memory contributes [`UNUSABLE`].

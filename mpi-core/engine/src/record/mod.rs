@@ -327,7 +327,7 @@ impl Script {
             return Ok(());
         };
         match idle.get() {
-            // Repeated calls in a loop take one word together.
+            // Consecutive equal calls without a result share one word, which counts them.
             Some((at, same, times))
                 if same == asker && at + 1 == writer.end() && times < u32::MAX =>
             {
