@@ -20,7 +20,7 @@ pub const ENTRIES: &[Entry] = &[
     ("introduction", introduction),
 ];
 
-/// Converts bytes to words; drops a rest that is shorter than a word.
+/// Converts bytes to words; drops up to 7 bytes at the end that do not fill a word.
 fn words(bytes: &[u8]) -> Vec<u64> {
     let words = bytes.as_chunks().0.iter();
     words.map(|word| u64::from_le_bytes(*word)).collect()

@@ -248,7 +248,8 @@ impl Call {
 }
 
 impl Call {
-    /// Returns the number of bytes, of one rank's block or of all data, that the standard makes equal on all members; `None` if it makes none equal.
+    /// Returns the number of bytes that the standard requires to be equal on all members:
+    /// of one rank's block, or of all data. Returns `None` if no number must be equal.
     ///
     /// On a root it is the length of the block that the root receives from each rank, or sends to each.
     pub fn agreed_bytes(&self) -> Option<i64> {

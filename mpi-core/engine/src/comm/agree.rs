@@ -98,7 +98,7 @@ impl<'a> Agreement<'a> {
     }
 
     /// Returns the maximum of the numbers that the living members pass; all of them get the same result.
-    /// Used to free a shared object.
+    /// `MPI_File_close` uses this to select the member that deletes the file.
     pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)

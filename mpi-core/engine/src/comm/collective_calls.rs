@@ -195,7 +195,8 @@ impl<'a> CollectiveCalls<'a> {
         self.chosen.purpose.set(purpose);
     }
 
-    /// Publishes on the state page that a collective operation begins; its number is counted from one there.
+    /// Publishes on the state page that a collective operation begins.
+    /// The state page counts the operations of a communicator from 1, `number` counts them from 0.
     #[inline]
     fn publish(self, number: i32, call: &Call, form: Form) {
         let signature = CallSignature::of(call).in_form(form);

@@ -119,7 +119,7 @@ pub struct FastSlot {
 
 /// Carries out the fast calls of one collective, up to the limit of its [`FastSlot`].
 ///
-/// A fast call is a single call of the carrier: no choice among components is made in it.
+/// A fast call is a single call of the carrier, which makes no choice among components.
 pub trait FastCarrier {
     /// Carries out a fast call.
     ///

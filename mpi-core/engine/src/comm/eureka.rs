@@ -66,7 +66,7 @@ pub enum EurekaError {
     Open { comm: String },
     /// No round has begun.
     NotOpen { call: &'static str, comm: String },
-    /// These members have neither hardware nor shared memory for a line.
+    /// The members have neither hardware nor shared memory for a line.
     NoLine { comm: String, why: &'static str },
     /// The eureka line cannot be used in recorded and replayed runs.
     Recorded,

@@ -124,7 +124,7 @@ async fn exchange(
 }
 
 /// Returns the maximum number of words of a contribution, which is that of a split.
-/// A longer contribution cannot be of the same function.
+/// A longer contribution means that the other leader's group has called another function.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     longest_split(match mixed {
         true => MOST_RANKS,
@@ -250,7 +250,8 @@ async fn swap(
     Ok((side(ours)?, side(theirs)?, introduced))
 }
 
-/// Creates communicator number `which` of those for which the two leaders have reserved ids.
+/// Creates one of the communicators for which the two leaders have reserved ids;
+/// `which` is the communicator's index among them.
 async fn connect(
     engine: &Engine,
     (ours, group): (&Side, Group),

@@ -86,7 +86,7 @@ impl<'a> Internal<'a> {
             return self.fence().await;
         };
         local.internal().fence().await?;
-        // Between two barriers of each side, rank 0 of both sides exchange a message.
+        // Each side has a barrier before and after the message between rank 0 of both sides.
         if self.comm.rank() == 0 {
             let (across, none) = (self.conversation(), U64Buf::new(2));
             across

@@ -218,7 +218,7 @@ impl Waiting {
     /// Spins on `done` without making progress; does not spin on an oversubscribed node. Returns true if `done` has returned true.
     #[inline]
     pub fn spin(&self, done: &mut impl FnMut() -> bool) -> bool {
-        /// Number of polls of `done`.
+        /// Maximum number of polls of `done`.
         const LOOKS: u32 = 512;
         /// Number of polls, from the first on, without a pause in between;
         /// a pause takes about as long as the transfer of a cache line between cores.

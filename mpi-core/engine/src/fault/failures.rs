@@ -316,7 +316,7 @@ impl Sink for Faults {
 
 impl AmHandler for Faults {
     fn turn(&self) -> bool {
-        // The operator `|` calls both functions, whatever the first returns.
+        // The operator `|`, unlike `||`, always calls both functions.
         self.outbox.turn() | self.poll_ended()
     }
 

@@ -1,6 +1,7 @@
 //! Processes that have ended, from the report of their end to the declaration that they are lost.
 //!
-//! A process that is notified of an end by something else than its own connection first polls [`LAST_POLLS`] more times,
+//! If another source than its own connection notifies a process of an end,
+//! the process first polls [`LAST_POLLS`] more times,
 //! because messages that the ended process had sent may still be in sockets that are polled rarely.
 
 use std::cell::RefCell;

@@ -170,7 +170,8 @@ enum Mode {
         posting: Cell<Option<usize>>,
         /// The numbers of receives without a wildcard, indexed by the slot of their request; an entry stays until the slot is used again.
         plain: RefCell<Vec<(ReqId, u32)>>,
-        /// The last decision, if it is that nothing was found: its index, its call, and how many times the call has found nothing.
+        /// The last decision if its call found nothing:
+        /// the index of the decision, the call, and the number of consecutive calls that found nothing.
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
     Replay {

@@ -176,7 +176,7 @@ impl ShmBuffers {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
     }
 
-    /// Frees the buffers during an access that needs other sizes or more buffers; collective.
+    /// Frees the buffers during an access whose plan needs another number or size; collective.
     /// In a fault-tolerant job each member abandons the buffers without communication,
     /// because a member that failed in an earlier step after a death does not participate.
     pub fn give_back(&self) -> Result<(), Error> {
@@ -269,7 +269,7 @@ pub(crate) fn write(
 
 /// As an aggregator, reads the data of a round into this rank's buffer.
 /// The inner result is that of this rank's own file access.
-/// If `has_failed`, an earlier access has failed, and nothing is read.
+/// On one node, a rank reads nothing more after an error (`has_failed`).
 fn fetch(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),

@@ -70,7 +70,7 @@ impl TwoLevel {
     }
 
     /// Sends each aggregator this node's data of a round, and writes the data that it receives.
-    /// The inner result is that of this rank's own file accesses, the outer one that of the messages.
+    /// The inner result is that of this rank's own file accesses, the outer that of the messages.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),

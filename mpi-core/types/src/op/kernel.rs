@@ -27,7 +27,7 @@ pub trait Element: Copy {
     unsafe fn store(self, at: *mut u8);
 }
 
-/// Types without padding.
+/// Implements [`Element`] for types without padding.
 macro_rules! plain {
     ($vector:literal: $($t:ty)*) => {$(
         impl Element for $t {
