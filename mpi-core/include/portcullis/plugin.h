@@ -42,7 +42,9 @@
 extern "C" {
 #endif
 
+/* The version of the interface; the library loads only plugins for its own version. */
 #define PORTCULLIS_ABI_VERSION 2
+/* The minor version, which increases if slots are added to a table. */
 #define PORTCULLIS_ABI_MINOR 0
 /* A hash over the layout of all tables below; it detects a header that was changed by hand. */
 #define PORTCULLIS_ABI_LAYOUT 0x60ee93e3u
@@ -87,14 +89,14 @@ typedef struct portcullis_manifest {
 /* The results of functions. */
 enum {
     PORTCULLIS_FAILED = -1, /* The call failed; the reason is in why. */
-    PORTCULLIS_DONE = 0,
+    PORTCULLIS_DONE = 0, /* The call has completed. */
     PORTCULLIS_PENDING = 1, /* The operation is in progress; test it again. */
     PORTCULLIS_NEXT = 2     /* The next lower component serves the call; all members must return this for the same call. */
 };
 
 /* The reason of a failure or refusal, as one sentence. */
 typedef struct portcullis_why {
-    char text[512];
+    char text[512]; /* The sentence in UTF-8, with a NUL at its end. */
 } portcullis_why;
 
 /* The library's handle of a communicator for one module; valid from query until free. */
@@ -117,61 +119,61 @@ typedef struct portcullis_dense_op portcullis_dense_op;
  * This structure never grows.
  */
 typedef struct portcullis_buffer {
-    void *address;
-    int64_t count;
-    const portcullis_type *type;
+    void *address; /* The MPI buffer address. */
+    int64_t count; /* The number of elements. */
+    const portcullis_type *type; /* The datatype of the elements. */
 } portcullis_buffer;
 
 /* The sizes of a datatype in bytes. The caller sets size to sizeof(portcullis_type_info). */
 typedef struct portcullis_type_info {
-    size_t size;
+    size_t size; /* The size of this structure in the version of the caller. */
     int64_t bytes; /* The size of the data of one element. */
-    int64_t lb;
-    int64_t extent;
-    int64_t true_lb;
-    int64_t true_extent;
+    int64_t lb; /* The lower bound. */
+    int64_t extent; /* The distance from one element to the next. */
+    int64_t true_lb; /* The offset of the lowest byte of data. */
+    int64_t true_extent; /* The distance from the lowest byte of data to the end of the highest. */
     uintptr_t handle; /* The MPI_Datatype value of a predefined type in the standard ABI of MPI 5.0; else 0. */
 } portcullis_type_info;
 
 /* The properties of an operator. The caller sets size to sizeof(portcullis_op_info). */
 typedef struct portcullis_op_info {
-    size_t size;
+    size_t size; /* The size of this structure in the version of the caller. */
     uintptr_t handle; /* The MPI_Op value of a predefined operator in the standard ABI of MPI 5.0; else 0. */
-    int commutes;
+    int commutes; /* 1 if the operator is commutative, else 0. */
 } portcullis_op_info;
 
 /* The location of this process. The caller sets size to sizeof(portcullis_topology). */
 typedef struct portcullis_topology {
-    size_t size;
-    const char *host;
+    size_t size; /* The size of this structure in the version of the caller. */
+    const char *host; /* The name of this host. */
     uint32_t cores;      /* The number of cores that this process may use. */
     uint32_t ranks_here; /* The number of ranks of the job on this host. */
 } portcullis_topology;
 
 /* The operations. MPI_X, MPI_Ix and MPI_X_init are the same operation. */
 enum {
-    PORTCULLIS_BARRIER = 0,
-    PORTCULLIS_BCAST = 1,
-    PORTCULLIS_GATHER = 2,
-    PORTCULLIS_GATHERV = 3,
-    PORTCULLIS_SCATTER = 4,
-    PORTCULLIS_SCATTERV = 5,
-    PORTCULLIS_ALLGATHER = 6,
-    PORTCULLIS_ALLGATHERV = 7,
-    PORTCULLIS_ALLTOALL = 8,
-    PORTCULLIS_ALLTOALLV = 9,
-    PORTCULLIS_ALLTOALLW = 10,
-    PORTCULLIS_REDUCE = 11,
-    PORTCULLIS_ALLREDUCE = 12,
-    PORTCULLIS_REDUCE_SCATTER = 13,
-    PORTCULLIS_REDUCE_SCATTER_BLOCK = 14,
-    PORTCULLIS_SCAN = 15,
-    PORTCULLIS_EXSCAN = 16,
-    PORTCULLIS_NEIGHBOR_ALLGATHER = 17,
-    PORTCULLIS_NEIGHBOR_ALLGATHERV = 18,
-    PORTCULLIS_NEIGHBOR_ALLTOALL = 19,
-    PORTCULLIS_NEIGHBOR_ALLTOALLV = 20,
-    PORTCULLIS_NEIGHBOR_ALLTOALLW = 21
+    PORTCULLIS_BARRIER = 0, /* MPI_Barrier, MPI_Ibarrier or MPI_Barrier_init. */
+    PORTCULLIS_BCAST = 1, /* MPI_Bcast, MPI_Ibcast or MPI_Bcast_init. */
+    PORTCULLIS_GATHER = 2, /* MPI_Gather, MPI_Igather or MPI_Gather_init. */
+    PORTCULLIS_GATHERV = 3, /* MPI_Gatherv, MPI_Igatherv or MPI_Gatherv_init. */
+    PORTCULLIS_SCATTER = 4, /* MPI_Scatter, MPI_Iscatter or MPI_Scatter_init. */
+    PORTCULLIS_SCATTERV = 5, /* MPI_Scatterv, MPI_Iscatterv or MPI_Scatterv_init. */
+    PORTCULLIS_ALLGATHER = 6, /* MPI_Allgather, MPI_Iallgather or MPI_Allgather_init. */
+    PORTCULLIS_ALLGATHERV = 7, /* MPI_Allgatherv, MPI_Iallgatherv or MPI_Allgatherv_init. */
+    PORTCULLIS_ALLTOALL = 8, /* MPI_Alltoall, MPI_Ialltoall or MPI_Alltoall_init. */
+    PORTCULLIS_ALLTOALLV = 9, /* MPI_Alltoallv, MPI_Ialltoallv or MPI_Alltoallv_init. */
+    PORTCULLIS_ALLTOALLW = 10, /* MPI_Alltoallw, MPI_Ialltoallw or MPI_Alltoallw_init. */
+    PORTCULLIS_REDUCE = 11, /* MPI_Reduce, MPI_Ireduce or MPI_Reduce_init. */
+    PORTCULLIS_ALLREDUCE = 12, /* MPI_Allreduce, MPI_Iallreduce or MPI_Allreduce_init. */
+    PORTCULLIS_REDUCE_SCATTER = 13, /* MPI_Reduce_scatter, MPI_Ireduce_scatter or MPI_Reduce_scatter_init. */
+    PORTCULLIS_REDUCE_SCATTER_BLOCK = 14, /* MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block or MPI_Reduce_scatter_block_init. */
+    PORTCULLIS_SCAN = 15, /* MPI_Scan, MPI_Iscan or MPI_Scan_init. */
+    PORTCULLIS_EXSCAN = 16, /* MPI_Exscan, MPI_Iexscan or MPI_Exscan_init. */
+    PORTCULLIS_NEIGHBOR_ALLGATHER = 17, /* MPI_Neighbor_allgather, MPI_Ineighbor_allgather or MPI_Neighbor_allgather_init. */
+    PORTCULLIS_NEIGHBOR_ALLGATHERV = 18, /* MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv or MPI_Neighbor_allgatherv_init. */
+    PORTCULLIS_NEIGHBOR_ALLTOALL = 19, /* MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall or MPI_Neighbor_alltoall_init. */
+    PORTCULLIS_NEIGHBOR_ALLTOALLV = 20, /* MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv or MPI_Neighbor_alltoallv_init. */
+    PORTCULLIS_NEIGHBOR_ALLTOALLW = 21 /* MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw or MPI_Neighbor_alltoallw_init. */
 };
 
 /* No rank: the root of an operation without a root, or a neighbour MPI_PROC_NULL. */
@@ -187,12 +189,12 @@ enum {
 typedef struct portcullis_args {
     size_t size;        /* The size of this structure in bytes. */
     uint32_t operation; /* The operation: PORTCULLIS_BARRIER or another constant of the same enum. */
-    uint32_t root;
-    const portcullis_op *op;
+    uint32_t root; /* The root; PORTCULLIS_NO_RANK for an operation without a root. */
+    const portcullis_op *op; /* The operator; NULL for an operation without an operator. */
     const portcullis_buffer *send; /* The send buffers; NULL for MPI_IN_PLACE: the data are then in recv. MPI_Bcast has only recv. */
-    const portcullis_buffer *recv;
+    const portcullis_buffer *recv; /* The receive buffers. */
     uint32_t send_count; /* The number of buffers at send. */
-    uint32_t recv_count;
+    uint32_t recv_count; /* The number of buffers at recv. */
     const int64_t *counts; /* For MPI_Reduce_scatter: the number of elements for each rank. */
     const uint32_t *sources; /* For neighbourhood operations: the rank of each receive block; source_count ranks. */
     const uint32_t *destinations; /* For neighbourhood operations: the rank of each send block; destination_count ranks. */
@@ -209,13 +211,13 @@ typedef struct portcullis_args {
      * if one rank is a neighbour twice.
      */
     const uint32_t *arrivals;
-    uint32_t arrival_count;
+    uint32_t arrival_count; /* The number of blocks at arrivals. */
 } portcullis_args;
 
 /* The severity of a line that log prints. */
 enum {
-    PORTCULLIS_INFO = 0,
-    PORTCULLIS_WARNING = 1
+    PORTCULLIS_INFO = 0, /* Printed by rank 0 with mpirun --explain; from a transport never printed. */
+    PORTCULLIS_WARNING = 1 /* Always printed. */
 };
 
 /*
@@ -226,15 +228,15 @@ enum {
 typedef struct portcullis_host {
     size_t size;          /* The size of this table in bytes. */
     uint32_t abi_version; /* The value of PORTCULLIS_ABI_VERSION. */
-    uint32_t reserved;
+    uint32_t reserved; /* Reserved for later versions. */
     const char *library; /* The name and version of the library. */
 
     /* Properties of the communicator. */
 
-    uint32_t (*comm_rank)(portcullis_comm *);
-    uint32_t (*comm_size)(portcullis_comm *);
+    uint32_t (*comm_rank)(portcullis_comm *); /* Returns the rank of this process. */
+    uint32_t (*comm_size)(portcullis_comm *); /* Returns the number of members. */
     const char *(*comm_name)(portcullis_comm *); /* Returns the name at the time of query; a description if the communicator had no name. */
-    int (*comm_is_world)(portcullis_comm *);
+    int (*comm_is_world)(portcullis_comm *); /* Returns 1 for MPI_COMM_WORLD, else 0. */
     /*
      * Writes up to capacity ranks of members on this node, ascending.
      * Returns the number of members on this node.
@@ -256,6 +258,7 @@ typedef struct portcullis_host {
      * A send copies its data; a receive only has the length.
      */
     int (*start_send)(portcullis_comm *, uint32_t dest, const void *data, size_t bytes, uint64_t *message, portcullis_why *);
+    /* Starts to receive a message of this number of bytes; see start_send. */
     int (*start_recv)(portcullis_comm *, uint32_t source, size_t bytes, uint64_t *message, portcullis_why *);
     /*
      * Returns DONE, PENDING or FAILED. DONE invalidates the number.
@@ -310,13 +313,16 @@ typedef struct portcullis_host {
 
     /* Sets the error text for a function without a why argument. Returns PORTCULLIS_FAILED. */
     int (*fail)(portcullis_comm *, const char *reason);
+    /* Writes the location of this process. */
     void (*topology)(portcullis_comm *, portcullis_topology *);
 
     /* Data of any datatype, and operators. */
 
     /* Returns the predefined datatype for an MPI_Datatype value of the MPI 5.0 ABI, or NULL. */
     const portcullis_type *(*named_type)(portcullis_comm *, uintptr_t handle);
+    /* Writes the sizes of a datatype. */
     void (*type_info)(const portcullis_type *, portcullis_type_info *);
+    /* Writes the properties of an operator. */
     void (*op_info)(const portcullis_op *, portcullis_op_info *);
     /*
      * pack copies buffer data to packed memory, and unpack copies packed memory to the buffer.
@@ -340,6 +346,7 @@ typedef struct portcullis_host {
      * The buffer is in use until the message is complete. The call's end cancels open messages.
      */
     int (*call_send)(portcullis_call *, uint32_t dest, const portcullis_buffer *, uint64_t *message, portcullis_why *);
+    /* Starts to receive a message of one call; see call_send. */
     int (*call_recv)(portcullis_call *, uint32_t source, const portcullis_buffer *, uint64_t *message, portcullis_why *);
     /* Returns DONE, PENDING or FAILED. DONE invalidates the number. */
     int (*call_test)(portcullis_call *, uint64_t message, portcullis_why *);
@@ -362,8 +369,8 @@ enum {
  * run and start may return NEXT before their first message, at all members for the same call.
  */
 typedef struct portcullis_operation {
-    uint32_t operation;
-    uint32_t flags;
+    uint32_t operation; /* The operation: PORTCULLIS_BARRIER or another constant of the same enum. */
+    uint32_t flags; /* PORTCULLIS_PREDEFINED and PORTCULLIS_COMMUTATIVE, combined by OR, or 0. */
     uint64_t limit; /* Calls with more args->bytes go to the next component; 0: no limit. */
     /* MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services. */
     int (*run)(void *self, const portcullis_args *, portcullis_call *, portcullis_why *);
@@ -433,15 +440,15 @@ typedef struct portcullis_module {
      * An entry for PORTCULLIS_BARRIER is used if barrier and barrier_start are NULL.
      */
     const portcullis_operation *operations;
-    uint32_t operation_count;
+    uint32_t operation_count; /* The number of entries at operations. */
     uint32_t operation_size;
 } portcullis_module;
 
 /* A parameter; users call it coll_<component>_<name>. The library adds the parameter "priority". */
 typedef struct portcullis_param {
-    const char *name;
-    const char *default_value;
-    const char *help;
+    const char *name; /* The name without the prefix coll_<component>_. */
+    const char *default_value; /* The default value as text. */
+    const char *help; /* The description for users. */
     const char *type; /* The type: bool, int, unsigned_int, size_t, double, duration or string; NULL means string. */
 } portcullis_param;
 
@@ -453,7 +460,7 @@ typedef struct portcullis_component_table {
     const char *framework; /* The framework name "coll". */
     const char *name;      /* The component name: lower-case letters, digits and _, at most 63 characters. */
     const char *version;   /* The version, for example "1.2.0". */
-    const portcullis_param *params;
+    const portcullis_param *params; /* The parameters of the component. */
     size_t param_count; /* The number of parameters, at most 256. */
     /*
      * Returns a module table if this process can serve the communicator, else NULL and the reason.

@@ -22,8 +22,11 @@
 extern "C" {
 #endif
 
+/* The version of the interface; the library loads only transports for its own version. */
 #define PORTCULLIS_TRANSPORT_VERSION 1
+/* The minor version, which increases if slots are added to a table. */
 #define PORTCULLIS_TRANSPORT_MINOR 1
+/* A hash over the layout of all tables below; it detects a header that was changed by hand. */
 #define PORTCULLIS_TRANSPORT_LAYOUT 0x8ca82722u
 
 /*
@@ -55,8 +58,8 @@ enum {
 
 /* The accesses that peers may make to exposed memory. */
 enum {
-    PORTCULLIS_MAY_READ = 0,
-    PORTCULLIS_MAY_READ_AND_WRITE = 1
+    PORTCULLIS_MAY_READ = 0, /* Peers may read the memory. */
+    PORTCULLIS_MAY_READ_AND_WRITE = 1 /* Peers may read and write the memory. */
 };
 
 /* The kinds of accesses to the memory of a peer. */
@@ -69,13 +72,13 @@ enum {
 /* An access to the memory of a peer. A flush has no key and no local memory. */
 typedef struct portcullis_access {
     size_t size; /* The size of this structure in bytes. */
-    int kind;
-    int reserved;
+    int kind; /* PORTCULLIS_READ_MEMORY or another constant of the same enum. */
+    int reserved; /* Reserved for later versions. */
     const void *key; /* The key from the peer's expose. It comes from another process, so check it. */
-    size_t key_bytes;
+    size_t key_bytes; /* The length of the key in bytes. */
     uint64_t offset; /* The offset in the exposed memory, in bytes. */
     void *local;     /* The memory of this process; no other code uses it until the access has ended. */
-    size_t bytes;
+    size_t bytes; /* The number of bytes to copy. */
 } portcullis_access;
 
 /* The library's handle of a job for one transport; valid from open until free. */
@@ -88,14 +91,14 @@ typedef struct portcullis_events portcullis_events;
 typedef struct portcullis_transport_host {
     size_t size;          /* The size of this table in bytes. */
     uint32_t abi_version; /* The value of PORTCULLIS_TRANSPORT_VERSION. */
-    uint32_t reserved;
+    uint32_t reserved; /* Reserved for later versions. */
     const char *library; /* The name and version of the library. */
-    uint32_t (*rank)(portcullis_job *);
-    uint32_t (*ranks)(portcullis_job *);
+    uint32_t (*rank)(portcullis_job *); /* Returns the rank of this process in the job. */
+    uint32_t (*ranks)(portcullis_job *); /* Returns the number of ranks of the job. */
     /* Returns the value of a parameter of the transport as text; NULL for an unknown name. */
     const char *(*param)(portcullis_job *, const char *name);
     void (*log)(portcullis_job *, int level, const char *line); /* Prints a line; level is PORTCULLIS_INFO or PORTCULLIS_WARNING. */
-    uint64_t (*now_ns)(void);
+    uint64_t (*now_ns)(void); /* Returns the time of a monotonic clock, in ns. */
     /* In a poll: reports a complete message. The library does not use the memory after the return. */
     void (*arrived)(portcullis_events *, const void *message, size_t bytes);
     /* In a poll: reports that the transport has released a message; why is NULL if it was sent. */
@@ -108,9 +111,9 @@ typedef struct portcullis_transport_host {
 
 /* A parameter; users call it btl_<transport>_<name>. The library adds eager_limit and others. */
 typedef struct portcullis_transport_param {
-    const char *name;
-    const char *default_value;
-    const char *help;
+    const char *name; /* The name without the prefix btl_<transport>_. */
+    const char *default_value; /* The default value as text. */
+    const char *help; /* The description for users. */
     const char *type; /* The type of the value, as in portcullis_param. */
 } portcullis_transport_param;
 
@@ -119,14 +122,14 @@ typedef struct portcullis_transport_table {
     size_t size;          /* The size of this table in bytes. */
     uint32_t abi_version; /* The value of PORTCULLIS_TRANSPORT_VERSION. */
     uint32_t exclusivity; /* The priority: for each peer the library uses the highest; sm has 1024, tcp 100. */
-    const char *name;
-    const char *version;
-    const portcullis_transport_param *params;
+    const char *name; /* The transport name, as in the manifest. */
+    const char *version; /* The version, for example "1.2.0". */
+    const portcullis_transport_param *params; /* The parameters of the transport. */
     size_t param_count; /* The number of parameters, at most 256. */
     size_t eager;       /* The default in bytes of btl_<transport>_eager_limit. */
     size_t longest;     /* The default in bytes of btl_<transport>_max_send_size; messages also have a 32-byte header. */
     int poll_is_syscall; /* 1 if a poll costs a system call: it is then polled rarely while others deliver messages. */
-    int reserved;
+    int reserved; /* Reserved for later versions. */
     /*
      * Opens the transport, once per process and job, and sets *self for the other functions.
      * FAILED with a reason means that this process cannot use the transport.
