@@ -47,7 +47,7 @@ impl Points {
         self.target.is_some()
     }
 
-    /// Returns true while the program is inside the call of a point.
+    /// Returns true while the program is inside the library call of a point.
     pub fn is_inside(&self) -> bool {
         self.inside
     }

@@ -79,7 +79,8 @@ fn events(size: u32) -> u32 {
 }
 
 impl Matrix {
-    /// Creates the counts for the ring of a trace, or for a new ring; `None` if the node's memory has no space for a ring.
+    /// Creates the counts, which are written to the ring of a trace, if given, or to a new ring;
+    /// `None` if the node's memory has no space for a ring.
     pub fn new(
         node: &Node,
         (me, size): (ProcId, u32),

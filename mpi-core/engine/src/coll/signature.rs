@@ -153,7 +153,7 @@ impl CallSignature {
     }
 }
 
-/// Returns the name of the function in the standard by which a program calls the operation in a form.
+/// Returns the name of the MPI function for an operation in a form, for example `MPI_Iallgather`.
 pub fn function(call: CallId, form: Form) -> String {
     let (first, rest) = call.name().split_at(1);
     let first = first.to_uppercase();

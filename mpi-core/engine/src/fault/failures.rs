@@ -56,7 +56,7 @@ pub struct Faults {
     /// Context ids of communicators that were revoked before this process created them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,
-    /// The agreement memory of freed communicators, until all members have left it.
+    /// The agreement memory of freed communicators, kept until no member uses it any more.
     retired: Rc<RetiredBlocks>,
 }
 

@@ -97,7 +97,7 @@ impl Memory {
         }
     }
 
-    /// Handles the word of a decision, which is the same on all members.
+    /// Handles the memory word of a decision; the word is the same on all members.
     pub(crate) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
         let mut search = self.search.borrow_mut();
         *search = match std::mem::take(&mut *search) {
@@ -247,7 +247,7 @@ impl NodeAgreement {
         } else if many && value.number == 0 {
             self.slots.conclude(number, value.flag.into());
         }
-        // A sleeping member may be waiting for this one only.
+        // A sleeping member may be waiting for this member only.
         self.members.ring_each();
         value
     }

@@ -394,7 +394,7 @@ impl Script {
         }
     }
 
-    /// Returns the error that a decision cannot be repeated.
+    /// Returns the error for a decision that cannot be repeated.
     #[cold]
     pub fn impossible(&self, asks: Asker, recorded: Decision, why: String) -> RecordError {
         RecordError::Impossible {

@@ -186,7 +186,7 @@ impl Pass {
         &self,
         all: Repeated<D>,
     ) {
-        // No pass has this number of moves, so no code is generated for them.
+        // No pass has more than `MOST` moves, so no code is generated for this combination.
         if const { A + B + C + S.div_ceil(2) > MOST } {
             return;
         }
