@@ -70,7 +70,7 @@ impl CallSignature {
             _ => signature,
         };
         // For these calls, the standard requires MPI_IN_PLACE on all processes or none
-        // (6.8, 6.10.1).
+        // (sections 6.8 and 6.10.1).
         // In other calls some processes have no argument that could be MPI_IN_PLACE.
         let signature = match call {
             Call::Alltoall { send: None, .. }
@@ -165,7 +165,7 @@ pub fn function(call: CallId, form: Form) -> String {
 }
 
 impl fmt::Display for CallSignature {
-    /// Example: "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
+    /// Writes a description such as "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.call & !(IN_PLACE | FORM);
         let call = CallId::ALL.into_iter().find(|c| *c as u64 == number);

@@ -10,7 +10,7 @@ use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 
 impl P2p<'_> {
-    /// Posts a receive of the program, as recorded if the run is replayed.
+    /// Posts a receive of the program; in a replay, with the source and tag of the recorded message.
     #[inline(always)]
     pub(super) fn irecv_of_program(
         self,

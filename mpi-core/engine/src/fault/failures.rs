@@ -21,7 +21,7 @@ const MOST_EARLY: usize = 4096;
 /// Maximum number of polls for messages that a process has sent before it died.
 const LAST_LOOKS: usize = 1000;
 
-/// What failure handling uses of a communicator.
+/// The functions of a communicator that failure handling calls.
 pub(crate) trait Affected {
     /// Returns true if a process is a member; for an intercommunicator, of either side.
     fn has_member(&self, proc: ProcId) -> bool;
@@ -380,7 +380,7 @@ impl Peers<'_> {
         if proc == self.engine().me() || faults.deaths.is_dead(proc) {
             return;
         }
-        // Messages that the process sent before are still delivered.
+        // Messages that the process sent before its end are still delivered.
         // A progress call does not poll all sources, but `pending` does.
         for _ in 0..LAST_LOOKS {
             if !self.engine().progress() && !self.engine().pml().bml().pending() {

@@ -38,8 +38,8 @@ const UNUSABLE: u64 = u64::MAX;
 /// Number of words of a slot before the members' bits: the flag with [`HAS_BITS`], and the number.
 const FIXED: usize = 2;
 
-/// At most 8 members each read all slots. In a larger communicator the first member that computes the result writes it to another cache line,
-/// which the others read.
+/// At most 8 members each read all slots. In a larger communicator, the first member that
+/// computes the result writes it to a separate cache line, which the other members read.
 const FEW: u32 = 8;
 
 const HAS_BITS: u64 = 1 << 32;
