@@ -372,12 +372,15 @@ typedef struct portcullis_operation {
     uint32_t operation; /* The operation: PORTCULLIS_BARRIER or another constant of the same enum. */
     uint32_t flags; /* PORTCULLIS_PREDEFINED and PORTCULLIS_COMMUTATIVE, combined by OR, or 0. */
     uint64_t limit; /* Calls with more args->bytes go to the next component; 0: no limit. */
-    /* MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services. */
+    /*
+     * Executes MPI_X: returns DONE after this member's part, NEXT or FAILED.
+     * May use blocking services.
+     */
     int (*run)(void *self, const portcullis_args *, portcullis_call *, portcullis_why *);
     /*
-     * MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+     * Starts MPI_Ix or a persistent MPI_X: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
      * After DONE or PENDING, the library calls test until it returns DONE or FAILED.
-     * Neither may use blocking services. A blocking call without run uses start and test.
+     * start and test must not use blocking services. A blocking call without run uses both.
      */
     int (*start)(void *self, const portcullis_args *, portcullis_call *, uint64_t *ticket, portcullis_why *);
     int (*test)(void *self, uint64_t ticket, portcullis_why *);
@@ -385,7 +388,7 @@ typedef struct portcullis_operation {
     void (*forget)(void *self, void *plan);
     /*
      * Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
-     * For the same call, run may be called at other members, so both must send the same messages.
+     * Other members may execute the same call by run, so dense and run must send the same messages.
      * bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
      * Returns DONE or FAILED (with the reason by fail). May use blocking services.
      */
@@ -400,13 +403,14 @@ typedef struct portcullis_module {
     size_t size; /* The size of this table in bytes. */
     /* Collective setup; may use blocking services. If one member fails, all free their modules. */
     int (*enable)(void *self, portcullis_why *);
-    /* MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED. */
+    /* Executes MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED. */
     int (*barrier)(void *self, portcullis_call *, portcullis_why *);
     /*
-     * MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
+     * Starts MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
      * After DONE or PENDING, the library calls barrier_test until it no longer returns PENDING.
-     * Several may be in progress, with barriers after them, in the same order at all members.
-     * Each ends only after every member has started it. Neither may use blocking services.
+     * Several barriers may be in progress, and further ones may follow, in the same order at all
+     * members. Each ends only after every member has started it.
+     * barrier_start and barrier_test must not use blocking services.
      */
     int (*barrier_start)(void *self, uint64_t *ticket, portcullis_why *);
     int (*barrier_test)(void *self, uint64_t ticket, portcullis_why *);

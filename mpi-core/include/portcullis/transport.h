@@ -65,7 +65,7 @@ enum {
 /* The kinds of accesses to the memory of a peer. */
 enum {
     PORTCULLIS_READ_MEMORY = 0,  /* Copies the peer's memory to this process's memory. */
-    PORTCULLIS_WRITE_MEMORY = 1, /* Copies this process's memory to the peer's. An end does not mean that the data have arrived. */
+    PORTCULLIS_WRITE_MEMORY = 1, /* Copies this process's memory to the peer's. The end of the access does not mean that the data have arrived. */
     PORTCULLIS_FLUSH_MEMORY = 2  /* Ends after the data of all ended writes to the peer have reached its memory. */
 };
 
@@ -128,7 +128,7 @@ typedef struct portcullis_transport_table {
     size_t param_count; /* The number of parameters, at most 256. */
     size_t eager;       /* The default in bytes of btl_<transport>_eager_limit. */
     size_t longest;     /* The default in bytes of btl_<transport>_max_send_size; messages also have a 32-byte header. */
-    int poll_is_syscall; /* 1 if a poll costs a system call: it is then polled rarely while others deliver messages. */
+    int poll_is_syscall; /* 1 if a poll costs a system call; the library then polls rarely while other transports deliver messages. */
     int reserved; /* Reserved for later versions. */
     /*
      * Opens the transport, once per process and job, and sets *self for the other functions.

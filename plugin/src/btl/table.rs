@@ -28,7 +28,7 @@ pub const MAY_READ_AND_WRITE: c_int = 1;
 
 /// Copies the peer's memory to this process's memory.
 pub const READ_MEMORY: c_int = 0;
-/// Copies this process's memory to the peer's. An end does not mean that the data have arrived.
+/// Copies this process's memory to the peer's. The end of the access does not mean that the data have arrived.
 pub const WRITE_MEMORY: c_int = 1;
 /// Ends after the data of all ended writes to the peer have reached its memory.
 pub const FLUSH_MEMORY: c_int = 2;
@@ -137,7 +137,7 @@ pub struct Transport {
     pub eager: usize,
     /// The default in bytes of btl_\<transport>_max_send_size; messages also have a 32-byte header.
     pub longest: usize,
-    /// 1 if a poll costs a system call: it is then polled rarely while others deliver messages.
+    /// 1 if a poll costs a system call; the library then polls rarely while other transports deliver messages.
     pub poll_is_syscall: c_int,
     /// Reserved for later versions.
     pub reserved: c_int,

@@ -351,18 +351,19 @@ pub struct Operation {
     pub flags: u32,
     /// Calls with more args->bytes go to the next component; 0: no limit.
     pub limit: u64,
-    /// MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services.
+    /// Executes MPI_X: returns DONE after this member's part, NEXT or FAILED.
+    /// May use blocking services.
     pub run: Option<Run>,
-    /// MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+    /// Starts MPI_Ix or a persistent MPI_X: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
     /// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
-    /// Neither may use blocking services. A blocking call without run uses start and test.
+    /// start and test must not use blocking services. A blocking call without run uses both.
     pub start: Option<Start>,
     /// See `start`.
     pub test: Option<Test>,
     /// Frees the value of *args->plan when a persistent operation is freed.
     pub forget: Option<Forget>,
     /// Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
-    /// For the same call, run may be called at other members, so both must send the same messages.
+    /// Other members may execute the same call by run, so dense and run must send the same messages.
     /// bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
     /// Returns DONE or FAILED (with the reason by fail). May use blocking services.
     pub dense: Option<Dense>,
@@ -377,12 +378,13 @@ pub struct ModuleTable {
     pub size: usize,
     /// Collective setup; may use blocking services. If one member fails, all free their modules.
     pub enable: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED.
+    /// Executes MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED.
     pub barrier: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Call, *mut Why) -> c_int>,
-    /// MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
+    /// Starts MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
     /// After DONE or PENDING, the library calls barrier_test until it no longer returns PENDING.
-    /// Several may be in progress, with barriers after them, in the same order at all members.
-    /// Each ends only after every member has started it. Neither may use blocking services.
+    /// Several barriers may be in progress, and further ones may follow, in the same order at all
+    /// members. Each ends only after every member has started it.
+    /// barrier_start and barrier_test must not use blocking services.
     pub barrier_start: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
     /// See `barrier_start`.
     pub barrier_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
@@ -462,12 +464,13 @@ pub struct ComponentTable {
 /// The parameter `ready` of a service.
 pub type Ready = unsafe extern "C-unwind" fn(argument: *mut c_void) -> c_int;
 
-/// MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services.
+/// Executes MPI_X: returns DONE after this member's part, NEXT or FAILED.
+/// May use blocking services.
 pub type Run = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, *mut Why) -> c_int;
 
-/// MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+/// Starts MPI_Ix or a persistent MPI_X: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
 /// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
-/// Neither may use blocking services. A blocking call without run uses start and test.
+/// start and test must not use blocking services. A blocking call without run uses both.
 pub type Start = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, ticket: *mut u64, *mut Why) -> c_int;
 
 /// See `start`.
@@ -477,7 +480,7 @@ pub type Test = unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut
 pub type Forget = unsafe extern "C-unwind" fn(this: *mut c_void, plan: *mut c_void);
 
 /// Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
-/// For the same call, run may be called at other members, so both must send the same messages.
+/// Other members may execute the same call by run, so dense and run must send the same messages.
 /// bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
 /// Returns DONE or FAILED (with the reason by fail). May use blocking services.
 pub type Dense = unsafe extern "C-unwind" fn(this: *mut c_void, send: *const c_void, recv: *mut c_void, bytes: usize, root: u32, op: *const DenseOp) -> c_int;

@@ -10,7 +10,7 @@ use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 
 impl P2p<'_> {
-    /// Posts a receive of the program; in a replay, with the source and tag of the recorded message.
+    /// Posts a receive of the program; a replay uses the recorded message's source and tag.
     #[inline(always)]
     pub(super) fn irecv_of_program(
         self,

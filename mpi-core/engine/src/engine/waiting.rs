@@ -158,7 +158,7 @@ impl Waiting {
         self.beside_load.get() > 0
     }
 
-    /// Same as [`Waiting::is_beside_load`]; also counts one of the waits that sleep without yielding.
+    /// Same as [`Waiting::is_beside_load`]; counts down the waits that sleep without yielding.
     #[inline(always)]
     pub(super) fn take_beside_load(&self) -> bool {
         let left = self.beside_load.get();
