@@ -133,7 +133,7 @@ fn main() {
                     );
                 }
                 rank.barrier();
-                // No rank ends while others may still send to it.
+                // A rank must not end while other ranks may still send to it.
                 rank.barrier();
             });
         }

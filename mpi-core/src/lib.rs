@@ -18,7 +18,7 @@ pub use mpi_types::error::{Error, Failure};
 pub use mpi_types::{datatype, group, op, topo};
 pub use {mpi_crs as crs, mpi_io as io, mpi_osc as osc};
 
-/// The engine.
+/// The engine: progress, waiting and communicators.
 pub mod engine {
     #[cfg(feature = "testing")]
     pub use mpi_coll::testing;

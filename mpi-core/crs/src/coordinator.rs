@@ -3,10 +3,12 @@
 //! This module is a state machine without I/O.
 //! A rank that stopped at any point could block other ranks that need its next message.
 //! So no rank stops before all ranks have agreed on one point:
-//! 1. The launcher requests the number of points that each rank has entered; ranks answer in MPI.
+//! 1. The launcher requests from each rank the number of points that the rank has entered.
+//!    Ranks answer during MPI calls.
 //! 2. The target is the maximum plus 1. Each rank agrees to stop there, or reports that it has
 //!    passed the target.
-//! 3. If a rank has passed the target, the launcher raises it by 2, then 4, 8, ... and asks again.
+//! 3. If a rank has passed the target, the launcher proposes a new one: the highest number
+//!    of points that a rank has reported, plus 2, then plus 4, 8, ...
 //!    Ranks that wait at the earlier target continue.
 //! 4. If all ranks have agreed, the launcher notifies all to take the checkpoint at the target.
 //!    Rank 0 reports the outcome.
@@ -51,7 +53,8 @@ enum Stage {
     Idle,
     /// The number of points that each rank has entered; `None` until the rank has reported it.
     Asked(Vec<Option<u64>>),
-    /// For each rank: true if it has answered the proposed target.
+    /// A target is proposed. `agreed[rank]` is true if the rank has answered;
+    /// `passed` is the highest number of points reported by ranks that have passed the target.
     Proposed {
         target: u64,
         agreed: Vec<bool>,
@@ -63,7 +66,7 @@ enum Stage {
     },
 }
 
-/// The largest exponent of a raise: a target exceeds the reported points by at most 2^20.
+/// The maximum exponent: a target exceeds the highest reported number of points by at most 2^20.
 const FARTHEST: u32 = 20;
 
 impl Coordinator {

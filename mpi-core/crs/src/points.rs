@@ -3,7 +3,8 @@
 //! A rank counts the points that it enters; between checkpoints it only counts.
 //! The rank answers a request of the launcher with this count and continues.
 //! When the launcher proposes a target that the rank has not passed, the rank agrees
-//! and stops at the target without a further notice. [`crate::coordinator`] is the launcher's side.
+//! and stops at the target without a further notice.
+//! [`crate::coordinator`] is the launcher's part of the protocol.
 
 use mpi_transport::rte::checkpoints::{Notice, Report};
 
@@ -22,7 +23,7 @@ pub enum Step {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Points {
     entered: u64,
-    /// True while the program is inside the call of point `entered`.
+    /// True while the program is inside the library call of its latest point.
     inside: bool,
     target: Option<Target>,
 }
@@ -46,7 +47,7 @@ impl Points {
         self.target.is_some()
     }
 
-    /// Returns true while the program is inside the call of a point.
+    /// Returns true while the program is inside the library call of a point.
     pub fn is_inside(&self) -> bool {
         self.inside
     }

@@ -22,7 +22,7 @@ pub const OVERHEAD: u64 = 96;
 pub enum BufferError {
     /// A buffer is attached already.
     Attached { bytes: u64 },
-    /// No buffer is attached to detach or flush.
+    /// No buffer is attached, so none can be detached or flushed.
     Absent,
     /// The attached buffer is too full for another message.
     Full {

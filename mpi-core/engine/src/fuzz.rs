@@ -1,6 +1,7 @@
 //! Fuzz targets of the decoders for bytes from other processes and from files.
 //!
-//! A fuzz target accepts any bytes. It panics if the decoder panics, or if the decoder returns a value that cannot be right.
+//! A fuzz target accepts any bytes.
+//! It panics if the decoder panics, or if the decoder returns an invalid value.
 //! cargo-fuzz calls each target from `fuzz/fuzz_targets/`; the test below calls all of them with random bytes.
 
 use crate::comm::introduce;
@@ -19,7 +20,7 @@ pub const ENTRIES: &[Entry] = &[
     ("introduction", introduction),
 ];
 
-/// Converts bytes to words; drops a rest that is shorter than a word.
+/// Converts bytes to words; drops up to 7 bytes at the end that do not fill a word.
 fn words(bytes: &[u8]) -> Vec<u64> {
     let words = bytes.as_chunks().0.iter();
     words.map(|word| u64::from_le_bytes(*word)).collect()

@@ -4,7 +4,7 @@
 //! Point-to-point messages are counted when they are sent.
 //! A collective operation is counted by its definition, not by the messages of its algorithm:
 //! a broadcast counts as one message from the root to each other member, even if it uses shared memory.
-//! One-sided accesses are counted by the process that makes them, a get in the direction in which its bytes move.
+//! One-sided accesses are counted by the origin; a get counts as a message from the target.
 //! A barrier is one message without bytes to each other member. Messages to processes of other jobs are not counted.
 //!
 //! The counts are written to the [event ring](mpi_base::node::EventRing) when the process finalizes.
@@ -79,7 +79,8 @@ fn events(size: u32) -> u32 {
 }
 
 impl Matrix {
-    /// Creates the counts for the ring of a trace, or for a new ring; `None` if the node's memory has no space for a ring.
+    /// Creates the counts, which are written to the ring of a trace, if given, or to a new ring;
+    /// `None` if the node's memory has no space for a ring.
     pub fn new(
         node: &Node,
         (me, size): (ProcId, u32),

@@ -79,7 +79,7 @@ impl NodeMembers {
         self.light
     }
 
-    /// Wakes a member if it sleeps; the caller has published the data for which the member waits.
+    /// Wakes a member if it sleeps. The caller must already have stored what the member waits for.
     #[inline]
     pub fn ring(&self, rank: u32) {
         if let Some(inbox) = self.inboxes.get(rank as usize) {
@@ -115,7 +115,8 @@ impl NodeMembers {
         }
     }
 
-    /// Wakes all other members that sleep; the caller has published the data for which they wait.
+    /// Wakes all other members that sleep.
+    /// The caller must already have stored what the members wait for.
     #[inline]
     pub fn ring_all(&self) {
         // SYNC POINT doorbell.sleep

@@ -252,7 +252,8 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
         let me = engine.me();
         let part = side(engine, &world, u64::from(me < 2));
         if me < 2 {
-            // The caller with rank 0 is not in the group, that with rank 1 is; the group's other members do not call.
+            // The caller with rank 0 is not in the group, the caller with rank 1 is;
+            // the group's other members do not call.
             let group = Group::from_procs(vec![1, 4, 5]);
             let whole = "the communicator";
             outside(
@@ -264,7 +265,7 @@ fn a_group_with_a_stranger_in_it_is_refused_by_everybody_at_once() {
             );
             let created = engine.block_on(part.constructors().create_group(&group, 7));
             outside(1, 4, whole, 2, made(created));
-            // The failed calls leave nothing behind: the next call matches on all members.
+            // The failed calls leave no state behind: the next call matches on all members.
             let twin = engine.block_on(part.constructors().create(&Group::range(0, 2)));
             assert_eq!(made(twin), Ok(Some(2)));
         }

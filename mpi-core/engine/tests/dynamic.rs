@@ -34,7 +34,7 @@ fn ranks(engine: &Engine, comm: &Comm) -> Vec<u64> {
         .expect("shared")
 }
 
-/// Runs an accepting and a connecting job; rank 0 of the one sends port names to rank 0 of the other through a channel.
+/// Runs an accepting and a connecting job. A channel passes port names between their ranks 0.
 fn meet<T: Send>(
     accepting: u32,
     connecting: u32,
@@ -233,7 +233,8 @@ fn all_members_of_a_new_communicator_learn_of_a_death_that_is_older_than_it() {
             let world = engine.world().expect("a world");
             let created = world.inter().create(0, Some(Ok((&bridge, 0))), 5);
             let _inter = engine.block_on(created).expect("created");
-            // The intercommunicator is kept until then, because dropping it ends its connections.
+            // The intercommunicator is kept until ranks 1 and 2 have their errors,
+            // because dropping it ends its connections.
             eventually(engine, "the errors of ranks 1 and 2", || {
                 informed.load(Ordering::Relaxed) == 2
             });

@@ -46,7 +46,7 @@ fn pair() -> Job {
     Job::of(2)
 }
 
-/// Threads of a process of which a second one has called MPI, but does not wait now.
+/// The functions of a process in which a second thread has called MPI, but does not wait now.
 static SECOND_THREAD: Threads = Threads {
     wait_step: |_| ThreadStep::Alone,
     wanted: || false,

@@ -66,7 +66,8 @@ impl File {
         }
     }
 
-    /// Returns the result of `MPI_File_close` when rank `rank` has reported its deletion.
+    /// Returns the result of `MPI_File_close` after rank `rank` has reported
+    /// whether it could delete the file.
     fn told_of_deletion(
         &self,
         rank: u64,

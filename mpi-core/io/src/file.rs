@@ -258,7 +258,8 @@ impl File {
         }
     }
 
-    /// Returns an error in `MPI_MODE_SEQUENTIAL`, without explicit offsets and individual pointer.
+    /// Returns an error in `MPI_MODE_SEQUENTIAL`,
+    /// which allows neither explicit offsets nor the individual pointer.
     pub(super) fn random_access(&self) -> Result<(), IoError> {
         match self.amode.sequential {
             false => Ok(()),

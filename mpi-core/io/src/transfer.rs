@@ -71,7 +71,7 @@ fn goes_on(engine: &Engine, outcome: impl Future<Output = Result<i64, IoError>> 
 }
 
 /// Combines the result of an earlier individual access, if any, with that of the collective part.
-/// The number of bytes is the one of the individual access.
+/// If both succeed, returns the number of bytes of the individual access.
 fn both(
     first: Option<Result<i64, IoError>>,
     together: Result<i64, IoError>,

@@ -118,7 +118,7 @@ impl View {
         if self.dense || tile <= 0 {
             return 1;
         }
-        // The estimate uses the mean length of at most this number of runs, the first ones.
+        // The estimate uses the mean length of the first runs of the filetype, at most this number.
         const LOOKED_AT: i64 = 64;
         let (mut runs, mut seen) = (0, 0);
         self.runs(0, bytes.min(tile), |run| {

@@ -236,7 +236,7 @@ async fn make_on(
     let others = others.filter_map(|(rank, _)| Some((*rank, watched(*rank)?)));
     let neighbours = table.and_then(|block| Neighbours::new(engine.node(), block, others));
     let (trace, matrix) = (trace_of(&engine), matrix_of(&engine));
-    // All members have received the same words, so those of a node choose the same methods.
+    // All members have received the same words, so all members of a node choose the same methods.
     let all_lend_fences =
         (members.iter()).all(|(rank, _)| word_of(*rank as usize, LENDS_FENCES) != 0);
     let mut targets = Vec::with_capacity(own.size() as usize);

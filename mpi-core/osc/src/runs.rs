@@ -39,7 +39,7 @@ pub(super) fn of_recv(buf: &RecvBuf, bytes: i64) -> impl Iterator<Item = Run> + 
     of(buf.datatype(), buf.count(), bytes)
 }
 
-/// Merges runs that are adjacent.
+/// Iterator adapter that merges adjacent runs.
 struct Joined<I> {
     runs: I,
     last: Option<Run>,

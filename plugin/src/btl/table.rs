@@ -5,13 +5,13 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
 // generated from mpi-core/include/portcullis/transport.h: tables
-/// Named `PORTCULLIS_TRANSPORT_VERSION` in the C header.
+/// The version of the interface; the library loads only transports for its own version.
 pub const TRANSPORT_VERSION: u32 = 1;
 
-/// Named `PORTCULLIS_TRANSPORT_MINOR` in the C header.
+/// The minor version, which increases if slots are added to a table.
 pub const TRANSPORT_MINOR: u32 = 1;
 
-/// Named `PORTCULLIS_TRANSPORT_LAYOUT` in the C header.
+/// A hash over the layout of all tables below; it detects a header that was changed by hand.
 pub const TRANSPORT_LAYOUT: u32 = 0x8ca8_2722;
 
 /// The transport has copied the message.
@@ -21,14 +21,14 @@ pub const SENDING: c_int = 1;
 /// No space now, and no byte was copied: the library retries after a poll.
 pub const NO_SPACE: c_int = 2;
 
-/// Named `PORTCULLIS_MAY_READ` in the C header.
+/// Peers may read the memory.
 pub const MAY_READ: c_int = 0;
-/// Named `PORTCULLIS_MAY_READ_AND_WRITE` in the C header.
+/// Peers may read and write the memory.
 pub const MAY_READ_AND_WRITE: c_int = 1;
 
 /// Copies the peer's memory to this process's memory.
 pub const READ_MEMORY: c_int = 0;
-/// Copies this process's memory to the peer's. An end does not mean that the data have arrived.
+/// Copies this process's memory to the peer's. The end of the access does not mean that the data have arrived.
 pub const WRITE_MEMORY: c_int = 1;
 /// Ends after the data of all ended writes to the peer have reached its memory.
 pub const FLUSH_MEMORY: c_int = 2;
@@ -39,19 +39,19 @@ pub const FLUSH_MEMORY: c_int = 2;
 pub struct Access {
     /// The size of this structure in bytes.
     pub size: usize,
-    /// Named `kind` in the C header.
+    /// PORTCULLIS_READ_MEMORY or another constant of the same enum.
     pub kind: c_int,
-    /// Named `reserved` in the C header.
+    /// Reserved for later versions.
     pub reserved: c_int,
     /// The key from the peer's expose. It comes from another process, so check it.
     pub key: *const c_void,
-    /// Named `key_bytes` in the C header.
+    /// The length of the key in bytes.
     pub key_bytes: usize,
     /// The offset in the exposed memory, in bytes.
     pub offset: u64,
     /// The memory of this process; no other code uses it until the access has ended.
     pub local: *mut c_void,
-    /// See `size`.
+    /// The number of bytes to copy.
     pub bytes: usize,
 }
 
@@ -77,19 +77,19 @@ pub struct Host {
     pub size: usize,
     /// The value of PORTCULLIS_TRANSPORT_VERSION.
     pub abi_version: u32,
-    /// Named `reserved` in the C header.
+    /// Reserved for later versions.
     pub reserved: u32,
     /// The name and version of the library.
     pub library: *const c_char,
-    /// Named `rank` in the C header.
+    /// Returns the rank of this process in the job.
     pub rank: Option<unsafe extern "C" fn(*mut Job) -> u32>,
-    /// Named `ranks` in the C header.
+    /// Returns the number of ranks of the job.
     pub ranks: Option<unsafe extern "C" fn(*mut Job) -> u32>,
     /// Returns the value of a parameter of the transport as text; NULL for an unknown name.
     pub param: Option<unsafe extern "C" fn(*mut Job, name: *const c_char) -> *const c_char>,
     /// Prints a line; level is PORTCULLIS_INFO or PORTCULLIS_WARNING.
     pub log: Option<unsafe extern "C" fn(*mut Job, level: c_int, line: *const c_char)>,
-    /// Named `now_ns` in the C header.
+    /// Returns the time of a monotonic clock, in ns.
     pub now_ns: Option<unsafe extern "C" fn() -> u64>,
     /// In a poll: reports a complete message. The library does not use the memory after the return.
     pub arrived: Option<unsafe extern "C" fn(*mut Events, message: *const c_void, bytes: usize)>,
@@ -105,11 +105,11 @@ pub struct Host {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// See the comment of the structure.
+    /// The name without the prefix btl_\<transport>_.
     pub name: *const c_char,
-    /// Named `default_value` in the C header.
+    /// The default value as text.
     pub default_value: *const c_char,
-    /// Named `help` in the C header.
+    /// The description for users.
     pub help: *const c_char,
     /// The type of the value, as in portcullis_param.
     pub kind: *const c_char,
@@ -125,11 +125,11 @@ pub struct Transport {
     pub abi_version: u32,
     /// The priority: for each peer the library uses the highest; sm has 1024, tcp 100.
     pub exclusivity: u32,
-    /// Named `name` in the C header.
+    /// The transport name, as in the manifest.
     pub name: *const c_char,
-    /// See `expose`.
+    /// The version, for example "1.2.0".
     pub version: *const c_char,
-    /// Named `params` in the C header.
+    /// The parameters of the transport.
     pub params: *const Param,
     /// The number of parameters, at most 256.
     pub param_count: usize,
@@ -137,9 +137,9 @@ pub struct Transport {
     pub eager: usize,
     /// The default in bytes of btl_\<transport>_max_send_size; messages also have a 32-byte header.
     pub longest: usize,
-    /// 1 if a poll costs a system call: it is then polled rarely while others deliver messages.
+    /// 1 if a poll costs a system call; the library then polls rarely while other transports deliver messages.
     pub poll_is_syscall: c_int,
-    /// Named `reserved` in the C header.
+    /// Reserved for later versions.
     pub reserved: c_int,
     /// Opens the transport, once per process and job, and sets *self for the other functions.
     /// FAILED with a reason means that this process cannot use the transport.
@@ -149,18 +149,18 @@ pub struct Transport {
     /// Prepares to send to the peer with this address.
     pub connect: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, address: *const c_void, bytes: usize, *mut Why) -> c_int>,
     /// Closes the connection to a peer; at_once discards unsent data.
-    /// The transport reports messages that it still holds by sent, later.
+    /// Later the transport calls sent for each message that it still holds.
     pub close: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, at_once: c_int)>,
     /// Sends data to a peer; message is the number to pass to sent.
     pub send: Option<unsafe extern "C-unwind" fn(this: *mut c_void, peer: u32, data: *const c_void, bytes: usize, message: u64, *mut Why) -> c_int>,
     /// Polls once and reports all events.
     pub progress: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Events)>,
-    /// Returns 1 if all sent messages have arrived or were given up, else 0.
+    /// Returns 1 if every sent message has arrived or was abandoned, else 0.
     pub is_quiet: Option<unsafe extern "C-unwind" fn(this: *mut c_void) -> c_int>,
-    /// Returns a descriptor that becomes readable at the next event, or -1: poll again, no sleep.
+    /// Returns a descriptor that becomes readable at the next event; -1 means: poll without a sleep.
     /// *longest_ns is the maximum sleep, 0: no limit. If this slot is NULL, waits never sleep.
     pub wait_on: Option<unsafe extern "C-unwind" fn(this: *mut c_void, longest_ns: *mut u64) -> c_int>,
-    /// Frees the transport; the last call.
+    /// Frees the transport; no other function of the transport is called afterwards.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
     /// Exposes memory that peers access without this process, for long messages and for windows.
     /// expose, withdraw and access are all set, or all NULL. Since version 1.1.

@@ -4,10 +4,10 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem::offset_of;
 
 // generated from mpi-core/include/portcullis/plugin.h: tables
-/// Named `PORTCULLIS_ABI_VERSION` in the C header.
+/// The version of the interface; the library loads only plugins for its own version.
 pub const ABI_VERSION: u32 = 2;
 
-/// Named `PORTCULLIS_ABI_MINOR` in the C header.
+/// The minor version, which increases if slots are added to a table.
 pub const ABI_MINOR: u32 = 0;
 
 /// A hash over the layout of all tables below; it detects a header that was changed by hand.
@@ -15,7 +15,7 @@ pub const ABI_LAYOUT: u32 = 0x60ee_93e3;
 
 /// The call failed; the reason is in why.
 pub const FAILED: c_int = -1;
-/// Named `PORTCULLIS_DONE` in the C header.
+/// The call has completed.
 pub const DONE: c_int = 0;
 /// The operation is in progress; test it again.
 pub const PENDING: c_int = 1;
@@ -26,7 +26,7 @@ pub const NEXT: c_int = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Why {
-    /// Named `text` in the C header.
+    /// The sentence in UTF-8, with a NUL at its end.
     pub text: [c_char; 512],
 }
 
@@ -70,11 +70,11 @@ pub struct DenseOp {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Buffer {
-    /// See the comment of the structure.
+    /// The MPI buffer address.
     pub address: *mut c_void,
-    /// See the comment of the structure.
+    /// The number of elements.
     pub count: i64,
-    /// See the comment of the structure.
+    /// The datatype of the elements.
     pub datatype: *const Type,
 }
 
@@ -82,17 +82,17 @@ pub struct Buffer {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct TypeInfo {
-    /// See `bytes`.
+    /// The size of this structure in the version of the caller.
     pub size: usize,
     /// The size of the data of one element.
     pub bytes: i64,
-    /// Named `lb` in the C header.
+    /// The lower bound.
     pub lb: i64,
-    /// Named `extent` in the C header.
+    /// The distance from one element to the next.
     pub extent: i64,
-    /// Named `true_lb` in the C header.
+    /// The offset of the lowest byte of data.
     pub true_lb: i64,
-    /// Named `true_extent` in the C header.
+    /// The distance from the lowest byte of data to the end of the highest.
     pub true_extent: i64,
     /// The MPI_Datatype value of a predefined type in the standard ABI of MPI 5.0; else 0.
     pub handle: usize,
@@ -102,11 +102,11 @@ pub struct TypeInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct OpInfo {
-    /// See the comment of the structure.
+    /// The size of this structure in the version of the caller.
     pub size: usize,
     /// The MPI_Op value of a predefined operator in the standard ABI of MPI 5.0; else 0.
     pub handle: usize,
-    /// Named `commutes` in the C header.
+    /// 1 if the operator is commutative, else 0.
     pub commutes: c_int,
 }
 
@@ -114,9 +114,9 @@ pub struct OpInfo {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Topology {
-    /// See the comment of the structure.
+    /// The size of this structure in the version of the caller.
     pub size: usize,
-    /// See `ranks_here`.
+    /// The name of this host.
     pub host: *const c_char,
     /// The number of cores that this process may use.
     pub cores: u32,
@@ -124,49 +124,49 @@ pub struct Topology {
     pub ranks_here: u32,
 }
 
-/// Named `PORTCULLIS_BARRIER` in the C header.
+/// MPI_Barrier, MPI_Ibarrier or MPI_Barrier_init.
 pub const BARRIER: u32 = 0;
-/// Named `PORTCULLIS_BCAST` in the C header.
+/// MPI_Bcast, MPI_Ibcast or MPI_Bcast_init.
 pub const BCAST: u32 = 1;
-/// Named `PORTCULLIS_GATHER` in the C header.
+/// MPI_Gather, MPI_Igather or MPI_Gather_init.
 pub const GATHER: u32 = 2;
-/// Named `PORTCULLIS_GATHERV` in the C header.
+/// MPI_Gatherv, MPI_Igatherv or MPI_Gatherv_init.
 pub const GATHERV: u32 = 3;
-/// Named `PORTCULLIS_SCATTER` in the C header.
+/// MPI_Scatter, MPI_Iscatter or MPI_Scatter_init.
 pub const SCATTER: u32 = 4;
-/// Named `PORTCULLIS_SCATTERV` in the C header.
+/// MPI_Scatterv, MPI_Iscatterv or MPI_Scatterv_init.
 pub const SCATTERV: u32 = 5;
-/// Named `PORTCULLIS_ALLGATHER` in the C header.
+/// MPI_Allgather, MPI_Iallgather or MPI_Allgather_init.
 pub const ALLGATHER: u32 = 6;
-/// Named `PORTCULLIS_ALLGATHERV` in the C header.
+/// MPI_Allgatherv, MPI_Iallgatherv or MPI_Allgatherv_init.
 pub const ALLGATHERV: u32 = 7;
-/// Named `PORTCULLIS_ALLTOALL` in the C header.
+/// MPI_Alltoall, MPI_Ialltoall or MPI_Alltoall_init.
 pub const ALLTOALL: u32 = 8;
-/// Named `PORTCULLIS_ALLTOALLV` in the C header.
+/// MPI_Alltoallv, MPI_Ialltoallv or MPI_Alltoallv_init.
 pub const ALLTOALLV: u32 = 9;
-/// Named `PORTCULLIS_ALLTOALLW` in the C header.
+/// MPI_Alltoallw, MPI_Ialltoallw or MPI_Alltoallw_init.
 pub const ALLTOALLW: u32 = 10;
-/// Named `PORTCULLIS_REDUCE` in the C header.
+/// MPI_Reduce, MPI_Ireduce or MPI_Reduce_init.
 pub const REDUCE: u32 = 11;
-/// Named `PORTCULLIS_ALLREDUCE` in the C header.
+/// MPI_Allreduce, MPI_Iallreduce or MPI_Allreduce_init.
 pub const ALLREDUCE: u32 = 12;
-/// Named `PORTCULLIS_REDUCE_SCATTER` in the C header.
+/// MPI_Reduce_scatter, MPI_Ireduce_scatter or MPI_Reduce_scatter_init.
 pub const REDUCE_SCATTER: u32 = 13;
-/// Named `PORTCULLIS_REDUCE_SCATTER_BLOCK` in the C header.
+/// MPI_Reduce_scatter_block, MPI_Ireduce_scatter_block or MPI_Reduce_scatter_block_init.
 pub const REDUCE_SCATTER_BLOCK: u32 = 14;
-/// Named `PORTCULLIS_SCAN` in the C header.
+/// MPI_Scan, MPI_Iscan or MPI_Scan_init.
 pub const SCAN: u32 = 15;
-/// Named `PORTCULLIS_EXSCAN` in the C header.
+/// MPI_Exscan, MPI_Iexscan or MPI_Exscan_init.
 pub const EXSCAN: u32 = 16;
-/// Named `PORTCULLIS_NEIGHBOR_ALLGATHER` in the C header.
+/// MPI_Neighbor_allgather, MPI_Ineighbor_allgather or MPI_Neighbor_allgather_init.
 pub const NEIGHBOR_ALLGATHER: u32 = 17;
-/// Named `PORTCULLIS_NEIGHBOR_ALLGATHERV` in the C header.
+/// MPI_Neighbor_allgatherv, MPI_Ineighbor_allgatherv or MPI_Neighbor_allgatherv_init.
 pub const NEIGHBOR_ALLGATHERV: u32 = 18;
-/// Named `PORTCULLIS_NEIGHBOR_ALLTOALL` in the C header.
+/// MPI_Neighbor_alltoall, MPI_Ineighbor_alltoall or MPI_Neighbor_alltoall_init.
 pub const NEIGHBOR_ALLTOALL: u32 = 19;
-/// Named `PORTCULLIS_NEIGHBOR_ALLTOALLV` in the C header.
+/// MPI_Neighbor_alltoallv, MPI_Ineighbor_alltoallv or MPI_Neighbor_alltoallv_init.
 pub const NEIGHBOR_ALLTOALLV: u32 = 20;
-/// Named `PORTCULLIS_NEIGHBOR_ALLTOALLW` in the C header.
+/// MPI_Neighbor_alltoallw, MPI_Ineighbor_alltoallw or MPI_Neighbor_alltoallw_init.
 pub const NEIGHBOR_ALLTOALLW: u32 = 21;
 
 /// No rank: the root of an operation without a root, or a neighbour MPI_PROC_NULL.
@@ -184,17 +184,17 @@ pub struct Args {
     pub size: usize,
     /// The operation: PORTCULLIS_BARRIER or another constant of the same enum.
     pub operation: u32,
-    /// Named `root` in the C header.
+    /// The root; PORTCULLIS_NO_RANK for an operation without a root.
     pub root: u32,
-    /// Named `op` in the C header.
+    /// The operator; NULL for an operation without an operator.
     pub op: *const Op,
     /// The send buffers; NULL for MPI_IN_PLACE: the data are then in recv. MPI_Bcast has only recv.
     pub send: *const Buffer,
-    /// See `send`.
+    /// The receive buffers.
     pub recv: *const Buffer,
     /// The number of buffers at send.
     pub send_count: u32,
-    /// Named `recv_count` in the C header.
+    /// The number of buffers at recv.
     pub recv_count: u32,
     /// For MPI_Reduce_scatter: the number of elements for each rank.
     pub counts: *const i64,
@@ -214,13 +214,13 @@ pub struct Args {
     /// The receive blocks in the order in which the sources send them. The order matters only
     /// if one rank is a neighbour twice.
     pub arrivals: *const u32,
-    /// Named `arrival_count` in the C header.
+    /// The number of blocks at arrivals.
     pub arrival_count: u32,
 }
 
-/// Named `PORTCULLIS_INFO` in the C header.
+/// Printed by rank 0 with mpirun --explain; from a transport never printed.
 pub const INFO: c_int = 0;
-/// Named `PORTCULLIS_WARNING` in the C header.
+/// Always printed.
 pub const WARNING: c_int = 1;
 
 /// The services of the library. Services marked "Blocking" progress MPI while they wait.
@@ -233,19 +233,20 @@ pub struct Host {
     pub size: usize,
     /// The value of PORTCULLIS_ABI_VERSION.
     pub abi_version: u32,
-    /// Named `reserved` in the C header.
+    /// Reserved for later versions.
     pub reserved: u32,
     /// The name and version of the library.
     pub library: *const c_char,
-    /// Named `comm_rank` in the C header.
+    /// Returns the rank of this process.
     pub comm_rank: Option<unsafe extern "C" fn(*mut Comm) -> u32>,
-    /// Named `comm_size` in the C header.
+    /// Returns the number of members.
     pub comm_size: Option<unsafe extern "C" fn(*mut Comm) -> u32>,
     /// Returns the name at the time of query; a description if the communicator had no name.
     pub comm_name: Option<unsafe extern "C" fn(*mut Comm) -> *const c_char>,
-    /// Named `comm_is_world` in the C header.
+    /// Returns 1 for MPI_COMM_WORLD, else 0.
     pub comm_is_world: Option<unsafe extern "C" fn(*mut Comm) -> c_int>,
-    /// Writes up to capacity ranks of members on this node, ascending. Returns their full number.
+    /// Writes up to capacity ranks of members on this node, ascending.
+    /// Returns the number of members on this node.
     pub comm_node_ranks: Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
     /// send and recv: messages among this module's members, separate from all others. Blocking.
     /// Messages between two ranks arrive in order. A receive of another length fails.
@@ -254,10 +255,11 @@ pub struct Host {
     pub recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, data: *mut c_void, bytes: usize, *mut Why) -> c_int>,
     /// A barrier: returns after every member has called fence. Blocking.
     pub fence: Option<unsafe extern "C" fn(*mut Comm, *mut Why) -> c_int>,
-    /// Nonblocking forms of send and recv, with separate messages; allowed anywhere from enable on.
-    /// Both write a number for test_message. A send copies its data; a receive passes the length.
+    /// Nonblocking send and recv, whose messages match only each other. Allowed from enable on.
+    /// Both write the number to pass to test_message.
+    /// A send copies its data; a receive only has the length.
     pub start_send: Option<unsafe extern "C" fn(*mut Comm, dest: u32, data: *const c_void, bytes: usize, message: *mut u64, *mut Why) -> c_int>,
-    /// Named `start_recv` in the C header.
+    /// Starts to receive a message of this number of bytes; see start_send.
     pub start_recv: Option<unsafe extern "C" fn(*mut Comm, source: u32, bytes: usize, message: *mut u64, *mut Why) -> c_int>,
     /// Returns DONE, PENDING or FAILED. DONE invalidates the number.
     /// After DONE a received message is in data; for a sent message data may be NULL.
@@ -270,7 +272,8 @@ pub struct Host {
     /// A plugin that waits with progress instead must poll failed_ranks.
     /// Returns PORTCULLIS_DONE, or PORTCULLIS_PENDING after limit_ns nanoseconds (0: no limit).
     pub wait: Option<unsafe extern "C" fn(*mut Comm, ready: Option<Ready>, argument: *mut c_void, limit_ns: u64, *mut Why) -> c_int>,
-    /// Wakes a member on this node if it sleeps. The caller must publish the reason before.
+    /// Wakes a member on this node if it sleeps.
+    /// The caller must store the data that the member waits for before it calls this.
     pub ring: Option<unsafe extern "C" fn(*mut Comm, rank: u32)>,
     /// Allocates zeroed memory shared by the members on this node; collective over them. Blocking.
     /// The last module that is freed releases it. align is a power of 2 up to 4096.
@@ -294,16 +297,17 @@ pub struct Host {
     pub failed_ranks: Option<unsafe extern "C" fn(*mut Comm, ranks: *mut u32, capacity: u32) -> u32>,
     /// Sets the error text for a function without a why argument. Returns PORTCULLIS_FAILED.
     pub fail: Option<unsafe extern "C" fn(*mut Comm, reason: *const c_char) -> c_int>,
-    /// Named `topology` in the C header.
+    /// Writes the location of this process.
     pub topology: Option<unsafe extern "C" fn(*mut Comm, *mut Topology)>,
     /// Returns the predefined datatype for an MPI_Datatype value of the MPI 5.0 ABI, or NULL.
     pub named_type: Option<unsafe extern "C" fn(*mut Comm, handle: usize) -> *const Type>,
-    /// Named `type_info` in the C header.
+    /// Writes the sizes of a datatype.
     pub type_info: Option<unsafe extern "C" fn(*const Type, *mut TypeInfo)>,
-    /// Named `op_info` in the C header.
+    /// Writes the properties of an operator.
     pub op_info: Option<unsafe extern "C" fn(*const Op, *mut OpInfo)>,
-    /// pack copies buffer data to packed memory, unpack does the reverse, from packed byte at on.
-    /// Both return the number of bytes, fewer at the buffer's end.
+    /// pack copies buffer data to packed memory, and unpack copies packed memory to the buffer.
+    /// at is the position in the packed data, in bytes, at which the copy begins.
+    /// Both return the number of copied bytes; it is smaller than bytes at the end of the buffer.
     pub pack: Option<unsafe extern "C" fn(*const Buffer, at: i64, to: *mut c_void, bytes: usize) -> usize>,
     /// See `pack`.
     pub unpack: Option<unsafe extern "C" fn(*const Buffer, at: i64, from: *const c_void, bytes: usize) -> usize>,
@@ -319,7 +323,7 @@ pub struct Host {
     /// Messages between two ranks arrive in order; both sides pass the same number of bytes.
     /// The buffer is in use until the message is complete. The call's end cancels open messages.
     pub call_send: Option<unsafe extern "C" fn(*mut Call, dest: u32, *const Buffer, message: *mut u64, *mut Why) -> c_int>,
-    /// Named `call_recv` in the C header.
+    /// Starts to receive a message of one call; see call_send.
     pub call_recv: Option<unsafe extern "C" fn(*mut Call, source: u32, *const Buffer, message: *mut u64, *mut Why) -> c_int>,
     /// Returns DONE, PENDING or FAILED. DONE invalidates the number.
     pub call_test: Option<unsafe extern "C" fn(*mut Call, message: u64, *mut Why) -> c_int>,
@@ -341,24 +345,25 @@ pub const COMMUTATIVE: u32 = 2;
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
-    /// See `forget`.
+    /// The operation: PORTCULLIS_BARRIER or another constant of the same enum.
     pub operation: u32,
-    /// Named `flags` in the C header.
+    /// PORTCULLIS_PREDEFINED and PORTCULLIS_COMMUTATIVE, combined by OR, or 0.
     pub flags: u32,
     /// Calls with more args->bytes go to the next component; 0: no limit.
     pub limit: u64,
-    /// MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services.
+    /// Executes MPI_X: returns DONE after this member's part, NEXT or FAILED.
+    /// May use blocking services.
     pub run: Option<Run>,
-    /// MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+    /// Starts MPI_Ix or a persistent MPI_X: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
     /// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
-    /// Neither may use blocking services. A blocking call without run uses start and test.
+    /// start and test must not use blocking services. A blocking call without run uses both.
     pub start: Option<Start>,
     /// See `start`.
     pub test: Option<Test>,
     /// Frees the value of *args->plan when a persistent operation is freed.
     pub forget: Option<Forget>,
     /// Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
-    /// For the same call, run may be called at other members, so both must send the same messages.
+    /// Other members may execute the same call by run, so dense and run must send the same messages.
     /// bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
     /// Returns DONE or FAILED (with the reason by fail). May use blocking services.
     pub dense: Option<Dense>,
@@ -373,18 +378,20 @@ pub struct ModuleTable {
     pub size: usize,
     /// Collective setup; may use blocking services. If one member fails, all free their modules.
     pub enable: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Why) -> c_int>,
-    /// MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED.
+    /// Executes MPI_Barrier: returns DONE after every member has called it, NEXT or FAILED.
     pub barrier: Option<unsafe extern "C-unwind" fn(this: *mut c_void, *mut Call, *mut Why) -> c_int>,
-    /// MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
+    /// Starts MPI_Ibarrier: writes a ticket and returns DONE, PENDING, NEXT or FAILED.
     /// After DONE or PENDING, the library calls barrier_test until it no longer returns PENDING.
-    /// Several may be in progress, with barriers after them, in the same order at all members.
-    /// Each ends only after every member has started it. Neither may use blocking services.
+    /// Several barriers may be in progress, and further ones may follow, in the same order at all
+    /// members. Each ends only after every member has started it.
+    /// barrier_start and barrier_test must not use blocking services.
     pub barrier_start: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: *mut u64, *mut Why) -> c_int>,
     /// See `barrier_start`.
     pub barrier_test: Option<unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut Why) -> c_int>,
-    /// Restores the initial state: the communicator is freed, or a member refused. Not collective.
+    /// Restores the state before enable: the communicator is freed, or enable failed at a member.
+    /// Not collective.
     pub disable: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
-    /// Frees the module; the last call.
+    /// Frees the module; no other function of the module is called afterwards.
     pub free: Option<unsafe extern "C-unwind" fn(this: *mut c_void)>,
     /// Called when a started message completes, and periodically during MPI calls of this process.
     /// Lets a member answer requests from enable until disable. Must not use blocking services.
@@ -406,7 +413,7 @@ pub struct ModuleTable {
     /// operation_size is sizeof(portcullis_operation).
     /// An entry for PORTCULLIS_BARRIER is used if barrier and barrier_start are NULL.
     pub operations: *const Operation,
-    /// Named `operation_count` in the C header.
+    /// The number of entries at operations.
     pub operation_count: u32,
     /// See `operations`.
     pub operation_size: u32,
@@ -416,11 +423,11 @@ pub struct ModuleTable {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Param {
-    /// See the comment of the structure.
+    /// The name without the prefix coll_\<component>_.
     pub name: *const c_char,
-    /// Named `default_value` in the C header.
+    /// The default value as text.
     pub default_value: *const c_char,
-    /// Named `help` in the C header.
+    /// The description for users.
     pub help: *const c_char,
     /// The type: bool, int, unsigned_int, size_t, double, duration or string; NULL means string.
     pub kind: *const c_char,
@@ -442,7 +449,7 @@ pub struct ComponentTable {
     pub name: *const c_char,
     /// The version, for example "1.2.0".
     pub version: *const c_char,
-    /// Named `params` in the C header.
+    /// The parameters of the component.
     pub params: *const Param,
     /// The number of parameters, at most 256.
     pub param_count: usize,
@@ -457,12 +464,13 @@ pub struct ComponentTable {
 /// The parameter `ready` of a service.
 pub type Ready = unsafe extern "C-unwind" fn(argument: *mut c_void) -> c_int;
 
-/// MPI_X: returns DONE after this member's part, NEXT or FAILED. May use blocking services.
+/// Executes MPI_X: returns DONE after this member's part, NEXT or FAILED.
+/// May use blocking services.
 pub type Run = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, *mut Why) -> c_int;
 
-/// MPI_Ix, or a start of MPI_X_init: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
+/// Starts MPI_Ix or a persistent MPI_X: writes a ticket, returns DONE, PENDING, NEXT or FAILED.
 /// After DONE or PENDING, the library calls test until it returns DONE or FAILED.
-/// Neither may use blocking services. A blocking call without run uses start and test.
+/// start and test must not use blocking services. A blocking call without run uses both.
 pub type Start = unsafe extern "C-unwind" fn(this: *mut c_void, *const Args, *mut Call, ticket: *mut u64, *mut Why) -> c_int;
 
 /// See `start`.
@@ -472,7 +480,7 @@ pub type Test = unsafe extern "C-unwind" fn(this: *mut c_void, ticket: u64, *mut
 pub type Forget = unsafe extern "C-unwind" fn(this: *mut c_void, plan: *mut c_void);
 
 /// Fast path of MPI_X: a predefined type without gaps, a predefined operator, no MPI_IN_PLACE.
-/// For the same call, run may be called at other members, so both must send the same messages.
+/// Other members may execute the same call by run, so dense and run must send the same messages.
 /// bytes is args->bytes; send, recv or op is NULL if the member or operation has none.
 /// Returns DONE or FAILED (with the reason by fail). May use blocking services.
 pub type Dense = unsafe extern "C-unwind" fn(this: *mut c_void, send: *const c_void, recv: *mut c_void, bytes: usize, root: u32, op: *const DenseOp) -> c_int;

@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 struct Model {
     coordinator: Coordinator,
     ranks: Vec<Points>,
-    /// The iteration that each rank has begun.
+    /// The number of iterations that each rank has begun.
     begun: Vec<u64>,
     to_rank: Vec<VecDeque<Notice>>,
     to_launcher: VecDeque<(usize, Report)>,
@@ -52,7 +52,7 @@ impl Model {
         }
     }
 
-    /// The rank leaves the point unless it must hold there.
+    /// The rank leaves the point unless it must wait there for the launcher.
     fn leave(&mut self, rank: usize) {
         let points = &mut self.ranks[rank];
         match points.step() {

@@ -73,14 +73,16 @@ pub enum Call {
         recv: RecvBuf,
         op: Op,
     },
-    /// Rank r receives `counts[r]` elements in `recv`. With MPI_IN_PLACE `recv` is the start of the whole input.
+    /// Rank r receives `counts[r]` elements in `recv`.
+    /// With MPI_IN_PLACE `recv` is the start of the input for all ranks.
     ReduceScatter {
         send: Option<SendBuf>,
         recv: RecvBuf,
         counts: Rc<[i64]>,
         op: Op,
     },
-    /// Every rank receives `recv.count` elements. With MPI_IN_PLACE `recv` is the start of the whole input of `size * recv.count` elements.
+    /// Every rank receives `recv.count` elements.
+    /// With MPI_IN_PLACE `recv` is the start of the input of `size * recv.count` elements.
     ReduceScatterBlock {
         send: Option<SendBuf>,
         recv: RecvBuf,
@@ -246,7 +248,8 @@ impl Call {
 }
 
 impl Call {
-    /// Returns the number of bytes, of one rank's block or of all data, that the standard makes equal on all members; `None` if it makes none equal.
+    /// Returns the number of bytes that the standard requires to be equal on all members:
+    /// of one rank's block, or of all data. Returns `None` if no number must be equal.
     ///
     /// On a root it is the length of the block that the root receives from each rank, or sends to each.
     pub fn agreed_bytes(&self) -> Option<i64> {

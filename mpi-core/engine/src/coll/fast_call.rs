@@ -1,6 +1,7 @@
 //! Fast calls: blocking collectives on contiguous buffers of predefined types and operators, on an intracommunicator.
 //!
-//! Most calls of most programs are of this kind, and a short one takes less time than to build its general representation [`Call`](super::Call).
+//! Most calls of most programs are of this kind. A short one takes less time than the construction
+//! of its general representation [`Call`](super::Call).
 //! So a fast call is passed without that representation to the first component, by a table of the communicator ([`crate::comm::FastSlot`]).
 //! When the communicator is created, the component states which fast calls it accepts ([`crate::comm::Collectives::fast_slot`]).
 //! Whether it accepts a call depends only on arguments that the standard makes equal on all members:
@@ -85,7 +86,8 @@ impl FastCall<'_> {
         }
     }
 
-    /// Returns the number of bytes, of one rank's block or of all data, that the standard makes equal on all members.
+    /// Returns the number of bytes that the standard requires to be equal on all members:
+    /// of one rank's block, or of all data.
     #[inline(always)]
     pub fn bytes(&self) -> usize {
         match self {

@@ -4,7 +4,7 @@ use super::{Call, CallId};
 use crate::op::{Op, Predefined};
 use std::fmt;
 
-/// The form of a collective operation.
+/// The form of a collective operation: blocking, nonblocking or persistent.
 ///
 /// Operations of different forms do not match each other (MPI 5.0, sections 6.12 and 6.13).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl CallSignature {
             _ => signature,
         };
         // For these calls, the standard requires MPI_IN_PLACE on all processes or none
-        // (6.8, 6.10.1).
+        // (sections 6.8 and 6.10.1).
         // In other calls some processes have no argument that could be MPI_IN_PLACE.
         let signature = match call {
             Call::Alltoall { send: None, .. }
@@ -82,7 +82,8 @@ impl CallSignature {
             },
             _ => signature,
         };
-        // If each rank has its own count, the sum is left out: it could hide differences, so the check compares pairwise counts.
+        // If each rank has its own count, the sum is left out: equal sums could hide differences.
+        // The check compares the counts of each pair of ranks.
         let each = matches!(call, Call::Allgatherv { .. } | Call::ReduceScatter { .. });
         signature.bytes(call.agreed_bytes().filter(|_| !each))
     }
@@ -152,7 +153,7 @@ impl CallSignature {
     }
 }
 
-/// Returns the name of the function in the standard by which a program calls the operation in a form.
+/// Returns the name of the MPI function for an operation in a form, for example `MPI_Iallgather`.
 pub fn function(call: CallId, form: Form) -> String {
     let (first, rest) = call.name().split_at(1);
     let first = first.to_uppercase();
@@ -164,7 +165,7 @@ pub fn function(call: CallId, form: Form) -> String {
 }
 
 impl fmt::Display for CallSignature {
-    /// Example: "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
+    /// Writes a description such as "MPI_Reduce to rank 2 of 400 bytes with MPI_SUM".
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let number = self.call & !(IN_PLACE | FORM);
         let call = CallId::ALL.into_iter().find(|c| *c as u64 == number);

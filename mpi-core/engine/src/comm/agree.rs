@@ -98,13 +98,14 @@ impl<'a> Agreement<'a> {
     }
 
     /// Returns the maximum of the numbers that the living members pass; all of them get the same result.
-    /// Used to free a shared object.
+    /// `MPI_File_close` uses this to select the member that deletes the file.
     pub async fn highest_of_living(self, number: u64) -> Result<u64, Error> {
         let (agreed, _) = self.agree_on(0, number).await?;
         Ok(agreed.number)
     }
 
-    /// Same as [`Agreement::agree`] with a number; also returns those of `Comm::all_procs` that are agreed to be dead.
+    /// Same as [`Agreement::agree`]; the result also has the maximum of the members' `number`.
+    /// Also returns the processes of `Comm::all_procs` that the members agree are dead.
     pub(super) async fn agree_on(
         self,
         flag: u32,
@@ -192,7 +193,7 @@ impl<'a> Agreement<'a> {
         let procs = self.comm.all_procs();
         let participants = self.participants(&procs)?;
         value.memory = (agreements.memory()).word(engine, &procs, number, participants.me == 0);
-        // In agreements over messages both lists always have all entries.
+        // In agreements over messages both lists always have one entry per member.
         value.dead.resize(procs.len(), false);
         value.acknowledged.resize(procs.len(), false);
         let running = faults.agreements();

@@ -1,4 +1,4 @@
-//! The collective operations of a communicator: the selected components, and the number of the next call.
+//! The collective operations of a communicator: the selected components, and the call numbers.
 #![allow(unsafe_code)]
 
 use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
@@ -18,13 +18,13 @@ pub(super) enum Purpose {
     Steps,
 }
 
-/// The components selected for a communicator, and the number of its next call.
+/// The components selected for a communicator, and the sequence number of its next call.
 #[derive(Default)]
 pub(super) struct Chosen {
     /// The selected components; set when all members have agreed on them.
     table: OnceCell<Table>,
     purpose: Cell<Purpose>,
-    /// The number of the next call, the same on all members.
+    /// The sequence number of the next call, the same on all members.
     next: Cell<i32>,
 }
 
@@ -185,7 +185,7 @@ impl<'a> CollectiveCalls<'a> {
         self.components()?.plan(call)
     }
 
-    /// Returns true if a component created the communicator for steps of calls on another one.
+    /// Returns true if a component created the communicator for the steps of calls on another one.
     pub fn is_for_steps(self) -> bool {
         self.chosen.purpose.get() == Purpose::Steps
     }
@@ -195,7 +195,8 @@ impl<'a> CollectiveCalls<'a> {
         self.chosen.purpose.set(purpose);
     }
 
-    /// Publishes on the state page that a collective operation begins; its number is counted from one there.
+    /// Publishes on the state page that a collective operation begins.
+    /// The state page counts the operations of a communicator from 1, `number` counts them from 0.
     #[inline]
     fn publish(self, number: i32, call: &Call, form: Form) {
         let signature = CallSignature::of(call).in_form(form);

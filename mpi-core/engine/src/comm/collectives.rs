@@ -47,7 +47,8 @@ pub trait Proposal {
     /// Appends rank 0's offers of components to `to`; called on rank 0, one time per communicator.
     fn invite(&self, comm: &Comm, to: &mut Vec<u8>);
 
-    /// Agrees with all members of `comm`; `invitation` is rank 0's offers, which each member has received.
+    /// Agrees with all members of `comm`.
+    /// `invitation` contains rank 0's offers of components; each member has received them.
     fn agree<'a>(
         self: Box<Self>,
         comm: &'a Comm,
@@ -118,7 +119,7 @@ pub struct FastSlot {
 
 /// Carries out the fast calls of one collective, up to the limit of its [`FastSlot`].
 ///
-/// A fast call is a single call of the carrier: no choice among components is made in it.
+/// A fast call is a single call of the carrier, which makes no choice among components.
 pub trait FastCarrier {
     /// Carries out a fast call.
     ///

@@ -120,8 +120,8 @@ impl CollectiveCalls<'_> {
 
     /// Stores the selected components of this communicator; prints them with `mpirun --explain`.
     fn adopt(self, table: Box<dyn Collectives>) {
-        // The explanation of MPI_COMM_WORLD is printed by the layer above.
-        // Only rank 0 prints, since other ranks' communicators without it would repeat the same lines.
+        // `mpi-abi` prints the explanation of MPI_COMM_WORLD.
+        // Only the job's rank 0 prints: communicators of other ranks would mostly repeat its lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
         if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {
             for line in table.explain(&self.comm().label()) {

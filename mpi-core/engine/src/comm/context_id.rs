@@ -50,7 +50,7 @@ impl<'a> ContextIds<'a> {
     }
 
     /// Allocates consecutive context ids for communicators that this process leads.
-    /// Returns the first of them, or `NONE_LEFT`, as the word for the members.
+    /// Returns the first of them, or `NONE_LEFT`, in the form in which it is sent to the members.
     /// `mixed` is true if some members are of other jobs.
     pub(crate) fn next(self, how_many: u32, mixed: bool) -> u64 {
         if mixed {

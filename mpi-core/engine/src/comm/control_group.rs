@@ -5,7 +5,7 @@
 //! Numbers are reduced up the same tree, and the result is broadcast.
 //! The tree is flat: on an oversubscribed node,
 //! nearly all members are leaves and reply to the broadcast immediately.
-//! A leaf is scheduled in twice: to receive and reply, and to receive the result.
+//! A leaf is scheduled two times: to receive and reply, and to receive the result.
 //! Recursive doubling would need one context switch per round.
 
 use super::{Comm, Conversation};

@@ -62,8 +62,8 @@ impl<'a> Constructors<'a> {
         is_part(group, "the communicator", self.comm.group())
     }
 
-    /// Same as [`Constructors::create`],
-    /// for a component that carries out calls on this communicator in steps on parts of it.
+    /// Same as [`Constructors::create`], for a component that carries out a call on this
+    /// communicator in steps, which are calls on communicators of some of its members.
     ///
     /// Plugins are not used on communicators for steps:
     /// they use scarce resources, and could carry out the calls on this communicator itself.

@@ -1,7 +1,7 @@
 //! The eureka line of a communicator: early termination of a parallel search by a flag that any member may raise (`MPIX_Eureka_...`).
 //!
 //! All members begin and end a round together.
-//! In a round any member may raise the line; only the first one is told that it was first.
+//! In a round any member may raise the line; the call reports to one member that it was the first.
 //! A test of the line costs no message.
 //! How a round implements the line is chosen at its beginning, the same on all members:
 //!
@@ -66,7 +66,7 @@ pub enum EurekaError {
     Open { comm: String },
     /// No round has begun.
     NotOpen { call: &'static str, comm: String },
-    /// These members have neither hardware nor shared memory for a line.
+    /// The members have neither hardware nor shared memory for a line.
     NoLine { comm: String, why: &'static str },
     /// The eureka line cannot be used in recorded and replayed runs.
     Recorded,

@@ -35,7 +35,7 @@ impl Offer {
         self.0.to_le_bytes()
     }
 
-    /// Decodes the offset; a code becomes the end of an error text.
+    /// Decodes the offset. For a code, returns the reason, which ends an error text.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<ShmOffset, &'static str> {
         let word = bytes.try_into().map_or(APART, u64::from_le_bytes);
         match word {

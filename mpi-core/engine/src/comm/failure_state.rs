@@ -9,7 +9,7 @@ pub(super) struct FailureState {
     flags: Cell<u8>,
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
-    /// The error of the parent communicator, if it fails this one too.
+    /// The error of the parent communicator, if this communicator fails because of it.
     outer: RefCell<Option<FaultError>>,
     /// The communicators that fail when this one fails.
     parts: RefCell<Vec<WeakComm>>,
@@ -52,7 +52,7 @@ impl FailureState {
         self.acknowledged.get()
     }
 
-    /// Returns the error of the parent communicator, if it fails this one too.
+    /// Returns the error of the parent communicator, if this communicator fails because of it.
     pub(super) fn outer(&self) -> Option<FaultError> {
         self.outer.borrow().clone()
     }

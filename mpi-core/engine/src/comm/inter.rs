@@ -124,7 +124,7 @@ async fn exchange(
 }
 
 /// Returns the maximum number of words of a contribution, which is that of a split.
-/// A longer contribution cannot be of the same function.
+/// A longer contribution means that the other leader's group has called another function.
 fn most_words(engine: &Engine, mixed: bool) -> u64 {
     longest_split(match mixed {
         true => MOST_RANKS,
@@ -250,7 +250,8 @@ async fn swap(
     Ok((side(ours)?, side(theirs)?, introduced))
 }
 
-/// Creates communicator number `which` of those for which the two leaders have reserved ids.
+/// Creates one of the communicators for which the two leaders have reserved ids;
+/// `which` is the communicator's index among them.
 async fn connect(
     engine: &Engine,
     (ours, group): (&Side, Group),
@@ -321,8 +322,9 @@ impl<'a> InterConstructors<'a> {
         link.among(&Group::from_procs(both.collect()))
     }
 
-    /// Creates a communicator of members of this one, with consecutive ids that all of them know: one for the communicator,
-    /// and one for each side of an intercommunicator.
+    /// Creates a communicator of members of this one with the context id `number`,
+    /// which all members know. An intercommunicator also uses the next two ids,
+    /// for the local groups of the two sides.
     pub(crate) async fn made_again(
         self,
         number: u64,

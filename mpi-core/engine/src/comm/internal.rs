@@ -38,7 +38,7 @@ impl<'a> Internal<'a> {
 
     /// Returns a conversation among some members, with a tag that the caller chooses.
     pub fn group_conversation(self, tag: i32) -> Conversation {
-        // The tags of numbered conversations count up from 0, these count down from the maximum.
+        // The tags of numbered conversations count up from 0, these tags down from the maximum.
         // The two ranges collide after 2 * 10^9 conversations.
         let tag = i32::MAX - tag.rem_euclid(i32::MAX);
         Conversation::new(self.comm.clone(), Plane::Hidden, tag)
@@ -86,7 +86,7 @@ impl<'a> Internal<'a> {
             return self.fence().await;
         };
         local.internal().fence().await?;
-        // The first members of both sides exchange a message, between the barriers of their own sides.
+        // Each side has a barrier before and after the message between rank 0 of both sides.
         if self.comm.rank() == 0 {
             let (across, none) = (self.conversation(), U64Buf::new(2));
             across

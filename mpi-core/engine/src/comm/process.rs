@@ -58,7 +58,8 @@ impl<'a> Process<'a> {
         framework.map(|f| &**f).ok_or(CommError::NoComponents)
     }
 
-    /// Creates `MPI_COMM_SELF` and all else that needs no other process; may be called again after [`Process::stop`].
+    /// Creates `MPI_COMM_SELF`, for which no other process is needed;
+    /// may be called again after [`Process::stop`].
     pub fn start(self) -> Result<(), Error> {
         self.engine.peers().hear_of_failures();
         let (alone, context) = (

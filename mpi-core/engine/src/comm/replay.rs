@@ -1,6 +1,6 @@
 //! Receives and probes in a recorded or replayed run ([`crate::record`]): the recording stores their matches, and the replay reads them.
 //!
-//! In a normal run, each of them costs one branch on a plain load for this.
+//! In a normal run, each receive or probe only tests a flag for this (a plain load and a branch).
 
 use super::{P2p, Probes};
 use crate::Error;
@@ -10,7 +10,7 @@ use crate::record::{Asker, Script};
 use crate::request::{ANY_SOURCE, ANY_TAG, Req, Status};
 
 impl P2p<'_> {
-    /// Posts a receive of the program, as recorded if the run is replayed.
+    /// Posts a receive of the program; a replay uses the recorded message's source and tag.
     #[inline(always)]
     pub(super) fn irecv_of_program(
         self,

@@ -59,7 +59,7 @@ impl<'a> HardwareSplits<'a> {
                 .map(|m| m[*kind as usize])
                 .filter(|p| *p != NOWHERE);
             let first = confined.next();
-            // Members that are not confined to an instance make the groups smaller too.
+            // Members that are not confined to an instance of this kind differ from `first`.
             first.is_some_and(|first| {
                 let same = 1 + confined.filter(|p| *p == first).count();
                 same < members().count()
@@ -111,9 +111,10 @@ impl<'a> HardwareSplits<'a> {
         (found == self.comm.size()).then_some(places)
     }
 
-    /// Returns a location on this node in a form that is comparable between nodes.
+    /// Returns a location on this node with numbers that identify hardware in the whole job.
     fn whole_place(self, here: &Confinement) -> Place {
-        // The number of an instance is unique only on its node; its hash with the node's number is unique in the job.
+        // The number of an instance is unique only on its node,
+        // so the result is a hash of it and the node's number, which is unique in the job.
         // Processes of a node that are not confined get equal numbers.
         here.words().map(|word| self.instance_here(word))
     }

@@ -49,7 +49,7 @@ pub struct Ports {
     taken: RefCell<HashMap<Caller, Taken>>,
     calls: RefCell<HashMap<u64, Call>>,
     outbox: RefCell<VecDeque<(ProcId, Am, Header)>>,
-    /// Processes to which the reference is released in the next progress call.
+    /// Processes whose references are released in the next progress call.
     dropped: RefCell<Vec<ProcId>>,
 }
 

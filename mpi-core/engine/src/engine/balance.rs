@@ -8,9 +8,9 @@
 //! A migration does not change the affinity mask.
 //! The ranks of one core check one after another, so each sees the migrations of the earlier ones.
 //!
-//! A sleeping rank counts on no core; a rank that computes counts on the core on which it last waited.
+//! A sleeping rank is counted on no core, a rank that computes on the core on which it last waited.
 //! If the kernel moves the ranks back, for example for another program,
-//! they migrate ever more rarely ([`Moves`]).
+//! they wait longer before each further migration ([`Moves`]).
 
 use mpi_base::cpu::processors;
 use mpi_base::mem::Held;
@@ -26,7 +26,8 @@ use std::time::Instant;
 const SOON: u32 = 8;
 const RARELY: u32 = 2048;
 
-/// Maximum number of yields until the first check of a rank that has slept; until then it counts on no core.
+/// Maximum number of yields until the first check of a rank that has slept;
+/// until this check the rank is counted on no core.
 const AWAKE: u32 = 64;
 
 /// The state of one rank's load balancing.
@@ -113,7 +114,7 @@ fn core_of(page: &StatePage) -> Option<usize> {
 
 /// Returns the core of the mask with the fewest ranks, if core `mine` has at least two more; `turn` selects among equal cores.
 ///
-/// `cores` contains the core of each rank that counts on a core.
+/// `cores` contains the core of each rank that is counted on a core.
 fn roomier(cores: &[usize], mine: usize, mask: &[usize], turn: usize) -> Option<usize> {
     let last = cores.iter().chain(mask).max()?;
     let mut ranks = vec![0usize; last + 1];
@@ -185,7 +186,7 @@ mod tests {
         let other = |core: Option<usize>| assert_ne!(core, first.map(|first| first as usize));
         other(after_looks(&[first; 4], 1));
         other(after_looks(&[first; 4], 5));
-        // Two sleeping ranks count on no core, so the other two are balanced and stay.
+        // Two sleeping ranks are counted on no core, so the other two are balanced and stay.
         if mine.len() == 2 {
             let even = after_looks(&[first, second, None, None], 5);
             assert_eq!(even, first.map(|first| first as usize));
@@ -210,7 +211,7 @@ mod tests {
             between.push(until_told());
         }
         assert_eq!(between, [8, 16, 32, 64, 128, 256, 512, 1024, 2048, 2048]);
-        // A rank that has slept checks earlier: it must count on a core again soon.
+        // A rank that has slept checks earlier, since it must soon be counted on a core again.
         even.sleeps();
         assert!(!told());
         assert_eq!(until_told(), AWAKE);

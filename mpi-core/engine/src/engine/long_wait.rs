@@ -7,7 +7,8 @@ use mpi_base::wait::Waiter;
 use mpi_transport::btl::Traffic;
 use std::time::Duration;
 
-/// How long a process sleeps if it waits for descriptors and the system cannot wake it by them.
+/// Maximum sleep if the process also waits for descriptors and the operating system cannot wait
+/// for these and the doorbell at the same time.
 const SHORT_NAP: Duration = Duration::from_micros(100);
 
 /// A wait that is about to sleep.
@@ -79,7 +80,8 @@ impl<'a> LongWait<'a> {
                 doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
                 match self.engine.0.waiting.descriptors() {
                     Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
-                    // The operating system cannot wait for both, so short sleeps alternate with polls.
+                    // The operating system cannot wait for both at the same time,
+                    // so short sleeps alternate with polls of the descriptors.
                     None => doorbell.sleep(nap.min(SHORT_NAP), news),
                 }
             });

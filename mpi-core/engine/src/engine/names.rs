@@ -32,7 +32,7 @@ impl<'a> Peers<'a> {
             .map_or(u64::MAX, |Name(name)| name)
     }
 
-    /// Returns the number by which this process knows the process named `name`.
+    /// Returns the [`ProcId`] that this process uses for the process named `name`.
     pub(crate) fn proc_named(self, name: u64) -> Result<ProcId, CommError> {
         let known = self.engine.universe().proc(Name(name));
         known.ok_or(CommError::Unknown { name })

@@ -76,7 +76,7 @@ impl Engine {
         busy
     }
 
-    /// Waits until `done` returns true and makes progress meanwhile; it first spins and then sleeps.
+    /// Makes progress until `done` returns true. It first spins between polls, and later sleeps.
     ///
     /// `done` may depend on any event that rings this process's doorbell: a message, or a store.
     /// `done` may be called again after it has returned true.
@@ -113,7 +113,8 @@ impl Engine {
         Waiter::new(self.0.waiting.policy_of_next_wait())
     }
 
-    /// One iteration of a wait: makes progress, checks `done`, and pauses if no work was done, as long as the waiter decides.
+    /// One iteration of a wait: makes progress, checks `done`, and, if no work was done, pauses.
+    /// The waiter determines the length of the pause.
     ///
     /// `done` is checked again after the sleep has been announced, so no wakeup is missed.
     #[inline]
@@ -221,7 +222,7 @@ impl Engine {
         );
     }
 
-    /// Polls a future until it is complete, and makes progress meanwhile.
+    /// Polls a future until it is complete; makes progress between the polls.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         let requests = self.0.pml.requests();

@@ -50,7 +50,8 @@ pub enum ThreadStep {
 /// reached after a yield that took 4 ms, a time slice.
 const MOST_WAITS: u32 = 2000;
 
-/// If a program polls, every `COMPLETE`th consecutive empty poll makes progress.
+/// If a program polls (for example by `MPI_Test`), only every `COMPLETE`th consecutive empty poll
+/// makes progress.
 const COMPLETE: u32 = 16;
 
 /// The wait state of a process: how it uses its core between polls, and functions of the layers above.
@@ -72,7 +73,8 @@ pub struct Waiting {
     watch: Cell<Option<fn()>>,
     /// When a polling program last called the watch function, in ns.
     watched_ns: Cell<u64>,
-    /// The number of waits that have slept; `since_ns` is the start time of the latest one's first poll before a sleep, `check_ns` that of its latest.
+    /// The number of waits that have slept. For the latest of them, `since_ns` is the start time
+    /// of its first poll before a sleep, `check_ns` that of its latest poll before a sleep.
     slept_waits: Cell<u64>,
     since_ns: Cell<u64>,
     check_ns: Cell<u64>,
@@ -156,7 +158,7 @@ impl Waiting {
         self.beside_load.get() > 0
     }
 
-    /// Same as [`Waiting::is_beside_load`], and counts one wait.
+    /// Same as [`Waiting::is_beside_load`]; counts down the waits that sleep without yielding.
     #[inline(always)]
     pub(super) fn take_beside_load(&self) -> bool {
         let left = self.beside_load.get();
@@ -216,7 +218,7 @@ impl Waiting {
     /// Spins on `done` without making progress; does not spin on an oversubscribed node. Returns true if `done` has returned true.
     #[inline]
     pub fn spin(&self, done: &mut impl FnMut() -> bool) -> bool {
-        /// Number of polls of `done`.
+        /// Maximum number of polls of `done`.
         const LOOKS: u32 = 512;
         /// Number of polls, from the first on, without a pause in between;
         /// a pause takes about as long as the transfer of a cache line between cores.
@@ -238,7 +240,8 @@ impl Waiting {
         false
     }
 
-    /// Waits briefly for processes on this node that are about to arrive: spins if each has a core, otherwise yields one time.
+    /// Waits briefly for an event that a process on this node should soon cause:
+    /// spins if each process has a core, otherwise yields one time.
     /// Returns true if `done` has returned true.
     #[inline]
     pub fn briefly(&self, mut done: impl FnMut() -> bool) -> bool {
@@ -334,7 +337,8 @@ impl Waiting {
         }
     }
 
-    /// Returns the number of waits that have slept, and the start times of the latest one's first and latest polls before a sleep.
+    /// Returns the number of waits that have slept, and for the latest of them
+    /// the start times of its first and its latest poll before a sleep.
     pub(super) fn check(&self) -> (u64, u64, u64) {
         let times = (self.since_ns.get(), self.check_ns.get());
         (self.slept_waits.get(), times.0, times.1)
@@ -347,7 +351,7 @@ impl Waiting {
         }
     }
 
-    /// Yields the core to the process for which a polling program may wait.
+    /// Yields the core, because the process for which a polling program waits may need it.
     #[cold]
     pub(super) fn rest_from_polling(&self) {
         /// Minimum time in ns between two calls of the watch function ([`Waiting::set_watch`]).

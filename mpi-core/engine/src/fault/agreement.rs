@@ -148,7 +148,8 @@ impl Agreements {
         }
     }
 
-    /// Records that a communicator has been freed; keeps its decisions for a time.
+    /// Records that a communicator has been freed.
+    /// Its decisions are kept until [`MOST_RETIRED`] further communicators have been freed.
     pub(super) fn retire(&self, comm: u64) {
         let known = self.running.borrow().keys().any(|key| key.comm == comm);
         if !known {

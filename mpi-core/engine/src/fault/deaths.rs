@@ -47,7 +47,7 @@ impl Deaths {
         among(&self.0.borrow().left, is_member)
     }
 
-    /// Adds a death.
+    /// Adds the death of a process; `why` is the reason as text.
     pub(super) fn add_death(&self, proc: ProcId, why: &str) {
         let mut known = self.0.borrow_mut();
         known.gone.insert(proc);

@@ -21,7 +21,7 @@ const MOST_EARLY: usize = 4096;
 /// Maximum number of polls for messages that a process has sent before it died.
 const LAST_LOOKS: usize = 1000;
 
-/// What failure handling uses of a communicator.
+/// The functions of a communicator that failure handling calls.
 pub(crate) trait Affected {
     /// Returns true if a process is a member; for an intercommunicator, of either side.
     fn has_member(&self, proc: ProcId) -> bool;
@@ -56,7 +56,7 @@ pub struct Faults {
     /// Context ids of communicators that were revoked before this process created them.
     early: RefCell<VecDeque<u64>>,
     agreements: Agreements,
-    /// The agreement memory of freed communicators, until all members have left it.
+    /// The agreement memory of freed communicators, kept until no member uses it any more.
     retired: Rc<RetiredBlocks>,
 }
 
@@ -316,7 +316,7 @@ impl Sink for Faults {
 
 impl AmHandler for Faults {
     fn turn(&self) -> bool {
-        // The operator `|` calls both functions, whatever the first returns.
+        // The operator `|`, unlike `||`, always calls both functions.
         self.outbox.turn() | self.poll_ended()
     }
 
@@ -380,7 +380,7 @@ impl Peers<'_> {
         if proc == self.engine().me() || faults.deaths.is_dead(proc) {
             return;
         }
-        // Messages that the process sent before are still delivered.
+        // Messages that the process sent before its end are still delivered.
         // A progress call does not poll all sources, but `pending` does.
         for _ in 0..LAST_LOOKS {
             if !self.engine().progress() && !self.engine().pml().bml().pending() {
@@ -396,7 +396,7 @@ impl Peers<'_> {
         self.lose(proc, &why);
     }
 
-    /// Records that by an agreement's result a process is dead, or has left without contributing.
+    /// Records that a process is dead, or has left without contributing, as an agreement has found.
     pub(crate) fn found_dead(self, proc: ProcId) {
         let Some(faults) = self.engine().faults() else {
             return;

@@ -1,6 +1,7 @@
 //! Processes that have ended, from the report of their end to the declaration that they are lost.
 //!
-//! A process that is notified of an end by something else than its own connection first polls [`LAST_POLLS`] more times,
+//! If another source than its own connection notifies a process of an end,
+//! the process first polls [`LAST_POLLS`] more times,
 //! because messages that the ended process had sent may still be in sockets that are polled rarely.
 
 use std::cell::RefCell;
@@ -9,7 +10,7 @@ use std::cell::RefCell;
 /// Each of these polls reads all sockets and rings of the transports, so a small number is sufficient.
 const LAST_POLLS: u32 = 64;
 
-/// Processes that have ended, and how this process was notified.
+/// Processes that have ended, and how this process was notified of their end.
 pub(super) struct Ended {
     /// The names of the processes.
     pub(super) names: Vec<u64>,
@@ -19,9 +20,9 @@ pub(super) struct Ended {
 /// How this process was notified of an end.
 #[derive(Debug, PartialEq)]
 pub(super) enum Reason {
-    /// Another process announced the end; contains a description of that process.
+    /// Another process announced the end; contains a description of the announcing process.
     AnnouncedBy(String),
-    /// The job ended as a whole, after one of its processes was lost; contains a description of that process.
+    /// The job ended as a whole after one of its processes was lost; describes that process.
     EndedWith(String),
 }
 

@@ -5,7 +5,8 @@
 //! Each member computes the result from the slots;
 //! when a round is settled (no living member is missing), all members read the same slots.
 //!
-//! The members get the memory by agreements over messages, which include one word for this ([`Value::memory`]):
+//! The members find the memory through agreements over messages, whose values have a word for it
+//! ([`Value::memory`]):
 //! 1. while there is no memory, the first participating member allocates it, if all members are on its node, and contributes its offset;
 //!    the decision contains the offset for all members;
 //! 2. in the next agreement, a member that cannot map the memory contributes [`UNUSABLE`].
@@ -37,8 +38,8 @@ const UNUSABLE: u64 = u64::MAX;
 /// Number of words of a slot before the members' bits: the flag with [`HAS_BITS`], and the number.
 const FIXED: usize = 2;
 
-/// At most 8 members each read all slots. In a larger communicator the first member that computes the result writes it to another cache line,
-/// which the others read.
+/// At most 8 members each read all slots. In a larger communicator, the first member that
+/// computes the result writes it to a separate cache line, which the other members read.
 const FEW: u32 = 8;
 
 const HAS_BITS: u64 = 1 << 32;
@@ -96,7 +97,7 @@ impl Memory {
         }
     }
 
-    /// Handles the word of a decision, which is the same on all members.
+    /// Handles the memory word of a decision; the word is the same on all members.
     pub(crate) fn decided(&self, engine: &Engine, all: &[ProcId], word: u64) {
         let mut search = self.search.borrow_mut();
         *search = match std::mem::take(&mut *search) {
@@ -246,7 +247,7 @@ impl NodeAgreement {
         } else if many && value.number == 0 {
             self.slots.conclude(number, value.flag.into());
         }
-        // A sleeping member may be waiting for this one only.
+        // A sleeping member may be waiting for this member only.
         self.members.ring_each();
         value
     }

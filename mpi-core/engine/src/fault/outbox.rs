@@ -79,7 +79,7 @@ impl Outbox {
                     waiting.push_back((to, am, header, payload));
                     continue;
                 }
-                // The transport reports the loss of this process itself.
+                // The transport itself reports that the destination is lost.
                 Err(_) => {}
                 Ok(()) => bml.attend(),
             }

@@ -43,7 +43,8 @@ struct Receiver {
     link: OnceCell<Link>,
     /// The send request of the reply, while it is in progress.
     answer: RefCell<Option<Req>>,
-    /// The sender's partitions after the present start; empty before the announcement has arrived.
+    /// The state of each of the sender's partitions in the present start;
+    /// empty before the announcement has arrived.
     parts: RefCell<Vec<Part>>,
     /// The number of partitions, from the first on, that are known to be complete.
     arrived: Cell<usize>,
@@ -139,7 +140,8 @@ impl PartitionedRecv {
         // each partition of the receiver waits for all of the sender's partitions.
         let touching = match link.bytes {
             0 => 0..parts.len(),
-            // A partition of the receiver beyond the end of a shorter message waits for all of them too.
+            // A partition of the receiver beyond the end of a shorter message
+            // waits for all of the sender's partitions too.
             bytes if start >= bytes * parts.len() as i64 => 0..parts.len(),
             bytes => (start / bytes) as usize..((end + bytes - 1) / bytes) as usize,
         };

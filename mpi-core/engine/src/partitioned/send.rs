@@ -133,7 +133,7 @@ impl PartitionedSend {
         is_complete(&self.announcement) && is_complete(&self.answer)
     }
 
-    /// Returns the error if, by the receiver's reply, its buffer is too small.
+    /// Returns the error if the receiver has replied that its buffer is too small.
     fn refusal(&self) -> Option<PartitionError> {
         let (sent, space) = (self.bytes(), self.buffer.get(0));
         let refused = self.dest != PROC_NULL && self.is_answered() && sent > space;

@@ -1,7 +1,7 @@
 //! `MPI_Cancel` in a recorded or replayed run: it must have the same result as when recorded.
 //!
 //! In a replay, a cancellation that was too late in the recorded run waits until the receive has matched.
-//! A receive that was cancelled must not match a message before,
+//! A receive that was cancelled must not match a message before its cancellation,
 //! so it is posted with a key that matches no message.
 //! For a receive with a wildcard, the recording contains the cancellation in place of the match.
 //! For other receives, the decision of the cancellation contains the receive's number.

@@ -170,7 +170,8 @@ enum Mode {
         posting: Cell<Option<usize>>,
         /// The numbers of receives without a wildcard, indexed by the slot of their request; an entry stays until the slot is used again.
         plain: RefCell<Vec<(ReqId, u32)>>,
-        /// The last decision, if it is that nothing was found: its index, its call, and how many times the call has found nothing.
+        /// The last decision if its call found nothing:
+        /// the index of the decision, the call, and the number of consecutive calls that found nothing.
         idle: Cell<Option<(usize, Asker, u32)>>,
     },
     Replay {
@@ -327,7 +328,7 @@ impl Script {
             return Ok(());
         };
         match idle.get() {
-            // Repeated calls in a loop take one word together.
+            // Consecutive equal calls without a result share one word, which counts them.
             Some((at, same, times))
                 if same == asker && at + 1 == writer.end() && times < u32::MAX =>
             {
@@ -393,7 +394,7 @@ impl Script {
         }
     }
 
-    /// Returns the error that a decision cannot be repeated.
+    /// Returns the error for a decision that cannot be repeated.
     #[cold]
     pub fn impossible(&self, asks: Asker, recorded: Decision, why: String) -> RecordError {
         RecordError::Impossible {

@@ -64,7 +64,8 @@ pub enum Decision {
     From { source: u32, tag: i32 },
     /// No request was complete, or there was no message, in this number of consecutive calls.
     Nothing { times: u32 },
-    /// The request at this index of the array was complete; for calls on all requests, all were. Of a lock or access: its number.
+    /// The request at this index of the array was complete; for calls on all requests, all were.
+    /// For a lock or an access to a window: its number in the order of locks or accesses.
     Place(u32),
     /// Several requests were complete: this number of [`Decision::Place`]s follows.
     Several(u32),

@@ -114,7 +114,8 @@ impl Trace {
 
     /// Records that a message is sent.
     pub(crate) fn sends(&self, to: &Envelope, bytes: u64) {
-        // A message of the program is sent when its call begins; one of a collective operation may be sent after a wait.
+        // A message of the program is sent when its call begins.
+        // A message of a collective operation may be sent after a wait.
         let at = match (
             self.fresh.take(),
             to.context.plane(Plane::User) == to.context,

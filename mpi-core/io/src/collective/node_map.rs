@@ -73,7 +73,8 @@ impl NodeMap {
         .max(1)
     }
 
-    /// Returns the bytes of the file that an aggregator handles in a round; `wanted` is a hint's.
+    /// Returns the number of bytes of the file that an aggregator handles in a round.
+    /// `wanted` is the value of the hint `cb_buffer_size`.
     pub fn part(&self, aggregators: u32, wanted: i64) -> i64 {
         match self.levels {
             true => wanted.min((MEMORY / 2 / i64::from(aggregators)).max(64 << 10)),

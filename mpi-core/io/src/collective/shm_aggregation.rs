@@ -73,7 +73,7 @@ impl ShmBuffers {
     /// Creates the buffers if all members are on one node: each aggregator allocates its own.
     fn of_aggregators(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        // If one member is on the node of all members, so is every member, and all decide alike.
+        // If this process finds all members on its node, every other member finds the same.
         let all_here = engine.place().members_here(comm.group()).count() == comm.size() as usize;
         if !all_here || !is_direct_allowed(engine.params()) {
             return Ok(None);
@@ -176,7 +176,7 @@ impl ShmBuffers {
         self.bases.len() == plan.aggregators() as usize && self.part == rounded(plan.part_bytes())
     }
 
-    /// Frees the buffers during an access, because it needs others; collective.
+    /// Frees the buffers during an access whose plan needs another number or size; collective.
     /// In a fault-tolerant job each member abandons the buffers without communication,
     /// because a member that failed in an earlier step after a death does not participate.
     pub fn give_back(&self) -> Result<(), Error> {
@@ -212,7 +212,7 @@ impl ShmBuffers {
     }
 }
 
-/// Writes a rank's data; collective. The inner result is that of its own file accesses.
+/// Writes a rank's data; collective. The inner result is that of this rank's own file accesses.
 pub(crate) fn write(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -268,7 +268,8 @@ pub(crate) fn write(
 }
 
 /// As an aggregator, reads the data of a round into this rank's buffer.
-/// The inner result is that of its own file accesses; after an error it reads no more data.
+/// The inner result is that of this rank's own file access.
+/// On one node, a rank reads nothing more after an error (`has_failed`).
 fn fetch(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),
@@ -291,7 +292,7 @@ fn fetch(
     Ok(read.map(drop))
 }
 
-/// Reads a rank's data; collective. The inner result is that of its own file accesses.
+/// Reads a rank's data; collective. The inner result is that of this rank's own file accesses.
 pub(crate) fn read(
     comm: &Comm,
     (plan, buffers): (&Plan, &ShmBuffers),

@@ -69,8 +69,8 @@ impl TwoLevel {
         &self.local
     }
 
-    /// Sends each aggregator this node's data of a round,
-    /// and writes the data that it receives. The inner result is that of its own file accesses.
+    /// Sends each aggregator this node's data of a round, and writes the data that it receives.
+    /// The inner result is that of this rank's own file accesses, the outer that of the messages.
     pub fn write_out<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),
@@ -101,7 +101,8 @@ impl TwoLevel {
     }
 
     /// Reads, as an aggregator, the bytes marked in a round, and exchanges them between leaders.
-    /// Replies are copied to the marked bytes. The inner result is that of its own file accesses.
+    /// Replies of other aggregators are copied to the marked bytes of this leader's buffers.
+    /// The inner result is that of this rank's own reads, the outer one that of the messages.
     pub fn fetch<'a>(
         &self,
         (plan, buffers): (&Plan, &dyn Fn(usize, i64) -> ShmBuffer<'a>),

@@ -146,7 +146,7 @@ fn covered(mut pieces: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     stretches
 }
 
-/// Writes a rank's data; collective. The inner result is that of its own file accesses.
+/// Writes a rank's data; collective. The inner result is that of this rank's own file accesses.
 pub(crate) fn write(
     comm: &Comm,
     plan: &Plan,
@@ -212,7 +212,7 @@ fn assemble(
     Ok(())
 }
 
-/// Reads a rank's data; collective. The inner result is that of its own file accesses.
+/// Reads a rank's data; collective. The inner result is that of this rank's own file accesses.
 pub(crate) fn read(
     comm: &Comm,
     plan: &Plan,
@@ -307,7 +307,7 @@ fn answered(
     answers: Vec<Vec<u8>>,
 ) -> Result<Vec<Vec<u8>>, Error> {
     let me = comm.rank() as usize;
-    // Every rank informs all ranks to which aggregators it has sent a request,
+    // Every rank informs all ranks to which aggregators it has sent a request.
     // So each aggregator knows the ranks that expect a reply.
     let asked: Vec<u64> = mine
         .iter()

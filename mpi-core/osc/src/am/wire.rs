@@ -45,7 +45,7 @@ pub const REFUSED: Am = Family::Osc.am(12);
 /// The token of a refused lock request. No fetch has this token, since fetch indices are smaller.
 pub const LOCK_TOKEN: u64 = u64::MAX;
 
-/// Encoded sizes in bytes. `RUN`: a single run; `COUNT`: the number of rows before the rows.
+/// Encoded sizes in bytes. `RUN`: a single run; `COUNT`: the number of rows, which precedes them.
 pub const RUN: usize = 16;
 pub const COUNT: usize = 8;
 

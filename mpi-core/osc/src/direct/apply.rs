@@ -79,7 +79,7 @@ impl Memory<'_> {
         self.address(range.start)..self.address(range.end)
     }
 
-    /// Runs `update` without other updates of the bytes `span`; see [`Exclusion::run`].
+    /// Runs `update` while no other process can update the bytes `span`; see [`Exclusion::run`].
     pub fn exclude(&self, elements: usize, span: &Range<u64>, update: &mut dyn FnMut(Way)) {
         (self.exclusion).run((self.stripes, self.node), elements, span, update)
     }

@@ -39,7 +39,7 @@ pub(crate) struct Epochs {
     exposed: RefCell<Option<Vec<u32>>>,
     /// For each rank, the sequence numbers of the next awaited post and completion.
     awaited: RefCell<Vec<Awaited>>,
-    /// True while `MPI_Win_lock_all` holds its flag; false if it holds a ticket of each member.
+    /// True while `MPI_Win_lock_all` has raised its flag, false while it holds tickets instead.
     pub(crate) by_flag: Cell<bool>,
     /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,

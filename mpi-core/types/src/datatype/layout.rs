@@ -339,7 +339,7 @@ impl<'a> Shape<'a> {
     }
 
     /// Returns the offset of the packed bytes `range` (inside `total`) if they are in one run.
-    /// Most fragments of long runs are.
+    /// Most fragments of types with long runs are in one run.
     #[inline]
     pub fn in_one_run(&self, range: &Range<i64>) -> Option<i64> {
         let len = range.end - range.start;

@@ -96,7 +96,7 @@ impl<T: Number> Number for Complex<T> {
     }
 }
 
-/// SUM and PROD.
+/// The operation of SUM or PROD on two numbers.
 pub trait Arithmetic {
     fn combine<T: Number>(input: T, inout: T) -> T;
 }
@@ -140,7 +140,7 @@ impl Preference for Less {
     }
 }
 
-/// AND, OR and XOR of bits.
+/// The operation of AND, OR or XOR on two integers, bit by bit.
 pub trait Bitwise {
     fn combine<T: BitAnd<Output = T> + BitOr<Output = T> + BitXor<Output = T>>(a: T, b: T) -> T;
 }

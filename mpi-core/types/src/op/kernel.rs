@@ -27,7 +27,7 @@ pub trait Element: Copy {
     unsafe fn store(self, at: *mut u8);
 }
 
-/// Types without padding.
+/// Implements [`Element`] for types without padding.
 macro_rules! plain {
     ($vector:literal: $($t:ty)*) => {$(
         impl Element for $t {
@@ -147,7 +147,7 @@ unsafe fn avx2<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usiz
 /// The loop with 64-byte vectors.
 ///
 /// # Safety
-/// The contract of [`each`], and the processor must have these extensions of AVX-512.
+/// The contract of [`each`], and the processor must have the extensions in `target_feature`.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 unsafe fn avx512<T: Element, F: Fold<T>>(input: *const u8, inout: *mut u8, n: usize) {
@@ -223,7 +223,7 @@ impl Kernel {
     /// Combines the first `count` elements.
     /// Both buffers must have `count` elements of the loop's type.
     pub(super) fn run(self, input: &SendBuf, inout: &mut RecvBuf, count: i64) {
-        // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed the elements.
+        // SAFETY: the callers of `SendBuf::new` and `RecvBuf::new` guaranteed valid elements.
         // `Op::apply` limited `count` to both buffers.
         // `kernel_for` chose the loop by the elements' type and by the features of the processor.
         unsafe { (self.0)(input.ptr(), inout.ptr(), count as usize) }

@@ -24,11 +24,11 @@
 //! if every process that is considered dead is dead,
 //! and every death is reported to all members in the end.
 //! Proof sketch: two roots never live at the same time,
-//! because a root considers all places before it dead, and so they are.
+//! because a root considers all places before it dead, and only dead places are considered dead.
 //! A place that has replied to a root no longer accepts a decision
 //! of an earlier root ([`Era::takes`]), even if it is already in transfer.
 //! So the replies to a root are final:
-//! if no living place knows a decision then, none will later return one of an earlier root.
+//! if no living place has a decision at that time, no place will later return an earlier root's.
 
 mod value;
 

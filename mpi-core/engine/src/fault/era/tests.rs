@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 struct Place {
     era: Option<Era>,
-    /// Messages that arrived before this place began.
+    /// Messages that arrived before this place began the agreement.
     early: Vec<(u32, Say)>,
     /// For each place, true if this place considers it dead.
     dead: Vec<bool>,

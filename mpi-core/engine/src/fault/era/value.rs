@@ -29,7 +29,8 @@ impl Value {
         }
     }
 
-    /// Adds the members whose places are known to be dead.
+    /// Marks the members at dead places as dead.
+    /// `members` and `dead` are indexed by place, and `self.dead` by member.
     pub(super) fn count_dead(&mut self, members: &[u32], dead: &[bool]) {
         for (member, dead) in members.iter().zip(dead) {
             if let Some(mine) = self.dead.get_mut(*member as usize) {

@@ -35,7 +35,7 @@ pub struct Grid {
     pub row: Row,
     pub stride: i64,
     pub count: i64,
-    /// The number of packed bytes of the whole copy, of which this grid may be a part.
+    /// The number of packed bytes of the whole copy; this grid may be only a part of the copy.
     pub total: i64,
 }
 

@@ -18,7 +18,8 @@ use super::one_body;
 /// Maximum size in bytes of a stretch, which must stay in the first-level cache between two passes.
 const NEAR: i64 = 16 << 10;
 
-/// Minimum number of repetitions: with fewer, building the passes costs more than they save.
+/// Minimum number of repetitions that are moved in passes.
+/// With fewer, building the passes costs more than it saves.
 const FEW: i64 = 8;
 
 /// Maximum number of moves of 16, of 8 and of 4 bytes in a pass, and of all its moves.
@@ -185,7 +186,7 @@ impl Pass {
         &self,
         all: Repeated<D>,
     ) {
-        // No pass has this number of moves, so no code is generated for them.
+        // No pass has more than `MOST` moves, so no code is generated for this combination.
         if const { A + B + C + S.div_ceil(2) > MOST } {
             return;
         }

@@ -1,5 +1,5 @@
 //! Tests of blocks that map to the same few cache sets.
-//! They are moved in groups, and the result must equal that of other blocks.
+//! The copy loops move such blocks in groups; the packed bytes must equal those of a simple loop.
 
 use super::{recv_buf, send_buf};
 use crate::datatype::{Datatype, Named};
@@ -8,7 +8,8 @@ use proptest::prelude::*;
 /// Rows of blocks: a few long rows or many short ones.
 /// The lengths of the blocks include the lengths that are moved in groups.
 /// Rows are either consecutive or interleaved.
-/// Interleaved rows have more blocks than a cache holds, in little memory.
+/// Interleaved rows, 192 bytes apart, put more blocks into a cache set than it has lines,
+/// although all blocks are in a short range of memory.
 fn grid() -> impl Strategy<Value = [usize; 5]> {
     let block = prop_oneof![Just(4), Just(8), Just(16), Just(64), 1usize..140];
     let stride = (1usize..4, 9u32..13).prop_map(|(times, power)| times << power);

@@ -1,4 +1,5 @@
-//! Tests that exactly those fragments are found that are in one run.
+//! Tests of `Shape::in_one_run`: its result agrees with the runs of the walk,
+//! and it finds every fragment of a long run.
 
 use proptest::prelude::*;
 

@@ -50,7 +50,7 @@ impl Field<'_> {
     }
 
     /// Orders the vertices so that the vertices of each unit are consecutive.
-    /// `parts` has the sizes.
+    /// `parts` contains the number of vertices of each unit.
     fn grow_all(&mut self, vertices: &mut [u32], parts: &[usize]) {
         let mut order = Vec::with_capacity(vertices.len());
         for vertex in vertices.iter() {
