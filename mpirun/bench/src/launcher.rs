@@ -354,7 +354,7 @@ impl Installation {
         let mut extra = extra.to_vec();
         extra.push("--explain".into());
         let mut command = self.launch(plain, ranks, &extra);
-        // The task must be the first argument.
+        // `mpi-bench` reads its task (such as `guidelines`) from its first argument.
         command.arg(this_program()?).args(arguments);
         command.arg("--lib").arg(&self.library);
         let outcome = end_well(command, timeout)?;

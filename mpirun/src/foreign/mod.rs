@@ -49,7 +49,8 @@ struct Family {
     speaks_pmi: bool,
 }
 
-/// `libmpi.so.12` is also a name of Open MPI 1.10's library, which is unmaintained since 2017.
+/// The implementations with stand-ins. `libmpi.so.12` counts as MPICH's name, although it is also a
+/// name of Open MPI 1.10's library, which is unmaintained since 2017.
 static FAMILIES: [Family; 2] = [
     Family {
         name: "MPICH",

@@ -159,7 +159,7 @@ impl LocalRanks {
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
             started.push(rank)
         });
-        // Not watched: a single rank, correct as a singleton on any library, and ranks of `--on`.
+        // Single ranks and ranks of `--on` are not watched: a single rank is right on any library.
         let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
         let job = Job(order.job);
         let mut begun = Vec::with_capacity(started.len());

@@ -187,7 +187,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         line.push("--overcommit".into());
     }
     if inside_a_step {
-        // The step of this process uses the same processors, so both steps overlap.
+        // The Slurm step of this process uses the same processors, so both steps must overlap.
         line.push("--overlap".into());
     }
     if plan.io.tag || plan.io.label {

@@ -203,7 +203,7 @@ impl Window<'_> {
         outcome.and(unlocked)
     }
 
-    /// Executes one access between two fences of all ranks; if `rank` is `None`, only the fences.
+    /// Executes one access between two fences of all ranks; without an access if `rank` is `None`.
     pub fn fenced_access(
         &self,
         access: Access,

@@ -16,7 +16,7 @@ use crate::pmi::{Job, Proc};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The interval of checks while the job makes progress; [`ROUND`] is that of a proof's rounds.
+/// The interval of checks while the job makes progress; [`ROUND`] is the interval during a proof.
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(100);
 /// The interval of rounds on several hosts, each of which is a message to every host.
