@@ -3,7 +3,7 @@
  * Every rank generates the accesses of all ranks from one seed and executes its own.
  * Block `o` of each window is private: only origin `o` accesses it, so its contents are known
  * even after several accumulates in one epoch, which are ordered.
- * The rest is shared: commutative accumulates, with one type and one operator per phase.
+ * The rest is shared by all origins: commutative accumulates, of one type and operator per phase.
  * Each rank chooses at random between functions with and without requests and large counts.
  * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
@@ -88,7 +88,7 @@ static int make_window(void)
         OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (is_dynamic()) {
         OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        /* The memory is two adjacent regions. */
+        /* Attaches the memory as two adjacent regions. */
         OK(MPI_Win_attach(win, base, bytes / 2));
         OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
         OK(MPI_Get_address(base, &mine));
@@ -302,7 +302,7 @@ static void half_block(int o, int target, int half)
     }
 }
 
-/* Accesses to the shared part whose result does not depend on their order. */
+/* Makes accesses to the shared part whose result does not depend on their order. */
 static void shared_part(int o, int target, const Type *t, MPI_Op op)
 {
     int n, start = place(t, target, SHARED, &n, size * BLOCK), shape = draw(LAYOUTS), gap = 2 + draw(2);

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]));
     for (int i = 0; i < ROUNDS; i++)
         meet(twins[i % TWINS], i % FORMS, rand_r(&seed) % 300, "a twin");
-    /* All barriers are in progress at once, and are completed in reverse order. */
+    /* All barriers are in progress at the same time, and are completed in reverse order. */
     for (int i = 0; i < TWINS; i++)
         OK(MPI_Ibarrier(twins[i], &requests[i]));
     for (int i = TWINS; i-- > 0;)

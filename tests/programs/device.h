@@ -84,7 +84,7 @@ __attribute__((unused)) static void *device_pattern(size_t length, unsigned salt
     return device;
 }
 
-/* Returns the index of the first byte of device memory that differs, or -1. */
+/* Returns the index of the first byte of device memory that differs from the pattern, or -1. */
 __attribute__((unused)) static long device_differs(const void *device, size_t length, unsigned salt)
 {
     char *host = malloc(length);

@@ -172,7 +172,7 @@ static void reductions(void)
     discard(from), discard(to);
 }
 
-/* Origin buffers of window accesses: a flush completes only the gets from the flushed rank. */
+/* Window accesses from and to device memory; a flush completes only the gets from its rank. */
 static void windows(void)
 {
     int *base, host[4] = {1, 2, 3, rank}, *from = device_memory(sizeof host), *to = device_memory(sizeof host), code;

@@ -1,8 +1,8 @@
 /* Jobs that connect and disconnect repeatedly, and what happens to one job if the other dies.
  * Arguments: a file that contains the port's name, and the role of this job:
  * accept, connect N: N consecutive connections; every rank sends to every rank of the other side;
- * await, perish: one job waits for the other job's last rank, which dies
- *     and has never communicated with them;
+ * await, perish: one job waits for a message from the other job's last rank,
+ *     which dies and has never communicated with the waiting job;
  * await, lose: as above, but the other ranks of the dying rank's job survive (--with-ft) and communicate;
  * survive: a spawned job disconnects from its parent and dies; the parent continues
  *     (the file then only signals between the two);

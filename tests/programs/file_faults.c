@@ -192,7 +192,7 @@ static void names(void)
     same_class(MPI_File_open(MPI_COMM_WORLD, name, create, MPI_INFO_NULL, &file), MPI_ERR_BAD_FILE, "a file on the way");
     same_class(MPI_File_open(MPI_COMM_WORLD, path, create | MPI_MODE_EXCL, MPI_INFO_NULL, &file), MPI_ERR_FILE_EXISTS, "an existing file");
     only("data");
-    /* A symbolic link to itself. */
+    /* Opening a symbolic link to itself must fail. */
     snprintf(name, sizeof name, "%s/loop", folder);
     if (rank == 0)
         CHECK(symlink("loop", name) == 0, "no link can be made");

@@ -121,7 +121,7 @@ static int call_inter_split(struct work *w)
     return MPI_Comm_split(w->whole, 0, 0, &w->made);
 }
 
-/* Spawns one process, which ends at once. */
+/* Spawns one process, which ends immediately. */
 static int call_spawn(struct work *w)
 {
     char *arguments[] = {"child", "1", NULL};

@@ -1,5 +1,5 @@
 /* Ranks that receive no data, or whose buffer is not significant, pass a null buffer;
- * the lengths are those of cells, single copies and messages. */
+ * with the given numbers of elements, data travel in cells, by single copies or in messages. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 40, 3000, 24000};

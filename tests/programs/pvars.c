@@ -381,7 +381,7 @@ int main(int argc, char **argv)
     WORKS(MPI_T_pvar_read(session, total, &number));
     CHECK(number == 1 + sizeof lots / 2, "%llu", number);
 
-    /* Variables of windows and files. */
+    /* Checks the variables of windows and files. */
     MPI_Win win;
     MPI_File file;
     char path[64];

@@ -161,7 +161,7 @@ impl Slurm {
             .concat()
     }
 
-    /// A job that srun starts with these options.
+    /// Returns a job that srun starts with these options.
     pub fn srun(&self, program: &Path, options: &[&str]) -> Job {
         Job::command(program)
             .under(Path::new("srun"))

@@ -20,7 +20,7 @@ pub struct Common<T: 'static> {
     comm: Comm,
 }
 
-/// A value after its type id, by which the type is checked: the library's pointer is untyped.
+/// A value preceded by its type id: the library's pointer is untyped, so `common` compares the id.
 #[repr(C)]
 struct Tagged<T> {
     kind: TypeId,
