@@ -236,7 +236,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
         memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
     }
     if (what == SWAP) {
-        /* The compare value equals the window's contents, or differs. */
+        /* The compare value equals the window's contents, or differs from them in one bit. */
         memcpy(compare, cells, t->extent);
         if (draw(2))
             compare[0] ^= 1;
@@ -281,8 +281,8 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block has arbitrary contents, on which an addition may be undefined.
-     * So elements of this type are stored first. */
+    /* The block's contents are arbitrary, and an addition to them may be undefined.
+     * So valid elements of this type are stored first. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);
@@ -293,7 +293,7 @@ static void half_block(int o, int target, int half)
     for (int more = 1 + draw(4); more > 0; more--) {
         int what = ACCUMULATE + draw(is_swappable(t) ? 4 : 3);
         MPI_Op op = draw(4) ? operator_of(t, draw(60), 0) : MPI_REPLACE;
-        /* All bytes of the block are compared. */
+        /* All bytes of the block are compared, so no operator may leave padding unspecified. */
         if (has_padding(t))
             op = MPI_REPLACE;
         if (what > ACCUMULATE && draw(4) == 0)

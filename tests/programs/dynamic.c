@@ -252,8 +252,8 @@ static struct resident resident(const char *whose)
     return now;
 }
 
-/* Freed shared memory, in KiB, that a process may keep for its next communicator;
- * these rounds end with about 2.4 MB. */
+/* The freed shared memory, in KiB, that a process may keep for its next communicator;
+ * at the end of `rounds` a process keeps about 2.4 MB. */
 enum { KEPT = 8 * 1024 };
 
 static void has_not_grown(const char *name, struct resident before, struct resident now, long most)

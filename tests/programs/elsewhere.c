@@ -2,11 +2,11 @@
  * as shared mappings and as read-only mappings.
  * Each rank puts to, accumulates to and gets from each other rank's memory.
  * All access methods of the library are used.
- * Memory that is detached, freed, reallocated and attached again is accessed at its new contents.
+ * After memory was detached, freed, reallocated and attached again, its new contents are accessed.
  * If a target forks, the parent's memory is accessed.
  * A number as argument is the number of accesses to each window.
- * With "dies" and kill, segv, exit or abort, rank 1 ends in that way.
- * The other ranks access its memory at that time. */
+ * With "dies" and kill, segv, exit or abort, rank 1 ends in that way,
+ * while the other ranks access its memory. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     created((long *)((char *)from_malloc + 4));
     created(from_malloc);
     long *shared = mapped(MAP_SHARED);
-    /* Other ranks can map the memory of some ranks, but not that of rank 1. */
+    /* Other ranks can map the memory of all ranks except rank 1, whose memory is a shared mapping. */
     created(rank == 1 ? shared : from_malloc);
     created(shared);
     free(from_malloc);

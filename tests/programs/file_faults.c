@@ -92,7 +92,7 @@ static void limit(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         int code = MPI_File_write_all(file, data, PIECE * PIECES, MPI_CHAR, &status), class, sum, failed;
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* Whether the limited rank writes itself depends on the choice of aggregators;
+        /* The limited rank writes data itself only if it is an aggregator;
          * in either case all ranks must get the same result. */
         OK(MPI_Error_class(code, &class));
         failed = class != MPI_SUCCESS;

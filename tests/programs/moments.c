@@ -231,7 +231,7 @@ static const struct operation {
     const char *name;
     void (*prepare)(struct work *);
     int (*call)(struct work *);
-    /* True if the call must succeed on the survivors, as for freeing an object. */
+    /* True if the call must succeed on the survivors, for example a call that frees an object. */
     int succeeds;
 } operations[] = {
     {"dup", NULL, call_dup, 0},

@@ -220,7 +220,7 @@ static void arrivals(void)
     CHECK(COUNTER("pml_ob1_protocol_errors") == 0 && COUNTER("btl_base_stray_messages") == 0, "messages were dropped");
     CHECK(COUNTER("btl_base_links_lost") == 0 && COUNTER("btl_base_peers_lost") == 0, "something was lost");
     CHECK(LEVEL("btl_base_foreign_processes") == 0, "another job is known");
-    /* Transports between hosts count their messages; PVARS_COUNTED tells whether one is used. */
+    /* Transports between hosts count their messages; with PVARS_COUNTED such a transport is used. */
     int is_counted = getenv("PVARS_COUNTED") != NULL;
     CHECK((COUNTER("btl_base_messages_sent") > 0) == is_counted, "%llu sent", COUNTER("btl_base_messages_sent"));
     CHECK((COUNTER("btl_base_messages_received") > 0) == is_counted, "%llu received", COUNTER("btl_base_messages_received"));

@@ -314,7 +314,7 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Allreduce(w.base, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == 40L / shorter * size, "%ld", sum);
-    /* A lock with MPI_MODE_NOCHECK beside one without; unlocking must treat each according to its own mode. */
+    /* Locks with and without MPI_MODE_NOCHECK are held together; each unlock must match its lock. */
     for (int i = 0; i < 20 / shorter; i++) {
         for (int r = 0; r < size; r++)
             OK(MPI_Win_lock(MPI_LOCK_SHARED, r, (r + i) % 2 ? MPI_MODE_NOCHECK : 0, w.win));

@@ -69,7 +69,7 @@ const MPICH_BEST: &[Setting] = &[
         name: "ch4 shm",
         arguments: &[],
         environment: &[],
-        // Only for start-up and memory, which are also measured without UCX.
+        // This setting is only for start-up and memory, which are also measured without UCX.
         suits: |benchmark, _, _| {
             use Benchmark as B;
             matches!(
@@ -247,7 +247,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Family {
-    /// The launchers' names in `bin`, the most specific first.
+    /// The launchers' program names in `bin`; a name of only one implementation precedes `mpirun`.
     const LAUNCHERS: [(Self, &'static str); 3] = [
         (Self::Mpich, "mpiexec.hydra"),
         (Self::OpenMpi, "mpirun"),

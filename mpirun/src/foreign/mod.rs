@@ -43,7 +43,7 @@ struct Family {
     folder: &'static str,
     /// The library names that programs are linked to; a stand-in exists for each name.
     libraries: &'static [&'static str],
-    /// Libraries that depend on `libraries[0]`; a Fortran program may name only one of these.
+    /// Libraries that depend on `libraries[0]`; a Fortran program may be linked only to one of them.
     on_top: &'static [&'static str],
     /// Whether the library speaks PMI-1, so that its ranks form one job under this launcher.
     speaks_pmi: bool,
@@ -92,7 +92,7 @@ pub enum Served {
     Nothing,
 }
 
-/// The libraries that an installation offers to programs.
+/// The folders of libraries that an installation offers to programs.
 #[derive(Clone, Debug, Default)]
 pub struct Libraries {
     /// The folder that contains one folder of stand-ins for each implementation.

@@ -81,9 +81,9 @@ fn is_interpreter(program: &Path) -> bool {
         })
 }
 
-/// Returns the first line of a script without `#!`.
+/// Returns the first line of a script without the leading `#!`; `None` if the file is no script.
 fn first_line(program: &Path) -> Option<Vec<u8>> {
-    /// The maximum length of this line that the kernel reads, in bytes.
+    /// The number of bytes of a script's first line that the kernel reads.
     const LONGEST: u64 = 256;
     let mut begin = Vec::new();
     let file = File::open(program).ok()?;

@@ -1,6 +1,6 @@
 //! Delegation of a job to Slurm: inside an allocation `mpirun` replaces itself by `srun`.
 //!
-//! This happens if a rank must run on another host and all hosts belong to the allocation.
+//! mpirun does so if a rank must run on another host and all hosts belong to the allocation.
 //! mpirun places the ranks and passes each rank's host to Slurm (`--distribution=arbitrary`).
 //! Slurm serves PMI to the ranks, ends the job when a rank fails, and forwards signals.
 //! The exit status of `srun` is that of `mpirun`.

@@ -269,7 +269,7 @@ impl Server {
         self.clients[proc.0].stage == Stage::Finalized
     }
 
-    /// Returns the ranks that wait in barriers for an ended process.
+    /// Returns the ranks that wait in a barrier which this ended process has not entered.
     pub fn waiting_for(&self, gone: Proc) -> Vec<u32> {
         let client = &self.clients[gone.0];
         self.jobs[client.job].barriers.waiting_for(client.rank)

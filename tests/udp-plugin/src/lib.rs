@@ -56,7 +56,7 @@ impl Udp {
         datagram
     }
 
-    /// Sends a datagram, or drops it to simulate a loss; a datagram that the system rejects is lost too.
+    /// Sends a datagram, or drops it to simulate a loss. An error of the system is ignored.
     fn emit(&self, datagram: &[u8], to: SocketAddr) {
         let mut random = self.random.get();
         random ^= random << 13;

@@ -22,7 +22,7 @@ pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     across(world, ranks, kib)
 }
 
-/// Measures the launcher's processes between rank 0 and the process that started them, in KiB.
+/// Measures the launcher processes above rank 0, up to the process that started them, in KiB.
 pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     stand(world)?;
     let kib = match world.rank() {

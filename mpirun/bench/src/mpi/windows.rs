@@ -35,7 +35,7 @@ pub enum Access {
 }
 
 impl<'a> World<'a> {
-    /// Creates a window; all ranks must call this.
+    /// Creates a window; all ranks must call this function.
     pub fn window(&'a self, kind: WindowKind, bytes: usize) -> Result<Window<'a>, MpiError> {
         let (call, h) = (self.call(), self.handles());
         let mut handle = ptr::null();

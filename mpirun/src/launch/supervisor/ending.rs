@@ -42,7 +42,7 @@ impl Ending {
     }
 
     /// Records a failure with exit status `status`.
-    /// Returns true if this is the first failure, which counts.
+    /// Returns true if this is the first failure; only the first failure sets the exit status.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         self.lifecycle.fail(status)
     }
