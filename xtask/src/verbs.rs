@@ -62,7 +62,7 @@ struct Job {
     argument: &'static str,
     hosts: usize,
     over: Over,
-    /// The device must read and write memory.
+    /// True if the job passes only if the device has read and written memory.
     accesses: bool,
 }
 
@@ -318,7 +318,7 @@ struct Found<'a> {
     output: Vec<&'a str>,
 }
 
-/// Splits the guest's output by jobs; returns also its sentences about what is missing.
+/// Splits the guest's output by jobs; also returns its messages about missing files or devices.
 fn split(console: &str) -> (Vec<Option<Found<'_>>>, Vec<&str>) {
     let mut all: Vec<Option<Found<'_>>> = JOBS.iter().map(|_| None).collect();
     let (mut output, mut missing) = (Vec::new(), Vec::new());

@@ -153,7 +153,7 @@ const RENAMED: &[&str] = &[
 fn old_names_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
-        // In the benchmark `pace` is a measured rate.
+        // The benchmark uses the name `pace` for a measured rate, so its files are not checked.
         let name = name(&path);
         if name == "xtask/tests/tidy.rs" || name.starts_with("mpirun/bench/") {
             continue;
