@@ -54,7 +54,7 @@ static MPI_Info hints(void)
     return info;
 }
 
-/* Creates a window; returns false if this kind of window is impossible. */
+/* Creates a window; returns false if a shared window is impossible, with members on several nodes. */
 static int make_window(void)
 {
     static const int units[] = {1, 1, 2, 8, 32};
@@ -263,7 +263,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
     drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
 }
 
-/* Chooses a number of elements; four times this number fits into `room` bytes.
+/* Chooses a number of elements; four times this number of elements fits into `room` bytes.
  * Returns the offset of the first element. */
 static int place(const Type *t, int target, int room, int *n, int from)
 {

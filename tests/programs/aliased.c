@@ -17,7 +17,7 @@ static void refused(int code, const char *call)
 
 #define REFUSED(call) refused((call), #call)
 
-/* Makes the blocking, the nonblocking and the persistent call. */
+/* Checks that the blocking, the nonblocking and the persistent call are refused. */
 #define FORMS(name, first, ...)                                                  \
     do {                                                                         \
         REFUSED(MPI_##name(__VA_ARGS__));                                        \
@@ -25,7 +25,7 @@ static void refused(int code, const char *call)
         REFUSED(MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request));        \
     } while (0)
 
-/* Makes the three calls with int counts and with large counts; for calls without arrays of counts. */
+/* As FORMS, with int counts and with large counts; for calls without arrays of counts. */
 #define BOTH(name, first, ...)                                                   \
     do {                                                                         \
         FORMS(name, first, __VA_ARGS__);                                         \

@@ -87,7 +87,7 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
-/* Returns byte `i` of a pattern that depends on `salt`, its owner. */
+/* Returns byte `i` of a pattern; `salt` distinguishes patterns, for example those of different ranks. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
     return (unsigned char)(i * 31 + (i >> 8) * 7 + salt * 131 + 5);

@@ -20,7 +20,7 @@ static void *cuda_library;
 
 #define FUNCTION(field, name) (*(void **)&cuda.field = dlsym(cuda_library, name))
 
-/* Loads the library without using it. */
+/* Loads the driver's library without calling it. */
 __attribute__((unused)) static void load_cuda(const char *file)
 {
     cuda_library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);

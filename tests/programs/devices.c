@@ -63,7 +63,7 @@ static void first_message(void)
     discard(from), discard(to);
 }
 
-/* Messages of all protocols from a device to device, host and managed memory. */
+/* Sends messages of all protocols from a device to device, host and managed memory. */
 static void messages(size_t length)
 {
     char *from = device_pattern(length, rank), *to = device_memory(length), *managed = managed_memory(length), *host = malloc(length);
@@ -95,7 +95,7 @@ static void messages(size_t length)
     free(host), free(pattern);
 }
 
-/* Two receives into interleaved columns of a matrix; neither may write the other's column. */
+/* Receives two messages into interleaved columns of a matrix; neither may write the other's column. */
 static void columns(void)
 {
     enum { ROWS = 500, WIDTH = 6 };
@@ -138,7 +138,7 @@ static void columns(void)
     discard(device);
 }
 
-/* Reductions, also in place and persistent: each start reads the device's current data. */
+/* Tests reductions, also in place and persistent: each start reads the device's current data. */
 static void reductions(void)
 {
     enum { N = 3000 };

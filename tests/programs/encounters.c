@@ -162,7 +162,7 @@ static void die_alone(const char *sign, MPI_Comm parent)
     raise(SIGKILL);
 }
 
-/* A spawn that must fail on all members with the message `says`. */
+/* Makes a spawn that must fail on all members with the message `says`. */
 static void in_vain(const char *program, int many, MPI_Info info, const char *says)
 {
     enum { MOST = 64 };

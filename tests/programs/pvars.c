@@ -89,7 +89,7 @@ static void handles(void)
         GREW(full[i], MPI_T_PVAR_CLASS_LEVEL, before[i], 0);
 }
 
-/* Repeats until rank 1 has slept in a wait; the variables about waits must show this. */
+/* Repeats two messages until rank 1 has slept while waiting; the variables about waits must show it. */
 static void waits(void)
 {
     int has_slept = 0, word = 0;
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
     CHECK(MPI_T_pvar_readreset(session, messages, values) == MPI_T_ERR_PVAR_NO_ATOMIC, "not refused");
     CHECK(MPI_T_pvar_start(session, posted) == MPI_T_ERR_PVAR_NO_STARTSTOP, "not refused");
 
-    /* The bytes that a collective operation sends to each rank. */
+    /* Checks the number of bytes that a collective operation sends to each rank. */
     MPI_T_pvar_handle collective = of("mpi_base_matrix_collective_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &world, &count);
     WORKS(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_Bcast(words, 25, MPI_INT, 0, MPI_COMM_WORLD));

@@ -311,7 +311,7 @@ fn two_processors() -> Option<[usize; 2]> {
 }
 
 /// Each rank is bound to one processor core.
-/// The ranks exchange their bindings at start, and so detect which ranks share a core.
+/// The address cards that the ranks exchange at start show which ranks share a core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {
