@@ -11,7 +11,7 @@ fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
 }
 
-/// A job that checks the errors of calls that involve a dead rank.
+/// Returns a job that checks the errors of calls that involve a dead rank.
 fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("deaths", what, ranks, seed)
 }

@@ -149,7 +149,7 @@ fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
 }
 
 /// The printed percentiles must be in order; the times themselves are not checked.
-/// Ranks of one host have the same clock, so no clock error is printed; for estimated clocks one is.
+/// Ranks of one host have the same clock, so a clock error is printed only for estimated clocks.
 #[test]
 fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks() {
     for (more, has_error) in [(&[][..], false), (&["--estimate-clocks"], true)] {

@@ -3,7 +3,7 @@
 //! The kernel's module `rdma_rxe` makes a verbs device (RoCE v2) of a network interface.
 //! This machine may lack the module and the rights, so a virtual machine loads the module.
 //! Its root is this machine's, mounted read-only by 9p, so the guest runs what was built here.
-//! Two hosts of the same guest are one machine with two names: the launcher's agent is a shell.
+//! In jobs on two hosts, the guest has two host names, and the launcher's agent is a shell.
 //! The messages between both hosts use the device, and also its reads and writes of memory.
 
 use std::fmt::Write as _;

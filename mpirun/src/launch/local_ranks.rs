@@ -314,7 +314,7 @@ impl LocalRanks {
         };
         let received = socket.receive(take);
         match received {
-            // The rank speaks PMI to this launcher, so it uses this library and needs no search.
+            // The rank speaks PMI to this launcher, so it uses this library and its maps need no search.
             Received::Bytes => self.libraries.is_settled(proc.0),
             Received::Nothing => {}
             Received::HungUp => rank.pmi = None,

@@ -277,7 +277,7 @@ fn find(name: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Replaces this process by another launcher; returns an error only if that fails.
+/// Replaces this process by another launcher; returns only if exec fails, with the error.
 pub fn become_command(mut command: Command, verbose: bool) -> io::Error {
     if verbose {
         let words = std::iter::once(command.get_program()).chain(command.get_args());

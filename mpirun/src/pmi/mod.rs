@@ -108,7 +108,7 @@ struct JobState {
     spawned: bool,
     /// Whether the parent has stored a value for this job, and therefore waits for the job.
     awaited: bool,
-    /// The process that has spawned this job; `None` until it has been notified of the result.
+    /// The process that has spawned this job; `None` until [`Server::spawned`] sets it.
     parent: Option<Proc>,
     /// Whether any process of this job has been connected with another job.
     met: bool,

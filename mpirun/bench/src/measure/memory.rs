@@ -3,8 +3,8 @@
 //! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`).
 //! Each process is charged its share of a shared page, so the sum is the job's memory use.
 //! The memory of this program is included and is the same for every library.
-//! A job runs much longer than its start takes.
-//! So every process has the time [`SETTLING`] to release memory that only the start needed.
+//! Before the measurement, every process has the time [`SETTLING`] to release memory that only the
+//! start needed, since a job runs much longer than its start takes.
 
 use super::collective::across;
 use crate::mpi::{MpiError, World};
