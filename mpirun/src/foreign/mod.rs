@@ -43,7 +43,7 @@ struct Family {
     folder: &'static str,
     /// The library names that programs are linked to; a stand-in exists for each name.
     libraries: &'static [&'static str],
-    /// Libraries that depend on `libraries[0]`; a Fortran program may be linked to only these.
+    /// Libraries that depend on `libraries[0]`; a Fortran program may name only such a library.
     on_top: &'static [&'static str],
     /// Whether the library speaks PMI-1, so that its ranks form one job under this launcher.
     speaks_pmi: bool,
@@ -97,7 +97,7 @@ pub enum Served {
 pub struct Libraries {
     /// The folder that contains one folder of stand-ins for each implementation.
     stand_ins: Option<PathBuf>,
-    /// The folder with only the standard ABI's library: no other library is exposed by this folder.
+    /// The folder that contains only the standard ABI's library, for `LD_LIBRARY_PATH`.
     alone: Option<PathBuf>,
     /// The folder of this installation's library, if there is no `alone` folder.
     own: Option<PathBuf>,

@@ -33,7 +33,7 @@ pub struct LocalRanks {
     nodes: BTreeMap<Job, Node>,
     /// Searches ranks' memory maps for other MPI libraries.
     libraries: loaded::Watch,
-    /// Ranks with the other MPI library that was found at their first output, not yet reported.
+    /// Ranks that had loaded another MPI library at their first output, with the library's path.
     found: Vec<(Proc, PathBuf)>,
     failed_starts: FailedStarts,
     null: OwnedFd,
@@ -314,7 +314,7 @@ impl LocalRanks {
         };
         let received = socket.receive(take);
         match received {
-            // The rank speaks PMI to this launcher, so it uses this library and its maps need no search.
+            // The rank speaks PMI to this launcher, so it uses this library: no search is needed.
             Received::Bytes => self.libraries.is_settled(proc.0),
             Received::Nothing => {}
             Received::HungUp => rank.pmi = None,
