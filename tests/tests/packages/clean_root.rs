@@ -35,7 +35,7 @@ fn root() -> Option<&'static Path> {
             return None;
         }
         let suite = named("VERSION_CODENAME=")?;
-        // A change of the additional packages changes the name and so creates a new root.
+        // The name depends on the additional packages, so a changed list of packages creates a new root.
         let root = workspace::target()
             .join("clean-root")
             .join(format!("{suite}-fortran"));

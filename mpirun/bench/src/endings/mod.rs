@@ -184,7 +184,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let [plain] = AS_IT_COMES;
     let mut command = one.launch(plain, options.ranks(), &options.our_arg);
     if deed.mode == LeaveMode::Deaf {
-        // A signal that the shell ignores stays ignored after exec, so the ranks ignore them too.
+        // Signals that the shell ignores stay ignored after exec, so the ranks ignore them too.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
     }
     command

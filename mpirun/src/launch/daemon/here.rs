@@ -56,7 +56,7 @@ impl Daemon {
     }
 
     fn on_exit(&mut self, proc: Proc, ended: Ended) {
-        // The rank's requests before its death are served first.
+        // The rank's requests are forwarded before the report of its death.
         self.read_requests(proc);
         let end = self.local.record_end(proc, ended);
         let snapshot = self.local.snapshot(proc);
