@@ -1,4 +1,4 @@
-/* Tests of the errors of calls that involve a dead rank, and of calls that still work without the rank.
+/* Tests of the errors of calls that involve a dead rank, and of calls that work without the rank.
  * Usage: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <unistd.h>
@@ -218,7 +218,7 @@ static void heard(void)
     do
         error = MPI_Barrier(comm);
     while (!error);
-    /* Rank 0 revokes after all other ranks have detected the death, so no rank is in a call that waits. */
+    /* Rank 0 revokes after all other ranks have detected the death, so no call of theirs waits. */
     for (int i = 1; i < victim; i++)
         if (rank == i)
             OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));

@@ -231,8 +231,8 @@ static void contexts(void)
     }
 }
 
-/* Several nonblocking operations in progress, completed by every completion call;
- * and a freed and a cancelled request. */
+/* Completes several nonblocking operations by each completion call;
+ * frees one request and cancels another. */
 static void requests(void)
 {
     char host_byte[1];

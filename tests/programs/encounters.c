@@ -111,7 +111,7 @@ static void perish(const char *file, int others_live)
     find_at(file, port);
     meet(port, 0, &inter);
     OK(MPI_Comm_remote_size(inter, &others));
-    /* The last rank may die while others are in this barrier, so the barrier's result is not checked. */
+    /* The last rank may die while others are in this barrier, so its result is not checked. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == size - 1)

@@ -109,7 +109,7 @@ static void limit(void)
 
 /* One rank has a separate piece after the interleaved ones, which it may not write,
  * or which lies beyond the end of the file.
- * All other bytes are written, counts are per rank, and all ranks get the same error class. */
+ * All other bytes are written, each rank gets its own count, and all ranks get the same error class. */
 static void apart(void)
 {
     enum { EACH = PIECE * 100 };

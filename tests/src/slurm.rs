@@ -125,7 +125,7 @@ impl Slurm {
         self.daemons.push(running);
     }
 
-    /// Returns the mark of all daemons and their child processes, the value of an environment variable.
+    /// Returns the mark of all daemons and their child processes, an environment variable's value.
     pub fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }

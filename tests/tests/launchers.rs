@@ -318,8 +318,8 @@ fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
         return;
     };
     let program = compile("hello").display().to_string();
-    // Replaces a launcher that passes no variables and binds groups of `pair` ranks alternately to
-    // two processors.
+    // Runs ranks as under a launcher that passes no variables and binds groups of `pair` ranks
+    // alternately to two processors.
     let bound = |ranks: u32, pair: u32| {
         let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
         let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";

@@ -358,7 +358,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "sim/command/src/main.rs",
         "sim/command/src/watch/",
     ];
-    // These files print lines for cargo or for a compiler's user, and numbers, but no names from outside.
+    // These files print text for cargo or a compiler's user, and numbers, but no external names.
     const OTHERS: &[&str] = &[
         "build.rs",
         "build/",

@@ -269,7 +269,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: a service has just returned `at`: the communicator is alive and the text is valid.
+        // SAFETY: a service has just returned `at`: the communicator is alive and the text valid.
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

@@ -185,7 +185,7 @@ impl Unit<'_> {
             .chain(&self.block.parameters)
             .collect();
         let width = widest(generics.iter().map(|generic| &*generic.name));
-        // The register block checks the ranges of its generics.
+        // The register block checks the ranges of its generics, so these types need none.
         let fronts = self.front.parameters.len();
         let generic = |(number, generic): (usize, &&heads::Parameter)| {
             let kind = match number < fronts {
