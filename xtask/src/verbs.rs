@@ -4,7 +4,7 @@
 //! This machine may lack the module and the rights, so a virtual machine loads the module.
 //! Its root is this machine's, mounted read-only by 9p, so the guest runs what was built here.
 //! In jobs on two hosts, the guest has two host names, and the launcher's agent is a shell.
-//! The messages between both hosts use the device, and also its reads and writes of memory.
+//! Messages between the two hosts use the device, including its reads and writes of memory.
 
 use std::fmt::Write as _;
 use std::fs;

@@ -384,7 +384,7 @@ impl Installation {
             .args(["-n", &ranks.to_string()])
             .stdin(Stdio::null());
         match self.family {
-            // By default Open MPI refuses oversubscription and root.
+            // By default Open MPI refuses to run as root or to oversubscribe cores.
             Family::OpenMpi => {
                 command.arg("--oversubscribe");
                 command

@@ -50,7 +50,7 @@ struct Family {
 }
 
 /// The implementations with stand-ins. `libmpi.so.12` counts as MPICH's name, although it is also a
-/// name of Open MPI 1.10's library, which is unmaintained since 2017.
+/// name of Open MPI 1.10's library, which has been unmaintained since 2017.
 static FAMILIES: [Family; 2] = [
     Family {
         name: "MPICH",
