@@ -4,8 +4,8 @@
  *     channels [NAP_MILLISECONDS]
  *
  * First, barriers of the world and of its two halves alternate. Then more duplicates of the world than a board
+ * has channels execute barriers concurrently; then more duplicates are created and freed.
  * With an argument, the last rank enters one barrier late by this time, and no rank may leave early.
- * With an argument, the last rank enters one barrier late by this time; no rank may leave before.
  * All ranks must be on one machine: enter and leave times are compared on its monotonic clock. */
 #include "check.h"
 
