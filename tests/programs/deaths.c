@@ -218,7 +218,7 @@ static void heard(void)
     do
         error = MPI_Barrier(comm);
     while (!error);
-    /* Rank 0 revokes after all other ranks have detected the death, so no call of theirs waits. */
+    /* Rank 0 revokes after all other ranks have detected the death, so none of their calls waits. */
     for (int i = 1; i < victim; i++)
         if (rank == i)
             OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));
