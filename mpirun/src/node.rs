@@ -13,7 +13,7 @@ use std::cell::OnceCell;
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
-    /// Reader of the event rings; its clock conversion, computed at its creation, serves all rings.
+    /// The reader of the event rings; it determines the clock conversion once, for all rings.
     player: OnceCell<Option<Player>>,
 }
 

@@ -343,7 +343,7 @@ fn a_run_that_is_recorded_or_replayed_refuses_to_spawn_and_goes_on() {
     );
     assert!(free.stdout.contains("spawned"), "{free:?}");
     let recorded = run(&["--record", folder]);
-    // A library that records writes this file.
+    // A recording library would write this file.
     std::fs::write(format!("{folder}/rank.0"), "").unwrap();
     for refused in [recorded, run(&["--replay", folder])] {
         assert_eq!(refused.code, 0, "{refused:?}");

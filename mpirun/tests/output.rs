@@ -113,7 +113,7 @@ fn last_lines_without_an_end_are_lines_of_their_own() {
 
 #[test]
 fn a_trace_that_cannot_be_written_is_reported_and_leaves_no_partial_file() {
-    // A program without MPI records no events: the trace is short, so the disk must be full.
+    // A program without MPI records no events, so its trace is short: the script fills the disk.
     let script = "dd if=/dev/zero of=filler bs=4k count=100 2> filler.err; \
          \"$MPIRUN\" --trace trace.json -n 2 true; code=$?; ls trace.json 2> /dev/null; exit $code";
     let Some(done) = with_a_small_disk(script) else {

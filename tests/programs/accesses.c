@@ -3,7 +3,7 @@
  * Every rank generates the accesses of all ranks from one seed and executes its own.
  * Block `o` of each window is private: only origin `o` accesses it, so its contents are known
  * even after several accumulates in one epoch, which are ordered.
- * The rest is shared: commutative accumulates, with one type and one operator per phase.
+ * The rest is shared by all origins: commutative accumulates, of one type and operator per phase.
  * Each rank chooses at random between functions with and without requests and large counts.
  * Arguments: the number of phases for each kind of window, and the seed. */
 #include "layouts.h"
@@ -54,7 +54,7 @@ static MPI_Info hints(void)
     return info;
 }
 
-/* Creates a window; returns false if this kind of window is impossible. */
+/* Creates a window; returns false if a shared window is impossible, with members on several nodes. */
 static int make_window(void)
 {
     static const int units[] = {1, 1, 2, 8, 32};
@@ -88,7 +88,7 @@ static int make_window(void)
         OK(MPI_Win_allocate_shared(bytes, unit[rank], info, MPI_COMM_WORLD, &base, &win));
     else if (is_dynamic()) {
         OK(MPI_Win_create_dynamic(info, MPI_COMM_WORLD, &win));
-        /* The memory is two adjacent regions. */
+        /* Attaches the memory as two adjacent regions. */
         OK(MPI_Win_attach(win, base, bytes / 2));
         OK(MPI_Win_attach(win, base + bytes / 2, bytes - bytes / 2));
         OK(MPI_Get_address(base, &mine));
@@ -236,7 +236,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
         memcpy(due + a.into.place[i] * t->extent, cells + a.there.place[i] * t->extent, t->extent);
     }
     if (what == SWAP) {
-        /* The compare value equals the window's contents, or differs. */
+        /* The compare value equals the window's contents, or differs from them in one bit. */
         memcpy(compare, cells, t->extent);
         if (draw(2))
             compare[0] ^= 1;
@@ -263,7 +263,7 @@ static void access_model(int o, int target, int what, const Type *t, int n, MPI_
     drop_layout(&a.from, t), drop_layout(&a.there, t), drop_layout(&a.into, t);
 }
 
-/* Chooses a number of elements; four times this number fits into `room` bytes.
+/* Chooses a number of elements; four times this number of elements fits into `room` bytes.
  * Returns the offset of the first element. */
 static int place(const Type *t, int target, int room, int *n, int from)
 {
@@ -281,8 +281,8 @@ static void half_block(int o, int target, int half)
         access_model(o, target, draw(2) ? PUT : GET, t, n, MPI_NO_OP, start);
         return;
     }
-    /* The block has arbitrary contents, on which an addition may be undefined.
-     * So elements of this type are stored first. */
+    /* The block's contents are arbitrary, and an addition to them may be undefined.
+     * So valid elements of this type are stored first. */
     char *ones = room_for(t);
     for (int i = 0; i < 4 * n; i++) {
         t->number(ones + i * t->extent, 1);
@@ -293,7 +293,7 @@ static void half_block(int o, int target, int half)
     for (int more = 1 + draw(4); more > 0; more--) {
         int what = ACCUMULATE + draw(is_swappable(t) ? 4 : 3);
         MPI_Op op = draw(4) ? operator_of(t, draw(60), 0) : MPI_REPLACE;
-        /* All bytes of the block are compared. */
+        /* All bytes of the block are compared, so no operator may leave padding unspecified. */
         if (has_padding(t))
             op = MPI_REPLACE;
         if (what > ACCUMULATE && draw(4) == 0)
@@ -302,7 +302,7 @@ static void half_block(int o, int target, int half)
     }
 }
 
-/* Accesses to the shared part whose result does not depend on their order. */
+/* Makes accesses to the shared part whose result does not depend on their order. */
 static void shared_part(int o, int target, const Type *t, MPI_Op op)
 {
     int n, start = place(t, target, SHARED, &n, size * BLOCK), shape = draw(LAYOUTS), gap = 2 + draw(2);

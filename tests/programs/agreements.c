@@ -1,6 +1,6 @@
 /* A sequence of agreements, one or several at a time, while processes die (mpi-ext.h; ULFM).
  * Usage: agreements SEED MILLISECONDS [DYING], started by mpirun --with-ft ulfm.
- * Each rank except rank 0 dies in that time with a probability of DYING percent.
+ * Each rank except rank 0 dies within MILLISECONDS with a probability of DYING percent.
  * All survivors must get the same outcomes; an outcome without an error is the AND of their values. */
 #include "check.h"
 #include <mpi-ext.h>

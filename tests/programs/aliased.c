@@ -17,7 +17,7 @@ static void refused(int code, const char *call)
 
 #define REFUSED(call) refused((call), #call)
 
-/* Makes the blocking, the nonblocking and the persistent call. */
+/* Checks that the blocking, the nonblocking and the persistent call are refused. */
 #define FORMS(name, first, ...)                                                  \
     do {                                                                         \
         REFUSED(MPI_##name(__VA_ARGS__));                                        \
@@ -25,7 +25,7 @@ static void refused(int code, const char *call)
         REFUSED(MPI_##name##_init(__VA_ARGS__, MPI_INFO_NULL, &request));        \
     } while (0)
 
-/* Makes the three calls with int counts and with large counts; for calls without arrays of counts. */
+/* As FORMS, with int counts and with large counts; for calls without arrays of counts. */
 #define BOTH(name, first, ...)                                                   \
     do {                                                                         \
         FORMS(name, first, __VA_ARGS__);                                         \
@@ -114,7 +114,7 @@ static void allowed(MPI_Comm comm)
     for (int r = 0; r < size; r++)
         places[r] = 2 * r;
 
-    /* The counts are zero. */
+    /* With a count of zero, equal addresses are valid. */
     OK(MPI_Allreduce(both, both, 0, MPI_INT, MPI_SUM, comm));
     OK(MPI_Alltoall(both, 0, MPI_INT, both, 0, MPI_INT, comm));
     OK(MPI_Allgather(both, 0, MPI_INT, both, 0, MPI_INT, comm));
@@ -123,7 +123,7 @@ static void allowed(MPI_Comm comm)
     OK(MPI_Reduce_local(both, both, 0, MPI_INT, MPI_SUM));
     OK(MPI_Allreduce(NULL, NULL, 0, MPI_INT, MPI_SUM, comm));
 
-    /* The same address in arguments that are not significant, and in adjacent blocks. */
+    /* Equal addresses in arguments that are not significant, and adjacent blocks, are valid. */
     both[0] = rank;
     OK(MPI_Reduce(rank == 0 ? MPI_IN_PLACE : both, both, 1, MPI_INT, MPI_SUM, 0, comm));
     CHECK(rank != 0 || both[0] == sum, "the sum is %d", both[0]);

@@ -86,7 +86,7 @@ static void values(void)
     CHECK(!strcmp(found, port), "the port \"%s\" was published as \"%s\"", port, found);
     OK(MPI_Unpublish_name(service, MPI_INFO_NULL, port));
 
-    /* The process's own working folder, arguments and variables. */
+    /* Checks the process's own working folder. */
     char here[1024];
     CHECK(getcwd(here, sizeof here), "no working folder");
     length = sizeof told;

@@ -48,7 +48,7 @@ static void run(MPI_Comm comm, int promised)
         int sum, first = promised ? round : round + rank, up = promised || rank % 2;
         prepare(round);
         for (int i = 0; i < OPERATIONS; i++) {
-            /* A blocking collective, which each rank calls after a different number of starts. */
+            /* Calls a blocking collective, after a different number of starts on each rank. */
             if (i == (promised ? 3 : rank % OPERATIONS))
                 OK(MPI_Allreduce(&round, &sum, 1, MPI_INT, MPI_SUM, comm));
             OK(MPI_Start(&requests[(up ? first + i : first + OPERATIONS - i) % OPERATIONS]));

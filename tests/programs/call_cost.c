@@ -1,6 +1,6 @@
 /* Benchmark on one process: MPI_Comm_rank, and a receive, a send and their waits.
- * Prints medians of many repetitions. Compiled by another library's compiler,
- * it measures that library; compiled by mpicc, `mpirun --on` (docs/compat.md). */
+ * Prints medians of many repetitions. Compiled by another library's compiler, it measures that
+ * library; compiled by mpicc and run by `mpirun --on`, it measures the translation (docs/compat.md). */
 #include "check.h"
 
 #define RUNS 201

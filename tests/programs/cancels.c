@@ -43,7 +43,7 @@ static void partitioned(void)
     OK(MPI_Request_free(&receive));
 }
 
-/* MPI_Cancel of another library's collective request: that library decides the result. */
+/* Called only on Portcullis: with `mpirun --on`, the other library decides about these requests. */
 static void collective(void)
 {
     int one = 1, sum = 0;

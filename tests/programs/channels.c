@@ -5,7 +5,7 @@
  *
  * First, barriers of the world and of its two halves alternate. Then more duplicates of the world than a board
  * has channels execute barriers concurrently; then more duplicates are created and freed.
- * With an argument, the last rank enters one barrier late by this time; no rank may leave before.
+ * With an argument, the last rank enters one barrier late by this time, and no rank may leave early.
  * All ranks must be on one machine: enter and leave times are compared on its monotonic clock. */
 #include "check.h"
 
@@ -66,7 +66,7 @@ int main(int argc, char **argv)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &twins[i]));
     for (int i = 0; i < ROUNDS; i++)
         meet(twins[i % TWINS], i % FORMS, rand_r(&seed) % 300, "a twin");
-    /* All barriers are in progress at once, and are completed in reverse order. */
+    /* All barriers are in progress at the same time, and are completed in reverse order. */
     for (int i = 0; i < TWINS; i++)
         OK(MPI_Ibarrier(twins[i], &requests[i]));
     for (int i = TWINS; i-- > 0;)

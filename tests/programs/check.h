@@ -30,7 +30,7 @@ static void refute(const char *file, int line, const char *what, const char *for
 #define CHECK(claim, ...) \
     do { if (!(claim)) refute(__FILE__, __LINE__, "not true: " #claim, __VA_ARGS__); } while (0)
 
-/* An MPI call that must succeed. */
+/* OK(call) makes an MPI call that must succeed. */
 #define OK(call) \
     do { int ok_code = (call); if (ok_code != MPI_SUCCESS) refute(__FILE__, __LINE__, #call, "returned %d", ok_code); } while (0)
 
@@ -87,7 +87,7 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
-/* Returns byte `i` of a pattern that depends on `salt`, its owner. */
+/* Returns byte `i` of a pattern; `salt` distinguishes patterns, for example those of different ranks. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
     return (unsigned char)(i * 31 + (i >> 8) * 7 + salt * 131 + 5);
@@ -99,7 +99,7 @@ __attribute__((unused)) static void fill(void *data, size_t n, unsigned salt)
         ((unsigned char *)data)[i] = pattern(i, salt);
 }
 
-/* Returns the index of the first byte that differs, or -1. */
+/* Returns the index of the first byte that differs from the pattern, or -1. */
 __attribute__((unused)) static long differs(const void *data, size_t n, unsigned salt)
 {
     for (size_t i = 0; i < n; i++)

@@ -5,7 +5,8 @@
  *     protect   the library saves the memory (the default); handlers: functions of the program save it
  *     file NAME each step writes a line to the shared file NAME
  *     threads 1 initializes at MPI_THREAD_MULTIPLE
- *     port NAME the file by which a job that accepts a connection gives its port's name to one that connects and does nothing else
+ *     port NAME a file: a job that accepts a connection writes its port's name to it,
+ *               and a job that only connects and disconnects reads the name
  * The variable CHECKPOINTS contains what a restarted job must not repeat:
  *     request N the program requests a checkpoint before step N, and waits until it is taken or refused
  *     await N   the program waits before step N until a checkpoint is taken; stop N: until it is asked to stop

@@ -90,7 +90,7 @@ contains
         end if
       end do
     end do
-    ! A nonblocking message from a vector with a stride into a row of a matrix.
+    ! Sends elements with a stride, without blocking, and receives them into a row of a matrix.
     line = [(100 * rank + i, i = 0, 9)]
     call MPI_Irecv(got(3, 2:5), 4, MPI_INTEGER, previous, 2, MPI_COMM_WORLD, requests(1))
     call MPI_Isend(line(9:0:-3), 4, MPI_INTEGER, next, 2, MPI_COMM_WORLD, requests(2))

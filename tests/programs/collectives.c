@@ -213,7 +213,7 @@ static void uneven(int n, int way, int salt)
         for (int i = 0; i < to[r]; i++)
             CHECK(in[to_at[r] + i] == value(r * size + rank, i, salt), "alltoallv: number %d of %d is %d", i, r, in[to_at[r] + i]);
 
-    /* Also with a datatype per partner and displacements in bytes. */
+    /* The same exchange with a datatype per partner and displacements in bytes (MPI_Alltoallw). */
     MPI_Datatype *types = malloc(size * sizeof *types);
     for (int r = 0; r < size; r++) {
         types[r] = MPI_INT;

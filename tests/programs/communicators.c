@@ -184,7 +184,7 @@ int main(int argc, char **argv)
     OK(MPI_Comm_free(&other));
     OK(MPI_Comm_free(&comm));
 
-    /* Three colours; the keys reverse the rank order. */
+    /* Splits by three colours; the keys reverse the rank order. */
     OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 3, -rank, &comm));
     OK(MPI_Comm_rank(comm, &r));
     OK(MPI_Comm_size(comm, &n));

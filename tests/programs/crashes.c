@@ -1,5 +1,5 @@
 /*
- * Rank 1 dies by a signal inside two functions.
+ * Rank 1 dies by a signal in a nested function call, whose functions the printed stack must name.
  *
  *     crashes null|overflow|sent|handled
  */

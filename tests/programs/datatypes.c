@@ -76,7 +76,8 @@ static void check_type(MPI_Datatype *type, const void *data, int count, const in
     CHECK(*type == MPI_DATATYPE_NULL, "%s: a freed type is still there", name);
 }
 
-/* Stores the offsets of all bytes of items of `width` bytes at `starts`. */
+/* Stores the offsets of all bytes of `items` items of `width` bytes, which begin at `starts`.
+ * Returns the number of offsets. */
 static int spell(int *offsets, const int *starts, int items, int width)
 {
     int n = 0;

@@ -1,4 +1,4 @@
-/* Errors of calls that involve a dead rank, and calls that still work without the rank.
+/* Tests of the errors of calls that involve a dead rank, and of calls that work without the rank.
  * Usage: deaths WHAT SEED, started by mpirun --with-ft ulfm. */
 #include "survival.h"
 #include <unistd.h>
@@ -61,7 +61,7 @@ static void dead(void)
     CHECK(flag == wanted, "%x is not %x", flag, wanted);
 }
 
-/* A rank dies while the others are in a barrier; every variant of the barrier call ends. */
+/* A rank dies while the others are in a barrier; every variant of the barrier call returns. */
 static void barrier(void)
 {
     MPI_Comm world = MPI_COMM_WORLD;
@@ -218,7 +218,7 @@ static void heard(void)
     do
         error = MPI_Barrier(comm);
     while (!error);
-    /* Before the revocation the other ranks have detected the death; then they make no call that waits. */
+    /* Rank 0 revokes after all other ranks have detected the death, so none of their calls waits. */
     for (int i = 1; i < victim; i++)
         if (rank == i)
             OK(MPI_Send(&i, 1, MPI_INT, 0, 1, MPI_COMM_WORLD));

@@ -20,7 +20,7 @@ static void *cuda_library;
 
 #define FUNCTION(field, name) (*(void **)&cuda.field = dlsym(cuda_library, name))
 
-/* Loads the library without using it. */
+/* Loads the driver's library without calling it. */
 __attribute__((unused)) static void load_cuda(const char *file)
 {
     cuda_library = dlopen(file, RTLD_NOW | RTLD_GLOBAL);
@@ -84,7 +84,7 @@ __attribute__((unused)) static void *device_pattern(size_t length, unsigned salt
     return device;
 }
 
-/* Returns the index of the first byte of device memory that differs, or -1. */
+/* Returns the index of the first byte of device memory that differs from the pattern, or -1. */
 __attribute__((unused)) static long device_differs(const void *device, size_t length, unsigned salt)
 {
     char *host = malloc(length);

@@ -16,7 +16,7 @@ static int count_of(const char *what)
     return count();
 }
 
-/* From device to device, into a longer buffer, and between device and host in both directions. */
+/* Sends between devices, to a longer buffer, and between device and host in both directions. */
 static void messages(char *from, char *to, size_t length, int tag)
 {
     MPI_Request requests[2];

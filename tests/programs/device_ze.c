@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     CHECK(MPIX_Query_ze_support() && !MPIX_Query_cuda_support(), "support is %d", MPIX_Query_ze_support());
     uint32_t count = 2;
     CHECK(!ze.init(0) && !ze.drivers(&count, drivers) && count == 2, "no drivers");
-    /* The device of the second driver. */
+    /* Selects the device of the second driver. */
     count = 1;
     CHECK(!ze.devices(drivers[1], &count, &device) && !ze.create(drivers[1], &context_desc, &context), "no device");
     CHECK(!ze.create_list(context, device, &queue_desc, &list), "no command list");

@@ -63,7 +63,7 @@ static void first_message(void)
     discard(from), discard(to);
 }
 
-/* Messages of all protocols from a device to device, host and managed memory. */
+/* Sends messages of all protocols from a device to device, host and managed memory. */
 static void messages(size_t length)
 {
     char *from = device_pattern(length, rank), *to = device_memory(length), *managed = managed_memory(length), *host = malloc(length);
@@ -95,7 +95,7 @@ static void messages(size_t length)
     free(host), free(pattern);
 }
 
-/* Two receives into interleaved columns of a matrix; neither may write the other's column. */
+/* Receives two messages into interleaved columns of a matrix; neither may write the other's column. */
 static void columns(void)
 {
     enum { ROWS = 500, WIDTH = 6 };
@@ -138,7 +138,7 @@ static void columns(void)
     discard(device);
 }
 
-/* Reductions, also in place and persistent: each start reads the device's current data. */
+/* Tests reductions, also in place and persistent: each start reads the device's current data. */
 static void reductions(void)
 {
     enum { N = 3000 };
@@ -172,7 +172,7 @@ static void reductions(void)
     discard(from), discard(to);
 }
 
-/* Origin buffers of window accesses: a flush completes only the gets from the flushed rank. */
+/* Window accesses from and to device memory; a flush completes only the gets from its rank. */
 static void windows(void)
 {
     int *base, host[4] = {1, 2, 3, rank}, *from = device_memory(sizeof host), *to = device_memory(sizeof host), code;
@@ -231,8 +231,8 @@ static void contexts(void)
     }
 }
 
-/* Several nonblocking operations in progress, completed by every completion call;
- * and a freed and a cancelled request. */
+/* Completes several nonblocking operations by each completion call;
+ * frees one request and cancels another. */
 static void requests(void)
 {
     char host_byte[1];

@@ -1,8 +1,8 @@
 /*
  * Barriers on the world, on its duplicates, and on other communicators.
  *
- * Those with all processes in world order, and the number of their barriers: MPI_COMM_WORLD (5),
- * a duplicate (5), a duplicate of the duplicate (5), and the barrier in finish() (1).
+ * These communicators have all processes in world order, with this number of barriers:
+ * MPI_COMM_WORLD (5, and 1 in finish()), a duplicate (5), a duplicate of the duplicate (5).
  * The other communicators have fewer processes or another order.
  */
 #include "check.h"

@@ -75,7 +75,7 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         OK(MPI_Allreduce(&at, &sum, 1, MPI_INT, MPI_SUM, all));
         CHECK(sum == total * (total - 1) / 2, "%d", sum);
 
-        /* Halves with members of both jobs, and an intercommunicator between the halves. */
+        /* Creates halves with members of both jobs, and an intercommunicator between the halves. */
         OK(MPI_Comm_split(all, at % 2, -at, &half));
         OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, half));
         CHECK(sum == (total + 1 - at % 2) / 2, "%d", sum);
@@ -97,7 +97,7 @@ static void communicators(MPI_Comm inter, int parent_side, int one_job)
         CHECK(sum == (one_job ? total : mine), "%d", sum);
         OK(MPI_Comm_free(&half));
 
-        /* Windows and files whose members are processes of both jobs. */
+        /* Creates windows and files whose members are processes of both jobs. */
         int *memory;
         MPI_Win win;
         OK(MPI_Win_allocate(sizeof *memory, sizeof *memory, MPI_INFO_NULL, all, &memory, &win));
@@ -252,8 +252,8 @@ static struct resident resident(const char *whose)
     return now;
 }
 
-/* Freed shared memory, in KiB, that a process may keep for its next communicator;
- * these rounds end with about 2.4 MB. */
+/* The freed shared memory, in KiB, that a process may keep for its next communicator;
+ * at the end of `rounds` a process keeps about 2.4 MB. */
 enum { KEPT = 8 * 1024 };
 
 static void has_not_grown(const char *name, struct resident before, struct resident now, long most)

@@ -82,7 +82,7 @@ PAIRS(PAIR_WRITER)
 static Type types[] = {NUMBERS(NUMBER_ROW) COMPLEX_NUMBERS(NUMBER_ROW) PAIRS(PAIR_ROW)};
 enum { TYPES = sizeof types / sizeof *types };
 
-/* MPI handles need not be compile-time constants in C. */
+/* Fills in the MPI handles at run time: in C they need not be compile-time constants. */
 static void name_types(void)
 {
 #define NUMBER_HANDLE(tag, group, ctype) MPI_##tag,

@@ -2,11 +2,11 @@
  * as shared mappings and as read-only mappings.
  * Each rank puts to, accumulates to and gets from each other rank's memory.
  * All access methods of the library are used.
- * Memory that is detached, freed, reallocated and attached again is accessed at its new contents.
+ * After memory was detached, freed, reallocated and attached again, its new contents are accessed.
  * If a target forks, the parent's memory is accessed.
  * A number as argument is the number of accesses to each window.
- * With "dies" and kill, segv, exit or abort, rank 1 ends in that way.
- * The other ranks access its memory at that time. */
+ * With "dies" and kill, segv, exit or abort, rank 1 ends in that way,
+ * while the other ranks access its memory. */
 #include "check.h"
 #include <signal.h>
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 enum { WORDS = 6000, PAGE = 4096 };
 
-/* The numbers of accesses to each window, and of attached or freed memories. */
+/* The number of accesses to each window, and the number of times that memory is attached. */
 static int times = 200, rounds = 20;
 
 static long in_static[WORDS];
@@ -37,7 +37,7 @@ static void use(MPI_Win win, const long *mine, const MPI_Aint *at, int unit)
             OK(MPI_Get(&back, 1, MPI_LONG, target, at[target] + rank * unit, 1, MPI_LONG, win));
             OK(MPI_Win_flush(target, win));
             CHECK(back == value, "rank %d has %ld, not %ld", target, back, value);
-            /* Two-byte elements that share a word, and an element of 16 bytes. */
+            /* Adds to a two-byte element and to an eight-byte element. */
             short two = 1;
             OK(MPI_Accumulate(&two, 1, MPI_SHORT, target, at[target] + (last - 1) * unit, 1, MPI_SHORT, MPI_SUM, win));
             OK(MPI_Accumulate(&one, 1, MPI_LONG, target, at[target] + last * unit, 1, MPI_LONG, MPI_SUM, win));
@@ -96,7 +96,7 @@ static void attached(void)
     MPI_Aint mine_at, *at = calloc(size, sizeof *at);
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     for (int round = 0; round < rounds; round++) {
-        /* The C library unmaps freed large blocks and reallocates the same address. */
+        /* The C library unmaps large freed blocks, and may then return the same address again. */
         long *mine = round % 3 == 0 ? mapped(MAP_PRIVATE) : round % 3 == 1 ? calloc(WORDS, sizeof *mine) : mapped(MAP_SHARED);
         OK(MPI_Win_attach(win, mine, WORDS * sizeof *mine));
         OK(MPI_Get_address(mine, &mine_at));
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     created((long *)((char *)from_malloc + 4));
     created(from_malloc);
     long *shared = mapped(MAP_SHARED);
-    /* Other ranks can map the memory of some ranks, but not that of rank 1. */
+    /* Other ranks can map the memory of all ranks except rank 1, whose memory is a shared mapping. */
     created(rank == 1 ? shared : from_malloc);
     created(shared);
     free(from_malloc);

@@ -1,8 +1,8 @@
 /* Jobs that connect and disconnect repeatedly, and what happens to one job if the other dies.
  * Arguments: a file that contains the port's name, and the role of this job:
  * accept, connect N: N consecutive connections; every rank sends to every rank of the other side;
- * await, perish: one job waits for the other job's last rank, which dies
- *     and has never communicated with them;
+ * await, perish: one job waits for a message from the other job's last rank,
+ *     which dies and has never communicated with the waiting job;
  * await, lose: as above, but the other ranks of the dying rank's job survive (--with-ft) and communicate;
  * survive: a spawned job disconnects from its parent and dies; the parent continues
  *     (the file then only signals between the two);
@@ -111,7 +111,7 @@ static void perish(const char *file, int others_live)
     find_at(file, port);
     meet(port, 0, &inter);
     OK(MPI_Comm_remote_size(inter, &others));
-    /* All ranks are connected. A rank may die after this barrier, so its outcome is not checked. */
+    /* The last rank may die while others are in this barrier, so its result is not checked. */
     OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank == size - 1)
@@ -162,7 +162,7 @@ static void die_alone(const char *sign, MPI_Comm parent)
     raise(SIGKILL);
 }
 
-/* A spawn that must fail on all members with the message `says`. */
+/* Makes a spawn that must fail on all members with the message `says`. */
 static void in_vain(const char *program, int many, MPI_Info info, const char *says)
 {
     enum { MOST = 64 };

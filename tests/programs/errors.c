@@ -110,7 +110,7 @@ int main(int argc, char **argv)
     names(&status, partner, 6, 1000);
     OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
 
-    /* A group that is not a subset of the communicator's group, at members and at other ranks. */
+    /* MPI_Comm_create fails on all ranks if the new group is not a subset of the communicator's. */
     MPI_Comm part;
     MPI_Group all, first, others, own;
     OK(MPI_Comm_group(MPI_COMM_WORLD, &all));

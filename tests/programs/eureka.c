@@ -31,7 +31,7 @@ static int sum(MPI_Comm comm, int mine)
     return all;
 }
 
-/* Polls the line once and returns true if it is high; `first` is set at the rank that raised it. */
+/* Polls the line once; returns true if it is high. Sets `first` at the rank that raised it. */
 static int looks(MPI_Comm comm, int *first)
 {
     int flag = -1;

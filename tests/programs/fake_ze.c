@@ -74,7 +74,7 @@ result zeMemAllocDevice(struct context *context, const struct alloc_desc *desc, 
     (void)desc, (void)alignment, (void)device;
     return make(context->driver, length, DEVICE, at);
 }
-/* Shared memory is not associated with a device here. */
+/* In this fake library, shared memory is not associated with a device. */
 result zeMemAllocShared(struct context *context, const struct alloc_desc *device_desc, const void *host_desc, size_t length, size_t alignment,
                         void *device, void **at)
 {

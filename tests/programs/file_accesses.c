@@ -26,7 +26,7 @@ struct view {
     long disp;
 };
 
-/* The file offset of byte `i` of the view. */
+/* Returns the file offset of byte `i` of the view. */
 static long place(const struct view *v, long i)
 {
     long block = (long)v->unit * v->length;

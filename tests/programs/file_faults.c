@@ -92,7 +92,7 @@ static void limit(void)
             CHECK(setrlimit(RLIMIT_FSIZE, &less) == 0, "the limit cannot be set");
         int code = MPI_File_write_all(file, data, PIECE * PIECES, MPI_CHAR, &status), class, sum, failed;
         CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0, "the limit cannot be set back");
-        /* Whether the limited rank writes itself depends on the choice of aggregators;
+        /* The limited rank writes data itself only if it is an aggregator;
          * in either case all ranks must get the same result. */
         OK(MPI_Error_class(code, &class));
         failed = class != MPI_SUCCESS;
@@ -109,7 +109,7 @@ static void limit(void)
 
 /* One rank has a separate piece after the interleaved ones, which it may not write,
  * or which lies beyond the end of the file.
- * All other bytes are written, counts are per rank, and all ranks get the same error class. */
+ * All other bytes are written, each rank gets its own count, and all ranks get the same error class. */
 static void apart(void)
 {
     enum { EACH = PIECE * 100 };
@@ -192,7 +192,7 @@ static void names(void)
     same_class(MPI_File_open(MPI_COMM_WORLD, name, create, MPI_INFO_NULL, &file), MPI_ERR_BAD_FILE, "a file on the way");
     same_class(MPI_File_open(MPI_COMM_WORLD, path, create | MPI_MODE_EXCL, MPI_INFO_NULL, &file), MPI_ERR_FILE_EXISTS, "an existing file");
     only("data");
-    /* A symbolic link to itself. */
+    /* Opening a symbolic link to itself must fail. */
     snprintf(name, sizeof name, "%s/loop", folder);
     if (rank == 0)
         CHECK(symlink("loop", name) == 0, "no link can be made");

@@ -114,7 +114,7 @@ static void mode(const char *wanted, const char *given)
     OK(MPI_File_close(&file));
 }
 
-/* Argument: the default permissions that a file of hints sets, if there is such a file. */
+/* Argument: the default permissions, if a file of hints sets them. */
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);

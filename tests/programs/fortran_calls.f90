@@ -1,4 +1,4 @@
-! A Fortran program as users of Open MPI and MPICH compile it: messages, types, operators,
+! A Fortran program that users of Open MPI and MPICH might compile: messages, types, operators,
 ! attributes, windows, files, groups, persistent requests, a new communicator,
 ! a generalized request.
 program fortran_calls
@@ -196,7 +196,7 @@ subroutine deleted(comm, key, value, extra, code)
   code = MPI_SUCCESS
 end subroutine
 
-! The callbacks of a generalized request; the extra state is the number of integers in its status.
+! The callbacks of a generalized request; their argument `extra` is the number of integers in the status.
 subroutine queried(extra, status, code)
   use mpi
   integer(kind=MPI_ADDRESS_KIND) :: extra

@@ -1,7 +1,7 @@
 /*
  * Two threads of each rank pass a buffer to each other, synchronised only by MPI messages:
  * one thread writes the buffer and sends, the other receives and uses the buffer.
- * Only the library's lock orders the accesses; a race detector that does not see it reports a race.
+ * Only the library's lock orders the accesses; a race detector that ignores the lock reports a race.
  */
 #include "check.h"
 #include <pthread.h>

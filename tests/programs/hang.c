@@ -44,7 +44,7 @@ int main(int argc, char **argv)
         return 0;
     }
     if (!strcmp(way, "parted")) {
-        /* The ranks have been connected with another job, and are not any more. */
+        /* The ranks connect with a spawned job and disconnect again before they hang. */
         MPI_Comm other_job, parent;
         OK(MPI_Comm_get_parent(&parent));
         if (parent != MPI_COMM_NULL) {
@@ -97,7 +97,7 @@ int main(int argc, char **argv)
     }
 #endif
     if (!strcmp(way, "length")) {
-        /* The root sends less than the other rank expects, and continues. */
+        /* The root sends less data than the other rank expects, and continues. */
         static int words[4000];
         OK(MPI_Barrier(MPI_COMM_WORLD));
         OK(MPI_Scatter(words, rank == 0 ? 1 : 2000, MPI_INT, words + 2000, rank == 0 ? 1 : 2000, MPI_INT, 0, MPI_COMM_WORLD));

@@ -191,7 +191,7 @@ static void serves(void)
     OK(MPI_Barrier(MPI_COMM_WORLD));
 }
 
-/* The job that connects to the port. */
+/* The job that connects to the port of `serves`, and sends a message after a pause. */
 static void calls(const char *port)
 {
     MPI_Comm inter;

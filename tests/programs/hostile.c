@@ -25,7 +25,8 @@ static uint64_t next(void)
     return z ^ (z >> 31);
 }
 
-/* Returns the message rings in the node's shared memory, which follow a page for the node and a page for each rank. */
+/* Returns the message rings in the node's shared memory, which begins with a page for the node
+ * and a page for each rank. */
 static uint64_t *rings(size_t *words)
 {
     char line[512];

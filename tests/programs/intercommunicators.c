@@ -161,7 +161,7 @@ static void symmetric(MPI_Comm inter)
 
 static void children(MPI_Comm inter)
 {
-    /* A group of the first rank of each side. */
+    /* Creates an intercommunicator of only the first rank of each side. */
     MPI_Group local, first;
     MPI_Comm small, part, whole;
     OK(MPI_Comm_group(inter, &local));

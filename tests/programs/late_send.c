@@ -1,5 +1,5 @@
 /* A barrier must not stop point-to-point progress:
- * a rank with a large pending send enters the barrier; the receiver enters only after the receive of this message. */
+ * a rank with a large pending send enters the barrier before its receiver has got the message. */
 #include "check.h"
 
 enum { BYTES = 8 << 20, ROUNDS = 5 };

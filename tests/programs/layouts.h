@@ -6,8 +6,8 @@
 
 enum { MOST_ELEMENTS = 64, LAYOUTS = 8 };
 
-/* `place[i]` is the position in memory, in elements, of the element that is packed as number i.
- * All positions are below `room`, which is four times the maximum number of elements. */
+/* `place[i]` is the index in memory of packed element `i`. All indexes are less than `room`,
+ * which is at most four times `n`. */
 typedef struct { MPI_Datatype type; int count, n, place[MOST_ELEMENTS], room; } Layout;
 
 /* Returns a layout of the given shape; `gap` is 2 or 3. */

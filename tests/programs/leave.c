@@ -11,7 +11,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-/* While a thread sleeps, the job cannot be proved dead: it waits until a test ends it. */
+/* A sleeping thread prevents the proof of a deadlock, so the job waits until a test ends it. */
 static void *sleeps(void *unused)
 {
     for (;;)

@@ -1,5 +1,5 @@
-/* For traces: windows with names, targets and displacements.
- * The report at the end must list the windows that were not freed; a lock of one is still held. */
+/* A program for traces: its windows have names, and accesses have targets and displacements.
+ * The report at the end must list the windows that were not freed; one of them is still locked. */
 #include "check.h"
 
 int main(int argc, char **argv)

@@ -199,7 +199,7 @@ static void a_freed_communicator_hears_of_its_failures(void)
 }
 
 /* A matched receive has no communicator argument: errors are raised on its message's communicator
- * (9.3); a message from MPI_PROC_NULL has none. */
+ * (9.3); a message from MPI_PROC_NULL has no communicator. */
 static void a_matched_receive_fails_on_the_communicator_of_its_message(void)
 {
     int data[2] = {1, 2}, code;

@@ -6,7 +6,7 @@
  * RANK kills itself or exits with status 3, and has so much memory that the kernel takes time to free it.
  * The other ranks of its host detect that it is dying, and access memory that does not exist,
  * so most of them end before RANK has ended.
- * With "alone", only RANK does so; all other ranks wait until they are ended.
+ * With "alone", only RANK ends by itself; all other ranks wait until they are ended.
  */
 #include "check.h"
 

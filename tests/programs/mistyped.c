@@ -1,6 +1,6 @@
 /*
  * For `--mca pml_ob1_check_types true`, two ranks: messages whose type signature differs from their receive's,
- * and valid messages whose signatures match less obviously.
+ * and valid messages whose signatures match although their datatypes differ.
  * With the argument "unchecked" the check is off, and all receives must succeed.
  */
 #include "check.h"

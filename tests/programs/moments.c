@@ -121,7 +121,7 @@ static int call_inter_split(struct work *w)
     return MPI_Comm_split(w->whole, 0, 0, &w->made);
 }
 
-/* Spawns one process, which ends at once. */
+/* Spawns one process, which ends immediately. */
 static int call_spawn(struct work *w)
 {
     char *arguments[] = {"child", "1", NULL};
@@ -231,7 +231,7 @@ static const struct operation {
     const char *name;
     void (*prepare)(struct work *);
     int (*call)(struct work *);
-    /* True if the call must succeed on the survivors, as for freeing an object. */
+    /* True if the call must succeed on the survivors, for example a call that frees an object. */
     int succeeds;
 } operations[] = {
     {"dup", NULL, call_dup, 0},

@@ -81,7 +81,7 @@ static void halo(MPI_Comm cart, int ndims)
     free(in);
 }
 
-/* Grids of all processes, rings and lines. In a ring of one or two processes,
+/* Tests grids of all processes, rings and lines. In a ring of one or two processes,
  * a process has the same process as both neighbours. */
 static void grids(void)
 {

@@ -1,5 +1,5 @@
 /* Ranks that receive no data, or whose buffer is not significant, pass a null buffer;
- * the lengths are those of cells, single copies and messages. */
+ * with the given numbers of elements, data travel in cells, by single copies or in messages. */
 #include "check.h"
 
 static const int lengths[] = {0, 1, 40, 3000, 24000};
@@ -39,7 +39,7 @@ static void all_to_one(int n)
             reduce_scatter(way, data, rank == one ? room : NULL, counts);
             for (int i = 0; rank == one && i < n; i++)
                 CHECK(room[i] == sum_of(i), "way %d: element %d of %d is %ld", way, i, n, room[i]);
-            /* The data of this one rank are gathered at the root and scattered back. */
+            /* The data of rank `one` are gathered at the root and scattered back. */
             OK(MPI_Gatherv(rank == one ? data : NULL, counts[rank], MPI_LONG, rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, 0, MPI_COMM_WORLD));
             OK(MPI_Scatterv(rank ? NULL : room, rank ? NULL : counts, rank ? NULL : starts, MPI_LONG, rank == one ? data : NULL, counts[rank], MPI_LONG, 0, MPI_COMM_WORLD));
             for (int i = 0; rank == one && i < n; i++)

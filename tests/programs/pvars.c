@@ -89,7 +89,7 @@ static void handles(void)
         GREW(full[i], MPI_T_PVAR_CLASS_LEVEL, before[i], 0);
 }
 
-/* Repeats until rank 1 has slept in a wait; the variables about waits must show this. */
+/* Repeats two messages until rank 1 has slept while waiting; the variables about waits must show it. */
 static void waits(void)
 {
     int has_slept = 0, word = 0;
@@ -220,7 +220,7 @@ static void arrivals(void)
     CHECK(COUNTER("pml_ob1_protocol_errors") == 0 && COUNTER("btl_base_stray_messages") == 0, "messages were dropped");
     CHECK(COUNTER("btl_base_links_lost") == 0 && COUNTER("btl_base_peers_lost") == 0, "something was lost");
     CHECK(LEVEL("btl_base_foreign_processes") == 0, "another job is known");
-    /* Transports between hosts count their messages; PVARS_COUNTED tells whether one is used. */
+    /* Transports between hosts count their messages; with PVARS_COUNTED such a transport is used. */
     int is_counted = getenv("PVARS_COUNTED") != NULL;
     CHECK((COUNTER("btl_base_messages_sent") > 0) == is_counted, "%llu sent", COUNTER("btl_base_messages_sent"));
     CHECK((COUNTER("btl_base_messages_received") > 0) == is_counted, "%llu received", COUNTER("btl_base_messages_received"));
@@ -347,7 +347,7 @@ int main(int argc, char **argv)
     CHECK(MPI_T_pvar_readreset(session, messages, values) == MPI_T_ERR_PVAR_NO_ATOMIC, "not refused");
     CHECK(MPI_T_pvar_start(session, posted) == MPI_T_ERR_PVAR_NO_STARTSTOP, "not refused");
 
-    /* The bytes that a collective operation sends to each rank. */
+    /* Checks the number of bytes that a collective operation sends to each rank. */
     MPI_T_pvar_handle collective = of("mpi_base_matrix_collective_bytes", MPI_T_PVAR_CLASS_AGGREGATE, &world, &count);
     WORKS(MPI_T_pvar_start(session, MPI_T_PVAR_ALL_HANDLES));
     OK(MPI_Bcast(words, 25, MPI_INT, 0, MPI_COMM_WORLD));
@@ -381,7 +381,7 @@ int main(int argc, char **argv)
     WORKS(MPI_T_pvar_read(session, total, &number));
     CHECK(number == 1 + sizeof lots / 2, "%llu", number);
 
-    /* Variables of windows and files. */
+    /* Checks the variables of windows and files. */
     MPI_Win win;
     MPI_File file;
     char path[64];

@@ -13,7 +13,7 @@ static void loop(void)
     for (int round = 0; round < rounds; round++) {
         OK(MPI_Comm_rank(comm, &now_me));
         OK(MPI_Comm_size(comm, &now_size));
-        /* All ranks draw the same numbers, but the survivors do not use the victim's rank. */
+        /* All ranks draw the same numbers; only the victim uses `whom` and `how`. */
         uint64_t draw = below(rounds), whom = below(size), how = below(3);
         int dies = died < deaths && draw < (uint64_t)deaths * 3 && now_size > 1;
         died += dies;

@@ -46,7 +46,7 @@ static void is_gathered(MPI_Comm ring, const char *what)
 }
 
 /* Checks that MPI_Cart_map returns the order that the call uses.
- * An order that is as good as any other must be kept. */
+ * The order of MPI_COMM_WORLD must be kept if it is already as good as any other. */
 static void is_as_mapped(MPI_Comm ring, int mapped, const char *what)
 {
     int me, kept;

@@ -63,7 +63,7 @@ static void the_handler_of_what_is_not_made_hears_of_it(void)
     OK(MPI_Errhandler_free(&handler));
 }
 
-/* All operations of one session; `world` is the size of the job, or 0 if it is not known yet. */
+/* Tests all operations of one session; `world` is the size of the job, or 0 if it is not known yet. */
 static int one_turn(int world, int turn)
 {
     MPI_Session session;

@@ -1,4 +1,4 @@
-/* Each member uses a new window at once, while other members may still be creating it.
+/* Each member uses a new window immediately, while other members may still be creating it.
  * Usage: unready WINDOWS, the number of windows. */
 #include "check.h"
 

@@ -41,7 +41,7 @@ static long peek(MPI_Win win, int target, MPI_Aint disp)
     return value;
 }
 
-/* MPI_Win_shared_query is valid for any kind of window (4.1).
+/* Since MPI 4.1, MPI_Win_shared_query is valid for any kind of window.
  * Without a rank, it returns the memory of the lowest rank with any memory. */
 static void shared_query(int creates)
 {
@@ -314,7 +314,7 @@ static void neighbours(int creates)
     OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Allreduce(w.base, &sum, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD));
     CHECK(sum == 40L / shorter * size, "%ld", sum);
-    /* A lock with MPI_MODE_NOCHECK beside one without; unlocking must treat each according to its own mode. */
+    /* Locks with and without MPI_MODE_NOCHECK are held together; each unlock must match its lock. */
     for (int i = 0; i < 20 / shorter; i++) {
         for (int r = 0; r < size; r++)
             OK(MPI_Win_lock(MPI_LOCK_SHARED, r, (r + i) % 2 ? MPI_MODE_NOCHECK : 0, w.win));
@@ -459,7 +459,7 @@ static void streams(int creates)
     }
     getrusage(RUSAGE_SELF, &after);
     OK(MPI_Win_unlock_all(w.win));
-    /* The limit is half of the data since the first measurement. */
+    /* The allowed growth is half of the data that all gets since the first measurement have transferred. */
     long most = (200 / shorter - 20) * (BYTES / 2 / 1024L);
     CHECK(after.ru_maxrss - before.ru_maxrss < most, "%ld KiB, then %ld", before.ru_maxrss, after.ru_maxrss);
     free(in);

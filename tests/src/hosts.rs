@@ -89,7 +89,7 @@ impl Hosts {
     /// Connects all hosts by a network: interface `ethN` with the addresses
     /// 10.77.N.(host + 1)/24 and fd77:N::(host + 1)/64.
     ///
-    /// The hosts get the values of `mtus` in turn.
+    /// Host `i` gets the MTU `mtus[i % mtus.len()]`.
     pub fn network(self, number: u32, mtus: &[u32]) -> Hosts {
         let switch = format!("{}-switch", self.name);
         must(&format!("-n {switch} link add br{number} type bridge"));

@@ -32,7 +32,7 @@ impl Job {
         Self::command(&compile(name)).under(&installation().join("bin/mpirun"))
     }
 
-    /// A job of any program, without a launcher.
+    /// Returns a job of any program, without a launcher.
     pub fn command(program: &Path) -> Self {
         Self {
             launcher: None,

@@ -32,7 +32,7 @@ pub fn installation() -> &'static Path {
 
 /// Returns an installation compiled and linked like the distributed packages, but not optimised.
 ///
-/// The files of the shared [`installation`] contain build paths,
+/// Unlike these, the files of the shared [`installation`] contain build paths,
 /// and its launcher is linked dynamically with the C library.
 pub fn shipped_installation() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();

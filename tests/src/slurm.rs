@@ -125,7 +125,7 @@ impl Slurm {
         self.daemons.push(running);
     }
 
-    /// Returns the mark of all daemons and their child processes, an environment value.
+    /// Returns the mark of all daemons and their child processes, an environment variable's value.
     pub fn mark(&self) -> String {
         self.folder.path().display().to_string()
     }
@@ -161,7 +161,7 @@ impl Slurm {
             .concat()
     }
 
-    /// A job that srun starts with these options.
+    /// Returns a job that srun starts with these options.
     pub fn srun(&self, program: &Path, options: &[&str]) -> Job {
         Job::command(program)
             .under(Path::new("srun"))

@@ -13,7 +13,8 @@ fn every_byte_but_zero() -> OsString {
     OsString::from_vec((1..=255).collect())
 }
 
-/// A job of the program in a folder named `ODD`; its arguments and a variable contain every byte.
+/// Returns a job of the program in a folder named `ODD`; its arguments and a variable contain every
+/// byte.
 fn job(folder: &std::path::Path) -> Job {
     let place = folder.join(OsString::from_vec(ODD.to_vec()));
     fs::create_dir_all(&place).expect("a folder");

@@ -42,7 +42,8 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
         ])
         .holds();
     let report = fs::read_to_string(&report).unwrap();
-    // The program needs at least one channel for MPI_COMM_WORLD, three for duplicates and twelve for the guests.
+    // At least one channel for MPI_COMM_WORLD, three for its duplicates, and twelve for the guests
+    // (the communicators that the program creates and frees later).
     let taken = count(&report, "channels_taken");
     assert!(taken >= 1 + 3 + 12, "{report}");
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
@@ -98,7 +99,7 @@ type Machines = machines::Machines<ChannelBoard>;
 fn communicators_have_channels_over_parallel_ports() {
     if let Some(machines) = Machines::new() {
         machines.job("channels").holds();
-        // All nodes may send requests to the board at once for seconds, so a channel may stay taken;
+        // All nodes may send requests at the same time for seconds, so a channel may stay taken;
         // the next job frees the channel.
         machines.pass_fifty_barriers();
     }

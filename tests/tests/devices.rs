@@ -39,7 +39,7 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
     for when in ["early", "late"] {
         devices(3, when).holds();
     }
-    // Without shared memory between the processes, and with a single process.
+    // Runs the program without shared memory between the processes, and on a single process.
     devices(2, "early")
         .with(["--mca", "btl", "self,tcp"])
         .holds();
@@ -49,7 +49,7 @@ fn device_memory_is_recognised_whenever_the_library_was_loaded() {
 #[test]
 fn copies_that_fail_fail_the_call_and_nothing_else() {
     devices(2, "early").env("FAKE_CUDA_FAILS", "1").holds();
-    // Slower copies: memory that cannot be pinned, and a pitch that is too large for one 2D copy.
+    // Forces slower copies: memory that cannot be pinned, and a pitch too large for one 2D copy.
     devices(2, "early").env("FAKE_CUDA", "unpinned").holds();
     devices(2, "early").env("FAKE_CUDA", "pitch").holds();
 }

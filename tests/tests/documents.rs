@@ -25,7 +25,7 @@ fn has_source_of(document: &Document, file: &str, package: &str) {
     assert_eq!(document.file(file), source, "{file}");
 }
 
-/// Long, because two packages are compiled in release mode, which takes more than a minute.
+/// This test is long, because it compiles two packages in release mode, for more than a minute.
 /// The test files `plugin` and `privileged` test plugins in every run.
 #[test]
 #[ignore = "long: cargo xtask test --long"]

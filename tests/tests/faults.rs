@@ -11,7 +11,7 @@ fn surviving(program: &str, what: &str, ranks: u32, seed: u32) -> Job {
     job.with(["--with-ft", "ulfm"]).ranks(ranks)
 }
 
-/// A job that checks the errors of calls that involve a dead rank.
+/// Returns a job that checks the errors of calls that involve a dead rank.
 fn deaths(what: &str, ranks: u32, seed: u32) -> Job {
     surviving("deaths", what, ranks, seed)
 }
@@ -64,7 +64,8 @@ fn all_that_live_have_the_same_outcomes_of_thousands_of_agreements() {
 
 #[test]
 fn dead_ranks_are_replaced_in_their_places_and_get_their_states_back_from_their_neighbours() {
-    // Whether a rank leaves with the last sum while another still waits for it is random, hence the repetitions.
+    // Only in some runs does a rank leave with the last sum while another rank still waits for it.
+    // So the test is repeated.
     for ranks in [2, 3, 6, 6, 6, 6, 6, 6] {
         recoveries("checkpoint", ranks, 1).holds();
     }

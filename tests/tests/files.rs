@@ -112,7 +112,7 @@ fn long_nonblocking_reads_go_on_while_the_program_computes() {
     }
 }
 
-/// Docker's default profile blocks io_uring's system calls, so a nonblocking read is made in its call.
+/// Docker's default profile blocks io_uring's system calls, so the call itself executes the read.
 #[test]
 fn long_nonblocking_reads_are_done_at_once_where_the_system_has_no_rings() {
     let folder = folder();

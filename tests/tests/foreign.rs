@@ -189,7 +189,7 @@ fn a_preloaded_library_gives_open_mpi_the_hardware_on_the_world_and_its_duplicat
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// A real port in another library: a node of a register block for each rank, with the program's own launcher.
+/// Under Open MPI's own launcher, each rank uses one node of a register block as its port.
 #[test]
 fn a_preloaded_library_gives_open_mpi_mapped_registers() {
     if !debian_open_mpi() {

@@ -24,7 +24,7 @@ fn folder_with_srun() -> TempDir {
     folder
 }
 
-/// A job of `mpirun` in an allocation of two hosts with two slots each.
+/// Returns a job of `mpirun` in an allocation of two hosts with two slots each.
 fn allocated(folder: &Path) -> Job {
     let path = std::env::var("PATH").unwrap_or_default();
     Job::command(Path::new("./program"))

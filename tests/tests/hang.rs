@@ -139,7 +139,7 @@ fn a_hang_and_a_signal_make_reports_and_the_job_goes_on() {
         "ranks 0, 1, 2 wait for each other in a circle",
     );
     job.complains(circle, 1);
-    // In this time a second report of the same hang would come, if mpirun printed one.
+    // A second report of the same hang would be printed in this time, if mpirun printed one.
     std::thread::sleep(std::time::Duration::from_millis(700));
     job.signal(Signal::USR1);
     job.complains(circle, 2);

@@ -149,7 +149,7 @@ fn mpi_bench_farm_reports_the_share_of_the_cores_that_compute() {
 }
 
 /// The printed percentiles must be in order; the times themselves are not checked.
-/// Ranks of one host have the same clock, so no clock error is printed; for estimated clocks one is.
+/// Ranks of one host have the same clock, so a clock error is printed only for estimated clocks.
 #[test]
 fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks() {
     for (more, has_error) in [(&[][..], false), (&["--estimate-clocks"], true)] {
@@ -173,7 +173,7 @@ fn mpi_bench_exit_skew_reports_a_distribution_and_how_well_it_knows_the_clocks()
     }
 }
 
-/// If the only rank is the first one, no rank could be its partner or make the load.
+/// Each of these benchmarks needs a second rank, as a partner or a worker.
 #[test]
 fn mpi_bench_asks_for_a_second_rank_where_one_has_nothing_to_measure() {
     for benchmark in ["beside", "farm", "exit-skew"] {
@@ -311,14 +311,15 @@ fn two_processors() -> Option<[usize; 2]> {
 }
 
 /// Each rank is bound to one processor core.
-/// The ranks find out from each other's address cards which ranks share a core.
+/// The address cards that the ranks exchange at start show which ranks share a core.
 #[test]
 fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
     let Some([one, other]) = two_processors() else {
         return;
     };
     let program = compile("hello").display().to_string();
-    // As under a launcher that passes no variables and binds groups of `pair` ranks to two processors in turn.
+    // Runs ranks as under a launcher that passes no variables and binds groups of `pair` ranks
+    // alternately to two processors.
     let bound = |ranks: u32, pair: u32| {
         let mask = format!("$([ $((PMI_RANK / {pair} % 2)) = 0 ] && echo {one} || echo {other})");
         let unset = "env -u PORTCULLIS_NODE_FD -u PORTCULLIS_JOB";

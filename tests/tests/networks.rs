@@ -196,7 +196,7 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     }
 }
 
-/// A job over the UCX library in the file `library`, or over TCP if the library cannot be used.
+/// Returns a job over the UCX library in the file `library`, or over TCP if that library fails.
 fn with_library(library: &Path, transports: &str) -> Job {
     let library = library.display().to_string();
     Job::of("ring")
@@ -272,7 +272,7 @@ fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
     );
 }
 
-/// A job over a fake libfabric with the behaviour `way`, or over TCP if the library fails.
+/// Returns a job over a fake libfabric with the behaviour `way`, or over TCP if the library fails.
 fn with_fake_fabric(options: &[&str], way: &str, transports: &str) -> Job {
     let options = [&["-shared", "-fPIC"], options].concat();
     let name = format!("libfake_fabric{}.so", options.len());

@@ -113,7 +113,8 @@ enum Raised {
     Capabilities,
 }
 
-/// The program must not load its user's plugin, named by a parameter or not, and the installation's only if the file is root's.
+/// The program must load no plugin of its user, even if a parameter names the plugin's folder,
+/// and the installation's plugin only if the file belongs to root.
 fn opens_plugins_of_roots_installation_only(raised: Raised) {
     let hello = Installed::new("hello");
     let (named, home) = (hello.path("named"), hello.path("home"));

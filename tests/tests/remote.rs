@@ -141,7 +141,7 @@ fn a_job_may_be_here_and_elsewhere() {
     assert_eq!(sorted(&said.stdout), ["0 1", "1 1"]);
 }
 
-/// A job of `leave.c`: rank 1, on the second host, ends as `way` says while rank 0 waits.
+/// Returns a job of `leave.c`: rank 1, on the second host, ends as `way` names, while rank 0 waits.
 fn leaves(hosts: &Hosts, way: &str) -> Job {
     hosts.remote_job(&compile("leave"), 1).arg(way).arg("1")
 }
@@ -274,7 +274,7 @@ fn a_host_that_cannot_be_reached_is_named() {
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
-/// A job on a host whose launcher accepts the connection but never sends a message.
+/// Returns a job on a host whose launcher accepts the connection but never sends a message.
 fn mute() -> Job {
     let folder = workspace::target().join("mute");
     fs::create_dir_all(&folder).unwrap();

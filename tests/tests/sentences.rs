@@ -93,8 +93,8 @@ fn a_malformed_decision_table_ends_the_job_with_its_line() {
     );
 }
 
-/// The same holds for parameters that only one component reads: because of an invalid value the library must not
-/// omit the component without a message.
+/// This includes parameters that only one component reads: the library must not omit the component
+/// without a message because of an invalid value.
 #[test]
 fn a_value_that_its_parameter_does_not_take_ends_the_job_with_what_it_takes() {
     says(
@@ -185,7 +185,7 @@ const UNSERVED: [(&str, &str); 20] = [
     ),
 ];
 
-/// A job of two ranks with these parameters of the hardware barrier, `name=value name=value`.
+/// Returns a job of two ranks with parameters of the hardware barrier, `name=value name=value`.
 fn with_hardware(settings: &str, folder: &str) -> Job {
     let settings = settings.replace("FOLDER", folder);
     let mut job = Job::of("hello").ranks(2);

@@ -351,7 +351,7 @@ fn a_profiler_goes_on_counting() {
     }
 }
 
-/// A job of a program of the standard ABI on another library.
+/// Returns a job of a program of the standard ABI on another library.
 fn on(library: &Path, name: &str, ranks: u32) -> Job {
     Job::command(&compile(name))
         .under(&installation().join("bin/mpirun"))

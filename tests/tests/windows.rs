@@ -59,7 +59,8 @@ fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() 
     assert_eq!(told.len(), 2, "{told:?}");
 }
 
-/// A node's ranks access memory that the program allocated in two ways: they map it through XPMEM, or the kernel copies it.
+/// A node's ranks access memory that the program allocated: they map the memory through XPMEM,
+/// or the kernel copies the data.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
     for value in ["false", "true"] {

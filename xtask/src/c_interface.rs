@@ -38,7 +38,7 @@ fn header_of(source: &str) -> Result<String, String> {
     Ok(out)
 }
 
-/// Returns the first line of an exported function from its name on.
+/// Returns the part of an exported function's first line that begins with the function's name.
 fn exported(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ")?;
     let rest = rest.strip_prefix("unsafe ").unwrap_or(rest);

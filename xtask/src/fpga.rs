@@ -81,7 +81,7 @@ fn power() -> Result<(), FpgaError> {
 /// Builds every target and prints a table of the results.
 ///
 /// The tools for ECP5 and Gowin are in a Python environment. If they are not in the search path, this function creates the environment
-/// and starts this program again with it in the search path.
+/// and starts this program again with the environment's programs in the search path.
 pub fn run(options: &Options) -> Result<(), FpgaError> {
     if options.power {
         return power();

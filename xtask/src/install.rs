@@ -136,7 +136,7 @@ const FOREIGN_PACKAGES: &[&str] = &[
     "portcullis-preload",
     "portcullis-queues",
 ];
-/// Their files: file in cargo's folder, path in the installation.
+/// The files of [`FOREIGN_PACKAGES`]: file in cargo's folder, path in the installation.
 /// Open MPI loads all files of the component's folder, so that folder contains no other file.
 const FOREIGN: &[(&str, &str)] = &[
     (

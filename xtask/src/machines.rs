@@ -36,7 +36,7 @@ pub enum MachineError {
     Packages(PackagesError),
     /// The installation that the machine runs could not be built.
     Install(InstallError),
-    /// What the machine was asked to do has failed.
+    /// The machine's task failed; the text is the message.
     Failed(String),
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn emulator(folder: &Path) -> Command {
         "lib/x86_64-linux-gnu",
     ];
     let libraries = libraries.map(|folder| root.join(folder).display().to_string());
-    // Packages that this machine has installed are not unpacked, and QEMU looks for its modules
-    // beside its program only.
+    // QEMU looks for its modules only beside its program, so this variable names the folder.
+    // If this machine has the modules' package installed, the package is not unpacked.
     let modules = "usr/lib/x86_64-linux-gnu/qemu";
     let unpacked = root.join(modules);
     let modules = match unpacked.exists() {

@@ -46,7 +46,7 @@ const MISSING: &[(&str, &str)] = &[
 const NEEDS: &[(&str, u32)] = &[
     ("all_gather_bool", 2),
     ("immediate_multiple_requests", 2),
-    // The rows of the example's grid have a quarter of the processes.
+    // The example's grid has four rows, so there must be at least four processes.
     ("cartesian_map", 4),
 ];
 

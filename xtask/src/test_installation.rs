@@ -62,7 +62,7 @@ impl std::error::Error for BuildError {}
 /// Builds mpi4py with the `mpicc` of the shared installation, which must exist already,
 /// because a build here would wait for cargo's lock while the tests are built.
 ///
-/// The extension is linked only to the standard ABI's soname, so one build is for all libraries:
+/// The extension is linked only to the standard ABI's soname, so one build serves all libraries:
 /// in each run the library path selects one.
 pub fn build_mpi4py(environment: Venv) -> Result<(), BuildError> {
     if environment.is_there() {

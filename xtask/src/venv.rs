@@ -167,7 +167,7 @@ impl Venv {
     }
 
     /// Returns the path of the file that marks a complete environment.
-    /// It has the requirement. It is written last, so an incomplete environment is created again.
+    /// The file contains the requirement, and is written last: incomplete environments are recreated.
     fn mark(&self) -> PathBuf {
         self.path().join("complete")
     }

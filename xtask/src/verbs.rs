@@ -3,8 +3,8 @@
 //! The kernel's module `rdma_rxe` makes a verbs device (RoCE v2) of a network interface.
 //! This machine may lack the module and the rights, so a virtual machine loads the module.
 //! Its root is this machine's, mounted read-only by 9p, so the guest runs what was built here.
-//! Two hosts of the same guest are one machine with two names: the launcher's agent is a shell.
-//! The messages between both hosts use the device, and also its reads and writes of memory.
+//! In jobs on two hosts, the guest has two host names, and the launcher's agent is a shell.
+//! Messages between the two hosts use the device, including its reads and writes of memory.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -62,7 +62,7 @@ struct Job {
     argument: &'static str,
     hosts: usize,
     over: Over,
-    /// The device must read and write memory.
+    /// True if the job passes only if the device has read and written memory.
     accesses: bool,
 }
 
@@ -318,7 +318,7 @@ struct Found<'a> {
     output: Vec<&'a str>,
 }
 
-/// Splits the guest's output by jobs; returns also its sentences about what is missing.
+/// Splits the guest's output by jobs; also returns its messages about missing files or devices.
 fn split(console: &str) -> (Vec<Option<Found<'_>>>, Vec<&str>) {
     let mut all: Vec<Option<Found<'_>>> = JOBS.iter().map(|_| None).collect();
     let (mut output, mut missing) = (Vec::new(), Vec::new());

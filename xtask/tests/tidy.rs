@@ -153,7 +153,7 @@ const RENAMED: &[&str] = &[
 fn old_names_do_not_come_back() {
     let mut seen = Vec::new();
     for path in files("rs") {
-        // In the benchmark `pace` is a measured rate.
+        // The benchmark uses the name `pace` for a measured rate, so its files are not checked.
         let name = name(&path);
         if name == "xtask/tests/tidy.rs" || name.starts_with("mpirun/bench/") {
             continue;
@@ -358,7 +358,7 @@ fn sentences_reach_a_terminal_through_the_one_printer() {
         "sim/command/src/main.rs",
         "sim/command/src/watch/",
     ];
-    // These files print lines for cargo or for a compiler's user, and numbers, but no names from outside.
+    // These files print text for cargo or a compiler's user, and numbers, but no external names.
     const OTHERS: &[&str] = &[
         "build.rs",
         "build/",

@@ -1,14 +1,14 @@
 //! Check that a process is not one of several ranks before it starts launchers.
 //!
 //! With `mpirun -n 2 mpi-bench latency --vs LIBDIR`, every rank would run the whole comparison.
-//! All these comparisons would run at the same time, and all figures would be wrong.
+//! All comparisons would run at the same time and disturb each other, and all figures be wrong.
 
 use std::fmt;
 
 /// The environment variables that contain the number of ranks, of PMI-1 and of Open MPI's launcher.
 const SIZES: [&str; 2] = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE"];
 
-/// The error of a process that is one of several ranks.
+/// The error if this process is one of several ranks: it must not start launchers.
 #[derive(Debug)]
 pub struct OneOfMany {
     task: &'static str,

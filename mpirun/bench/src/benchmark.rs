@@ -138,7 +138,7 @@ impl Benchmark {
         matches!(self, Put | Get | Acc | GetAcc | Fop | Cas)
     }
 
-    /// Returns true if the benchmark measures a window operation without a size.
+    /// Returns true if the benchmark measures a window operation without a choice of message sizes.
     pub fn is_of_windows(self) -> bool {
         use Benchmark::*;
         matches!(self, Lock | LockAll | Flush | Fence | Pscw | Counter)

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// The memory of messages that are in flight together; `-b` of the OSU benchmarks.
+/// Whether messages that are in flight together share a buffer; as `-b` of the OSU benchmarks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Buffers {
     /// One buffer for all messages, which stays in the nearest cache

@@ -35,7 +35,7 @@ impl std::error::Error for NotFound {}
 /// Returns the library of `--lib`, or the first one in `LD_LIBRARY_PATH`.
 /// Without `--lib` and `LD_LIBRARY_PATH`, returns the library beside this program.
 ///
-/// A given folder may be the library's folder or the installation prefix.
+/// If `named` is a folder, it may be the library's own folder or the installation prefix.
 pub fn library(named: Option<&Path>) -> Result<PathBuf, NotFound> {
     let folders = match named {
         Some(path) if path.is_dir() => vec![path.to_owned(), path.join("lib")],

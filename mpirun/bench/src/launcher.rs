@@ -69,7 +69,7 @@ const MPICH_BEST: &[Setting] = &[
         name: "ch4 shm",
         arguments: &[],
         environment: &[],
-        // Only for start-up and memory, which are also measured without UCX.
+        // This setting is only for start-up and memory, which are also measured without UCX.
         suits: |benchmark, _, _| {
             use Benchmark as B;
             matches!(
@@ -247,7 +247,7 @@ impl fmt::Display for RunError {
 impl std::error::Error for RunError {}
 
 impl Family {
-    /// The launchers' names in `bin`, the most specific first.
+    /// The launchers' program names in `bin`; a name of only one implementation precedes `mpirun`.
     const LAUNCHERS: [(Self, &'static str); 3] = [
         (Self::Mpich, "mpiexec.hydra"),
         (Self::OpenMpi, "mpirun"),
@@ -354,7 +354,7 @@ impl Installation {
         let mut extra = extra.to_vec();
         extra.push("--explain".into());
         let mut command = self.launch(plain, ranks, &extra);
-        // The task must be the first argument.
+        // `mpi-bench` reads its task (such as `guidelines`) from its first argument.
         command.arg(this_program()?).args(arguments);
         command.arg("--lib").arg(&self.library);
         let outcome = end_well(command, timeout)?;
@@ -384,7 +384,7 @@ impl Installation {
             .args(["-n", &ranks.to_string()])
             .stdin(Stdio::null());
         match self.family {
-            // By default Open MPI refuses oversubscription and root.
+            // By default Open MPI refuses to run as root or to oversubscribe cores.
             Family::OpenMpi => {
                 command.arg("--oversubscribe");
                 command

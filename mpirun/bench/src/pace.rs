@@ -23,7 +23,7 @@ pub struct Pace {
 /// Keeps all ranks busy with barriers for `length`.
 ///
 /// On a virtual machine, the first rows on idle cores took up to five times their usual time.
-/// A quarter of a second later the rows took their usual time.
+/// After a quarter of a second of work, the rows took their usual time.
 /// A library that starts in 10 ms would be measured only in the slow phase.
 /// A library that takes 1 s to start would not be affected.
 pub fn keep_busy(world: &World<'_>, length: Duration) -> Result<(), MpiError> {

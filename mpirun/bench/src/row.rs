@@ -19,8 +19,8 @@ pub struct Row {
     pub min: Option<f64>,
     pub max: Option<f64>,
     pub iterations: u64,
-    /// The figure of the same ranks without MPI.
-    /// The figure is a barrier in shared memory for `barrier`, and system calls for `io --plain`.
+    /// The figure that the same ranks measured without MPI: the time of a barrier in shared memory
+    /// for `barrier`, the bandwidth of system calls for `io --plain`.
     #[serde(default)]
     pub bare: Option<f64>,
 }

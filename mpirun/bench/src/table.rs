@@ -120,7 +120,7 @@ pub fn meaning(benchmark: Benchmark) -> Meaning {
     }
 }
 
-/// The width of all columns except the first, as in OSU's tables.
+/// The width of all columns except the first in characters, as in OSU's tables.
 const COLUMN: usize = 18;
 
 /// Returns the text in a row's first column: the size, or the name of an operation.

@@ -34,7 +34,7 @@ const CALLS: [(Benchmark, CallId); 10] = [
     (Benchmark::Scan, CallId::Scan),
 ];
 
-/// An algorithm replaces the previous one only if it takes less than this fraction of its time.
+/// An algorithm replaces that of the next shorter size only below this fraction of its time.
 const CLEARLY: f64 = 0.95;
 
 /// The reason why no decision table was written.

@@ -55,7 +55,7 @@ struct Contestant {
     failed: Option<RunError>,
 }
 
-/// The median for one row of the best setting of a compared library.
+/// The best setting of a compared library for one row, with its median.
 #[derive(Debug, Clone, Serialize, PartialEq)]
 struct Best {
     library: &'static str,

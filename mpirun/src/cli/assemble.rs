@@ -265,8 +265,8 @@ fn apply_rankfile(apps: &mut [App], file: &Rankfile, hosts: &[Host]) -> Result<(
     Ok(())
 }
 
-/// Reduces a program to the largest number of ranks that `--soft` allows and that fits.
-/// If no allowed number fits, the mapping step reports the error.
+/// Sets a program's number of ranks to the largest number in `--soft` that fits on the hosts.
+/// If no number fits, the mapping step reports the error.
 fn apply_soft(plan: &mut Plan, number: usize, soft: &Soft) -> Result<(), CliError> {
     let most = plan.apps[number].procs.unwrap_or(1);
     let numbers = soft.allowed(most);

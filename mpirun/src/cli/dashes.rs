@@ -1,6 +1,6 @@
 //! Normalisation of dashes: other launchers' users type `-np`, `-wdir`, `-host`; clap takes `--np`.
 //!
-//! This module parses the options before the program, with the value counts of clap's definition.
+//! This module parses the options before the program; clap's definition gives the number of values.
 //! Long names get two dashes. Spellings of other launchers are translated ([`super::translated`]).
 //! Unsupported ([`super::not_yet`]), unknown and misplaced options are errors.
 

@@ -10,7 +10,7 @@ const WANTED: &str = "slot, node, package, numa, l3cache, core, hwthread, ppr:N:
 /// The order in which ranks are assigned to hosts and units.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// Hosts are filled one after the other, unless another option overrides it.
+    /// Hosts are filled one after the other; the default, which other options may override.
     #[default]
     Slot,
     /// Ranks are assigned round robin over the hosts.

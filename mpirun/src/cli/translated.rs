@@ -43,7 +43,7 @@ const TABLE: &[Translated] = &[
     flag("bind-to-socket", &["--bind-to=package"]),
     flag("bind-to-none", &["--bind-to=none"]),
     with_value("default-hostfile", &["--hostfile={}"]),
-    // The value is passed as a parameter of the library.
+    // The option's value becomes the value of a parameter of the library.
     with_value(
         "memory-alloc-kinds",
         &["--mca", "mpi_base_memory_alloc_kinds", "{}"],
@@ -61,7 +61,7 @@ const TABLE: &[Translated] = &[
     flag("info", &["--version"]),
 ];
 
-/// Returns the spelling with this name.
+/// Returns the entry of an option name; `None` if the name is not a translated spelling.
 pub fn find(name: &str) -> Option<&'static Translated> {
     TABLE.iter().find(|spelling| spelling.name == name)
 }

@@ -34,7 +34,7 @@ const LONGEST: Duration = Duration::from_secs(2);
 /// The ratio of the interval to the duration of a reading: readings use at most 1/100 of a core.
 const SHARE: u32 = 100;
 
-/// The ranks of this host that have not called this library's `MPI_Init`, by the caller's keys.
+/// The ranks of this host that have not called this library's `MPI_Init`, by process index.
 #[derive(Debug, Default)]
 pub struct Watch {
     silent: BTreeMap<usize, Silent>,

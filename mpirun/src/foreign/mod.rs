@@ -43,13 +43,14 @@ struct Family {
     folder: &'static str,
     /// The library names that programs are linked to; a stand-in exists for each name.
     libraries: &'static [&'static str],
-    /// Libraries that depend on `libraries[0]`; a Fortran program may name only one of these.
+    /// Libraries that depend on `libraries[0]`; a Fortran program may name only such a library.
     on_top: &'static [&'static str],
     /// Whether the library speaks PMI-1, so that its ranks form one job under this launcher.
     speaks_pmi: bool,
 }
 
-/// `libmpi.so.12` is also a name of Open MPI 1.10's library, which is unmaintained since 2017.
+/// The implementations with stand-ins. `libmpi.so.12` counts as MPICH's name, although it is also a
+/// name of Open MPI 1.10's library, which has been unmaintained since 2017.
 static FAMILIES: [Family; 2] = [
     Family {
         name: "MPICH",
@@ -91,12 +92,12 @@ pub enum Served {
     Nothing,
 }
 
-/// The libraries that an installation offers to programs.
+/// The folders of libraries that an installation offers to programs.
 #[derive(Clone, Debug, Default)]
 pub struct Libraries {
     /// The folder that contains one folder of stand-ins for each implementation.
     stand_ins: Option<PathBuf>,
-    /// The folder with only the standard ABI's library, so that `LD_LIBRARY_PATH` exposes no other.
+    /// The folder that contains only the standard ABI's library, for `LD_LIBRARY_PATH`.
     alone: Option<PathBuf>,
     /// The folder of this installation's library, if there is no `alone` folder.
     own: Option<PathBuf>,

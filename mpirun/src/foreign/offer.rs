@@ -63,7 +63,7 @@ const INTERPRETERS: &[&str] = &[
 /// Returns true if a program, or the program in a script's first line, is an interpreter.
 ///
 /// Only interpreters are audited: with auditing, valgrind reports an error inside glibc 2.36.
-/// Libraries with large static thread-local storage, such as ThreadSanitizer's, do not load at all.
+/// With auditing, libraries with large static thread-local storage (ThreadSanitizer's) do not load.
 fn is_interpreter(program: &Path) -> bool {
     let is_one = |path: &[u8]| {
         let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
@@ -81,9 +81,9 @@ fn is_interpreter(program: &Path) -> bool {
         })
 }
 
-/// Returns the first line of a script without `#!`.
+/// Returns the first line of a script without the leading `#!`; `None` if the file is no script.
 fn first_line(program: &Path) -> Option<Vec<u8>> {
-    /// The maximum length of this line that the kernel reads, in bytes.
+    /// The number of bytes of a script's first line that the kernel reads.
     const LONGEST: u64 = 256;
     let mut begin = Vec::new();
     let file = File::open(program).ok()?;

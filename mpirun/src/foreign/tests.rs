@@ -3,7 +3,7 @@
 use super::*;
 use std::process::Command;
 
-/// Builds a program that needs an empty library with this name, and a run path to that library.
+/// Builds a program that is linked to an empty library of this name, with a run path to it.
 fn linked_to(folder: &Path, library: &str, tags: &str) -> PathBuf {
     let gcc = |arguments: &[&str]| {
         let mut gcc = Command::new("gcc");

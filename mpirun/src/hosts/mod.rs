@@ -120,7 +120,7 @@ pub fn is_name(text: &str) -> bool {
 
 /// Returns true if a name denotes this machine.
 ///
-/// Loopback names and addresses denote this machine, and its own name with or without the domain.
+/// These are loopback names and addresses, and this machine's name with or without the domain.
 /// Host names are case-insensitive and may end with the root domain's dot (RFC 4343, RFC 1034).
 pub fn is_here(name: &str) -> bool {
     if let Ok(address) = name.parse::<std::net::IpAddr>() {

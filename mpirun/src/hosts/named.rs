@@ -2,7 +2,7 @@
 //!
 //! A hostfile has one host per line; `#` begins a comment.
 //! Lines: `name`, `name slots=4`, `name max_slots=8` (Open MPI), `name:4` (MPICH).
-//! The slots of a host that is named twice are added.
+//! If a host is named twice, its slot counts are added.
 
 use super::{Host, HostError, merge};
 use crate::text::{self, TextError, TextFile};

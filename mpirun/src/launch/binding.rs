@@ -87,7 +87,7 @@ struct UnitCpus {
     cpus: Vec<usize>,
 }
 
-/// The index of cores in [`Unit::ALL`].
+/// The index of [`Unit::Core`] in [`Unit::ALL`].
 const CORE: usize = 5;
 
 /// The machine's topology, as far as binding uses it.

@@ -31,7 +31,7 @@ pub fn end_all() {
     end_all_but(&[]);
 }
 
-/// Kills and reaps all descendants except `spared` and the descendants of those.
+/// Kills and reaps all descendants except `spared` and their descendants.
 pub fn end_all_but(spared: &[i32]) {
     const ROUNDS: usize = 100;
     for _ in 0..ROUNDS {

@@ -1,6 +1,6 @@
 //! Error reports of child processes that could not execute their program.
 //!
-//! Promise: the end of a process is explained by the report of that process and of no other.
+//! Promise: a message about a process's end never contains the report of another process.
 //! All children share one pipe. A child may end after children that started later.
 //! So the launcher reads all reports at the end of any child.
 //! Each report is kept under its sender's pid until that process is reaped.

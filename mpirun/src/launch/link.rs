@@ -217,7 +217,7 @@ impl Link {
         (self.to, self.from) = (None, None);
     }
 
-    /// Returns true if the other side has not sent its greeting yet, so that it runs no rank.
+    /// Returns true if the other side has not sent its greeting yet; then no rank runs there.
     pub fn is_unanswered(&self) -> bool {
         self.is_open() && !self.frames.is_greeted()
     }

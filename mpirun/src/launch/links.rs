@@ -171,7 +171,7 @@ impl Links {
         self.links.iter_mut().for_each(Link::close);
     }
 
-    /// Returns the links whose daemon has not sent its greeting yet, so that it runs no rank.
+    /// Returns the links whose daemon has not sent its greeting yet; then no rank runs there.
     pub fn unanswered(&self) -> Vec<usize> {
         let links = self.links.iter().enumerate();
         links

@@ -33,7 +33,7 @@ pub struct LocalRanks {
     nodes: BTreeMap<Job, Node>,
     /// Searches ranks' memory maps for other MPI libraries.
     libraries: loaded::Watch,
-    /// Ranks with the other MPI library that was found at their first output, not yet reported.
+    /// Ranks that had loaded another MPI library at their first output, with the library's path.
     found: Vec<(Proc, PathBuf)>,
     failed_starts: FailedStarts,
     null: OwnedFd,
@@ -159,7 +159,7 @@ impl LocalRanks {
         let outcome = starter.start(order, &resolved, node.fd(), input, |rank| {
             started.push(rank)
         });
-        // Not watched: a single rank, correct as a singleton on any library, and ranks of `--on`.
+        // Single ranks and ranks of `--on` are not watched: a single rank is right on any library.
         let is_watched = order.hosts.len() > 1 && on::wanted(inherited.env).is_none();
         let job = Job(order.job);
         let mut begun = Vec::with_capacity(started.len());
@@ -314,7 +314,7 @@ impl LocalRanks {
         };
         let received = socket.receive(take);
         match received {
-            // The rank speaks PMI to this launcher, so it uses this library and needs no search.
+            // The rank speaks PMI to this launcher, so it uses this library: no search is needed.
             Received::Bytes => self.libraries.is_settled(proc.0),
             Received::Nothing => {}
             Received::HungUp => rank.pmi = None,

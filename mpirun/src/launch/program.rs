@@ -329,7 +329,7 @@ impl fmt::Display for ProgramError {
 impl std::error::Error for ProgramError {}
 
 impl App {
-    /// Returns the working directory; `here` is the job's, or `None` for this process's own.
+    /// Returns the working directory. `here` is the job's directory; `None` means this process's.
     pub fn dir_from(&self, here: Option<&Path>) -> Option<PathBuf> {
         match (&self.dir, here) {
             (Some(dir), Some(here)) => Some(here.join(dir)),

@@ -5,7 +5,8 @@
 //! Ranks on oversubscribed cores are switched in for each message and each collective.
 //! These writes take a tenth of the time of a message or collective
 //! (docs/adr/0025-no-restartable-sequences-on-shared-cores.md).
-//! With the tunable `glibc.pthread.rseq=0`, glibc registers no thread; users of rseq(2) register.
+//! With the tunable `glibc.pthread.rseq=0`, glibc registers no thread.
+//! Programs that use rseq(2) themselves then register their own threads.
 //! Older versions and other C libraries ignore the tunable.
 
 use std::ffi::{OsStr, OsString};

@@ -1,6 +1,6 @@
 //! Delegation of a job to Slurm: inside an allocation `mpirun` replaces itself by `srun`.
 //!
-//! This happens if a rank must run on another host and all hosts belong to the allocation.
+//! mpirun does so if a rank must run on another host and all hosts belong to the allocation.
 //! mpirun places the ranks and passes each rank's host to Slurm (`--distribution=arbitrary`).
 //! Slurm serves PMI to the ranks, ends the job when a rank fails, and forwards signals.
 //! The exit status of `srun` is that of `mpirun`.
@@ -187,7 +187,7 @@ fn arguments(plan: &Plan, placed: &[Vec<usize>], mpi: &str, inside_a_step: bool)
         line.push("--overcommit".into());
     }
     if inside_a_step {
-        // The step of this process uses the same processors, so both steps overlap.
+        // The Slurm step of this process uses the same processors, so both steps must overlap.
         line.push("--overlap".into());
     }
     if plan.io.tag || plan.io.label {
@@ -277,7 +277,7 @@ fn find(name: &str, env: &[(OsString, OsString)]) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Replaces this process by another launcher; returns an error only if that fails.
+/// Replaces this process by another launcher; returns only if exec fails, with the error.
 pub fn become_command(mut command: Command, verbose: bool) -> io::Error {
     if verbose {
         let words = std::iter::once(command.get_program()).chain(command.get_args());

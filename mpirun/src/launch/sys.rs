@@ -127,7 +127,7 @@ pub fn fork() -> io::Result<Forked> {
 
 fn has_one_thread() -> bool {
     let threads = || std::fs::read_dir("/proc/self/task").map(Iterator::count);
-    // Without /proc the count is unknown. /proc lists an ended thread for a moment longer.
+    // Without /proc the number is unknown. /proc lists an ended thread for a moment longer.
     (0..1000).any(|_| {
         let one = threads().map_or(true, |threads| threads == 1);
         if !one {
@@ -297,7 +297,7 @@ pub fn start(image: &Image, wiring: &Wiring<'_>) -> io::Result<libc::pid_t> {
             // That memory is never freed, since the child ends in exec or _exit.
             unsafe {
                 if let Some(set) = &cpus {
-                    // An error is ignored: a processor may have been taken offline since then.
+                    // An error is ignored: a processor may have gone offline meanwhile.
                     libc::sched_setaffinity(0, size_of_val(set), set);
                 }
                 let (errno, step) = become_program(

@@ -108,7 +108,7 @@ struct JobState {
     spawned: bool,
     /// Whether the parent has stored a value for this job, and therefore waits for the job.
     awaited: bool,
-    /// The process that has spawned this job; `None` until it has been notified of the result.
+    /// The process that has spawned this job; `None` until [`Server::spawned`] sets it.
     parent: Option<Proc>,
     /// Whether any process of this job has been connected with another job.
     met: bool,
@@ -269,7 +269,7 @@ impl Server {
         self.clients[proc.0].stage == Stage::Finalized
     }
 
-    /// Returns the ranks that wait in barriers for an ended process.
+    /// Returns the ranks that wait in a barrier which this ended process has not entered.
     pub fn waiting_for(&self, gone: Proc) -> Vec<u32> {
         let client = &self.clients[gone.0];
         self.jobs[client.job].barriers.waiting_for(client.rank)

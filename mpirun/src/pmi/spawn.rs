@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-/// Limits that prevent one client from exhausting the launcher's memory.
+/// Limits of a spawn request (lines, programs, processes), which protect the launcher's memory.
 const LINES_MAX: usize = 100_000;
 const APPS_MAX: usize = 1024;
 const PROCS_MAX: usize = 16_384;

@@ -230,7 +230,7 @@ impl<'a> Call<'a> {
     }
 
     /// Packs the data of a buffer, starting at byte `at` of the packed form. Returns the number
-    /// of bytes written to `to`, which is less than `to.len()` if the data end before.
+    /// of bytes written to `to`, which is less than `to.len()` if the data end earlier.
     pub fn pack(&self, from: &Data<'_>, at: i64, to: &mut [u8]) -> Result<usize, String> {
         let pack = service!(self.pack)?;
         // SAFETY: the buffer is valid during the call, and the slice is writable for its length.

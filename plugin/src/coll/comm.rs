@@ -269,7 +269,7 @@ impl Comm {
         if at.is_null() {
             return Vec::new();
         }
-        // SAFETY: the text is valid, because the communicator is not freed (`service` has checked it).
+        // SAFETY: a service has just returned `at`: the communicator is alive and the text valid.
         unsafe { CStr::from_ptr(at) }.to_bytes().to_vec()
     }
 }

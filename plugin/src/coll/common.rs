@@ -1,7 +1,7 @@
 //! The state that a component's modules in one process share.
 //!
-//! The library stores one pointer per component and process. [`Comm::share`] sets it to the state;
-//! the last owner of the state sets it to null.
+//! The library stores one pointer per component and process. [`Comm::share`] makes it point to the
+//! state; the last owner of the state sets the pointer to null.
 #![allow(unsafe_code)]
 
 use super::Comm;
@@ -20,7 +20,7 @@ pub struct Common<T: 'static> {
     comm: Comm,
 }
 
-/// A value after its type id, by which the type is checked: the library's pointer is untyped.
+/// A value preceded by its type id: the library's pointer is untyped, so `common` compares the id.
 #[repr(C)]
 struct Tagged<T> {
     kind: TypeId,

@@ -213,8 +213,8 @@ unsafe extern "C-unwind" fn start<M: Module>(
 
 unsafe extern "C-unwind" fn test(_: *mut c_void, ticket: u64, why: *mut Why) -> c_int {
     let kept = std::ptr::with_exposed_provenance_mut::<Kept>(ticket as usize);
-    // SAFETY: `start` created the ticket from a box; it stays valid until an answer not `PENDING`.
-    // The library passes a writable `why`.
+    // SAFETY: `start` created the ticket from a box, which lives until a test returns a code other
+    // than PENDING. The library passes a writable `why`.
     let code = unsafe {
         answer(why, || {
             let tested = (*kept).test()?;

@@ -45,7 +45,7 @@ program addressed_sections
   call claim(all(back(:2 * n) == reshape(matrix(2:3, :), [2 * n]) + 1000 * (left - me)), 'partitions of columns')
   call free()
 
-  ! One element of a section is the argument.
+  ! Passes sections to a call that uses only one element.
   exposed = 0
   call MPI_Win_create(exposed, int(16, MPI_ADDRESS_KIND), 4, MPI_INFO_NULL, MPI_COMM_WORLD, window)
   call MPI_Win_lock_all(0, window)
@@ -56,7 +56,7 @@ program addressed_sections
   call claim(vector(2) == 0 .and. vector(1) == -1 .and. vector(4) == -1, 'the old value')
   call claim(exposed(1) == 1000 * left + 1, 'the sum')
 
-  ! The two halves of a split collective file access.
+  ! Passes sections to both halves of a split collective file access.
   call get_command_argument(1, folder)
   call MPI_File_open(MPI_COMM_SELF, trim(folder)//'/section-'//achar(48 + me), MPI_MODE_CREATE + MPI_MODE_RDWR, MPI_INFO_NULL, file)
   call MPI_File_write_at_all_begin(file, 0_MPI_OFFSET_KIND, matrix(3, :), n, MPI_INTEGER)

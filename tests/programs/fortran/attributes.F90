@@ -59,7 +59,7 @@ program attributes
   call MPI_Comm_free_keyval(c_key, ierr)
   call MPI_Comm_free_keyval(keyval, ierr)
 
-  ! Handles and statuses.
+  ! Passes handles to C, and gets a status from C.
   call MPI_Type_contiguous(2, MPI_INTEGER, pair, ierr)
   call MPI_Type_commit(pair, ierr)
   call message_by_c(VAL(comm), VAL(pair), raw)

@@ -116,7 +116,7 @@ program callbacks
   call MPI_Op_free(op, ierr)
   call claim(op == MPI_OP_NULL, 'a freed operator is null')
 
-  ! Attributes are copied, deleted, or not copied.
+  ! Copies and deletes attributes, by procedures of the program and of MPI.
   call MPI_Comm_create_keyval(copied, deleted, keyval, thousand, ierr)
   call MPI_Comm_dup(MPI_COMM_WORLD, first, ierr)
   call MPI_Comm_set_attr(first, keyval, seventy_seven, ierr)
@@ -151,7 +151,7 @@ program callbacks
   call MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, value, flag, ierr)
   call claim(flag .and. value >= 32767, 'MPI_TAG_UB is a value, not an address')
 
-  ! Error handlers.
+  ! Sets and calls an error handler of the program.
   call MPI_Comm_create_errhandler(failed, handler, ierr)
   call MPI_Comm_set_errhandler(first, handler, ierr)
   call MPI_Comm_get_errhandler(first, kept, ierr)

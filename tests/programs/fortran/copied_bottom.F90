@@ -1,4 +1,4 @@
-! The buffers are an ordinary variable, MPI_BOTTOM itself, and twice a copy of MPI_BOTTOM, which is reported once.
+! Passes as buffer an ordinary variable, MPI_BOTTOM itself, and twice a copy of MPI_BOTTOM, which is reported once.
 #include "ways.h"
 program copied_bottom
   MPI_MODULE

@@ -21,7 +21,7 @@ C     of most old programs, with procedures that MPI-3 removed.
       CALL MPI_ALLREDUCE(X, Y, 10, MPI_DOUBLE_PRECISION, MPI_SUM,
      &                   MPI_COMM_WORLD, IERR)
       CALL CLAIM(Y(10) .EQ. DBLE(RANKS*10 + RANKS*(RANKS-1)/2), 1)
-C     Structures by their MPI-1 names.
+C     Creates a structure datatype by MPI-1 procedures.
       TYPES(1) = MPI_DOUBLE_PRECISION
       TYPES(2) = MPI_INTEGER
       LENGTH(1) = 10
@@ -44,7 +44,7 @@ C     The members of the structure have the offsets of the program.
       CALL MPI_BCAST(X, 1, TYPE, 0, MPI_COMM_WORLD, IERR)
       CALL CLAIM(X(10) .EQ. 10D0 .AND. K .EQ. 100, 3)
       CALL MPI_TYPE_FREE(TYPE, IERR)
-C     Attributes of MPI-1.
+C     Sets and reads attributes by MPI-1 procedures.
       CALL MPI_KEYVAL_CREATE(MPI_NULL_COPY_FN, MPI_NULL_DELETE_FN,
      &                       KEY, EXTRA, IERR)
       CALL MPI_ATTR_PUT(MPI_COMM_WORLD, KEY, -5, IERR)
@@ -54,7 +54,7 @@ C     Attributes of MPI-1.
       CALL MPI_KEYVAL_FREE(KEY, IERR)
       CALL MPI_ATTR_GET(MPI_COMM_WORLD, MPI_TAG_UB, VALUE, FLAG, IERR)
       CALL CLAIM(FLAG .AND. VALUE .GE. 32767, 5)
-C     Error handlers of MPI-1.
+C     Sets an error handler by MPI-1 procedures.
       CALL MPI_ERRHANDLER_CREATE(GRUMBL, HANDLR, IERR)
       CALL MPI_ERRHANDLER_SET(MPI_COMM_WORLD, HANDLR, IERR)
       VALUE = 0

@@ -1,4 +1,4 @@
-C     As if compiled so that .TRUE. is -1: passes integers as LOGICAL,
+C     Acts as if compiled so that .TRUE. is -1: passes integers as LOGICAL,
 C     and tells the library both values before it initializes MPI.
       PROGRAM LOGICS
       IMPLICIT NONE
@@ -27,7 +27,7 @@ C     LOGICAL arguments of the library, input and output.
       CALL MPI_CART_GET(GRID, 2, DIMS, PERIOD, COORDS, IERR)
       CALL CLAIM(PERIOD(1) .EQ. -1 .AND. PERIOD(2) .EQ. 0, 3)
       CALL MPI_COMM_FREE(GRID, IERR)
-C     Comparisons whose result is true or false, and a probe's flag.
+C     Checks the LOGICAL results of a probe and of a query.
       CALL MPI_IPROBE(MPI_ANY_SOURCE, 3, MPI_COMM_WORLD, FLAG,
      &                MPI_STATUS_IGNORE, IERR)
       CALL CLAIM(FLAG .EQ. 0, 4)

@@ -73,7 +73,7 @@ program messages
   call MPI_Testall(2, requests, flag, MPI_STATUSES_IGNORE, ierr)
   call claim(flag, 'Testall of null requests')
 
-  ! Persistent requests.
+  ! Starts persistent requests several times.
   call MPI_Recv_init(received, n, MPI_INTEGER, left, 11, world, requests(1), ierr)
   call MPI_Send_init(sent, n, MPI_INTEGER, right, 11, world, requests(2), ierr)
   do i = 1, 3
@@ -124,7 +124,7 @@ program messages
   call claim(all(received(1:4) == 1000 * left + [1, 11, 21, 31]), 'a vector')
   call MPI_Type_free(column, ierr)
 
-  ! Packed data.
+  ! Sends packed data.
   position = 0
   call MPI_Pack(sent, 2, MPI_INTEGER, packed, len(packed), position, world, ierr)
   call MPI_Pack('text', 4, MPI_CHARACTER, packed, len(packed), position, world, ierr)

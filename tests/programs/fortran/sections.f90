@@ -40,7 +40,7 @@ program sections
   call claim(all(matrix(5, :) == [(1000 * mod(left + ranks - 1, ranks) + 3 + n * (i - 1), i = 1, n)]), 'a row is received in place')
   call claim(count(matrix /= 0) <= n, 'the other rows stay')
 
-  ! Every third element from the end.
+  ! Sends every second element, from the last element on.
   whole = [(me + i / 100d0, i = 1, n)]
   half = 0
   call MPI_Irecv(half(1:n:2), n / 2, MPI_DOUBLE_PRECISION, left, 3, MPI_COMM_WORLD, requests(1))
@@ -81,7 +81,7 @@ program sections
   call MPI_Request_free(requests(1))
   call MPI_Request_free(requests(2))
 
-  ! Collectives.
+  ! Passes sections to collectives.
   allocate (gathered(2 * ranks, 3))
   gathered = -1
   call MPI_Allgather(matrix(2:10:4, 1), 3, MPI_INTEGER, plain, 3, MPI_INTEGER, MPI_COMM_WORLD)
@@ -99,10 +99,10 @@ program sections
   call MPI_Allreduce(MPI_IN_PLACE, whole(::4), n / 4, MPI_DOUBLE_PRECISION, MPI_MAX, MPI_COMM_WORLD)
   call claim(all(whole(::4) == ranks) .and. whole(2) == me + 1, 'a section is reduced in place')
 
-  ! A section without elements.
+  ! Passes sections without elements.
   call MPI_Bcast(plain(5:4), 0, MPI_INTEGER, 0, MPI_COMM_WORLD)
   call MPI_Sendrecv(plain(5:4:2), 0, MPI_INTEGER, right, 8, whole(2:1), 0, MPI_DOUBLE_PRECISION, left, 8, MPI_COMM_WORLD, status)
-  ! Elements of zero bytes, and an invalid datatype: the C function decides, not the code for sections.
+  ! The C function, not the code for sections, handles elements of zero bytes and an invalid datatype.
   call MPI_Type_contiguous(0, MPI_INTEGER, nothing)
   call MPI_Type_commit(nothing)
   call MPI_Sendrecv(matrix(3, :), 2, nothing, right, 9, matrix(4, :), 2, nothing, left, 9, MPI_COMM_WORLD, status)

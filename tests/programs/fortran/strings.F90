@@ -24,7 +24,7 @@ program strings
   call MPI_Comm_rank(MPI_COMM_WORLD, me, ierr)
   call MPI_Comm_dup(MPI_COMM_WORLD, comm, ierr)
 
-  ! Names.
+  ! Tests names of communicators and datatypes.
   name = repeat('x', len(name))
   call MPI_Comm_get_name(comm, name, length, ierr)
   call claim(length == 0 .and. name == ' ', 'a new communicator has no name, and the variable is blank')
@@ -55,7 +55,7 @@ program strings
   call MPI_Type_get_name(MPI_DOUBLE_PRECISION, name, length, ierr)
   call claim(name == 'MPI_DOUBLE_PRECISION', 'the name of a predefined type')
 
-  ! Name and version of the library.
+  ! Tests the name of the host, the version of the library, and texts of errors.
   call MPI_Get_processor_name(host, length, ierr)
   call claim(length > 0 .and. len_trim(host) == length, 'the name of the host')
   call MPI_Get_library_version(version, length, ierr)
@@ -68,7 +68,7 @@ program strings
   call MPI_Error_string(code, text, length, ierr)
   call claim(text == 'an error of our own' .and. length == 19, 'the text of an added error')
 
-  ! Keys and values.
+  ! Tests info keys and values.
   call MPI_Info_create(info, ierr)
   call MPI_Info_set(info, ' key ', '  value  ', ierr)
   value = repeat('x', len(value))
@@ -93,7 +93,7 @@ program strings
   call MPI_Info_free(info, ierr)
   call claim(info == MPI_INFO_NULL, 'a freed info is null')
 
-  ! Characters as data.
+  ! Sends characters as data.
   long = ' '
   if (me == 0) long = repeat('0123456789', 1000)
   call MPI_Bcast(long, len(long), MPI_CHARACTER, 0, MPI_COMM_WORLD, ierr)

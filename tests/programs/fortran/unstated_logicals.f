@@ -1,4 +1,4 @@
-C     A LOGICAL whose value the library does not know: the program has
+C     Passes a LOGICAL whose value the library does not know: the program has
 C     not told the library which values its compiler uses.
       PROGRAM UNSTAT
       IMPLICIT NONE

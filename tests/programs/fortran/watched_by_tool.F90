@@ -33,7 +33,7 @@ program watched_by_tool
   call MPI_Wait(request, MPI_STATUS_IGNORE, ierr)
   call claim(calls_of_wait() == 1, 'a wait')
 #if WAY == 3
-  ! Sections, and calls without ierror.
+  ! Passes a section and a large count, without ierror.
   call MPI_Send(came(::2), 2, MPI_INTEGER, MPI_PROC_NULL, 1, dup)
   call MPI_Send(came, 2_MPI_COUNT_KIND, MPI_INTEGER, MPI_PROC_NULL, 1, dup)
   call claim(calls_of_send() == 3, 'a section, and a large count, which has a function of its own')

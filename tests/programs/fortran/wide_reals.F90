@@ -1,4 +1,4 @@
-! For a compiler flag that makes REAL 8 bytes long and, in gfortran and flang,
+! For compilers with a flag that makes REAL 8 bytes long and, in gfortran and flang,
 ! DOUBLE PRECISION 16 bytes: the functions for the clock still return 8 bytes.
 #include "ways.h"
 program wide_reals

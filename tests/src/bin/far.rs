@@ -4,8 +4,8 @@
 //! command, and the client connects its own standard input and output to the command's.
 //! The command is a child process of the server. Neither client nor server detects a
 //! pulled cable, so the programs that communicate through `far` must detect it themselves.
-//! The client sends the test's mark, the value of an environment variable, by which the test later finds the
-//! command's processes.
+//! The client first sends the test's mark. The command gets the mark in the environment variable
+//! [`MARK`], by which the test later finds the command's processes.
 
 use std::env;
 use std::fs::File;

@@ -7,7 +7,6 @@ use std::cell::Cell;
 use std::ffi::CStr;
 use std::task::Poll;
 
-/// The component.
 struct Star;
 
 /// The component's module for one communicator.

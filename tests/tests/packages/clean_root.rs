@@ -35,7 +35,7 @@ fn root() -> Option<&'static Path> {
             return None;
         }
         let suite = named("VERSION_CODENAME=")?;
-        // A change of the additional packages changes the name and so creates a new root.
+        // The name must change with the list of additional packages, so that a new root is created.
         let root = workspace::target()
             .join("clean-root")
             .join(format!("{suite}-fortran"));

@@ -10,13 +10,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd as _, RawFd};
 use std::time::{Duration, Instant};
 
-/// Sender u32, kind u8, three bytes of zero, number u64; the message follows.
+/// The header of a datagram has this size in bytes: sender (u32), kind (u8), three zero bytes,
+/// number (u64). The message follows.
 const HEAD: usize = 16;
 const MESSAGE: u8 = 0;
 const ACKNOWLEDGEMENT: u8 = 1;
 /// The number of messages to one peer that may be unacknowledged.
 const WINDOW: usize = 64;
-/// A message is sent again after this time, and given up after this number of times.
+/// A message is sent again after this time; after [`MOST_TRIES`] transmissions it is given up.
 const AGAIN_AFTER: Duration = Duration::from_millis(4);
 const MOST_TRIES: u32 = 200;
 
@@ -35,7 +36,7 @@ struct Peer {
     address: Option<SocketAddr>,
     sent: u64,
     unacknowledged: BTreeMap<u64, Waiting>,
-    /// All messages below `received` have arrived, and those in `early`.
+    /// All messages with numbers below `received` have arrived, and the messages in `early`.
     received: u64,
     early: BTreeSet<u64>,
 }
@@ -55,7 +56,7 @@ impl Udp {
         datagram
     }
 
-    /// Sends a datagram, or loses it; one that the system does not take is lost, too.
+    /// Sends a datagram, or drops it to simulate a loss. An error of the system is ignored.
     fn emit(&self, datagram: &[u8], to: SocketAddr) {
         let mut random = self.random.get();
         random ^= random << 13;

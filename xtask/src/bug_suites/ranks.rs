@@ -8,7 +8,8 @@ pub(super) type Ranks = BTreeSet<u32>;
 /// The comment with which the suite marks a wrong line.
 const MARK: &str = "MBIERROR";
 
-/// A block in braces: `ranks` execute it; `rest` have taken neither it nor an earlier branch of its `if` and `else` chain.
+/// A block in braces. `ranks` execute the block. `rest` execute neither the block nor an earlier
+/// branch of the same `if` and `else` chain, so they may execute a later branch.
 #[derive(Clone)]
 struct Block {
     ranks: Ranks,
@@ -17,7 +18,8 @@ struct Block {
 
 /// Returns, for each marked line that not all ranks execute, the ranks that execute it.
 ///
-/// Evaluates `rank == NUMBER`, alternatives of such, and `rank % 2`; for other conditions, both branches count as taken.
+/// Evaluates the conditions `rank == NUMBER` (also several, joined by `||`) and `rank % 2`.
+/// Any other condition counts as true in both branches.
 pub(super) fn marked(source: &str, size: u32) -> Vec<Ranks> {
     let all: Ranks = (0..size).collect();
     let whole = Block {
@@ -47,7 +49,8 @@ pub(super) fn marked(source: &str, size: u32) -> Vec<Ranks> {
     found
 }
 
-/// Returns the block that begins after `text`, inside block `around`; `rest` are the ranks that took no earlier branch of the chain.
+/// Returns the block that begins after `text`, inside block `around`.
+/// `rest` are the ranks that have executed no earlier branch of the `if` and `else` chain.
 fn branch(text: &str, around: &Block, rest: &Ranks) -> Block {
     let head = text.rsplit(MARK).next().unwrap_or(text);
     let from = match head.contains("else") {

@@ -236,7 +236,7 @@ impl fmt::Display for Tally {
     }
 }
 
-/// The median and the largest of some durations.
+/// Formats the median, the 95th percentile and the maximum of durations.
 struct Spread<'a>(&'a [Duration]);
 
 impl fmt::Display for Spread<'_> {

@@ -24,7 +24,7 @@ pub(super) enum Verdict {
     Nothing,
 }
 
-/// What was observed in a run.
+/// The observations of a run: its verdict and the contents of its messages.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     pub verdict: Verdict,

@@ -172,7 +172,7 @@ pub fn read(text: &str) -> Result<Report, Unfit> {
     Ok(Report { passed, summary })
 }
 
-/// A function: returns the number of passed self-checks in a line.
+/// A function that returns the number of passed self-checks in a line.
 type Count = fn(&str) -> usize;
 
 /// Returns the number at the start of a line `NUMBER words`; zero for any other line.

@@ -24,7 +24,7 @@ pub fn wheel(prefix: &Path, out: &Path, compression: Compression) -> Result<Path
 /// Returns the platform tag of a wheel that contains the files of this folder.
 pub(super) fn tag(folder: &Path) -> Result<String, PackageError> {
     let (major, minor) = files::needed_glibc(folder)?;
-    // pip requires this version of the C library or a newer one (PEP 600).
+    // With this tag, pip requires at least this version of the C library (PEP 600).
     Ok(format!(
         "py3-none-manylinux_{major}_{minor}_{}",
         std::env::consts::ARCH

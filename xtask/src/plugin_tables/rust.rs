@@ -249,7 +249,8 @@ fn field_name<'a>(structure: &str, name: &'a str) -> &'a str {
     }
 }
 
-/// Returns the comment of a field without an own one: a reference to the comment that mentions the field, or nothing.
+/// Returns the comment of a field that has none in the header: a reference to the comment that
+/// mentions the field, or nothing.
 fn reference(field: &str, fields: &[Field], of_structure: &str) -> String {
     let mentions = |comment: &str| {
         let mut words = comment.split(|c: char| !c.is_alphanumeric() && c != '_');

@@ -1,8 +1,9 @@
 //! Generator of modules that connect a bus front with `barrier_regs`, in Verilog and VHDL.
 //!
-//! Such a unit has the outer ports and parameters of the front and those of `barrier_regs`.
-//! Its body only connects front and block. As it is generated, each port of `barrier_regs` is declared once per
-//! language.
+//! Each generated module (a *unit*) has the bus ports of the front, the node ports of
+//! `barrier_regs`, and the parameters of both.
+//! Its body only connects front and block. Since it is generated, each port of `barrier_regs` is
+//! declared only once per language.
 
 use super::heads::{self, Head, Port};
 use crate::regions::{self, Language};
@@ -12,7 +13,7 @@ use std::fs;
 const FOLDER: &str = "hdl/registers/rtl";
 /// The name of the register block, which each unit contains.
 const BLOCK: &str = "barrier_regs";
-/// The ports between a front and the register block, as named at the block without `_i` or `_o`.
+/// The names of the ports between a front and the register block, without the suffix `_i` or `_o`.
 const REQUESTS: [&str; 8] = [
     "raddr", "rdata", "rerror", "write", "waddr", "wdata", "wstrb", "werror",
 ];
@@ -184,7 +185,7 @@ impl Unit<'_> {
             .chain(&self.block.parameters)
             .collect();
         let width = widest(generics.iter().map(|generic| &*generic.name));
-        // The register block checks the ranges of its generics.
+        // The register block checks the ranges of its generics, so these types need none.
         let fronts = self.front.parameters.len();
         let generic = |(number, generic): (usize, &&heads::Parameter)| {
             let kind = match number < fronts {

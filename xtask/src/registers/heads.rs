@@ -18,7 +18,7 @@ pub(super) struct Port {
 pub(super) struct Head {
     pub parameters: Vec<Parameter>,
     pub ports: Vec<Port>,
-    /// The number of ports before those to the register block.
+    /// The number of outer ports of a front, which precede its ports to the register block.
     pub outer: usize,
 }
 

@@ -6,8 +6,8 @@
 //! the metadata of that check (20 s). Running clippy of the oldest compiler instead of its check is
 //! not cheaper: from an empty target folder, without the tests, it took 317 s on a loaded machine,
 //! and rustdoc cannot use the metadata that clippy writes for the workspace's packages.
-//! Checking and documenting only the product's packages with the oldest compiler takes 83 s,
-//! but lengthened the whole command by a minute, to 952 s.
+//! Checking and documenting only the product's packages with the oldest compiler in the default run
+//! takes 83 s, but it lengthened `cargo xtask test` by a minute, to 952 s, and was rejected.
 //! If `clippy-driver` compiles the tests instead of rustc, they take 120 s longer,
 //! because cargo cannot reuse what rustc compiled for `cargo xtask` itself.
 //! Each check has its own target folder,

@@ -212,7 +212,8 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 
 /// Fetches what the tests need from the network; it is kept for later runs.
 fn fetch() -> Result<(), TestError> {
-    // Tests of the ABI run programs with MPICH in both directions; Open MPI's launchers need PMIx.
+    // MPICH and Open MPI: tests that combine their libraries and launchers with Portcullis.
+    // nextpnr and cocotb: tests of the RTL.
     for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
         environment.ensure(&[]).map_err(TestError::Venv)?;
     }

@@ -85,7 +85,7 @@ pub struct Suite {
     program: PathBuf,
     arguments: Vec<OsString>,
     environment: Vec<(OsString, OsString)>,
-    /// True for a cargo test program, which has tests that can be ignored as long ones.
+    /// True for a cargo test program, whose tests may be marked as long (ignored by default).
     has_marks: bool,
 }
 

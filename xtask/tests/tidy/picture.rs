@@ -2,7 +2,7 @@
 //!
 //! The nodes of the graph are the files and folders directly below `src`.
 //!
-//! An edge exists if one node imports another; it is counted once.
+//! An edge exists if one node imports another; several such imports are one edge.
 //! The levels are built from the lowest up. The next node is one that imports no remaining node;
 //! if there is none, it is the remaining node with the maximum of `importers - 2 * imports`.
 

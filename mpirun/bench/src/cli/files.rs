@@ -42,7 +42,7 @@ impl FileOptions {
     }
 }
 
-/// The access pattern of the ranks; each pattern has its own meaning of the sizes.
+/// The access pattern of the ranks, which determines the meaning of the sizes (`--sizes`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Pattern {
     /// Each rank has one contiguous region of the file, accessed at explicit offsets in four blocks of the --sizes value

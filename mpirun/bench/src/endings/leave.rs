@@ -117,7 +117,7 @@ fn go(world: &World<'_>, mode: LeaveMode) {
         LeaveMode::Quiet => world.exit_now(0),
         LeaveMode::Abort => world.abort(42),
         LeaveMode::Segv => loop {
-            // Rust's handler for stack overflows catches the first signal and uninstalls itself.
+            // The first signal only uninstalls Rust's stack overflow handler; a later signal kills.
             let _ = kill_process(getpid(), Signal::SEGV);
         },
         LeaveMode::Wait | LeaveMode::Deaf | LeaveMode::Fork => {}

@@ -42,9 +42,9 @@ const ASLEEP: Duration = Duration::from_millis(60);
 enum From {
     /// Rank 1 ends by itself.
     Within,
-    /// One rank gets a signal.
+    /// A signal is sent to one rank.
     Rank(Signal),
-    /// Only the launcher gets a signal.
+    /// A signal is sent only to the launcher.
     Launcher(Signal),
     /// This number of SIGINTs goes to the whole foreground process group, as after Ctrl-C.
     Terminal(u32),
@@ -184,7 +184,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let [plain] = AS_IT_COMES;
     let mut command = one.launch(plain, options.ranks(), &options.our_arg);
     if deed.mode == LeaveMode::Deaf {
-        // A signal that is ignored stays ignored over exec.
+        // Signals that the shell ignores stay ignored after exec, so the ranks ignore them too.
         command.args(["/bin/sh", "-c", "trap '' INT TERM HUP; exec \"$@\"", "sh"]);
     }
     command
@@ -208,7 +208,7 @@ fn measure(one: &Installation, deed: &Deed, options: &Options) -> Result<Seen, E
     let done = commit(deed, &folder, &pids, group);
     let hearing = std::time::Instant::now();
     let outcome = running.wait_while(|_| hearing.elapsed() < HANGS);
-    // If a rank causes the fault, its note with the time may be written after `commit` returns.
+    // If a rank causes the fault, it may write its note with the time after `commit` has returned.
     let done = done.or_else(|| folder.deed_done());
     pids.extend(folder.children());
     let left = watch::living_after(&pids, STAYS);

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::clock::now_ms;
 
-/// The notes of one job.
+/// The folder with the notes of one job, one file per note.
 /// `ready.RANK` and `child.RANK` contain a pid. The file `go` lets rank 1 end.
 /// `deed` contains the time of the fault.
 pub struct Folder {
@@ -44,7 +44,7 @@ impl Folder {
         &self.path
     }
 
-    /// Returns the folder for the job's temporary files.
+    /// Returns the folder in which the job creates its temporary files (`TMPDIR`).
     pub fn temporary(&self) -> PathBuf {
         self.path.join("tmp")
     }

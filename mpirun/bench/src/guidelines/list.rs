@@ -33,9 +33,11 @@ const fn than(left: Call, right: &'static [(Call, Bytes)]) -> Guideline {
     }
 }
 
-/// All guidelines.
-/// The right side is another sequence of calls with the same result, the call with or without
-/// counts, the blocking call for a nonblocking call, or the same call with more bytes.
+/// All guidelines, in four groups. The right side is one of:
+/// - other collectives that compute the same result;
+/// - the call with counts instead of the call without (`Gatherv` for `Gather`), or the reverse;
+/// - the blocking call, for a nonblocking call;
+/// - the same call with the next larger size.
 pub const GUIDELINES: [Guideline; 40] = {
     use Call::*;
     [

@@ -7,7 +7,7 @@
 //! IEEE TPDS 21(5), 2010.
 //! Both sides alternate in one job, and their medians are compared as in PGMPI. Source: S. Hunold,
 //! A. Carpen-Amarie, "Autotuning MPI collectives using performance guidelines", HPCAsia 2018.
-//! The time of a side is that of its slowest rank, as in ReproMPI.
+//! The time of a side is the time of its slowest rank, as in ReproMPI.
 //!
 //! The report lists each violated guideline with both times and the algorithms of all its calls.
 //! The algorithms come from the `mpirun --explain` output of the same job ([`choices`]).
@@ -76,7 +76,7 @@ impl Comparison {
     }
 }
 
-/// The JSON output of rank 0.
+/// The JSON document that rank 0 prints and the launching process parses.
 #[derive(Debug, Serialize, Deserialize)]
 struct Compared {
     library: String,

@@ -30,8 +30,8 @@ pub fn barrier(world: &World<'_>, ranks: usize, pace: Pace) -> Result<Row, MpiEr
     beside(world, ranks, pace, Collectives::barrier, Bare::new(world)?)
 }
 
-/// Times an operation, with half of the bare barriers before the operation and half after it.
-/// So migrations of ranks by the scheduler affect both figures alike.
+/// Times an operation, and the barrier without MPI in two halves: before and after the operation.
+/// So a migration of a rank to another core affects both figures alike.
 fn beside<'w>(
     world: &'w World<'w>,
     ranks: usize,

@@ -237,7 +237,7 @@ fn ranks(world: &World<'_>) -> (usize, usize) {
 struct Plain {
     file: File,
     at: u64,
-    /// The number of bytes of one call.
+    /// The number of bytes of one `pwrite` or `pread` call.
     call: usize,
     cuts: bool,
 }

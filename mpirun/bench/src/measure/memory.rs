@@ -3,8 +3,8 @@
 //! The figures are proportional set sizes (`Pss` of `/proc/PID/smaps_rollup`).
 //! Each process is charged its share of a shared page, so the sum is the job's memory use.
 //! The memory of this program is included and is the same for every library.
-//! A job runs much longer than its start takes.
-//! So every process has the time [`SETTLING`] to release memory that only the start needed.
+//! Before the measurement, every process has the time [`SETTLING`] to release memory that only the
+//! start needed, since a job runs much longer than its start takes.
 
 use super::collective::across;
 use crate::mpi::{MpiError, World};
@@ -22,7 +22,7 @@ pub fn of_ranks(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     across(world, ranks, kib)
 }
 
-/// Measures the launcher's processes between rank 0 and the process that started them, in KiB.
+/// Measures the launcher processes above rank 0, up to the process that started them, in KiB.
 pub fn of_launcher(world: &World<'_>, ranks: usize) -> Result<Row, MpiError> {
     stand(world)?;
     let kib = match world.rank() {

@@ -13,7 +13,7 @@ use crate::row::Row;
 /// The number of accesses before each flush, as in `osu_put_bw`.
 const WINDOW: usize = 64;
 
-/// The minimum buffer size in bytes: an operand and a comparison value.
+/// The minimum buffer size in bytes: the operand and the comparison value of compare-and-swap.
 const SHORTEST: usize = 16;
 
 /// Times one access and its completion, in microseconds.

@@ -51,7 +51,7 @@ impl Duplicate<'_> {
         })
     }
 
-    /// Frees the communicator; all ranks must call this.
+    /// Frees the communicator; all ranks must call this function.
     pub fn free(mut self) -> Result<(), MpiError> {
         // SAFETY: `self` is consumed, so the communicator is not used after this call.
         // No operation on the communicator is pending, since all operations of this type block.

@@ -57,8 +57,8 @@ pub struct OpenFile<'a> {
 }
 
 impl World<'_> {
-    /// Opens or creates a file for reading and writing; all ranks must call this.
-    /// If `own`, each rank opens a file of its own.
+    /// Opens or creates a file for reading and writing; all ranks must call this function.
+    /// If `own` is true, each rank opens a file that no other rank opens.
     pub fn open_file<'a>(&'a self, path: &Path, own: bool) -> Result<OpenFile<'a>, MpiError> {
         let (h, call) = (self.handles(), self.call());
         let path = path.as_os_str().as_encoded_bytes();

@@ -225,7 +225,7 @@ fn places(memory: usize, len: usize) -> impl Iterator<Item = usize> {
 ///
 /// Each call passes the memory for the messages of a window.
 /// If the memory has the length of one message, all messages share it, as in the OSU loops.
-/// If it has the length of all messages, each message has its own segment.
+/// If the memory has the length of all messages, each message has its own segment.
 pub struct Flights {
     /// The length of a message in bytes.
     len: usize,

@@ -331,7 +331,7 @@ impl Library {
         ))
     }
 
-    /// Returns the first clause of the library's version text.
+    /// Returns the name and version in the library's version text, such as "MPICH Version: 5.0.2".
     pub fn version(&self) -> String {
         // MPI_MAX_LIBRARY_VERSION_STRING is 8192 in the standard ABI and 256 in Open MPI.
         let mut text = vec![0_u8; 8193];

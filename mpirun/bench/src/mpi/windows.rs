@@ -35,7 +35,7 @@ pub enum Access {
 }
 
 impl<'a> World<'a> {
-    /// Creates a window; all ranks must call this.
+    /// Creates a window; all ranks must call this function.
     pub fn window(&'a self, kind: WindowKind, bytes: usize) -> Result<Window<'a>, MpiError> {
         let (call, h) = (self.call(), self.handles());
         let mut handle = ptr::null();
@@ -203,7 +203,7 @@ impl Window<'_> {
         outcome.and(unlocked)
     }
 
-    /// Executes one access between two fences of all ranks; if `rank` is `None`, only the fences.
+    /// Executes one access between two fences of all ranks; without an access if `rank` is `None`.
     pub fn fenced_access(
         &self,
         access: Access,

@@ -56,7 +56,7 @@ impl Daemon {
     }
 
     fn on_exit(&mut self, proc: Proc, ended: Ended) {
-        // Requests that the rank sent before it died are handled before its death.
+        // The rank's requests are forwarded before the report of its death.
         self.read_requests(proc);
         let end = self.local.record_end(proc, ended);
         let snapshot = self.local.snapshot(proc);

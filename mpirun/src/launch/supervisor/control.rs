@@ -70,7 +70,7 @@ impl<'a> JobControl<'a> {
         next.into_iter().flatten().min()
     }
 
-    /// Executes the steps that are due. Returns true only in the call that detects the time limit.
+    /// Executes the steps that are due. Returns true once, when the job's time limit has passed.
     pub(super) fn step(&mut self, now: Instant) -> bool {
         let late = self.ending.step(now, &mut self.ranks);
         self.forget_jobs();

@@ -16,10 +16,10 @@ use crate::pmi::{Job, Proc};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// The interval of checks while the job makes progress; [`ROUND`] is that of a proof's rounds.
+/// The interval of checks while the job makes progress; [`ROUND`] is the interval during a proof.
 const PAUSE: Duration = Duration::from_millis(400);
 const ROUND: Duration = Duration::from_millis(100);
-/// The interval of rounds on several hosts, each of which is a message to every host.
+/// The interval of rounds in a job on several hosts: each round sends a message to every host.
 const ROUND_OF_HOSTS: Duration = Duration::from_millis(250);
 
 /// The interval of requests to other hosts after a rank on another host has made progress.

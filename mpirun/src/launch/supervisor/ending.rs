@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 pub(super) struct Ending {
     lifecycle: Lifecycle,
-    /// Jobs that are being ended while others continue, and the time at which each set is killed.
+    /// Sets of jobs that are being ended while other jobs continue, each with its SIGKILL's time.
     dismissals: Vec<(BTreeSet<usize>, Instant)>,
     /// The grace period between SIGTERM and SIGKILL.
     grace: Duration,
@@ -42,7 +42,7 @@ impl Ending {
     }
 
     /// Records a failure with exit status `status`.
-    /// Returns true if this is the first failure, which counts.
+    /// Returns true if this is the first failure; only the first failure sets the exit status.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         self.lifecycle.fail(status)
     }
@@ -82,7 +82,7 @@ impl Ending {
         }
     }
 
-    /// Executes the steps that are due. Returns true only in the call that detects the time limit.
+    /// Executes the steps that are due. Returns true once, when the job's time limit has passed.
     pub(super) fn step(&mut self, now: Instant, ranks: &mut AllRanks<'_>) -> bool {
         let late = self.lifecycle.take_deadline(now);
         if let Some(due) = self.lifecycle.take_due(now).filter(|_| !late) {

@@ -38,7 +38,8 @@ impl HangDetector {
         self.report = Some(Due { at, then_end });
     }
 
-    /// Returns the `then_end` of a report that is due now, or `None` if no report is due.
+    /// Removes the report that is due now; returns true if the job ends with the report.
+    /// Returns `None` if no report is due.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<bool> {
         let report = self.report.take_if(|report| now >= report.at)?;
         Some(report.then_end)

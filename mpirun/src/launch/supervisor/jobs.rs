@@ -185,7 +185,7 @@ impl<'a> Jobs<'a> {
         waiting.map(|(proc, _)| proc).collect()
     }
 
-    /// Returns true if a rank that has not aborted (`asked`) is known to have begun to die.
+    /// Returns true if a rank outside `asked` (the ranks that have aborted) has begun to die.
     pub(super) fn is_another_dying(&self, local: &LocalRanks, asked: &[Proc]) -> bool {
         let is_other = |proc: &Proc| {
             let rank = self.get(*proc);

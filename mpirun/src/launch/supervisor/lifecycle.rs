@@ -63,7 +63,7 @@ impl Lifecycle {
     }
 
     /// Records a failure with exit status `status`.
-    /// Returns true if this is the first failure, which counts.
+    /// Returns true if this is the first failure; only the first failure sets the exit status.
     pub(super) fn fail(&mut self, status: i32) -> bool {
         let first = self.status == 0;
         if first {

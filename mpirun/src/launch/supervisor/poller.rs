@@ -43,7 +43,7 @@ impl Watch {
             Watch::Front => (0, 0),
             Watch::Signals => (1, 0),
             Watch::SinkWritable => (2, 0),
-            // Kind 2 is shared: 0 is SinkWritable, 1 is Stdin, and 2 + n is link n.
+            // Token kind 2 is shared: 0 is SinkWritable, 1 is Stdin, and 2 + n is link n.
             Watch::Stdin => (2, 1),
             Watch::Link(number) => (2, 2 + number),
             Watch::Control => (6, 0),

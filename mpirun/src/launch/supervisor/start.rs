@@ -46,7 +46,7 @@ impl Supervisor<'_> {
         let prepared = control.ranks.local.prepare(&order, here, inherited)?;
         let mut sentences: Vec<String> = prepared.sentences().collect();
         sentences.extend(order.under.as_ref().map(Under::sentence));
-        // Several sections of the command line may name one program.
+        // If several sections of the command line name one program, its message is printed once.
         sentences.dedup();
         let streams = control.ranks.outputs.prepare(&order)?;
         if order.hosts.iter().any(|&host| host != here) {

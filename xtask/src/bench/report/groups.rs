@@ -22,7 +22,7 @@ pub enum Over {
     Sizes,
     /// Number of ranks of a job; one plot per size.
     Ranks,
-    /// The operation; no plots.
+    /// Operation; a group of operations has no plots.
     Operations,
 }
 
@@ -166,7 +166,7 @@ impl Run {
 
     /// Estimates the duration of the run in seconds; each library starts one job per setting.
     fn seconds(&self, effort: &Effort, peers: usize, cores: usize) -> f64 {
-        // If each rank has its own core, more settings are tried.
+        // If each rank has its own core, `mpi-bench` tries more settings.
         let settings = if self.ranks as usize <= cores {
             2.5
         } else {

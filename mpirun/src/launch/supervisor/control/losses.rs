@@ -16,7 +16,7 @@ use crate::launch::program::{App, Plan};
 use crate::pmi::Proc;
 use std::collections::BTreeSet;
 
-/// The end of the message about a loss.
+/// The last words of the message about a loss: the option that lets the job continue.
 const HOW: &str = "(--with-ft ulfm)";
 
 /// The lost ranks and hosts so far.
