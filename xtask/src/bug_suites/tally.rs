@@ -221,14 +221,14 @@ impl fmt::Display for Tally {
         if self.described > 0 {
             writeln!(
                 f,
-                "Sentences name a function that the suite's description names: {} of {} found mistakes.",
+                "The messages name a function that the suite's description names: {} of {} found mistakes.",
                 self.named, self.described
             )?;
         }
         if self.marked > 0 {
             writeln!(
                 f,
-                "Sentences name the ranks whose lines the suite marks: {} of {} found mistakes in lines of some ranks only.",
+                "The messages name the ranks whose lines the suite marks: {} of {} found mistakes in lines of some ranks only.",
                 self.accused, self.marked
             )?;
         }
