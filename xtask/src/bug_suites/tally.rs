@@ -205,7 +205,7 @@ impl fmt::Display for Tally {
         row(f, "all", &all)?;
         writeln!(
             f,
-            "\nCorrect programs: {}, reported as wrong: {}, rightly: {}. Not compiled: {}. Dead jobs: {}, ended after {}.",
+            "\nCorrect programs: {}, reported as wrong: {} ({} of these reports are right). Not compiled: {}. Dead jobs: {}, ended after {}.",
             self.correct,
             self.false_alarms.len() + self.true_alarms,
             self.true_alarms,
@@ -221,14 +221,14 @@ impl fmt::Display for Tally {
         if self.described > 0 {
             writeln!(
                 f,
-                "Sentences name a function that the suite's description names: {} of {} found mistakes.",
+                "Found mistakes whose messages name a function of the suite's description: {} of {}.",
                 self.named, self.described
             )?;
         }
         if self.marked > 0 {
             writeln!(
                 f,
-                "Sentences name the ranks whose lines the suite marks: {} of {} found mistakes in lines of some ranks only.",
+                "Found mistakes in lines that only some ranks execute, whose messages name these ranks: {} of {}.",
                 self.accused, self.marked
             )?;
         }
