@@ -29,7 +29,7 @@ pub struct Invocation {
 }
 
 impl From<&Conversation> for Invocation {
-    /// Returns the invocation of a call that the library makes internally.
+    /// Returns the invocation of a call that the library makes internally, on the tag of `conversation`.
     fn from(conversation: &Conversation) -> Invocation {
         Invocation {
             conversation: conversation.clone(),
@@ -172,7 +172,7 @@ impl Invocation {
         self.receive(buf, source, Some(due))
     }
 
-    /// Starts a receive from `source` of a message that may be shorter than `buf`; the content must tell its length.
+    /// Starts a receive from `source` of a message that may be shorter than `buf`; the data must contain their own length.
     pub fn irecv_up_to(&self, buf: &RecvBuf, source: u32) -> Pending {
         self.receive(buf, source, None)
     }

@@ -115,8 +115,8 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Returns the entry of the component's file, of which all members must have the same version;
-    /// `None` for a component that is part of the library.
+    /// Returns the inventory entry of the component's file. All members must have the same version of the file.
+    /// Returns `None` for a component that is part of the library.
     fn file(&self) -> Option<&inventory::Entry> {
         None
     }
@@ -247,7 +247,7 @@ pub enum CollError {
         comm: String,
         /// The receiver; `None` only if the communicator has been freed.
         me: Option<u32>,
-        /// The sender's rank, in the group to which the receiver's messages go.
+        /// The sender's rank: in the communicator's group, or on an intercommunicator in the remote group.
         source: i32,
         bytes: u64,
         due: u64,

@@ -655,7 +655,7 @@ impl Table {
 impl Invocation {
     /// Runs a blocking step of this call on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
-    /// The step uses the call's tag, so steps of different calls match in any order.
+    /// The step uses the call's tag, so steps of different calls never match each other, whatever their order.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }

@@ -22,7 +22,7 @@ struct State {
     drawn: Cell<u64>,
     /// The number of the ticket that is next; all earlier tickets have passed.
     passed: Cell<u64>,
-    /// Higher numbers of tickets that have passed early.
+    /// The numbers of tickets that have passed although an earlier ticket has not passed.
     early: RefCell<BTreeSet<u64>>,
 }
 

@@ -217,7 +217,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
         None => recv.of(rank).as_send(),
     });
     let members = node_ranks.on(way.here().node).len() as i64;
-    // One row of blocks per member of the node, each with a block for each rank.
+    // On a leader: one row for each member of the node. A row contains one block for each rank.
     let rows = way.leads().then(|| algo::bytes(members * everything));
     let rows = rows.transpose()?.map(|rows| rows.all());
     let row = |rows: &RecvBuf| first_of(rows, everything);

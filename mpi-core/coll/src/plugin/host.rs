@@ -33,7 +33,7 @@ pub trait Services {
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String>;
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String>;
     fn fence(&self) -> Result<(), String>;
-    /// Starts to send a message; returns the number by which it is tested.
+    /// Starts to send a message; returns the message's number, with which it is tested ([`Services::test_message`]).
     fn start_send(&self, dest: u32, data: &[u8]) -> Result<u64, String>;
     fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String>;
     /// Returns true if a message is complete, and then copies a received message to `data`.
@@ -57,7 +57,7 @@ pub trait Services {
     fn component_data(&self) -> &Cell<*mut c_void>;
     /// Stores the error text of a plugin function that has no `why` argument.
     fn fail(&self, reason: &CStr);
-    /// Reports the numbers of barriers that have been entered and released on a wire, for statistics.
+    /// Reports, for statistics, how many barriers this process has entered on a wire and how many were released.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
 
     /// Passes a collective call to the next lower component.

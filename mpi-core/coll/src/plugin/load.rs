@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 
-/// The name of this framework, which plugin file names begin with.
+/// The name of this framework: the names of plugin files begin with it.
 pub const FRAMEWORK: &str = "coll";
 
 /// The reason why a file or directory provides no component.

@@ -22,7 +22,7 @@ pub struct Plugin {
     /// The component's parameters; the first of them is its priority.
     /// Leaked, since the plugin's file is never closed.
     pub params: &'static [About],
-    /// The parameter with which the user requests the component, by another value than the default.
+    /// The parameter with which the user requests the component: any value other than its default is a request.
     pub asked_by: Option<&'static str>,
     pub(super) query: Query,
 }

@@ -113,7 +113,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
     job.run(|engine| {
         let comms = communicators(engine);
         let me = engine.world().expect("a world").rank();
-        // Random numbers for decisions that all ranks share, and for those of each rank.
+        // `shared` gives the random numbers for decisions that are equal on all ranks, `own` those for this rank's decisions.
         let mut shared = SplitMix64(seed ^ u64::from(comms[0].size()));
         let mut own = SplitMix64(seed ^ u64::from(me) << 32);
         for _ in 0..LAPS {

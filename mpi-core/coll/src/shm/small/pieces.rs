@@ -243,7 +243,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(outcome?)
     }
 
-    /// Waits until the previous rank has published its data; returns its rank, or `None` on rank 0.
+    /// Waits until the previous rank has published its data; returns the previous rank, or `None` on rank 0.
     async fn before(&self) -> Result<Option<u32>, Error> {
         let Some(before) = self.me().checked_sub(1) else {
             return Ok(None);

@@ -117,7 +117,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Publishes several data one after another in this rank's cell.
+    /// Publishes the data of all items in `row`, packed one after another, in this rank's cell.
     pub(super) async fn show_row<G: Given>(
         &self,
         row: impl Iterator<Item = G>,

@@ -129,7 +129,7 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            // A ring grows during the first calls; `DEEP_AT_FIRST` is its maximum number of usable cells before that.
+            // The rings grow during the first calls; `DEEP_AT_FIRST` is the maximum number of cells of a ring that are usable before it has grown.
             let ahead = depth(cell, 2, occupancy).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
@@ -166,7 +166,7 @@ fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
     job(2, Occupancy::Oversubscribed).run(|engine| {
         let world = engine.world().expect("a world");
         let taker = world.rank() == 1;
-        // In the first pass through the grown ring, the sender is not further ahead than before.
+        // When the sender uses the grown ring for the first time, it can be no further ahead of the receiver than before.
         for i in 1..=deep * GROWTH + deep {
             let got = give(&world, CallId::Bcast, 1, i);
             assert!(!taker || got == i.to_ne_bytes(), "{i}");

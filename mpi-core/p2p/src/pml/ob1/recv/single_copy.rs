@@ -63,8 +63,8 @@ fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> b
 /// Begins the time measurement of a message for which both protocols are possible, and chooses one.
 /// Returns `None` if only one protocol is possible.
 ///
-/// Data in few, long contiguous segments are measured together with contiguous data, because packing
-/// such data costs no more than copying them;
+/// Data in few, long contiguous segments are measured together with contiguous data,
+/// because packing such data costs no more than copying them.
 /// Data in many or short segments always use fragments.
 pub fn measured(
     core: &Core,

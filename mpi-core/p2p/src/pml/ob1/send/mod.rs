@@ -1,6 +1,6 @@
 //! The sender's side: a send from start to completion, by any protocol.
 //!
-//! Messages are sent eagerly ([`eager`]), by rendezvous ([`announce`]), or by the eager pipeline ([`pipeline`]);
+//! Messages are sent eagerly ([`eager`]), by rendezvous ([`announce`]), or by the eager pipeline ([`pipeline`]).
 //! Sends in fragments to one peer are served round-robin ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
 //! Short messages to a throttling receiver are copied ([`copies`]); a send may be cancelled ([`cancel`]).
 //!
