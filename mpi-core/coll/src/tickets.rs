@@ -54,7 +54,7 @@ impl Ticket {
         if self.has_come() {
             return;
         }
-        // No message announces this, so the engine must keep polling.
+        // No message announces that the earlier tickets have passed, so the engine must keep polling.
         let _polled = engine.operations().poll_always();
         poll_fn(|_| match self.has_come() {
             true => Poll::Ready(()),

@@ -16,7 +16,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Creates the row of `blocks`; of these, only the block of rank `own` has its data yet.
+    /// Creates the row of `blocks`. At this time only the block of rank `own` contains its data.
     pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
         let size = blocks.size();
         if let Blocks::Equal { first, .. } = blocks {

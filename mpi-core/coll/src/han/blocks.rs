@@ -12,7 +12,7 @@ use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use std::rc::Rc;
 
-/// Returns the first block of a row, which calls take as the start of contiguous blocks.
+/// Returns the first block of a row, because a `Call` contains only the first of its contiguous blocks.
 fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
     row.slice(0..block)
 }

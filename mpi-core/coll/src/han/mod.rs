@@ -13,8 +13,9 @@
 //!
 //! Each call is one `async fn` ([`levels::Way`]) whose steps are collective calls
 //! on the derived communicators, with the tag of the original call.
-//! The members of a derived communicator must begin the steps in the same order, but without further care a nonblocking call could overtake another between two steps;
-//! so a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
+//! The members of a derived communicator must begin the steps in the same order.
+//! Without a further rule, a nonblocking call could overtake another one between two steps.
+//! So a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
 //! No program depends on overtaking: a call never waits for a later one.
 //! Barriers have a ticket order of their own, because the component above may pass a barrier down late,
 //! and on each member after a different number of other calls.
@@ -127,7 +128,7 @@ impl HanModule {
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..node_ranks.nodes()).map(|node| node_ranks.leader(node)));
         let local = comm.constructors().create_for_steps(&here).await;
-        // Create the leaders' communicator even if the first one failed, since the leaders of other nodes wait for this process.
+        // Create the leaders' communicator even if that of this node has failed, since the leaders of other nodes wait for this process.
         let leaders = comm.constructors().create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {

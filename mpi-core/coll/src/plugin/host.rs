@@ -388,7 +388,7 @@ pub(super) unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8]
     if data.is_null() || bytes == 0 {
         return &[];
     }
-    // SAFETY: not null, and the caller guarantees that `bytes` are readable.
+    // SAFETY: `data` is not null, and the caller guarantees that `bytes` bytes are readable.
     unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
 }
 
@@ -398,6 +398,6 @@ pub(super) unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mu
     if data.is_null() || bytes == 0 {
         return &mut [];
     }
-    // SAFETY: not null, and the caller guarantees that `bytes` are writable and used by no other code.
+    // SAFETY: `data` is not null, and the caller guarantees that `bytes` bytes are writable and used by no other code.
     unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }
 }

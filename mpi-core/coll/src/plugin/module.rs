@@ -3,7 +3,7 @@
 //! A blocking barrier calls the plugin's blocking function.
 //! A nonblocking barrier is a future:
 //! it calls the plugin's start function once, and the test function in each progress call.
-//! Meanwhile the engine must keep polling, since no message announces the barrier's completion.
+//! Until the barrier is complete, the engine must keep polling, since no message announces the completion.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, FAILED, ModuleTable, NEXT, PENDING, Why};

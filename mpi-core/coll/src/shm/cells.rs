@@ -302,7 +302,7 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Finishes an operation so long that other ranks usually wait for it: then a fence here costs less than one that the waiters execute.
+    /// Finishes a long operation, for which other ranks usually wait: a fence here costs less than the fences of the waiters.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.waiters

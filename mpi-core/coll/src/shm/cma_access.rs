@@ -58,7 +58,7 @@ impl CmaAccess {
         }
     }
 
-    /// Returns true if every member can read the memory of every other member; the same on all members.
+    /// Returns true if every member can read the memory of every other member. All members get the same result.
     pub fn all_can(&self) -> bool {
         // SYNC POINT shm.able
         *self

@@ -2,8 +2,8 @@
 //!
 //! Long data use long cells, [`DEPTH`] per member.
 //! Short data use separate short cells, which are adjacent to each other.
-//! If few members wait for each other, short cells are a few cache lines apart;
-//! the first operations of a communicator then touch two pages.
+//! If few members wait for each other, short cells are a few cache lines apart, so that the hardware prefetch does not reach the next one.
+//! The cost is that the first operations of a communicator touch two pages.
 //! If no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
 //! so that a sender may run far ahead of its receivers:
 //! when ranks are oversubscribed, each wait
@@ -85,7 +85,7 @@ impl Sizes {
     ///
     /// When ranks are oversubscribed, a rank whose data fit one cell can continue before another is scheduled in.
     /// Then the two copies through a cell are faster than a single copy by the kernel,
-    /// which looks up pages for as long as it copies.
+    /// in which the lookup of the pages takes as long as the copy itself.
     /// `cycled` is the size in bytes that a member's ring of slices should have; zero if slices are not faster.
     fn fitting(members: u32, occupancy: Occupancy, cycled: usize) -> Sizes {
         let cell = match (members, occupancy) {

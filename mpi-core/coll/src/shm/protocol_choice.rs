@@ -17,8 +17,8 @@
 //!    Each call takes at least one operation number.
 //!    So by step 1, a member that begins a call to which the plan applies has seen that rank 0 has finished
 //!    the call in which it wrote the plan, and therefore also sees the plan.
-//!    If a member reads the new plan
-//!    in an earlier call, it finds the same protocol for that call as in the old plan.
+//!    If a member reads the new plan in an earlier call,
+//!    it finds the same protocol for that call as in the old plan.
 //! 3. For step 2, rank 0 writes a plan only after every rank has finished an operation
 //!    of the last trial call of the old plan:
 //!    all calls that have not yet read a plan then use the final protocol of the old plan, with which the new plan begins.

@@ -45,8 +45,8 @@ pub(super) struct Begun {
 }
 
 impl State {
-    /// Returns the route of an operation, or `None` if the call must be passed to the next component;
-    /// the same on all members.
+    /// Returns the route of an operation, or `None` if the call must be passed to the next component.
+    /// All members get the same result.
     #[inline]
     pub(super) fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
         let place = self.place.get()?;

@@ -127,7 +127,7 @@ impl State {
                 Lane::Blocking => (at(behind), lens[1] + ways),
                 Lane::Nonblocking => (at(requests), 0),
             };
-            // The gap lies before the slices.
+            // `gap` is the length of the memory between this lane's other cells and its slices; without slices it is zero.
             let gap = if slices > 0 { gap } else { 0 };
             let cells = Cells::at(node, place, config.sizes, members, lane, occupancy, gap);
             Ok(Small {

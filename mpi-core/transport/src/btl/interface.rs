@@ -253,7 +253,8 @@ pub trait Connections {
     /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Waits, up to a time limit, until this process has transmitted all accepted messages; it may not call `progress` for long afterwards.
+    /// Waits, up to a time limit, until this process has transmitted all accepted messages.
+    /// Called before the process stops calling `progress`, perhaps for a long time.
     fn flush(&self) {}
 
     /// Flushes like [`Connections::flush`], and notifies the peers that this process leaves in order and has not failed.

@@ -64,7 +64,7 @@ pub struct LargeOp<'a, W> {
 }
 
 impl Large {
-    /// Returns true if this call is carried out by single copies; the same on all members.
+    /// Returns true if this call is carried out by single copies. All members get the same result.
     pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
         let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
@@ -97,7 +97,8 @@ impl Large {
         wanted && self.readers.all_can()
     }
 
-    /// Returns the minimum length, in bytes, of data that members read from each other's memory, or `u64::MAX` if some cannot; the same on all members.
+    /// Returns the minimum length in bytes of data that members read from each other's memory, or `u64::MAX` if some member cannot.
+    /// All members get the same result.
     pub fn readable_from(&self) -> u64 {
         match self.readers.all_can() {
             true => self.from,

@@ -186,7 +186,8 @@ impl Small {
         }
     }
 
-    /// Returns how a call's data are distributed to cells, or `None` if they are not sent through cells; the same on all members.
+    /// Returns how a call's data are distributed to cells, or `None` if they are not sent through cells.
+    /// All members get the same result.
     #[inline]
     pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {

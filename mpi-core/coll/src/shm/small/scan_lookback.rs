@@ -90,6 +90,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     /// Computes the prefixes of the following ranks that have offered their operands.
     ///
     /// This rank has published its prefix before it ended the operation, and the end executes a fence.
+    /// So if an offer comes too late to be seen here, the offering rank finds the prefix.
     #[inline(always)]
     fn help(&self, len: usize, op: &DenseOp) {
         let next = self.me() + 1;

@@ -61,7 +61,7 @@ pub(super) fn on_types(core: &Core, header: Header, payload: &[u8]) -> HandlerRe
     let Some(described) = Described::decode(payload) else {
         return Err(ProtocolError("a malformed description of a message"));
     };
-    // A job that compares types may be connected with a job that does not.
+    // If this job does not compare types, descriptions from a connected job that compares them are dropped.
     if let Some(types) = core.types() {
         let (context, key) = wire::read_match(header);
         types.put(context, key, described);

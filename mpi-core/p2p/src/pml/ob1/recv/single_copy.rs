@@ -122,8 +122,8 @@ impl SingleCopies {
         !self.open.borrow().is_empty()
     }
 
-    /// Updates a cooperative copy after a part: adds it to the open copies if bytes are unclaimed, and ends it if
-    /// neither side copies any longer.
+    /// Updates a cooperative copy after one side has copied a part: adds it to the open copies if bytes are unclaimed,
+    /// and ends it if neither side copies any longer.
     pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();

@@ -19,9 +19,9 @@
 //!
 //! * A process sends its messages through one segment, its outlet.
 //!   It has created the outlet itself, or the other process has created it.
-//!   A segment that the other process has created becomes the outlet only if no segment is open in
-//!   which this process has sent a
-//!   disconnect message, because the other process must read the data in such a segment first.
+//!   A segment that the other process has created becomes the outlet only
+//!   if no segment is open in which this process has sent a disconnect message,
+//!   because the other process must read the data in such a segment first.
 //! * When the last communicator that contains the other process is freed,
 //!   this process sends its disconnect message only in its outlet.
 //!   A segment that the other process has created and to which this process never wrote stays open:
