@@ -195,7 +195,8 @@ pub trait Module {
             .block_on(self.start(invocation.clone(), call.clone()))
     }
 
-    /// Returns the fast path for this collective and the maximum size for which it is valid; the same on all members.
+    /// Returns the fast path for this collective, with the maximum length in bytes for which it may be used.
+    /// All members get the same result.
     /// Called once, after the module is enabled.
     fn fast_slot(self: Rc<Self>, _call: CallId) -> Option<FastSlot> {
         None

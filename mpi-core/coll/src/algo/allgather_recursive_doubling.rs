@@ -1,4 +1,4 @@
-//! Recursive doubling allgather: in each round pairs of ranks exchange all blocks that they have, so the number of blocks doubles.
+//! Recursive doubling allgather: in each round pairs of ranks exchange all blocks that they have, so each rank's number of blocks doubles.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! The number of ranks must be a power of two;

@@ -110,7 +110,7 @@ impl Fold {
         }
     }
 
-    /// Returns the worker number of a rank; for an idle rank, that of its worker.
+    /// Returns the worker number of a rank; for an idle rank, the number of the worker that has its data.
     pub fn number(&self, rank: u32) -> u32 {
         match self.part(rank) {
             Part::Works { number } | Part::WorksFor { number, .. } => number,

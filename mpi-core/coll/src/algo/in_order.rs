@@ -11,9 +11,9 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InOrder {
     pub parent: Option<u32>,
-    /// The child whose subtree is the range of ranks directly before this one.
+    /// The child whose subtree is the range of ranks directly before this rank.
     pub left: Option<u32>,
-    /// The child whose subtree is the range of ranks directly after this one.
+    /// The child whose subtree is the range of ranks directly after this rank.
     pub right: Option<u32>,
 }
 

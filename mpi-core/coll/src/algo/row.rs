@@ -1,6 +1,6 @@
 //! A row: the blocks of all ranks in one buffer, so that the blocks of consecutive ranks can be sent in one message.
 //!
-//! Equal blocks are already contiguous and are used where they are;
+//! Equal blocks are already contiguous and are used in place;
 //! other blocks are packed into temporary memory and copied to their buffers at the end.
 
 use super::{Blocks, Buffer, bytes, copy};

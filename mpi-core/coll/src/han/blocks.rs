@@ -201,7 +201,8 @@ pub async fn allgather(
     Ok(())
 }
 
-/// The leader gathers all data of its node's members and sorts them by destination node; it sorts the data from other leaders by destination member.
+/// The leader gathers all data of its node's members and sorts them by destination node.
+/// It sorts the data that arrive from other leaders by destination member.
 ///
 /// Best for short blocks: each pair of nodes exchanges only one message in each direction,
 /// and the data pass through the leaders' memory twice.

@@ -47,7 +47,7 @@ pub trait Services {
         limit: Option<Duration>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<bool, String>;
-    /// Wakes a member on this node if it sleeps while it waits.
+    /// Wakes a member on this node if the member sleeps in [`Services::wait`].
     fn ring(&self, rank: u32);
     fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String>;
 

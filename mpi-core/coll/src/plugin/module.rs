@@ -24,7 +24,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The module; the communicator and every operation in progress own it together.
+/// The module, owned jointly by the communicator and by every operation in progress.
 pub(super) struct Inner {
     pub(super) plugin: Rc<Plugin>,
     pub(super) table: ModuleTable,

@@ -253,7 +253,7 @@ impl Cells {
         self.wait_for_members(wait, engine, true, finished).await
     }
 
-    /// Waits until `done` returns true; other ranks make this happen when they finish an operation.
+    /// Waits until `done` returns true, because other ranks have finished an operation.
     /// They ring this rank's doorbell if the number of waiters is not zero.
     /// `fenced` is true if the finishing ranks execute a fence.
     async fn wait_for_members(

@@ -94,7 +94,7 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
-            // The creation of a communicator waits for messages anyway, so mapping these pages costs little time.
+            // The creation of a communicator waits for messages anyway, so mapping the first pages during this time costs little.
             // With many members there are many pages, so they are not mapped in advance.
             node.map_ahead(config.place, FIRST_USED);
         }

@@ -14,7 +14,8 @@
 //!
 //! Each operation is generic over [`Wait`].
 //! A blocking call waits with [`Blocking`], inside the only poll of its future,
-//! so the compiler produces straight-line code; a request waits with [`Polled`]: it returns pending, and progress polls it again.
+//! so the compiler produces straight-line code.
+//! A request waits with [`Polled`]: it returns pending, and progress polls it again.
 //!
 //! A wait cannot complete if a member has died or the communicator has been revoked.
 //! A request checks for this in every poll ([`unless_broken`]),
@@ -35,7 +36,8 @@ use std::time::Instant;
 /// Number of consecutive yields before the rank waits in the engine.
 const YIELDS: u32 = 8;
 
-/// A way to wait. A wait returns an error if it cannot complete, because a member has died or the communicator has been revoked.
+/// A method of waiting for other ranks.
+/// A wait returns an error if it cannot complete, because a member has died or the communicator has been revoked.
 pub trait Wait: Copy {
     /// Waits until `done` returns true; may call `done` again afterwards.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;

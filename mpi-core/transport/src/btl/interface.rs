@@ -71,7 +71,7 @@ pub struct Info {
     pub name: &'static str,
     /// Priority: if several transports reach a peer,
     /// the one with the highest exclusivity is used.
-    /// If it is a network, other networks share its messages.
+    /// If this transport is a network, other networks share its messages.
     pub exclusivity: u32,
     /// True for a network, which may share the messages to a peer with other networks that reach the peer.
     pub is_network: bool,

@@ -104,7 +104,8 @@ pub struct NodeMembership {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     Launcher,
-    /// Another rank has died, `None` if the launcher does not report which. Only launchers that do not end the job themselves report this.
+    /// Another rank has died; `None` if the launcher does not report which rank.
+    /// Only launchers that do not end the job themselves report deaths.
     Rank(Option<u32>),
 }
 
@@ -154,7 +155,7 @@ pub trait Rte: Send + Sync {
     /// Returns the deaths since the last call, in the order in which the launcher reported them.
     ///
     /// Does not wait. If the launcher reports deaths, the call costs a system call,
-    /// so waiting threads use it and the polling loop does not.
+    /// so waiting threads call this function, and the polling loop does not.
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }

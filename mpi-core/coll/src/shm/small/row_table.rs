@@ -48,7 +48,7 @@ pub struct Row {
     members: usize,
     /// The maximum length in bytes of a block in the row.
     longest: usize,
-    /// The minimum length in bytes of a block that its receiver reads from memory, if it is too long for the row; shorter ones are messages.
+    /// The minimum length in bytes of a block that is too long for the row and that its receiver reads from memory; shorter ones are sent as messages.
     memory_from: u64,
     bytes: usize,
 }

@@ -29,7 +29,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
             let given = AtomicUsize::new(0);
             job_with(2, occupancy, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
-                // Data go to the last rank, rank 1: in a scan anyway, in the other calls because it is the root.
+                // Rank 1 receives the data: a scan always sends to the last rank, and in the other calls rank 1 is the root.
                 let (taker, root) = (world.rank() == 1, 1);
                 if taker {
                     let what = format!("the giver's return from {call} of {bytes} bytes");

@@ -1,4 +1,4 @@
-//! Tests of scans on oversubscribed ranks: each prefix continues from the previous rank's prefix, on whatever rank it is computed.
+//! Tests of scans on oversubscribed ranks: each prefix continues from the previous rank's prefix, regardless of the rank that computes it.
 
 use super::job;
 use crate::Call;

@@ -289,8 +289,8 @@ impl Receiver {
         self.copies.on_assist_done(core, from, header, payload)
     }
 
-    /// Handles CANCEL: discards the announced message if it is unmatched. Confirms this,
-    /// also if the message was already discarded because its communicator was freed (permitted at any time after a revocation).
+    /// Handles CANCEL: discards the announced message if it is unmatched, and confirms the cancellation.
+    /// Also confirms it if the message was already discarded because its communicator was freed (permitted at any time after a revocation).
     pub(super) fn on_cancel(
         &self,
         core: &Core,

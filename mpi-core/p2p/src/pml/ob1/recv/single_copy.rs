@@ -195,7 +195,7 @@ impl SingleCopies {
             ));
         };
         let Some(req) = core.requests().get(ReqId(header[0])) else {
-            // The receive was abandoned after ASSIST was sent. The sender need not wait for it.
+            // The receive was abandoned after ASSIST was sent, so the sender need not wait any longer.
             finished(core, &peer, ReqId(sender));
             return Ok(());
         };
