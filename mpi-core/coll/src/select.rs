@@ -407,7 +407,7 @@ impl LocalOffers {
 }
 
 fn warn_of_files(difference: &Refusal) {
-    // The text begins with the rank that refused (see `vote`), which is removed.
+    // The text begins with the rank that refused (see `vote`); this prefix is removed.
     let sentence = difference
         .0
         .split_once(": ")

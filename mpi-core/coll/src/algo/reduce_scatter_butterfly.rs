@@ -66,6 +66,7 @@ pub async fn reduce_scatter(
         copy(&made, &own);
     } else {
         // Bit reversal is its own inverse: the worker to which this part belongs has this worker's part.
+        // So the two workers exchange their parts.
         let rank = fold.rank(have.start);
         invocation.sendrecv(&made, rank, &own, rank).await?;
     }

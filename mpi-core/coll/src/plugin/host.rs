@@ -97,7 +97,8 @@ pub const fn table<S: Services>() -> Host {
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
         fail: Some(fail::<S>),
-        // Services that the library adds to its own table; other hosts have no datatypes and calls to offer.
+        // The other services are null in this table. Only this library's own table has them,
+        // because other hosts have no datatypes and calls to offer.
         topology: None,
         named_type: None,
         type_info: None,

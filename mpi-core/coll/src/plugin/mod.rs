@@ -163,7 +163,7 @@ impl Catalogue {
             let names = folders::names_of(&file);
             let component = match names {
                 Some((FRAMEWORK, component)) => component.to_owned(),
-                // Files of transports are opened by the BTL framework.
+                // Files of transports are opened by the BTL framework and not here.
                 Some(("btl", _)) => {
                     catalogue.passed.files.push(file);
                     continue;

@@ -258,7 +258,7 @@ impl Services for ModuleComm {
         {
             return Vec::new();
         }
-        // The communicator may be freed before its module is, so the engine is queried instead.
+        // The communicator may be freed before its module is, so the engine is queried instead of the communicator.
         let failed = self.engine.peers().failed_among(&self.group);
         let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
         ranks.collect()

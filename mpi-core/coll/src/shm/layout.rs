@@ -271,7 +271,7 @@ impl Layout {
                     rings.push(ring);
                     rings.len() - 1
                 });
-                // Cells that are spaced apart are longer than the data for which they are used.
+                // Cells that are spaced apart are longer than short data, so an operation may use only `most` bytes of them.
                 (index, cell.min(most))
             })
         });

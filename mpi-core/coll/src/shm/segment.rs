@@ -95,7 +95,7 @@ impl State {
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
             // The creation of a communicator waits for messages anyway, so mapping the first pages during this time costs little.
-            // With many members there are many pages, so they are not mapped in advance.
+            // The segments of many members have many pages, so these are not mapped in advance.
             node.map_ahead(config.place, FIRST_USED);
         }
         let left = node.hold(config.place).ok_or_else(outside)?;

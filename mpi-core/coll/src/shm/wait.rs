@@ -129,7 +129,7 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(outcome) => outcome,
-        // The operation waits for a message, too.
+        // The operation also waits for a message, so the engine polls it until it is complete.
         Poll::Pending => comm.engine().block_on(operation),
     }
 }
@@ -222,7 +222,7 @@ fn rest(
         engine.progress();
         match engine.waiting().is_oversubscribed() {
             true => engine.waiting().give_core_away(),
-            // If the operating system has placed two ranks on one core, this moves one of them to another core.
+            // If the operating system has placed two ranks on one core, a yield moves one of them to another core.
             false => yield_core(Instant::now()),
         }
         if done() {

@@ -121,7 +121,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
             for _ in 0..1 + shared.below(6) {
                 let comm = &comms[shared.below(comms.len() as u64) as usize];
                 let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-                // Every rank draws one number per call, although the parts of the world may have different sizes.
+                // The parts of the world may have different sizes. So every rank takes exactly one number from `shared` per call.
                 let mut drawn = SplitMix64(shared.next_u64());
                 let case = Case::random(call, comm.size(), &mut drawn);
                 let part = case.part(comm.rank());

@@ -209,7 +209,7 @@ impl Bml {
         rejections: &mut Vec<Rejection>,
     ) -> Option<(Rc<dyn Btl>, Endpoint)> {
         for carrier in self.carriers.iter() {
-            // The networks are last, because no other transport has a lower exclusivity.
+            // The networks are last, because no other transport has a lower exclusivity. So all of them are queried here.
             if carrier.link.is_some() {
                 return self.ask_networks(peer, rejections);
             }

@@ -199,7 +199,7 @@ impl Btl for Faulty {
             single_copy: None,
             remote_memory: None,
             lending: None,
-            // A delayed message is neither in shared memory nor counted as delivered.
+            // A delayed message is neither in shared memory nor counted as delivered, so messages in flight cannot be counted.
             traffic: Traffic::Uncounted,
             ..self.inner.capabilities()
         }

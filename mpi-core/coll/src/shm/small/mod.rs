@@ -230,7 +230,7 @@ impl Small {
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
                 let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members)?;
-                // With MPI_IN_PLACE the result would overwrite data that have not been published yet.
+                // With MPI_IN_PLACE, a divided call would overwrite data that have not been published yet, so only undivided calls use cells.
                 return match shape.is_one_part() || send.is_some() {
                     true => Some(shape),
                     false => self.whole(call.id(), recv.bytes() as u64, members),

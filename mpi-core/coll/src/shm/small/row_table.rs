@@ -70,7 +70,7 @@ impl Row {
         let mut row = Row {
             members,
             longest: if all <= space { space } else { share },
-            // An address and a length must not be longer than a block's share of the space.
+            // If the address and length of a block do not fit a block's share of the space, no block is read from memory.
             memory_from: if share < REGION {
                 u64::MAX
             } else {

@@ -18,7 +18,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
     // Data of one cell, and data in pieces with one piece per cell;
-    // the last case is for oversubscribed ranks, of which the last one to arrive works for all.
+    // the last case is for oversubscribed ranks, of which the last one to arrive does the work of all.
     let lengths = [
         (Occupancy::Dedicated, 8),
         (Occupancy::Dedicated, 128 << 10),

@@ -66,7 +66,7 @@ fn fill_device_twin(buf: &SendBuf) {
 pub struct Sender {
     /// Copies of messages whose receivers throttle.
     copies: SenderCopies,
-    /// Sends in fragments.
+    /// The sends in fragments to all peers.
     streams: Streams,
 }
 
