@@ -145,7 +145,7 @@ pub trait Module {
     }
 
     /// Returns true if the module can serve without rank 0's config blob:
-    /// it is then used if members cannot agree because one of them has died.
+    /// the module is then used even if the members cannot agree, because a member has died.
     fn serves_alone(&self) -> bool {
         !self.sets_up()
     }

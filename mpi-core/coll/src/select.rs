@@ -1,6 +1,6 @@
 //! Component selection: when a communicator is created, its members agree on the components that carry out its collectives.
 //!
-//! The protocol runs in hidden planes, along one tree ([`crate::comm`]):
+//! The protocol's messages use hidden planes and one tree ([`crate::comm`]):
 //! 1. rank 0 broadcasts its offers (`invitation`): the components that it can use, by name and priority, in the order of names,
 //!    each with its config blob (`Module::export_config`);
 //! 2. every member passes each config blob to its own component of that name (`Module::import_config`)
@@ -10,7 +10,7 @@
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.
 //!
 //! So selection takes two message rounds for most communicators, and no member uses a component before it knows that all members will ([ADR 17]).
-//! If the context id is broadcast as well, the offers are in the same message.
+//! If rank 0 also broadcasts the new context id, the offers are in the same message.
 //!
 //! Names are sent as text, so the vote drops a plugin that some machines lack.
 //! Only rank 0's priorities are used,

@@ -80,7 +80,7 @@ fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     }
 }
 
-/// Returns true if `rank` must get an error when rank `odd` passes another count, for every algorithm.
+/// Returns true if `rank` must get an error, with every algorithm, when rank `odd` passes another count.
 fn concerns(id: CallId, rank: u32, odd: u32) -> bool {
     match id {
         CallId::Bcast | CallId::Scatter | CallId::Scatterv if odd == ROOT => rank != ROOT,

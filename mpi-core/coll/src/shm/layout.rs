@@ -31,21 +31,21 @@ pub const LONGEST: usize = (64 << 10) + LINE;
 // A member that sends its data as a message publishes a length that is greater than that of any cell.
 const _: () = assert!(LONGEST < cells::LONGEST_PUBLISHED);
 
-/// The cells of one communicator take at most 1 / `SHARE` of the memory left, except if their size is the minimum `SHORTEST`.
+/// The cells of one communicator take at most 1 / `SHARE` of the shared memory left, except if their size is the minimum `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;
 
-/// The size of cells for pieces of long data.
+/// The size in bytes of cells for pieces of long data.
 /// Longer cells need fewer cache-line transfers to announce the pieces, but take more memory.
 const PIECE: usize = (32 << 10) + LINE;
 
-/// The size of slices: their length is the fastest for messages between cores that share only the last-level cache.
+/// The size of slices in bytes: this length is the fastest for messages between cores that share only the last-level cache.
 const SLICE: usize = (8 << 10) + LINE;
 
-/// The size of cells for short data.
+/// The size in bytes of cells for short data.
 pub const SHORT: usize = LINE;
 
-/// The size of cells for slightly longer data.
+/// The size in bytes of cells for slightly longer data.
 pub const MIDDLING: usize = (1 << 10) + LINE;
 
 /// The distances in bytes between cells for short and for slightly longer data, if these are spaced apart.
