@@ -36,7 +36,7 @@ pub trait Btl {
     fn progress(&self, sink: &dyn Sink) -> usize;
 
     /// Returns false if `progress` would do nothing now.
-    /// A transport that needs more than a few instructions to find out returns true.
+    /// A transport that needs more than a few instructions to determine this returns true.
     ///
     /// Polls that do not wait call this function instead of `progress` in most cases.
     #[inline]
@@ -145,7 +145,7 @@ pub struct Capabilities<'a> {
     pub single_copy: Option<&'a dyn SingleCopy>,
     /// Accesses to peers' registered memory, executed by the network.
     pub remote_memory: Option<&'a dyn RemoteMemory>,
-    /// Zero-copy sends of long messages in parts, as a peer's queue has space.
+    /// Zero-copy sends of long messages in parts, whenever the peer's queue has space.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`], and the eager pipeline.
     pub pipeline: Option<&'a dyn Pipeline>,

@@ -5,7 +5,7 @@
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
 //! * `singleton`: for a process without a launcher; the process starts a launcher when it first spawns other processes.
 //!   It returns an error if a launcher exists that offers no protocol to connect its processes,
-//!   because N processes of which each is rank 0 of 1 would be worse than an error.
+//!   because N separate jobs of one process each (rank 0 of 1) would be worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];

@@ -82,8 +82,8 @@ pub fn may_copy_once(params: &Params) -> Result<bool, ParamError> {
     params.get(&SINGLE_COPY)
 }
 
-/// Higher than the exclusivity of any other transport except `self`:
-/// shared memory is used for every other process that it reaches.
+/// The exclusivity of `sm`: higher than that of any other transport except `self`,
+/// so shared memory is used for every other process that it reaches.
 const EXCLUSIVITY: u32 = 1 << 10;
 
 /// Maximum number of senders whose rings are all polled. A poll of a ring costs 0.7 ns (measured); marks cost an atomic operation per message.
@@ -166,7 +166,7 @@ fn limits(params: &Params, rings: Shape, frag_len: usize) -> Result<Limits, Para
     Ok(Limits { eager, max_send })
 }
 
-/// Returns `bytes / parts`, at least and at most as `lens` permits, rounded up to whole cache lines.
+/// Returns `bytes / parts`, limited to the range `lens` and rounded up to whole cache lines.
 fn part(limits: Limits, bytes: u64, parts: u64, lens: RangeInclusive<usize>) -> usize {
     let part = usize::try_from(bytes / parts).unwrap_or(usize::MAX);
     let len = part.clamp(*lens.start(), *lens.end());

@@ -33,7 +33,7 @@
 //! * A segment is closed when both processes have sent their disconnect message,
 //!   so no data in it are left unread.
 //! * The number of the other process is reserved while any segment of the two is open ([`Universe`](crate::universe::Universe)).
-//!   So a connection that arrives before the slower process disconnects gets the next number.
+//!   So a connection that arrives before the slower process disconnects gets the same number.
 //! * If the other end of a segment closes without a disconnect message, the other process has died.
 //!   The death is reported after all data in the segment have been delivered.
 
