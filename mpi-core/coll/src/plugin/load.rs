@@ -97,7 +97,7 @@ pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identi
     Ok((manifest, before))
 }
 
-/// Opens a file and checks its table; during this call the state page shows the file's name.
+/// Opens a file and checks its table. During this call, the process's state page, which `mpirun` reads, shows the file's name.
 pub fn open(
     file: &Path,
     manifest: &Manifest,

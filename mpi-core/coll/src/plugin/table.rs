@@ -119,7 +119,7 @@ impl std::error::Error for TableError {}
 /// The maximum number of a component's parameters; bounds how many are read from a corrupt table.
 const MOST_PARAMS: usize = 256;
 
-/// The maximum length in bytes of a component's name, which the selection protocol can encode.
+/// The maximum length in bytes of component names that the selection protocol can encode.
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {

@@ -12,7 +12,7 @@
 //! Each class has one word, the [`Plan`]:
 //! calls before number `from` use the protocol `before`, the next `run` calls use `tried`, and later calls use `then`.
 //! 1. A member begins a call when the long cells of its first operation number are free: every rank has finished the operation [`LAG`] numbers before it.
-//!    Then the member reads the plan, one time.
+//!    Then the member reads the plan once.
 //! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
 //!    Each call takes at least one operation number.
 //!    So by step 1, a member that begins a call to which the plan applies has seen that rank 0 has finished

@@ -1,4 +1,4 @@
-//! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, from which the next rank continues.
+//! Scans on oversubscribed ranks: each rank publishes the prefix up to its own operand, from which the next rank continues.
 //!
 //! If a rank arrives after its predecessor, it reads one cell and writes one, for any number of ranks.
 //! In a series of scans, rank 0 may be ahead of the others by the number of cells in the ring.

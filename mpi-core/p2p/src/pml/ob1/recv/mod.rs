@@ -385,7 +385,7 @@ fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Desc
     core.types()?.take(context, key).map(Box::new)
 }
 
-/// Stores the description of an unexpected message again as the latest of its key, where the match expects it.
+/// Stores the description of an unexpected message again, as the latest of its key, which `types::mismatch` compares with the receive.
 #[cold]
 fn recall(core: &Core, req: &Req, key: Key, described: Described) {
     if let (Body::Recv(recv), Some(types)) = (&*req.body.borrow(), core.types()) {
