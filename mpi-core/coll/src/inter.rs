@@ -5,9 +5,9 @@
 //! Messages are exchanged between the two leaders (rank 0 of each group)
 //! if one message is enough for a whole group,
 //! and between all pairs of members of different groups if every member receives different data.
-//! An invocation has the same tag in both groups, also on each group's own communicator.
+//! The messages between the groups and those inside each group have the same tag.
 //!
-//! On ranks that exchange data with the root, `root` is its rank in the remote group.
+//! On ranks that exchange data with the root, `root` is the root's rank in the remote group.
 //! It is [`ROOT`] on the root itself,
 //! and [`PROC_NULL`] on the other ranks of the root's group, which take no part in the operation.
 

@@ -24,12 +24,12 @@ pub struct Invocation {
     conversation: Conversation,
     /// The number of components that have passed the call down, from the highest priority to the present one.
     depth: usize,
-    /// The call that records this invocation's length mismatches, if it continues after them: see [`length_mismatch`](super::length_mismatch).
+    /// The record of this call's length mismatches, if the call continues after a mismatch: see [`length_mismatch`](super::length_mismatch).
     checked: Option<CheckedCall>,
 }
 
 impl From<&Conversation> for Invocation {
-    /// Returns the invocation of a call that the library makes internally.
+    /// Returns the invocation of a call that the library makes internally, on the tag of `conversation`.
     fn from(conversation: &Conversation) -> Invocation {
         Invocation {
             conversation: conversation.clone(),
@@ -122,7 +122,7 @@ impl Invocation {
         }
     }
 
-    /// Filters the outcome of a part of the call: a length mismatch is recorded and `Ok` returned, so that the invocation continues.
+    /// Filters the outcome of a part of the call: a length mismatch is recorded, and `Ok` is returned, so that the call continues.
     pub(super) fn note_length_mismatch(&self, outcome: Result<(), Error>) -> Result<(), Error> {
         outcome.or_else(|e| keep(self.checked.as_ref(), e))
     }
@@ -135,8 +135,8 @@ impl Invocation {
             .is_some_and(CheckedCall::has_length_mismatch)
     }
 
+    /// Returns an empty broadcast to carry out instead of `call`, if `call` is a broadcast, this process is the root, and it has a length mismatch.
     /// Components that transfer lengths without messages call this function.
-    /// After a length mismatch on the root of a broadcast it returns an empty broadcast to carry out instead of `call`.
     #[inline]
     pub(super) fn emptied(&self, call: &Call) -> Option<Call> {
         match call {
@@ -172,7 +172,7 @@ impl Invocation {
         self.receive(buf, source, Some(due))
     }
 
-    /// Starts a receive from `source` of a message that may be shorter than `buf`; the content must tell its length.
+    /// Starts a receive from `source` of a message that may be shorter than `buf`; the data must contain their own length.
     pub fn irecv_up_to(&self, buf: &RecvBuf, source: u32) -> Pending {
         self.receive(buf, source, None)
     }

@@ -1,7 +1,7 @@
 //! Length mismatches: the call runs to its end with empty messages and then fails, so that no member hangs.
 //!
 //! Members that pass different counts detect this only when a message arrives that has another length than expected.
-//! If its receiver then aborted the algorithm, the members to which it must still send would hang,
+//! If the receiver of this message then aborted the algorithm, the members to which it must still send would hang,
 //! even those with the right count.
 //! So the receiver completes its algorithm, but every message that it sends from then on is empty:
 //! no member uses invalid data as a result,

@@ -115,8 +115,8 @@ pub trait Component {
         Vec::new()
     }
 
-    /// Returns the entry of the component's file, of which all members must have the same version;
-    /// `None` for a component that is part of the library.
+    /// Returns the inventory entry of the component's file. All members must have the same version of the file.
+    /// Returns `None` for a component that is part of the library.
     fn file(&self) -> Option<&inventory::Entry> {
         None
     }
@@ -145,7 +145,7 @@ pub trait Module {
     }
 
     /// Returns true if the module can serve without rank 0's config blob:
-    /// it is then used if members cannot agree because one of them has died.
+    /// the module is then used even if the members cannot agree, because a member has died.
     fn serves_alone(&self) -> bool {
         !self.sets_up()
     }
@@ -195,7 +195,8 @@ pub trait Module {
             .block_on(self.start(invocation.clone(), call.clone()))
     }
 
-    /// Returns the fast path for this collective and the maximum size for which it is valid; the same on all members.
+    /// Returns the fast path for this collective, with the maximum length in bytes for which it may be used.
+    /// All members get the same result.
     /// Called once, after the module is enabled.
     fn fast_slot(self: Rc<Self>, _call: CallId) -> Option<FastSlot> {
         None
@@ -247,7 +248,7 @@ pub enum CollError {
         comm: String,
         /// The receiver; `None` only if the communicator has been freed.
         me: Option<u32>,
-        /// The sender's rank, in the group to which the receiver's messages go.
+        /// The sender's rank: in the communicator's group, or on an intercommunicator in the remote group.
         source: i32,
         bytes: u64,
         due: u64,

@@ -4,10 +4,9 @@
 //! Which algorithm is chosen depends on lengths,
 //! on the placement of ranks on nodes and cores, and on the decision table.
 //! With `coll_base_reproducible`, all algorithms compute the same expression, a0 op (a1 op (a2 op ...)), with the operands in the order of ranks:
-//! within a node `shm` does,
-//! and between nodes the algorithms called "linear" do.
+//! `shm` computes this expression within a node, and the algorithms called "linear" compute it between nodes.
 //! Operators whose results have the same bits in every order are not affected.
-//! Between nodes there is only one algorithm for each scan, and its expression depends only on the ranks.
+//! For each scan there is only one algorithm between nodes; its expression depends only on the ranks, and `shm` computes another one.
 //! So with the parameter set, `shm` does not implement scans.
 
 use super::Call;

@@ -1,6 +1,6 @@
 //! Component selection: when a communicator is created, its members agree on the components that carry out its collectives.
 //!
-//! The protocol runs in hidden planes, along one tree ([`crate::comm`]):
+//! The protocol's messages use hidden planes and one tree ([`crate::comm`]):
 //! 1. rank 0 broadcasts its offers (`invitation`): the components that it can use, by name and priority, in the order of names,
 //!    each with its config blob (`Module::export_config`);
 //! 2. every member passes each config blob to its own component of that name (`Module::import_config`)
@@ -10,7 +10,7 @@
 //! 4. for each lost vote, the lowest rank that refused broadcasts its reason.
 //!
 //! So selection takes two message rounds for most communicators, and no member uses a component before it knows that all members will ([ADR 17]).
-//! If the context id is broadcast as well, the offers are in the same message.
+//! If rank 0 also broadcasts the new context id, the offers are in the same message.
 //!
 //! Names are sent as text, so the vote drops a plugin that some machines lack.
 //! Only rank 0's priorities are used,
@@ -407,7 +407,7 @@ impl LocalOffers {
 }
 
 fn warn_of_files(difference: &Refusal) {
-    // The text begins with the rank that refused (see `vote`), which is removed.
+    // The text begins with the rank that refused (see `vote`); this prefix is removed.
     let sentence = difference
         .0
         .split_once(": ")
@@ -655,7 +655,7 @@ impl Table {
 impl Invocation {
     /// Runs a blocking step of this call on another communicator; see [`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps).
     ///
-    /// The step uses the call's tag, so steps of different calls match in any order.
+    /// The step uses the call's tag, so steps of different calls never match each other, whatever their order.
     pub(crate) fn run_step(&self, on: &Comm, call: &Call) -> Result<(), Error> {
         Table::of(on, call.id())?.run(&self.step_on(on), call)
     }

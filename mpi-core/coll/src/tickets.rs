@@ -22,7 +22,7 @@ struct State {
     drawn: Cell<u64>,
     /// The number of the ticket that is next; all earlier tickets have passed.
     passed: Cell<u64>,
-    /// Higher numbers of tickets that have passed early.
+    /// The numbers of tickets that have passed although an earlier ticket has not passed.
     early: RefCell<BTreeSet<u64>>,
 }
 
@@ -54,7 +54,7 @@ impl Ticket {
         if self.has_come() {
             return;
         }
-        // No message announces this, so the engine must keep polling.
+        // No message announces that the earlier tickets have passed, so the engine must keep polling.
         let _polled = engine.operations().poll_always();
         poll_fn(|_| match self.has_come() {
             true => Poll::Ready(()),

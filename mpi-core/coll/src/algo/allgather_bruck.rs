@@ -3,7 +3,7 @@
 //! J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, "Efficient algorithms for all-to-all communications in multiport message-passing systems",
 //! IEEE Transactions on Parallel and Distributed Systems 8(11), 1997.
 //! The algorithm takes ceil(log2 n) rounds for every n.
-//! It is best for short blocks, which may differ in length (`MPI_Allgatherv`).
+//! Best for short blocks. The blocks may differ in length (`MPI_Allgatherv`).
 
 use super::bytes;
 use super::turn::{ahead, behind};

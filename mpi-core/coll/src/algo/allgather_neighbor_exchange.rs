@@ -39,7 +39,7 @@ pub async fn allgather(
         } else {
             behind(me, 1, size)
         };
-        // `distance` is the number of ranks between this rank's pair and the incoming one: 2 in rounds 1 and 2, 4 in rounds 3 and 4, and so on.
+        // `distance` is the number of ranks between this rank's pair and the incoming pair: 2 in rounds 1 and 2, 4 in rounds 3 and 4, and so on.
         let distance = (round + 1) & !1;
         let theirs = if forward {
             ahead(me & !1, distance, size)

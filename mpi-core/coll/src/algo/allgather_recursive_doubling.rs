@@ -1,4 +1,4 @@
-//! Recursive doubling allgather: in each round pairs of ranks exchange all blocks that they have, so the number of blocks doubles.
+//! Recursive doubling allgather: in each round pairs of ranks exchange all blocks that they have, so each rank's number of blocks doubles.
 //!
 //! R. Thakur, R. Rabenseifner, W. Gropp, IJHPCA 19(1), 2005, section 4.1.
 //! The number of ranks must be a power of two;
@@ -26,7 +26,7 @@ pub async fn allgather(
     let mut have = 1;
     while have < size {
         let partner = me ^ have;
-        // `group` returns the aligned group of ranks whose blocks a rank has received so far.
+        // `group(rank)` returns the blocks that `rank` has received so far: those of its aligned group of `have` ranks.
         let group = |rank: u32| {
             let first = rank & !(have - 1);
             row.of(first..first + have)

@@ -1,8 +1,8 @@
 //! Allreduce as a reduction to rank 0 and a broadcast from there.
 //!
-//! With a binomial reduction it takes 2 (n - 1) messages, the fewest of all algorithms,
-//! which is an advantage when more ranks than cores run.
-//! With the linear reduction, whose order of operations is fixed, the algorithm is called "linear".
+//! With a binomial reduction it takes 2 (n - 1) messages, the fewest of all allreduce algorithms.
+//! This is an advantage when more ranks than cores run.
+//! The catalogue's algorithm "linear" is this algorithm with the linear reduction, whose order of operations is fixed.
 //! Operands keep the order of ranks.
 
 use super::reduction::Reduction;

@@ -1,8 +1,8 @@
-//! Ring allreduce: pieces of the data go round the ring twice, to be summed (reduce-scatter) and to be distributed (allgather).
+//! Ring allreduce: pieces of the data go round the ring twice, first to be summed (reduce-scatter), then to be distributed (allgather).
 //!
 //! P. Patarasuk, X. Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations", Journal of Parallel and Distributed Computing 69(2), 2009.
 //! Each rank sends 2 (n - 1) / n of the data, the minimum. The operator must commute, since each piece's sum starts on a different rank.
-//! Runs the segmented ring with one segment per piece.
+//! This file only calls the segmented ring, with one segment per piece.
 
 use super::allreduce_segmented_ring;
 use crate::Error;

@@ -19,7 +19,7 @@ pub async fn alltoall(
     let block = recv.bytes();
     let recv = Blocks::equal(recv, size);
     let at = |number: u32| i64::from(number) * block;
-    // Block `number` is for the rank `number` ranks ahead.
+    // Block `number` is for the rank that is `number` ranks ahead.
     let blocks = bytes(at(size))?;
     let slot = |number: u32| blocks.recv(at(number)..at(number + 1));
     let send = send.map(|s| Blocks::equal(s, size));

@@ -22,7 +22,8 @@ pub async fn alltoall(
 ) -> Result<(), Error> {
     let (me, size) = (invocation.rank(), invocation.size());
     let send = outgoing(send, recv)?;
-    // Block `number` is for the rank `number` ranks ahead. It is in its send buffer, or where it was last received.
+    // Block `number` is for the rank `number` ranks ahead.
+    // At first the block is in this rank's send buffer, later in the buffer in which it was last received.
     let start = |number| send.of(ahead(me, number, size));
     let mut blocks: Vec<SendBuf> = (0..size).map(start).collect();
     let mut distance = 1;

@@ -1,7 +1,7 @@
 //! Broadcast as scatter and allgather, for long messages: the root scatters pieces of the message down a binomial tree, then the pieces go around a ring.
 //!
 //! M. Barnett, S. Gupta, D. Payne, L. Shuler, R. van de Geijn, J. Watts, "Interprocessor collective communication library (InterCom)", SHPCC 1994.
-//! Each rank sends and receives about twice the data, for any number of ranks.
+//! Each rank sends and receives about twice the length of the message, for any number of ranks.
 
 use super::allgather_ring;
 use super::blocks::{Blocks, share};

@@ -4,12 +4,12 @@ use crate::datatype::{RecvBuf, SendBuf};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Operations that send and receive buffers have in common.
+/// The operations that send buffers and receive buffers have in common, for code that is generic over both.
 pub trait Buffer: Clone {
     fn count(&self) -> i64;
     fn bytes(&self) -> i64;
-    /// Returns a buffer with the same start and type and another count,
-    /// for a buffer that is longer than its count.
+    /// Returns a buffer with the same start and type, and `count` elements.
+    /// `count` may be larger than that of this buffer, if the memory behind it is part of the same user buffer.
     fn with_count(&self, count: i64) -> Self;
     fn slice(&self, elements: Range<i64>) -> Self;
 }
@@ -36,7 +36,7 @@ macro_rules! buffer {
 buffer!(SendBuf);
 buffer!(RecvBuf);
 
-/// One buffer per rank: contiguous blocks of equal counts, or individual buffers.
+/// The buffers of a call, one per rank: contiguous blocks of equal counts, or individual buffers.
 #[derive(Clone)]
 pub enum Blocks<B> {
     Equal { first: B, size: u32 },

@@ -247,7 +247,7 @@ impl Algorithm {
         self.0.order != Order::Own
     }
 
-    /// Returns true if the algorithm evaluates reductions in the fixed order a0 op (a1 op (a2 op ...)), as all algorithms of order `Fixed`.
+    /// Returns true if the algorithm evaluates reductions in the fixed order a0 op (a1 op (a2 op ...)), that is, its order is `Fixed`.
     pub fn is_fixed(self) -> bool {
         self.0.order == Order::Fixed
     }

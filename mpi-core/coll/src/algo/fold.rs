@@ -11,7 +11,7 @@ use crate::Invocation;
 use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 
-/// The sizes of a fold: the number of workers (`power`), and the number of idle ranks (`rest`).
+/// The sizes of a fold: `power` is the number of workers, `rest` is the number of idle ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Fold {
     pub power: u32,
@@ -29,7 +29,7 @@ pub enum Part {
     Works { number: u32 },
 }
 
-/// This rank's part as a worker, for its own data and possibly for those of an idle rank.
+/// This rank's role as a worker: it works on its own data, and possibly on those of an idle rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Worker {
     pub fold: Fold,
@@ -64,7 +64,7 @@ impl Worker {
         }))
     }
 
-    /// Receives the idle rank's data in `fresh` and combines them into `acc`.
+    /// Receives the idle rank's data in `fresh`, if this worker has an idle rank, and combines them into `acc`.
     pub async fn take_in(
         &self,
         invocation: &Invocation,
@@ -110,7 +110,7 @@ impl Fold {
         }
     }
 
-    /// Returns the worker number of a rank; for an idle rank, that of its worker.
+    /// Returns the worker number of a rank; for an idle rank, the number of the worker that has its data.
     pub fn number(&self, rank: u32) -> u32 {
         match self.part(rank) {
             Part::Works { number } | Part::WorksFor { number, .. } => number,

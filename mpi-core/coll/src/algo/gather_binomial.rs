@@ -26,7 +26,7 @@ pub async fn gather(
 
     let up =
         |c: Child| invocation.irecv(&blocks.recv(at(c.subtree.start)..at(c.subtree.end)), c.rank);
-    // Receives from children with small subtrees come first, since these complete first.
+    // The receives from children with small subtrees are posted first, since these children send first.
     let incoming = tree.children().rev().map(up).collect();
     if let Some(send) = send {
         copy(send, &blocks.recv(0..block));

@@ -1,5 +1,5 @@
-//! In-order trees of ranks: every subtree is a range of ranks,
-//! with the ranks below its top in the left child and those above in the right child.
+//! In-order trees of ranks: every subtree is a range of ranks.
+//! The ranks below its top are the left child's subtree, those above its top the right child's subtree.
 //! The top of the whole tree is the root of the operation.
 //!
 //! Combining left, own and right data in such a tree keeps the order of ranks for every root,
@@ -11,9 +11,9 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InOrder {
     pub parent: Option<u32>,
-    /// The child whose subtree is the range of ranks directly before this one.
+    /// The child whose subtree is the range of ranks directly before this rank.
     pub left: Option<u32>,
-    /// The child whose subtree is the range of ranks directly after this one.
+    /// The child whose subtree is the range of ranks directly after this rank.
     pub right: Option<u32>,
 }
 

@@ -29,7 +29,8 @@ impl Lengths {
         self.0.recv(at(blocks.start)..at(blocks.end))
     }
 
-    /// Returns the offset of each block if all are contiguous, then the total length; a negative (invalid) length from another rank counts as zero.
+    /// Returns the offset in bytes of each block in a message with all blocks, followed by their total length.
+    /// A negative (invalid) length from another rank counts as zero.
     pub fn starts(&self) -> Vec<i64> {
         let words = self.0.all().as_send().to_vec();
         let lens = words.as_chunks().0.iter().map(|w| i64::from_ne_bytes(*w));

@@ -1,7 +1,7 @@
 //! Collective algorithms: one per file, each an `async fn` on nonblocking point-to-point calls, with a reference to its paper.
 //!
 //! All algorithms guarantee:
-//! * they accept every communicator size (one and odd sizes too), every root, zero counts and every datatype;
+//! * they accept every communicator size (including one and odd sizes), every root, zero counts and every datatype;
 //! * `send: None` is `MPI_IN_PLACE`;
 //! * operands keep the order of ranks, unless the file says that the operator must commute;
 //! * no decision depends on timing, so a repeated call gives the same bits;

@@ -3,7 +3,7 @@
 //! J. L. Traeff, "An improved algorithm for (non-commutative) reduce-scatter with an application", EuroPVM/MPI 2005.
 //! In the first round partners are neighbours, so the combined operands are always of consecutive ranks.
 //! At the end each worker has the part of the worker with the bit-reversed number,
-//! and sends the part there in one more step.
+//! and sends this part to that worker in one more step.
 //! It takes log2 n + 1 rounds; operators need not commute.
 //! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
@@ -66,6 +66,7 @@ pub async fn reduce_scatter(
         copy(&made, &own);
     } else {
         // Bit reversal is its own inverse: the worker to which this part belongs has this worker's part.
+        // So the two workers exchange their parts.
         let rank = fold.rank(have.start);
         invocation.sendrecv(&made, rank, &own, rank).await?;
     }

@@ -1,6 +1,7 @@
 //! Reduce-scatter as a reduction to rank 0 and a scatter from there.
 //!
-//! Operands keep the order of ranks; with the linear reduction, whose order of operations is fixed, the algorithm is called "linear".
+//! Operands keep the order of ranks.
+//! The catalogue's algorithm "linear" is this algorithm with the linear reduction, whose order of operations is fixed.
 //! `recv` is this rank's part of the result; with MPI_IN_PLACE it is the start of the whole input.
 
 use super::elements;

@@ -1,4 +1,4 @@
-//! The reduction to one rank that other algorithms begin with: binomial or linear.
+//! The choice of the reduction to one rank, binomial or linear, with which some other algorithms begin.
 
 use super::{reduce_binomial, reduce_linear};
 use crate::Error;

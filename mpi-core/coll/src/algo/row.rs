@@ -1,6 +1,6 @@
 //! A row: the blocks of all ranks in one buffer, so that the blocks of consecutive ranks can be sent in one message.
 //!
-//! Equal blocks are already contiguous and are used where they are;
+//! Equal blocks are already contiguous and are used in place;
 //! other blocks are packed into temporary memory and copied to their buffers at the end.
 
 use super::{Blocks, Buffer, bytes, copy};
@@ -16,7 +16,7 @@ pub struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// Creates the row of `blocks`; of these, only the block of rank `own` has its data yet.
+    /// Creates the row of `blocks`. At this time only the block of rank `own` contains its data.
     pub fn with(blocks: &'a Blocks<RecvBuf>, own: u32) -> Result<Row<'a>, Error> {
         let size = blocks.size();
         if let Blocks::Equal { first, .. } = blocks {

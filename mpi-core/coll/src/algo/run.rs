@@ -16,7 +16,7 @@ const SEGMENT: i64 = 32 << 10;
 const WINDOW: u32 = 32;
 
 impl Algorithm {
-    /// Carries out a call; if this algorithm does not accept it, uses the first one of the catalogue that does.
+    /// Carries out a call; if this algorithm does not accept it, uses the first algorithm of the catalogue that accepts it.
     ///
     /// After a length mismatch the call continues and fails at its end: see [`length_mismatch`](crate::length_mismatch).
     pub async fn run(self, invocation: &Invocation, call: &Call) -> Result<(), Error> {

@@ -1,4 +1,5 @@
-//! Binomial scatter of blocks of different lengths: the root sends each subtree first the lengths, then the blocks; inner ranks forward those of their children's subtrees.
+//! Binomial scatter of blocks of different lengths: the root sends each subtree first the lengths of its blocks, then the blocks.
+//! Inner ranks forward the lengths and the blocks of their children's subtrees.
 //!
 //! This is the reverse of [`super::gatherv_binomial`], after the same papers.
 //! Best for many short blocks: 2 ceil(log2 n) messages at the root.

@@ -40,7 +40,7 @@ impl Cut {
     }
 }
 
-/// Receive buffers for the segments from one child.
+/// One child's receive buffers (slots), used in rotation by its segments.
 struct Slots(Vec<RecvBuf>);
 
 impl Slots {
@@ -79,7 +79,8 @@ pub async fn reduce(
     let left = left.transpose()?;
     let right = tree.right.map(|rank| Ok::<_, Error>((rank, slots()?)));
     let right = right.transpose()?;
-    // The buffer into which the left child's data are combined; with a right child, that child's slot is used instead.
+    // The buffer into which the left child's data are combined.
+    // If there is a right child, too, its receive buffer (slot) is used instead.
     let mine = match (&left, &right, tree.parent) {
         (Some(_), None, Some(_)) => Some(slots()?),
         _ => None,
@@ -96,7 +97,8 @@ pub async fn reduce(
     let mut coming = begin(0);
     let mut going: [Option<Pending>; DEPTH] = Default::default();
     for (s, piece) in pieces.iter().enumerate() {
-        // The next segment is received in the slot that was sent two segments ago, so that send must have completed.
+        // The receive of the next segment uses the slot from which a segment was sent two segments ago.
+        // So that send must complete first.
         if let Some(sent) = going[(s + 1) % DEPTH].take() {
             sent.await?;
         }

@@ -36,7 +36,7 @@ impl Amounts {
         let of_send = |bufs: &[SendBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let of_recv = |bufs: &[RecvBuf]| bufs.iter().map(|b| b.bytes() as u64).collect();
         let each = |bytes: i64| vec![bytes as u64; size as usize];
-        // With MPI_IN_PLACE a rank's own block counts as sent to the rank itself.
+        // With MPI_IN_PLACE a rank's own block counts as sent from the rank to itself.
         let gathered = |send: &Option<SendBuf>, expects: Vec<u64>, root: u32| {
             let own = expects[me as usize] as i64;
             Amounts {
@@ -120,13 +120,13 @@ impl Amounts {
     }
 }
 
-/// The pairs of members of which one sends another number of bytes than the other expects.
+/// The pairs of members in which the sender sends another number of bytes than the receiver expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Disagreement {
     call: CallId,
     form: Form,
     pairs: Vec<Difference>,
-    /// The number of further such pairs, which are not in `pairs`.
+    /// The number of further such pairs of members, which are not listed in `pairs`.
     more: u64,
 }
 

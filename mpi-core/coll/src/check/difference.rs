@@ -26,7 +26,7 @@ impl Difference {
         })
     }
 
-    /// Decodes a member's report: its first difference, and the number of further ones; `None` if it has found none.
+    /// Decodes a member's report: returns its first difference and the number of further differences, or `None` if it has none.
     pub fn told(words: &[u64]) -> Option<(Difference, u64)> {
         match words {
             [1, more, pair, sent, expected] => Some((

@@ -15,7 +15,7 @@ use crate::{Call, Invocation};
 /// The rank of the other end of an edge, and the number of bytes sent along the edge.
 type Edge = (u32, u64);
 
-/// A member's edges in matching order.
+/// A member's edges, in the order in which parallel edges match.
 pub(super) struct Edges {
     outgoing: Vec<Edge>,
     incoming: Vec<Edge>,

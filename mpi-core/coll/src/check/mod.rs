@@ -76,9 +76,10 @@ impl Component for Check {
     }
 }
 
-/// The module of one communicator. It passes calls to the next component in the order in which they were made,
+/// The module of one communicator.
+/// It passes calls to the next component in the order in which they were made,
 /// even if the check of a later call completes first,
-/// because the components below may number the calls.
+/// because the components of lower priority may count the calls.
 struct CheckModule(TicketOrder);
 
 /// Checks a call, and then waits until all earlier calls have been passed to the next component or have failed.
@@ -102,7 +103,7 @@ impl Module for CheckModule {
         self.start_in_form(invocation, call, Form::Nonblocking)
     }
 
-    /// Persistent operations have a plan without contents, so that [`Module::start_planned`] starts them.
+    /// Returns an empty plan, so that each start of a persistent operation calls [`Module::start_planned`].
     fn plan(&self, _call: &Call) -> Option<Rc<dyn Any>> {
         Some(Rc::new(()))
     }

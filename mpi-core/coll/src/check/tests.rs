@@ -33,13 +33,13 @@ fn told(job: &Job, blocking: bool, call: impl Fn(u32) -> Call + Sync) -> Vec<Str
     })
 }
 
-/// Returns the sentence with the nonblocking functions in place of the blocking ones.
+/// Returns the error text `sentence` with the names of the nonblocking functions instead of the blocking ones.
 fn nonblocking(sentence: &str) -> String {
     let mut parts = sentence.split("MPI_");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
         let (first, rest) = part.split_at(1);
-        // The names of types and operators are in capitals.
+        // Only names of functions are changed: the names of types and operators are in capitals.
         match rest.starts_with(|c: char| c.is_ascii_lowercase()) {
             true => text += &format!("MPI_I{}{rest}", first.to_lowercase()),
             false => text += &format!("MPI_{part}"),

@@ -26,7 +26,7 @@ const ANYTHING: Typed = Typed {
     basic: 0,
 };
 
-/// Returns the signature of `count` elements.
+/// Returns the signature of all `count` elements.
 fn whole(datatype: &Datatype, count: i64) -> Typed {
     let basic = datatype.basic_element();
     if count == 0 || datatype.size() == 0 || basic == Some(Named::PACKED) {
@@ -38,7 +38,7 @@ fn whole(datatype: &Datatype, count: i64) -> Typed {
     }
 }
 
-/// Returns the signature of one basic element; matches everything if there are several basic types.
+/// Returns the signature of one basic element. It matches everything if the datatype has several basic types.
 fn basic(datatype: &Datatype, count: i64) -> Typed {
     match datatype.basic_element() {
         Some(basic) if count > 0 => whole(&basic.into(), 1),

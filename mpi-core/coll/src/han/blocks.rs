@@ -12,7 +12,7 @@ use crate::algo::{self, Blocks};
 use crate::datatype::{RecvBuf, SendBuf};
 use std::rc::Rc;
 
-/// Returns the first block of a row, which calls take as the start of contiguous blocks.
+/// Returns the first block of a row, because a `Call` contains only the first of its contiguous blocks.
 fn first_of(row: &RecvBuf, block: i64) -> RecvBuf {
     row.slice(0..block)
 }
@@ -201,7 +201,8 @@ pub async fn allgather(
     Ok(())
 }
 
-/// The leader gathers all data of its node's members and sorts them by destination node; it sorts the data from other leaders by destination member.
+/// The leader gathers all data of its node's members and sorts them by destination node.
+/// It sorts the data that arrive from other leaders by destination member.
 ///
 /// Best for short blocks: each pair of nodes exchanges only one message in each direction,
 /// and the data pass through the leaders' memory twice.
@@ -217,7 +218,7 @@ pub async fn alltoall(way: &Way<'_>, send: Option<SendBuf>, recv: &RecvBuf) -> R
         None => recv.of(rank).as_send(),
     });
     let members = node_ranks.on(way.here().node).len() as i64;
-    // One row of blocks per member of the node, each with a block for each rank.
+    // On a leader: one row for each member of the node. A row contains one block for each rank.
     let rows = way.leads().then(|| algo::bytes(members * everything));
     let rows = rows.transpose()?.map(|rows| rows.all());
     let row = |rows: &RecvBuf| first_of(rows, everything);

@@ -47,7 +47,7 @@ impl Way<'_> {
     }
 
     /// Runs this rank's last step of the call, among the members of this node.
-    /// As soon as it has begun, the steps of later calls may begin.
+    /// As soon as this step has begun, the steps of later calls may begin.
     pub async fn local_last(&self, call: Call) -> Result<(), Error> {
         self.step(&self.levels.local, call, true).await
     }
@@ -61,7 +61,7 @@ impl Way<'_> {
     }
 
     /// Runs one step of the call. After a length mismatch the remaining steps still run,
-    /// since other ranks wait in them.
+    /// since other ranks wait for this rank in these steps.
     async fn step(&self, on: &Comm, call: Call, last: bool) -> Result<(), Error> {
         if self.blocking {
             return self

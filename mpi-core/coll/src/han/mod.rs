@@ -13,15 +13,16 @@
 //!
 //! Each call is one `async fn` ([`levels::Way`]) whose steps are collective calls
 //! on the derived communicators, with the tag of the original call.
-//! The members of a derived communicator must begin the steps in the same order, but without further care a nonblocking call could overtake another between two steps;
-//! so a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
+//! The members of a derived communicator must begin the steps in the same order.
+//! Without a further rule, a nonblocking call could overtake another one between two steps.
+//! So a call begins its first step only when the previous call has begun its last step ([`TicketOrder`]).
 //! No program depends on overtaking: a call never waits for a later one.
-//! Barriers have a ticket order of their own: the component above may pass a barrier down late,
+//! Barriers have a ticket order of their own, because the component above may pass a barrier down late,
 //! and on each member after a different number of other calls.
 //! Lower components count barriers separately from other calls, and messages match by the call's tag, so steps of different calls never match.
 //!
 //! The derived communicators are not offered to plugins ([`Constructors::create_for_steps`](crate::comm::Constructors::create_for_steps)):
-//! either barrier hardware serves the whole communicator, with one leader per node, or it cannot serve the leaders either.
+//! barrier hardware needs one rank per node, so hardware that could serve the leaders could serve the whole communicator, too.
 
 mod blocks;
 mod levels;
@@ -101,7 +102,7 @@ struct HanModule {
     others: TicketOrder,
 }
 
-/// The result of the collective set-up.
+/// The result of `make_levels`, the set-up that all members run together.
 struct Place {
     levels: Rc<Levels>,
     /// Rank 0's value of [`BLOCKS_UP_TO`].
@@ -127,7 +128,7 @@ impl HanModule {
         let here = group(&mut here.iter().copied());
         let leading = group(&mut (0..node_ranks.nodes()).map(|node| node_ranks.leader(node)));
         let local = comm.constructors().create_for_steps(&here).await;
-        // Create the leaders' communicator even if the first one failed, since the leaders of other nodes wait for this process.
+        // Create the leaders' communicator even if that of this node has failed, since the leaders of other nodes wait for this process.
         let leaders = comm.constructors().create_for_steps(&leading).await;
         let (local, leaders) = (local.map_err(failed)?, leaders.map_err(failed)?);
         if let Some(local) = local {

@@ -89,7 +89,7 @@ fn barriers_in_flight_end_in_the_order_in_which_they_began() {
     barrier::a_barrier_does_not_stop_messages(&job(5, 2), "han", Form::Mixed);
 }
 
-/// Many calls with different numbers of steps in progress: on all members the component below gets their steps in the same order.
+/// Many calls with different numbers of steps are in progress: the next component gets their steps in the same order on all members.
 #[test]
 fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     job(7, 3).run(|engine| {
@@ -124,7 +124,8 @@ fn calls_that_are_under_way_together_do_not_overtake_each_other() {
     });
 }
 
-/// Rank 1, a leader, does not forward invalid data; its members get an error although their counts are right.
+/// Rank 1, a leader, does not forward invalid data.
+/// The members of its node get an error although their own counts are right.
 #[test]
 fn another_count_of_a_leader_is_told_to_its_node_and_hangs_nobody() {
     for components in ["han,shm,tuned", "han,tuned"] {

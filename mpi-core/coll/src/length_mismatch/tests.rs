@@ -80,7 +80,7 @@ fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     }
 }
 
-/// Returns true if `rank` must get an error when rank `odd` passes another count, for every algorithm.
+/// Returns true if `rank` must get an error, with every algorithm, when rank `odd` passes another count.
 fn concerns(id: CallId, rank: u32, odd: u32) -> bool {
     match id {
         CallId::Bcast | CallId::Scatter | CallId::Scatterv if odd == ROOT => rank != ROOT,
@@ -203,7 +203,7 @@ fn who_gets_nothing_from_a_member_with_another_count_is_not_told() {
     Job::of(SIZE).run(|engine| {
         let world = engine.world().expect("a world");
         let me = world.rank();
-        // In both trees rank 4 is the only rank that forwards data to ranks 5, 6 and 7.
+        // In the trees of both algorithms, rank 4 is the only rank that forwards data to ranks 5, 6 and 7.
         for algorithm in Algorithm::serving(CallId::Bcast)
             .filter(|a| ["binomial", "knomial"].contains(&a.name()))
         {

@@ -155,7 +155,7 @@ struct PluginModule {
 }
 
 impl PluginModule {
-    /// Returns true if the plugin has functions for barriers, which precede its table of operations.
+    /// Returns true if the plugin has functions for barriers; they are used instead of an entry for barriers in its table of operations.
     fn has_barrier(&self) -> bool {
         self.inner.table.barrier.is_some() || self.inner.has_split()
     }

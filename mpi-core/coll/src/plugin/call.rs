@@ -152,7 +152,7 @@ unsafe fn put<T>(place: *mut T, value: T, what: &str) -> Result<c_int, String> {
     if place.is_null() {
         return Err(format!("a service was called without a place for {what}"));
     }
-    // SAFETY: not null, so writable.
+    // SAFETY: `place` is not null, so by the contract of this function it is writable.
     unsafe { place.write(value) };
     Ok(DONE)
 }

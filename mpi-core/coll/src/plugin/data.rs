@@ -1,6 +1,7 @@
 //! The services for datatypes, buffers and operators: C functions for plugins, on pointers to the library's own values.
 //!
-//! A plugin gets such a pointer only from the library (in the arguments of a call, or from `named_type`), and may use it only while it is valid.
+//! A plugin gets a pointer to a library value only from the library: in the arguments of a call, or from `named_type`.
+//! It may use the pointer only while the pointer is valid.
 #![allow(unsafe_code)]
 
 use super::abi::{self, Buffer, DONE, OpInfo, TypeInfo, Why, fill_in};

@@ -1,7 +1,7 @@
 //! Fast calls of a plugin's operations: one indirect call of its function `dense`, with the arguments in registers.
 //!
 //! For each collective there is a type of carrier ([`Resolved`]), which stores the function and the module's pointer, and converts the arguments.
-//! The carriers are created after the members have agreed on the component, so a fast call involves no choice.
+//! The carriers are created after the members have agreed on the component, so a fast call does not have to select a component.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, Dense, DenseOp as Op, FAILED, NEXT, NO_RANK, Why};

@@ -1,4 +1,4 @@
-//! A plugin's eureka line, as the engine's [`EurekaLine`].
+//! Adapter of a plugin's four eureka functions (begin, raise, test, end) to the engine's trait [`EurekaLine`].
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, NEXT, PENDING, Why};

@@ -33,7 +33,7 @@ pub trait Services {
     fn send(&self, dest: u32, data: &[u8]) -> Result<(), String>;
     fn recv(&self, source: u32, data: &mut [u8]) -> Result<(), String>;
     fn fence(&self) -> Result<(), String>;
-    /// Starts to send a message; returns the number by which it is tested.
+    /// Starts to send a message; returns the message's number, with which it is tested ([`Services::test_message`]).
     fn start_send(&self, dest: u32, data: &[u8]) -> Result<u64, String>;
     fn start_recv(&self, source: u32, bytes: usize) -> Result<u64, String>;
     /// Returns true if a message is complete, and then copies a received message to `data`.
@@ -47,7 +47,7 @@ pub trait Services {
         limit: Option<Duration>,
         ready: &mut dyn FnMut() -> bool,
     ) -> Result<bool, String>;
-    /// Wakes a member on this node if it sleeps while it waits.
+    /// Wakes a member on this node if the member sleeps in [`Services::wait`].
     fn ring(&self, rank: u32);
     fn shared_memory(&self, bytes: usize, align: usize) -> Result<*mut c_void, String>;
 
@@ -57,7 +57,7 @@ pub trait Services {
     fn component_data(&self) -> &Cell<*mut c_void>;
     /// Stores the error text of a plugin function that has no `why` argument.
     fn fail(&self, reason: &CStr);
-    /// Reports the numbers of barriers that have been entered and released on a wire, for statistics.
+    /// Reports, for statistics, how many barriers this process has entered on a wire and how many were released.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64);
 
     /// Passes a collective call to the next lower component.
@@ -97,7 +97,8 @@ pub const fn table<S: Services>() -> Host {
         barrier_wire: Some(barrier_wire::<S>),
         failed_ranks: Some(failed_ranks::<S>),
         fail: Some(fail::<S>),
-        // Services that the library adds to its own table; other hosts have no datatypes and calls to offer.
+        // The other services are null in this table. Only this library's own table has them,
+        // because other hosts have no datatypes and calls to offer.
         topology: None,
         named_type: None,
         type_info: None,
@@ -388,7 +389,7 @@ pub(super) unsafe fn bytes_at<'a>(data: *const c_void, bytes: usize) -> &'a [u8]
     if data.is_null() || bytes == 0 {
         return &[];
     }
-    // SAFETY: not null, and the caller guarantees that `bytes` are readable.
+    // SAFETY: `data` is not null, and the caller guarantees that `bytes` bytes are readable.
     unsafe { std::slice::from_raw_parts(data.cast(), bytes) }
 }
 
@@ -398,6 +399,6 @@ pub(super) unsafe fn bytes_at_mut<'a>(data: *mut c_void, bytes: usize) -> &'a mu
     if data.is_null() || bytes == 0 {
         return &mut [];
     }
-    // SAFETY: not null, and the caller guarantees that `bytes` are writable and used by no other code.
+    // SAFETY: `data` is not null, and the caller guarantees that `bytes` bytes are writable and used by no other code.
     unsafe { std::slice::from_raw_parts_mut(data.cast(), bytes) }
 }

@@ -12,7 +12,7 @@ use std::ffi::c_void;
 use std::fmt;
 use std::path::Path;
 
-/// The name of this framework, which plugin file names begin with.
+/// The name of this framework: the names of plugin files begin with it.
 pub const FRAMEWORK: &str = "coll";
 
 /// The reason why a file or directory provides no component.
@@ -97,7 +97,7 @@ pub fn manifest(file: &Path, component: &str) -> Result<(Manifest, Option<Identi
     Ok((manifest, before))
 }
 
-/// Opens a file and checks its table; during this call the state page shows the file's name.
+/// Opens a file and checks its table. During this call, the process's state page, which `mpirun` reads, shows the file's name.
 pub fn open(
     file: &Path,
     manifest: &Manifest,

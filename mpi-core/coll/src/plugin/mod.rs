@@ -137,7 +137,7 @@ impl Catalogue {
         Catalogue::gather_in_sight(built_in, engine_names, params, usual, None)
     }
 
-    /// Same as [`Catalogue::gather`]; the state page `page` shows each file's name while the file is opened.
+    /// Same as [`Catalogue::gather`]; `page`, the process's state page, which `mpirun` reads, shows each file's name while the file is opened.
     pub fn gather_in_sight(
         built_in: &[guest::BuiltIn],
         engine_names: &[&str],
@@ -163,7 +163,7 @@ impl Catalogue {
             let names = folders::names_of(&file);
             let component = match names {
                 Some((FRAMEWORK, component)) => component.to_owned(),
-                // Files of transports are opened by the BTL framework.
+                // Files of transports are opened by the BTL framework and not here.
                 Some(("btl", _)) => {
                     catalogue.passed.files.push(file);
                     continue;

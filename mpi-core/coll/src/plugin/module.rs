@@ -3,7 +3,7 @@
 //! A blocking barrier calls the plugin's blocking function.
 //! A nonblocking barrier is a future:
 //! it calls the plugin's start function once, and the test function in each progress call.
-//! Meanwhile the engine must keep polling, since no message announces the barrier's completion.
+//! Until the barrier is complete, the engine must keep polling, since no message announces the completion.
 #![allow(unsafe_code)]
 
 use super::abi::{DONE, FAILED, ModuleTable, NEXT, PENDING, Why};
@@ -24,7 +24,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
 
-/// The module; the communicator and every operation in progress own it together.
+/// The module, owned jointly by the communicator and by every operation in progress.
 pub(super) struct Inner {
     pub(super) plugin: Rc<Plugin>,
     pub(super) table: ModuleTable,

@@ -80,7 +80,7 @@ pub(super) struct ModuleComm {
     pub(super) component_data: Rc<Cell<*mut c_void>>,
 }
 
-/// One tag for each kind of message: blocking messages, nonblocking messages, fences.
+/// The tags of the module's conversations, one for each kind: blocking messages, nonblocking messages, fences.
 #[derive(Clone, Copy)]
 struct Tags {
     waited: i32,
@@ -258,7 +258,7 @@ impl Services for ModuleComm {
         {
             return Vec::new();
         }
-        // The communicator may be freed before its module is, so the engine is queried instead.
+        // The communicator may be freed before its module is, so the engine is queried instead of the communicator.
         let failed = self.engine.peers().failed_among(&self.group);
         let ranks = failed.iter().filter_map(|proc| self.group.rank_of(proc));
         ranks.collect()
@@ -417,7 +417,7 @@ impl Services for ModuleComm {
     }
 }
 
-/// The service `named_type`.
+/// The service `named_type`: returns the predefined datatype for a handle of the MPI 5.0 ABI, or null.
 unsafe extern "C" fn named_type(comm: *mut abi::Comm, handle: usize) -> *const abi::Type {
     // SAFETY: the plugin passes the communicator of a module that has not been freed, see `plugin.h`.
     let comm = unsafe { &*comm.cast::<ModuleComm>() };
@@ -426,7 +426,7 @@ unsafe extern "C" fn named_type(comm: *mut abi::Comm, handle: usize) -> *const a
     })
 }
 
-/// The service `topology`.
+/// The service `topology`: returns the host's name, this process's number of usable cores, and the number of ranks on this node.
 unsafe extern "C" fn topology(comm: *mut abi::Comm, to: *mut abi::Topology) {
     // SAFETY: the plugin passes the communicator of a module that has not been freed, see `plugin.h`.
     let comm = unsafe { &*comm.cast::<ModuleComm>() };

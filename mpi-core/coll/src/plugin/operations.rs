@@ -9,8 +9,9 @@ use std::mem::{MaybeUninit, offset_of};
 
 const KINDS: usize = CallId::ALL.len();
 
-/// Maximum number of entries in a module's table; the next constant is the maximum size of an entry in bytes.
+/// Maximum number of entries in a module's table.
 const MOST: u32 = 1024;
+/// Maximum size of an entry in bytes.
 const LARGEST: usize = 4096;
 /// Minimum size of an entry in bytes: the size in the first version of `plugin.h`.
 const LEAST: usize = offset_of!(Operation, dense) + size_of::<usize>();

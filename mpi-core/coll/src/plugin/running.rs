@@ -115,7 +115,7 @@ impl Inner {
         }))
     }
 
-    /// Creates the place in which the plugin stores its pointer for a persistent operation, see `plan` in `plugin.h`.
+    /// Creates the variable in which the plugin stores its pointer for a persistent operation, see `plan` in `plugin.h`.
     pub(super) fn plan(self: &Rc<Inner>, call: &Call) -> Rc<dyn Any> {
         Rc::new(KeptPlan {
             inner: self.clone(),

@@ -22,7 +22,7 @@ pub struct Plugin {
     /// The component's parameters; the first of them is its priority.
     /// Leaked, since the plugin's file is never closed.
     pub params: &'static [About],
-    /// The parameter with which the user requests the component, by another value than the default.
+    /// The parameter with which the user requests the component: any value other than its default is a request.
     pub asked_by: Option<&'static str>,
     pub(super) query: Query,
 }
@@ -119,7 +119,7 @@ impl std::error::Error for TableError {}
 /// The maximum number of a component's parameters; bounds how many are read from a corrupt table.
 const MOST_PARAMS: usize = 256;
 
-/// The maximum length in bytes of a component's name, which the selection protocol can encode.
+/// The maximum length in bytes of component names that the selection protocol can encode.
 const LONGEST_NAME: usize = 63;
 
 impl Plugin {

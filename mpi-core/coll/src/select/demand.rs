@@ -86,7 +86,7 @@ fn is_required(component: &str, params: &Params) -> Result<bool, ParamError> {
 /// Returns the reason why a component is not used, for an output line that already begins with rank `me`.
 fn reason(name: &str, refused: &Refused, me: u32) -> String {
     let reason = reason_for(name, refused).0;
-    // The rank is not repeated.
+    // The output line already contains the rank, so the rank is removed from the reason.
     match reason.strip_prefix(&format!("rank {me}: ")) {
         Some(own) => own.to_owned(),
         None => reason,

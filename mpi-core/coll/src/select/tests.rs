@@ -20,7 +20,7 @@ struct Faults {
     set_up_at: Option<u32>,
 }
 
-/// Numbers of calls of the component's functions, over all ranks.
+/// How often each function of the component was called, on all ranks together.
 #[derive(Default)]
 struct Calls {
     taken: AtomicU32,
@@ -107,7 +107,7 @@ impl Module for FaultyModule {
     }
 }
 
-/// Returns a job whose component has these faults, and the numbers of calls of its functions.
+/// Returns a job whose component has these faults, and the counters of the calls of its functions.
 fn faulty(ranks: u32, faults: Faults) -> (Job, Arc<Calls>) {
     let calls: Arc<Calls> = Arc::default();
     let told = calls.clone();

@@ -55,7 +55,8 @@ impl ShmBarrier {
         })
     }
 
-    /// Advances barrier `number` as far as possible. Returns true if this rank is released; `stage` must not be reused then.
+    /// Advances barrier `number` as far as possible. Returns true if this rank is released.
+    /// Then the barrier is complete, and the caller must not pass `stage` again.
     #[inline]
     pub fn step(&self, members: &Members, number: u64, stage: &mut Stage) -> bool {
         match self {

@@ -23,7 +23,7 @@ use mpi_base::occupancy::Occupancy;
 use std::cell::Cell;
 use std::ops::Deref;
 
-/// A ring of cells, and the lengths of a member's data and of a result that fit its cells.
+/// A ring of cells, and the maximum lengths in bytes of a member's data and of a result for which the ring is used.
 #[derive(Clone, Copy)]
 struct Choice {
     cell_ring: CellRing,
@@ -140,7 +140,7 @@ impl Cells {
         choice.cell_ring.address(number)
     }
 
-    /// Returns the address of the same operation, with cells for a result of `bytes` bytes too.
+    /// Returns `address` with the cells for the operation's result, which has at most `bytes` bytes.
     #[inline(always)]
     pub fn with_result<'a>(
         &'a self,
@@ -152,7 +152,7 @@ impl Cells {
         address.with_result(first(choices, |ring| bytes <= ring.bytes_of_result))
     }
 
-    /// Returns the address of an operation on long data without a result.
+    /// Returns the address of an operation on long data that has no result.
     pub fn long_address(&self, number: u64) -> CellAddress<'_> {
         let [short, .., long] = &self.choices[Flow::CooperativeCopy as usize];
         long.cell_ring.address(number).with_result(&short.cell_ring)
@@ -253,7 +253,7 @@ impl Cells {
         self.wait_for_members(wait, engine, true, finished).await
     }
 
-    /// Waits until `done` returns true; other ranks make this happen when they finish an operation.
+    /// Waits until `done` returns true, because other ranks have finished an operation.
     /// They ring this rank's doorbell if the number of waiters is not zero.
     /// `fenced` is true if the finishing ranks execute a fence.
     async fn wait_for_members(
@@ -276,12 +276,12 @@ impl Cells {
         Ok(())
     }
 
-    /// Finishes an operation; every member has arrived in it, as this rank has seen.
+    /// Finishes an operation in which this rank has observed the arrival of every member.
     #[inline(always)]
     pub fn end_together(&self, members: &Members, number: u64) {
         match self.lane {
             Lane::Blocking => {
-                // Each of these members has finished the previous operation.
+                // A member arrives only after it has finished the previous operation, so all members have finished that one.
                 self.all_past(number - 1);
                 self.finish(number);
             }
@@ -289,7 +289,7 @@ impl Cells {
         }
     }
 
-    /// Finishes an operation that this rank may be the last to finish.
+    /// Finishes an operation. Other ranks may be waiting until this rank has finished it.
     #[inline(always)]
     pub fn end(&self, members: &Members, number: u64) {
         self.finish(number);
@@ -302,7 +302,7 @@ impl Cells {
         self.wake_waiters(members);
     }
 
-    /// Finishes an operation so long that other ranks usually wait for it: then a fence here costs less than one that the waiters execute.
+    /// Finishes a long operation, for which other ranks usually wait: a fence here costs less than the fences of the waiters.
     pub fn end_long(&self, members: &Members, number: u64) {
         self.finish(number);
         // SYNC POINT shm.waiters

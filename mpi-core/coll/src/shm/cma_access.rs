@@ -1,4 +1,4 @@
-//! Access to the memory of the other members by system calls (cross-memory attach), and the test whether every member has it.
+//! Access to the memory of the other members by system calls (cross-memory attach), and the test whether every member has this access.
 //!
 //! When the communicator is created, every member tries to read a word from the memory of every other, as the sm transport does,
 //! and if all reads succeed, it increments a counter in the communicator's block.
@@ -58,7 +58,7 @@ impl CmaAccess {
         }
     }
 
-    /// Returns true if every member can read the memory of every other member; the same on all members.
+    /// Returns true if every member can read the memory of every other member. All members get the same result.
     pub fn all_can(&self) -> bool {
         // SYNC POINT shm.able
         *self

@@ -2,8 +2,8 @@
 //!
 //! Long data use long cells, [`DEPTH`] per member.
 //! Short data use separate short cells, which are adjacent to each other.
-//! If few members wait for each other, short cells are a few cache lines apart;
-//! the first operations of a communicator then touch two pages.
+//! If few members wait for each other, short cells are a few cache lines apart, so that the hardware prefetch does not reach the next one.
+//! The cost is that the first operations of a communicator touch two pages.
 //! If no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
 //! so that a sender may run far ahead of its receivers:
 //! when ranks are oversubscribed, each wait
@@ -25,27 +25,27 @@ const WORD: usize = size_of::<u64>();
 /// there may be more [`Flow::OneWay`] operations on short data.
 pub const DEPTH: u64 = 4;
 
-/// The maximum cell size in bytes, for the data and a cache line.
+/// The maximum cell size in bytes: 64 KiB of data and one cache line.
 pub const LONGEST: usize = (64 << 10) + LINE;
 
-// Such a published length (greater than that of any cell) means that the data are sent as a message.
+// A member that sends its data as a message publishes a length that is greater than that of any cell.
 const _: () = assert!(LONGEST < cells::LONGEST_PUBLISHED);
 
-/// The cells of one communicator take at most 1 / `SHARE` of the memory left, except if their size is the minimum `SHORTEST`.
+/// The cells of one communicator take at most 1 / `SHARE` of the shared memory left, except if their size is the minimum `SHORTEST`.
 const SHARE: usize = 32;
 const SHORTEST: usize = (1 << 10) + LINE;
 
-/// The size of cells for pieces of long data.
+/// The size in bytes of cells for pieces of long data.
 /// Longer cells need fewer cache-line transfers to announce the pieces, but take more memory.
 const PIECE: usize = (32 << 10) + LINE;
 
-/// The size of slices: their length is the fastest for messages between cores that share only the last-level cache.
+/// The size of slices in bytes: this length is the fastest for messages between cores that share only the last-level cache.
 const SLICE: usize = (8 << 10) + LINE;
 
-/// The size of cells for short data.
+/// The size in bytes of cells for short data.
 pub const SHORT: usize = LINE;
 
-/// The size of cells for slightly longer data.
+/// The size in bytes of cells for slightly longer data.
 pub const MIDDLING: usize = (1 << 10) + LINE;
 
 /// The distances in bytes between cells for short and for slightly longer data, if these are spaced apart.
@@ -85,7 +85,7 @@ impl Sizes {
     ///
     /// When ranks are oversubscribed, a rank whose data fit one cell can continue before another is scheduled in.
     /// Then the two copies through a cell are faster than a single copy by the kernel,
-    /// which looks up pages for as long as it copies.
+    /// in which the lookup of the pages takes as long as the copy itself.
     /// `cycled` is the size in bytes that a member's ring of slices should have; zero if slices are not faster.
     fn fitting(members: u32, occupancy: Occupancy, cycled: usize) -> Sizes {
         let cell = match (members, occupancy) {
@@ -171,8 +171,9 @@ fn longest_of_requests(members: u32) -> usize {
 /// Returns the number of short or medium cells per member if no rank waits for all others.
 ///
 /// Oversubscribed ranks are scheduled in any order.
-/// In a series of scans, a rank can only catch up with its predecessor in its time slice.
-/// So deeper rings save context switches: scans of 8 bytes on 32 ranks took 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
+/// In a series of scans, a rank that is scheduled in can continue only to the last call that its predecessor has finished.
+/// So deeper rings save context switches:
+/// scans of 8 bytes on 32 ranks took 0.20 switches per rank at depth 64, 0.07 at 256 and 0.04 at 512.
 /// The depth is reduced if the cells would take more than `MEMORY` bytes, but not below `enough`.
 pub fn depth(cell: usize, members: u32, occupancy: Occupancy) -> u64 {
     const MEMORY: usize = 4 << 20;
@@ -255,8 +256,8 @@ impl Layout {
             // allgather 0.179 and 0.171 us.
             // Measured on 60 oversubscribed ranks with 8 bytes:
             // allgather took 77 us with adjacent cells and 100 us with cells apart; alltoall 79 and 125 us.
-            // The distance need only exceed the reach of the prefetch;
-            // with that of long cells, each cell would be in a page of its own.
+            // The distance need only exceed the reach of the prefetch.
+            // At the distance of long cells, each short cell would be in a page of its own.
             let apart = flow == Flow::CooperativeCopy && members <= FEW;
             of.map(|(length, depth, most)| {
                 let cell = match (apart, length) {
@@ -270,7 +271,7 @@ impl Layout {
                     rings.push(ring);
                     rings.len() - 1
                 });
-                // Cells that are spaced apart are longer than the data for which they are used.
+                // Cells that are spaced apart are longer than short data, so an operation may use only `most` bytes of them.
                 (index, cell.min(most))
             })
         });

@@ -385,7 +385,7 @@ impl Module for ShmModule {
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
         match route.and_then(|route| state.begin_data(lane, route)) {
-            // A short call has a future of its own: less than half as large as the others, so it is allocated faster.
+            // A short call has a future type of its own, less than half as large as that of other calls, so it is allocated faster.
             Some(begun) if begun.route == Route::Cells(Shape::Whole) => {
                 if let Some(emptied) = invocation.emptied(&call) {
                     call = emptied;

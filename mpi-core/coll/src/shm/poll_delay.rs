@@ -8,7 +8,7 @@
 //! But in a series of calls the data have already arrived, and the delay costs time: 62 instead of 25 ns.
 //!
 //! So after a poll that preceded the write, the next [`DELAYED`] polls are delayed.
-//! The poll after these is not delayed, so that a change is detected.
+//! The poll after these is not delayed: it detects whether the data now arrive earlier.
 
 use std::cell::Cell;
 

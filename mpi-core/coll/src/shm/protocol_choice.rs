@@ -10,15 +10,15 @@
 //! Protocol. All members make the same calls in the same order,
 //! and each member counts the calls of a class from 0.
 //! Each class has one word, the [`Plan`]:
-//! the calls before number `from` use one protocol, the next `run` calls a second, and later calls a third.
+//! calls before number `from` use the protocol `before`, the next `run` calls use `tried`, and later calls use `then`.
 //! 1. A member begins a call when the long cells of its first operation number are free: every rank has finished the operation [`LAG`] numbers before it.
-//!    Then the member reads the plan, one time.
+//!    Then the member reads the plan once.
 //! 2. Rank 0 may write a plan when it begins a call; the plan applies from [`LAG`] calls later on.
 //!    Each call takes at least one operation number.
 //!    So by step 1, a member that begins a call to which the plan applies has seen that rank 0 has finished
 //!    the call in which it wrote the plan, and therefore also sees the plan.
-//!    If a member reads the new plan
-//!    in an earlier call, it finds the same protocol for that call as in the old plan.
+//!    If a member reads the new plan in an earlier call,
+//!    it finds the same protocol for that call as in the old plan.
 //! 3. For step 2, rank 0 writes a plan only after every rank has finished an operation
 //!    of the last trial call of the old plan:
 //!    all calls that have not yet read a plan then use the final protocol of the old plan, with which the new plan begins.
@@ -155,7 +155,7 @@ impl Plan {
 
 #[derive(Default)]
 struct Decider {
-    /// What is known about each class; empty before the first call.
+    /// The measurements of each class, and the end of its trials; empty before the first call.
     classes: Vec<Decided>,
     /// The previous measured call, until its cost has been read.
     before: Option<Measured>,
@@ -323,7 +323,7 @@ impl Decided {
         if self.known.missing(first) > 0 {
             return None;
         }
-        // The first trial may wrongly seem slow, because the protocol was new, so a second trial is nearly free.
+        // The first trials may be slow only because the protocol was new, so the next trial is not deferred, whatever it costs (`FREE`).
         let way = self.known.next(FREE, PRICE);
         let goes_on = way == now && self.known.better() == Some(now);
         (!goes_on).then_some((way, 1))

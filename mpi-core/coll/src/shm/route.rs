@@ -45,8 +45,8 @@ pub(super) struct Begun {
 }
 
 impl State {
-    /// Returns the route of an operation, or `None` if the call must be passed to the next component;
-    /// the same on all members.
+    /// Returns the route of an operation, or `None` if the call must be passed to the next component.
+    /// All members get the same result.
     #[inline]
     pub(super) fn route(&self, lane: Lane, call: &Call) -> Option<Route> {
         let place = self.place.get()?;
@@ -90,7 +90,7 @@ impl State {
         let is_sliced = small.is_some_and(|small| small.cells.has_slices());
         let in_rows = matches!(shape, Shape::Rows(_));
         if in_rows && self.copies(place, call).is_none() {
-            // The alternative, one message per rank, is slower at any length.
+            // Without single copies, the only alternative is one message per rank, which is slower at any length.
             return LongWay(Some(Way::Fragments));
         }
         // Single copies combine operands in the same order as cells; the next component does not guarantee this order.
@@ -117,7 +117,7 @@ impl State {
         let numbers = match route {
             Route::Cells(shape) => shape.numbers(),
             Route::Copies(numbers) => numbers,
-            // Its numbers are assigned when the protocol is known.
+            // The numbers of a measured operation are assigned when its protocol is known.
             Route::Measured(_) => 0,
         };
         Some(Begun {

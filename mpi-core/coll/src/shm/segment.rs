@@ -94,8 +94,8 @@ impl State {
         let outside = || Refusal("rank 0 named a place outside of the node's memory".into());
         let (node, members) = (comm.engine().node(), &self.members);
         if members.count() <= FEW {
-            // The creation of a communicator waits for messages anyway, so mapping these pages costs little time.
-            // With many members there are many pages, so they are not mapped in advance.
+            // The creation of a communicator waits for messages anyway, so mapping the first pages during this time costs little.
+            // The segments of many members have many pages, so these are not mapped in advance.
             node.map_ahead(config.place, FIRST_USED);
         }
         let left = node.hold(config.place).ok_or_else(outside)?;
@@ -127,7 +127,7 @@ impl State {
                 Lane::Blocking => (at(behind), lens[1] + ways),
                 Lane::Nonblocking => (at(requests), 0),
             };
-            // The gap lies before the slices.
+            // `gap` is the length of the memory between this lane's other cells and its slices; without slices it is zero.
             let gap = if slices > 0 { gap } else { 0 };
             let cells = Cells::at(node, place, config.sizes, members, lane, occupancy, gap);
             Ok(Small {

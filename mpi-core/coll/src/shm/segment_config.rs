@@ -6,7 +6,7 @@ use super::params::LongWay;
 use mpi_base::node::ShmOffset;
 use mpi_base::occupancy::Occupancy;
 
-/// Bit position of the number of slices in the word of the sizes.
+/// Bit position of the number of slices in the word that contains the cell size and this number.
 const SLICES: u32 = 32;
 
 /// The contents of the config blob; an empty blob means that there is no segment.

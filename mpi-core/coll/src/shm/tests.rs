@@ -24,7 +24,7 @@ fn job(ranks: u32, occupancy: Occupancy) -> Job {
     job
 }
 
-/// Returns a job with the protocol `way` for long data, where it can be used.
+/// Returns a job that uses the protocol `way` for long data, if this protocol supports the call.
 fn job_with(ranks: u32, occupancy: Occupancy, way: &str) -> Job {
     job(ranks, occupancy).with("coll_shm_protocol", way)
 }

@@ -14,7 +14,8 @@
 //!
 //! Each operation is generic over [`Wait`].
 //! A blocking call waits with [`Blocking`], inside the only poll of its future,
-//! so the compiler produces straight-line code; a request waits with [`Polled`]: it returns pending, and progress polls it again.
+//! so the compiler produces straight-line code.
+//! A request waits with [`Polled`]: it returns pending, and progress polls it again.
 //!
 //! A wait cannot complete if a member has died or the communicator has been revoked.
 //! A request checks for this in every poll ([`unless_broken`]),
@@ -35,7 +36,8 @@ use std::time::Instant;
 /// Number of consecutive yields before the rank waits in the engine.
 const YIELDS: u32 = 8;
 
-/// A way to wait. A wait returns an error if it cannot complete, because a member has died or the communicator has been revoked.
+/// A method of waiting for other ranks.
+/// A wait returns an error if it cannot complete, because a member has died or the communicator has been revoked.
 pub trait Wait: Copy {
     /// Waits until `done` returns true; may call `done` again afterwards.
     async fn until(self, engine: &Engine, done: impl FnMut() -> bool) -> Result<(), Error>;
@@ -127,7 +129,7 @@ pub fn now(comm: &Comm, operation: impl Future<Output = Result<(), Error>>) -> R
         .poll(&mut Context::from_waker(Waker::noop()))
     {
         Poll::Ready(outcome) => outcome,
-        // The operation waits for a message, too.
+        // The operation also waits for a message, so the engine polls it until it is complete.
         Poll::Pending => comm.engine().block_on(operation),
     }
 }
@@ -220,7 +222,7 @@ fn rest(
         engine.progress();
         match engine.waiting().is_oversubscribed() {
             true => engine.waiting().give_core_away(),
-            // If the operating system has placed two ranks on one core, this moves one of them to another core.
+            // If the operating system has placed two ranks on one core, a yield moves one of them to another core.
             false => yield_core(Instant::now()),
         }
         if done() {

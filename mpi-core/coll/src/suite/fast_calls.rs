@@ -13,7 +13,8 @@ struct Both<'a> {
 
 const BLOCK: i64 = 3;
 
-/// Returns calls of three words per rank from `sent` (a block per rank) to `target` and `recv` (the same memory).
+/// Returns, for each collective, a fast call and the same general call, with blocks of three words:
+/// from `sent` (a block per rank) to `target` and `recv` (the same memory).
 fn both_forms<'a>(
     world: &Comm,
     sent: &'a [u8],

@@ -113,7 +113,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
     job.run(|engine| {
         let comms = communicators(engine);
         let me = engine.world().expect("a world").rank();
-        // Random numbers for decisions that all ranks share, and for those of each rank.
+        // `shared` gives the random numbers for decisions that are equal on all ranks, `own` those for this rank's decisions.
         let mut shared = SplitMix64(seed ^ u64::from(comms[0].size()));
         let mut own = SplitMix64(seed ^ u64::from(me) << 32);
         for _ in 0..LAPS {
@@ -121,7 +121,7 @@ pub(crate) fn exercise(job: &Job, seed: u64) {
             for _ in 0..1 + shared.below(6) {
                 let comm = &comms[shared.below(comms.len() as u64) as usize];
                 let call = CallId::ALL[shared.below(CallId::ALL.len() as u64) as usize];
-                // Every rank draws one number per call, although the parts of the world may have different sizes.
+                // The parts of the world may have different sizes. So every rank takes exactly one number from `shared` per call.
                 let mut drawn = SplitMix64(shared.next_u64());
                 let case = Case::random(call, comm.size(), &mut drawn);
                 let part = case.part(comm.rank());

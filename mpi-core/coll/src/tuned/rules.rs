@@ -49,7 +49,7 @@ pub struct Setting {
     pub occupancy: Occupancy,
 }
 
-/// An algorithm, after the minimum number of bytes from which it is used.
+/// The minimum number of bytes from which an algorithm is used, and the algorithm.
 pub type Step = (i64, Algorithm);
 
 impl Rules {

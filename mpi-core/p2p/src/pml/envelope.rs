@@ -18,8 +18,8 @@ pub struct Envelope {
 /// A context ID: the communicator's ID (`number`), which is equal at all its members, and a [`Plane`].
 ///
 /// Within one job, the communicator's ID consists of the job rank of the process that chose the ID
-/// and a serial number of that process. So no agreement between processes is needed, and IDs do not run out
-/// in practice.
+/// and a serial number of that process.
+/// So no agreement between processes is needed, and IDs do not run out in practice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Context(pub u64);
 

@@ -121,8 +121,8 @@ fn a_receive_that_waits_does_not_overtake_one_that_was_posted() {
     });
 }
 
-/// A poll that finds no message usually does not continue sends either. So both ranks must progress by
-/// polls alone, through announcements, replies, fragments, and freed space in the rings.
+/// No rank waits in this test, and a poll that finds no message usually does not continue queued sends either.
+/// So polls alone must advance announcements, replies, fragments, and the release of space in the rings.
 #[test]
 fn ranks_that_only_poll_exchange_messages_of_all_lengths() {
     let pml = Config {

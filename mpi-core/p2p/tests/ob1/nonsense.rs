@@ -54,8 +54,7 @@ proptest! {
                 let mut payload: Vec<u8> = words.iter().flat_map(|w| named(w).to_le_bytes()).collect();
                 payload.truncate(payload.len().saturating_sub(*odd));
                 // ASSIST is left out: its receiver writes to the addresses in the message,
-                // which here are random addresses
-                // of this process.
+                // which here are random addresses of this process.
                 for am in [*am, *am | OVERTAKES].into_iter().filter(|am| *am != wire::ASSIST) {
                     engine.pml().deliver(1, am, [first, *second], &payload);
                 }

@@ -209,7 +209,7 @@ impl Bml {
         rejections: &mut Vec<Rejection>,
     ) -> Option<(Rc<dyn Btl>, Endpoint)> {
         for carrier in self.carriers.iter() {
-            // The networks are last, because no other transport has a lower exclusivity.
+            // The networks are last, because no other transport has a lower exclusivity. So all of them are queried here.
             if carrier.link.is_some() {
                 return self.ask_networks(peer, rejections);
             }
@@ -336,15 +336,16 @@ impl Bml {
         look(&all, &doorbells)
     }
 
-    /// Returns the maximum time to sleep without a delay of messages,
-    /// if the descriptors of some transport may not signal a message; otherwise `None`.
+    /// Returns the maximum time to sleep, so that messages are not delayed for longer,
+    /// if the descriptors of some transport do not always signal a message; otherwise `None`.
     pub fn longest_sleep(&self) -> Option<Duration> {
         let each = self.btls().filter_map(|btl| btl.capabilities().wakeup);
         each.filter_map(|wakeup| wakeup.longest_sleep()).min()
     }
 
     /// Returns the messages in flight between ranks of this job.
-    /// Messages of other jobs are not included: while this process knows a process of another job ([`crate::universe::Universe::foreign`]), no count could exclude one.
+    /// Messages of other jobs are not included: while this process knows a process of another job
+    /// ([`crate::universe::Universe::foreign`]), it cannot exclude that such a message is in flight.
     pub fn traffic(&self) -> Traffic {
         let all = self.btls().map(|btl| btl.capabilities().traffic);
         all.fold(Traffic::InMemory, Traffic::and)

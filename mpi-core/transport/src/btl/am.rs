@@ -13,8 +13,8 @@ use std::cell::{Cell, OnceCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-/// Number of handler numbers in a family without [`OVERTAKES`];
-/// the family has the same number of handler numbers with it.
+/// Number of handler numbers of a family in which the bit [`OVERTAKES`] is clear;
+/// the family has the same number of handler numbers in which the bit is set.
 pub const FAMILY_SIZE: u8 = 16;
 const FAMILIES: usize = (OVERTAKES / FAMILY_SIZE) as usize;
 
@@ -38,7 +38,7 @@ pub enum Family {
 }
 
 impl Family {
-    /// Returns the handler number `index` of this family. An index out of range fails the build if it is a constant.
+    /// Returns the handler number `index` of this family. A constant index that is out of range fails the build.
     pub const fn am(self, index: u8) -> Am {
         assert!(index < FAMILY_SIZE, "a family has 16 numbers");
         self as u8 * FAMILY_SIZE + index

@@ -158,7 +158,7 @@ impl Sink for Checking<'_> {
     }
 
     fn lost(&self, peer: ProcId, why: &str) {
-        // For a peer in `bad`, the decorator itself has closed the connection and reported the loss.
+        // For a peer in `bad`, the decorator itself has closed the connection and reported the loss, so the loss is not reported again.
         if !self.outer.bad.borrow().contains(&peer) {
             self.sink.lost(peer, why);
         }

@@ -72,7 +72,7 @@ fn remote(part: &Part<'_>, writes: bool) -> Option<u64> {
 impl Transport for Dgram {
     const NAME: &'static CStr = c"dgram";
     const VERSION: &'static CStr = c"1.0";
-    /// Lower than the exclusivity of `sm` and of the networks.
+    /// The exclusivity of `dgram`: lower than that of `sm` and of the networks.
     const EXCLUSIVITY: u32 = 20;
     const EAGER: usize = 4 << 10;
     const LONGEST: usize = 32 << 10;

@@ -2,7 +2,7 @@
 //!
 //! A seed determines the faults, so a run can be repeated. The faults are:
 //! one bit of a message is flipped; sends are refused until the next poll; messages are delivered late; a connection is cut after a number of bytes.
-//! Every transport may deliver late and refuse sends without these faults.
+//! Late deliveries and refused sends are also possible without injected faults, in every transport.
 //! The checksum detects flipped bits, and the remaining links of a bond retransmit after a cut.
 
 use super::decorate::Decorator;
@@ -199,7 +199,7 @@ impl Btl for Faulty {
             single_copy: None,
             remote_memory: None,
             lending: None,
-            // A delayed message is neither in shared memory nor counted as delivered.
+            // A delayed message is neither in shared memory nor counted as delivered, so messages in flight cannot be counted.
             traffic: Traffic::Uncounted,
             ..self.inner.capabilities()
         }

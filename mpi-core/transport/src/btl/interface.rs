@@ -36,7 +36,7 @@ pub trait Btl {
     fn progress(&self, sink: &dyn Sink) -> usize;
 
     /// Returns false if `progress` would do nothing now.
-    /// A transport that needs more than a few instructions to find out returns true.
+    /// A transport that needs more than a few instructions to determine this returns true.
     ///
     /// Polls that do not wait call this function instead of `progress` in most cases.
     #[inline]
@@ -71,7 +71,7 @@ pub struct Info {
     pub name: &'static str,
     /// Priority: if several transports reach a peer,
     /// the one with the highest exclusivity is used.
-    /// If it is a network, other networks share its messages.
+    /// If this transport is a network, other networks share its messages.
     pub exclusivity: u32,
     /// True for a network, which may share the messages to a peer with other networks that reach the peer.
     pub is_network: bool,
@@ -145,7 +145,7 @@ pub struct Capabilities<'a> {
     pub single_copy: Option<&'a dyn SingleCopy>,
     /// Accesses to peers' registered memory, executed by the network.
     pub remote_memory: Option<&'a dyn RemoteMemory>,
-    /// Zero-copy sends of long messages in parts, as a peer's queue has space.
+    /// Zero-copy sends of long messages in parts, whenever the peer's queue has space.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`], and the eager pipeline.
     pub pipeline: Option<&'a dyn Pipeline>,
@@ -253,7 +253,8 @@ pub trait Connections {
     /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
-    /// Waits, up to a time limit, until this process has transmitted all accepted messages; it may not call `progress` for long afterwards.
+    /// Waits, up to a time limit, until this process has transmitted all accepted messages.
+    /// Called before the process stops calling `progress`, perhaps for a long time.
     fn flush(&self) {}
 
     /// Flushes like [`Connections::flush`], and notifies the peers that this process leaves in order and has not failed.

@@ -156,7 +156,8 @@ impl Payload<'_> {
     }
 }
 
-/// Minimum number of payload bytes that must have arrived before a transport calls [`Sink::begin`]. So an upper layer's header is complete.
+/// Minimum number of payload bytes that must have arrived before a transport calls [`Sink::begin`],
+/// so that an upper layer's header is complete.
 pub const BEGUN: usize = 64;
 
 /// The receiver of the messages and events that `progress` delivers.

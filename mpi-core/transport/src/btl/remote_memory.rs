@@ -30,7 +30,7 @@ pub struct Span<'a> {
     pub key: &'a [u8],
     /// Offset of the part in the registered memory, in bytes.
     pub offset: u64,
-    /// The local memory.
+    /// The local memory, of the same length as the part.
     pub local: Region,
 }
 

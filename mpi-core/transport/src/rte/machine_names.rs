@@ -6,7 +6,7 @@
 //! The publisher holds a lock on the file while the name is published.
 //! So a name becomes invalid with the end of its process, however the process ends.
 //! If a process can lock the file of a name, the publisher has ended; the process then removes the file.
-//! The file contains the port.
+//! The file contains the port name.
 //! The file is empty only between its creation and its first write; during this time the name does not exist yet.
 
 use super::RteError;

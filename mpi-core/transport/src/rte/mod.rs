@@ -5,7 +5,7 @@
 //! * `pmix`: libpmix, loaded at run time, for PRRTE, Open MPI's mpirun and Slurm's `--mpi=pmix`;
 //! * `singleton`: for a process without a launcher; the process starts a launcher when it first spawns other processes.
 //!   It returns an error if a launcher exists that offers no protocol to connect its processes,
-//!   because N processes of which each is rank 0 of 1 would be worse than an error.
+//!   because N separate jobs of one process each (rank 0 of 1) would be worse than an error.
 //!
 //! Guarantees of every component:
 //! * a value of [`Rte::put`] can be read unchanged with [`Rte::get`] by every process of the job after both have passed a [`Rte::fence`];
@@ -104,7 +104,8 @@ pub struct NodeMembership {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     Launcher,
-    /// Another rank has died, `None` if the launcher does not report which. Only launchers that do not end the job themselves report this.
+    /// Another rank has died; `None` if the launcher does not report which rank.
+    /// Only launchers that do not end the job themselves report deaths.
     Rank(Option<u32>),
 }
 
@@ -154,7 +155,7 @@ pub trait Rte: Send + Sync {
     /// Returns the deaths since the last call, in the order in which the launcher reported them.
     ///
     /// Does not wait. If the launcher reports deaths, the call costs a system call,
-    /// so waiting threads use it and the polling loop does not.
+    /// so waiting threads call this function, and the polling loop does not.
     fn deaths(&self) -> Vec<Death> {
         Vec::new()
     }

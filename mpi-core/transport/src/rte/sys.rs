@@ -35,7 +35,7 @@ pub fn set_variable(name: &str, value: &str) {
 }
 
 unsafe extern "C" {
-    /// The C function of ISO C11, 7.22.4.7.
+    /// The C function `quick_exit` (ISO C11, 7.22.4.7).
     fn quick_exit(code: core::ffi::c_int) -> !;
 }
 

@@ -298,7 +298,7 @@ impl Line {
     /// Adds the word `key=value`. The value may contain all bytes that the protocol can transfer.
     pub fn with_bytes(mut self, key: &str, value: &[u8]) -> Line {
         // A value ends at the space behind it.
-        // A single backslash at the end of the value would escape this space.
+        // A single backslash at the end of the value would escape this space, so such a value does not fit.
         let fits = end_of_value(&[value, b" "].concat()) == value.len();
         if value.is_empty() || !fits || value.contains(&b'\n') || value.contains(&0) {
             self.bad.get_or_insert((key.into(), shown(value)));

@@ -9,8 +9,8 @@
 //!
 //! Guarantees:
 //! * a name has the same number as long as a communicator or a call refers to it or a connection to it is open; the number is never reused for another process;
-//! * when the last communicator that contains a process is freed ([`Universe::release`]), this process disconnects from the process.
-//!   The process is removed when it has also disconnected: until then it may connect again under the same number;
+//! * when the last communicator that contains a process is freed ([`Universe::release`]), this process disconnects from that process.
+//!   That process is removed when it has disconnected, too; until then it may connect again under the same number;
 //! * data from other processes are decoded before use: an unknown name is an error value, not a panic.
 
 use crate::btl::modex::Modex;

@@ -158,7 +158,8 @@ impl Module for Adder {
     }
 }
 
-/// Component in safe Rust with nonblocking operations: a broadcast to each rank, a scan from rank to rank.
+/// Component in safe Rust with nonblocking operations:
+/// a broadcast in which the root sends to every other rank, and a scan in which each rank sends to the next.
 pub struct Eager(Comm);
 
 struct Spreading<'c> {

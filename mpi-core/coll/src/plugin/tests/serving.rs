@@ -136,7 +136,7 @@ fn a_blocking_barrier_may_come_between_started_ones() {
     });
 }
 
-/// Returns the members' errors of a nonblocking barrier in which the test component misbehaves as named.
+/// Returns the members' errors of a nonblocking barrier in which the test component makes the mistake `misbehave`.
 fn complaints(misbehave: &str) -> Vec<String> {
     counter(2, misbehave).run(|engine| {
         let req = world(engine)
@@ -205,7 +205,8 @@ fn barriers_that_are_handed_down_late_do_not_overtake_each_other() {
     }
 }
 
-/// Other calls progress meanwhile and are not confused with the barrier, even if they are started after it and complete before it.
+/// While the barrier waits to be passed down, other calls progress and are not confused with the barrier,
+/// even if they are started after it and complete before it.
 #[test]
 fn a_barrier_that_is_handed_down_late_does_not_mix_with_other_calls() {
     for (ranks, nodes) in [(4, 1), (4, 2), (7, 3)] {

@@ -58,17 +58,18 @@ pub struct LargeOp<'a, W> {
     pub cells: &'a Cells,
     pub members: &'a Members,
     pub invocation: &'a Invocation,
-    /// The first of the cell operations of the call, of which there are [`Large::numbers`].
+    /// The number of the call's first cell operation; the call takes [`Large::numbers`] of them.
     pub number: u64,
     pub wait: W,
 }
 
 impl Large {
-    /// Returns true if this call is carried out by single copies; the same on all members.
+    /// Returns true if this call is carried out by single copies. All members get the same result.
     pub fn serves(&self, call: &Call, members: u32) -> bool {
         let long = |bytes: i64| bytes as u64 >= self.from;
         let operand = |recv: &RecvBuf| long(recv.bytes()) && plain(&recv.as_send());
-        // With two ranks, one rank would read while the other waits, but both ranks work on the copy of a point-to-point message.
+        // With two ranks, only the reading rank would copy, while in a point-to-point message both ranks copy.
+        // So from `SHARED_COPY` bytes on, messages are faster than single copies.
         let one_way = |bytes: i64| long(bytes) && (members > 2 || bytes < SHARED_COPY);
         let wanted = match call {
             Call::Bcast { buf, .. } => one_way(buf.bytes()),
@@ -96,7 +97,8 @@ impl Large {
         wanted && self.readers.all_can()
     }
 
-    /// Returns the minimum length, in bytes, of data that members read from each other's memory, or `u64::MAX` if some cannot; the same on all members.
+    /// Returns the minimum length in bytes of data that members read from each other's memory, or `u64::MAX` if some member cannot.
+    /// All members get the same result.
     pub fn readable_from(&self) -> u64 {
         match self.readers.all_can() {
             true => self.from,
@@ -169,7 +171,7 @@ fn plain(buf: &SendBuf) -> bool {
     buf.datatype().as_named().is_some() && buf.is_one_run()
 }
 
-/// Packed data for other ranks to read, and the memory of the copy if they are a copy.
+/// Packed data that other ranks read; if the data are a copy, this value owns the copy's memory.
 pub struct Exposed {
     at: u64,
     bytes: u64,
@@ -356,8 +358,9 @@ impl<W: Wait> LargeOp<'_, W> {
         self.await_readers(number, readers).await
     }
 
-    /// Returns true if the next rank has not published its address after a short spin: then this rank copies its own data first.
-    /// Otherwise it copies them while other ranks still read its data.
+    /// Returns true if the next rank has not published its address after a short spin.
+    /// Then the caller copies its own data while it waits;
+    /// otherwise it copies them at the end, while other ranks still read its data.
     fn is_early(&self, number: u64) -> bool {
         let Some(next) = self.members.others_from_next().next() else {
             return false;

@@ -360,7 +360,7 @@ impl<W: Wait> LargeOp<'_, W> {
         self.read(rank, at + offset, into)
     }
 
-    /// Publishes zero as this rank's counter in an operation's cell.
+    /// Publishes this rank's counter, with value zero, in an operation's cell: it counts the ranks whose data have been read.
     async fn count_from_zero(&self, number: u64) -> Result<(), Error> {
         let engine = self.invocation.engine();
         let address = self.cells_of(number);

@@ -62,7 +62,7 @@ impl Rows {
         let whole = block <= longest as u64;
         let part = match whole {
             true => block as usize,
-            // Parts end at element boundaries.
+            // Parts consist of whole cache lines, so that they end at element boundaries.
             false => longest / LINE * LINE,
         }
         .max(1);

@@ -52,6 +52,7 @@ impl<W: Wait> SmallOp<'_, W> {
     ) -> Result<(), Error> {
         let (members, step) = (self.members.count(), len.next_multiple_of(8));
         // A core reads contiguous cache lines faster than a separate line per rank.
+        // So if all blocks fit the result cell, the rank that arrives last joins them there.
         let all = step * members as usize;
         let joined = all <= self.cells.capacity();
         let cell_op = &self.fitting_both(Flow::CooperativeCopy, len, joined.then_some(all));

@@ -278,7 +278,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         header.meet(conclude).await?;
         let mut received = Received::new(invocation);
         let mut has_read = false;
-        // Each rank starts with the next rank, so that not all ranks read from the same one.
+        // Each rank starts with the next rank, so that not all ranks read from the same rank first.
         for rank in self.members.others_from_next() {
             let Some(buffer) = recv.get(rank as usize) else {
                 continue;

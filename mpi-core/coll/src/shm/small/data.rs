@@ -10,7 +10,7 @@ use crate::datatype::{Datatype, RecvBuf, RecvBytes, SendBuf};
 use crate::op::{DenseOp, Op};
 use mpi_base::cells::lay;
 
-/// Data that a call reads.
+/// Data that a call reads: a buffer of any datatype, or a slice of bytes.
 pub trait Given {
     fn bytes(&self) -> usize;
 

@@ -92,7 +92,7 @@ pub struct SmallOp<'a, W> {
     pub occupancy: Occupancy,
     pub members: &'a Members,
     pub engine: &'a Engine,
-    /// The communicator, for errors.
+    /// The communicator, for error texts.
     pub comm: &'a Comm,
     pub number: u64,
     pub wait: W,
@@ -117,7 +117,7 @@ impl<'a, W> Deref for OpInCell<'_, 'a, W> {
 }
 
 impl Small {
-    /// Returns the maximum length in bytes of a call's blocks that are sent undivided through one cell.
+    /// Returns the maximum length in bytes of each block of a call that is sent undivided through one cell.
     pub fn fits_one(&self, call: CallId, members: u32) -> u64 {
         let divisible = pieces::of_a_block(u64::MAX, call, members, self.occupancy).is_some();
         let cell = match divisible || knows_only_its_own(call) {
@@ -127,12 +127,13 @@ impl Small {
         Small::block(cell as u64, call, members)
     }
 
-    /// Returns the maximum length in bytes of a call's blocks that fit one cell.
+    /// Returns the maximum length in bytes of each block of a call whose blocks fit one cell's whole capacity.
     fn fits_a_cell(&self, call: CallId, members: u32) -> u64 {
         Small::block(self.cells.capacity() as u64, call, members)
     }
 
-    /// Returns the maximum length in bytes of a call's blocks that fit a cell of `all` bytes.
+    /// Returns the maximum length in bytes of each block of a call, if a cell has `all` bytes.
+    /// In some calls, a cell contains a block for each member.
     fn block(all: u64, call: CallId, members: u32) -> u64 {
         match call {
             CallId::Alltoall
@@ -145,7 +146,7 @@ impl Small {
         }
     }
 
-    /// Returns the maximum length in bytes of a call's blocks that are sent through cells.
+    /// Returns the maximum length in bytes of each block of a call that is sent through cells: through one cell or through several.
     pub fn fits(&self, call: CallId, members: u32) -> u64 {
         let (one, piece) = (self.fits_one(call, members), self.piece(call, members));
         if goes_in_rows(call, self.occupancy) {
@@ -162,7 +163,7 @@ impl Small {
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // Such a request completes on no rank before all ranks poll it,
+            // A request in which every rank sends and receives completes on no rank before all ranks poll it,
             // so waiting for free cells adds no cost.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
             // Requests may be polled rarely, so the cells must be able to hold all pieces.
@@ -185,7 +186,8 @@ impl Small {
         }
     }
 
-    /// Returns how a call's data are distributed to cells, or `None` if they are not sent through cells; the same on all members.
+    /// Returns how a call's data are distributed to cells, or `None` if they are not sent through cells.
+    /// All members get the same result.
     #[inline]
     pub fn shape(&self, call: &Call, members: u32) -> Option<Shape> {
         let one = match call {
@@ -228,7 +230,7 @@ impl Small {
             }
             Call::ReduceScatterBlock { send, recv, .. } => {
                 let shape = self.cut_elements(call.id(), recv.count(), recv.datatype(), members)?;
-                // With MPI_IN_PLACE the result would overwrite data that have not been published yet.
+                // With MPI_IN_PLACE, a divided call would overwrite data that have not been published yet, so only undivided calls use cells.
                 return match shape.is_one_part() || send.is_some() {
                     true => Some(shape),
                     false => self.whole(call.id(), recv.bytes() as u64, members),
@@ -322,7 +324,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
         }
     }
 
-    /// Returns the operation with the operation number greater by `numbers`.
+    /// Returns this operation with an operation number that is greater by `numbers`.
     fn behind(&self, numbers: u64) -> Self {
         SmallOp {
             number: self.number + numbers,

@@ -5,8 +5,7 @@
 //! whereas a single copy costs a system call, and a page lookup for each page.
 //! When ranks are oversubscribed, the sender is switched out and in every few pieces, so pieces are longer
 //! (docs/adr/0013-collectives-go-in-pieces-where-cores-are-free.md).
-//! Which protocol is faster
-//! is measured (docs/adr/0015-collectives-measure-their-way-too.md).
+//! The faster protocol is chosen by measurement (docs/adr/0015-collectives-measure-their-way-too.md).
 
 use super::block_rows::goes_in_rows;
 use super::counts::of_allgather;
@@ -41,15 +40,15 @@ pub fn of_a_block(up_to: u64, call: CallId, members: u32, occupancy: Occupancy) 
         CallId::Bcast | CallId::Scatter | CallId::Scan | CallId::Exscan => Some(up_to),
         // These calls are sent in rows instead.
         _ if goes_in_rows(call, occupancy) => None,
-        // The root, or every rank, receives a block from each other rank.
+        // The root, or every rank, receives a block from each other rank, so all these blocks together may have `up_to` bytes.
         CallId::Gather
         | CallId::Reduce
         | CallId::Allgather
         | CallId::Allgatherv
         | CallId::Alltoall => Some(up_to / u64::from(members.max(2) - 1)),
-        // The rank that arrives last combines the data of all ranks.
+        // The rank that arrives last combines the data of all ranks, so the work is done only one time.
         CallId::Allreduce if occupancy == Occupancy::Oversubscribed => Some(up_to),
-        // With more than two ranks, every rank would combine the data of all ranks.
+        // With more than two ranks, every rank would combine the data of all ranks, so these calls are not sent in pieces.
         CallId::Allreduce | CallId::ReduceScatterBlock if members == 2 => Some(up_to),
         _ => None,
     }
@@ -75,7 +74,7 @@ const AHEAD: u64 = 2;
 /// Returns the number of bytes of a block in each piece, for cells of `space` bytes.
 pub fn of_cell(space: usize, call: CallId, members: u32) -> usize {
     match call {
-        // A cell holds a piece for each other rank.
+        // The root's or sender's cell holds a piece for each other rank.
         CallId::Scatter | CallId::Alltoall => space / (members.max(2) as usize - 1) / LINE * LINE,
         _ => space,
     }
@@ -243,7 +242,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(outcome?)
     }
 
-    /// Waits until the previous rank has published its data; returns its rank, or `None` on rank 0.
+    /// Waits until the previous rank has published its data; returns the previous rank, or `None` on rank 0.
     async fn before(&self) -> Result<Option<u32>, Error> {
         let Some(before) = self.me().checked_sub(1) else {
             return Ok(None);

@@ -48,7 +48,7 @@ pub struct Row {
     members: usize,
     /// The maximum length in bytes of a block in the row.
     longest: usize,
-    /// The minimum length in bytes of a block that its receiver reads from memory, if it is too long for the row; shorter ones are messages.
+    /// The minimum length in bytes of a block that is too long for the row and that its receiver reads from memory; shorter ones are sent as messages.
     memory_from: u64,
     bytes: usize,
 }
@@ -70,7 +70,7 @@ impl Row {
         let mut row = Row {
             members,
             longest: if all <= space { space } else { share },
-            // An address and a length must not be longer than a block's share of the space.
+            // If the address and length of a block do not fit a block's share of the space, no block is read from memory.
             memory_from: if share < REGION {
                 u64::MAX
             } else {

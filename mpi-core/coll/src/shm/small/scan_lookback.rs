@@ -1,4 +1,4 @@
-//! Scans on oversubscribed ranks: each rank publishes the prefix up to itself, from which the next rank continues.
+//! Scans on oversubscribed ranks: each rank publishes the prefix up to its own operand, from which the next rank continues.
 //!
 //! If a rank arrives after its predecessor, it reads one cell and writes one, for any number of ranks.
 //! In a series of scans, rank 0 may be ahead of the others by the number of cells in the ring.
@@ -90,6 +90,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
     /// Computes the prefixes of the following ranks that have offered their operands.
     ///
     /// This rank has published its prefix before it ended the operation, and the end executes a fence.
+    /// So if an offer comes too late to be seen here, the offering rank finds the prefix.
     #[inline(always)]
     fn help(&self, len: usize, op: &DenseOp) {
         let next = self.me() + 1;

@@ -12,7 +12,7 @@ use std::ops::Range;
 ///
 /// The macro polls before it creates a future,
 /// since the cell is nearly always free and a future takes half of the time of a short call.
-/// An async function that polls first would take the same time, because the compiler does not inline its poll if several calls share it.
+/// An async function that polls first would cost as much as a future, because the compiler does not inline its poll if several calls share it.
 macro_rules! await_room {
     ($op:expr) => {
         if !$op.cells.has_room($op.address) {
@@ -117,7 +117,7 @@ impl<W: Wait> OpInCell<'_, '_, W> {
         Ok(())
     }
 
-    /// Publishes several data one after another in this rank's cell.
+    /// Publishes the data of all items in `row`, packed one after another, in this rank's cell.
     pub(super) async fn show_row<G: Given>(
         &self,
         row: impl Iterator<Item = G>,

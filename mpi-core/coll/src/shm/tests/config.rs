@@ -18,7 +18,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
     let reductions = [CallId::Reduce, CallId::Scan, CallId::Exscan];
     let calls = [&[CallId::Gather][..], &reductions].concat();
     // Data of one cell, and data in pieces with one piece per cell;
-    // the last case is for oversubscribed ranks, of which the last one to arrive works for all.
+    // the last case is for oversubscribed ranks, of which the last one to arrive does the work of all.
     let lengths = [
         (Occupancy::Dedicated, 8),
         (Occupancy::Dedicated, 128 << 10),
@@ -29,7 +29,7 @@ fn a_sender_does_not_wait_for_its_receivers() {
             let given = AtomicUsize::new(0);
             job_with(2, occupancy, "pieces").run(|engine| {
                 let world = engine.world().expect("a world");
-                // Data go to the last rank, rank 1: in a scan anyway, in the other calls because it is the root.
+                // Rank 1 receives the data: a scan always sends to the last rank, and in the other calls rank 1 is the root.
                 let (taker, root) = (world.rank() == 1, 1);
                 if taker {
                     let what = format!("the giver's return from {call} of {bytes} bytes");
@@ -129,7 +129,7 @@ fn who_gives_short_data_may_be_far_ahead_of_who_takes_them() {
             (&[&moves[..], &scans].concat()[..], 1, SHORT),
             (&moves[..], 64, MIDDLING),
         ] {
-            // A ring grows during the first calls; `DEEP_AT_FIRST` is its maximum number of usable cells before that.
+            // The rings grow during the first calls; `DEEP_AT_FIRST` is the maximum number of cells of a ring that are usable before it has grown.
             let ahead = depth(cell, 2, occupancy).min(DEEP_AT_FIRST);
             for &call in calls {
                 let given = AtomicUsize::new(0);
@@ -166,7 +166,7 @@ fn who_gives_may_be_as_far_ahead_as_a_ring_is_deep_when_it_has_grown() {
     job(2, Occupancy::Oversubscribed).run(|engine| {
         let world = engine.world().expect("a world");
         let taker = world.rank() == 1;
-        // In the first pass through the grown ring, the sender is not further ahead than before.
+        // When the sender uses the grown ring for the first time, it can be no further ahead of the receiver than before.
         for i in 1..=deep * GROWTH + deep {
             let got = give(&world, CallId::Bcast, 1, i);
             assert!(!taker || got == i.to_ne_bytes(), "{i}");

@@ -1,4 +1,4 @@
-//! Tests of scans on oversubscribed ranks: each prefix continues from the previous rank's prefix, on whatever rank it is computed.
+//! Tests of scans on oversubscribed ranks: each prefix continues from the previous rank's prefix, regardless of the rank that computes it.
 
 use super::job;
 use crate::Call;
@@ -20,7 +20,7 @@ fn sum(ranks: u32, call: u32) -> Option<f64> {
         .reduce(|sum, own| sum + own)
 }
 
-/// Single calls and series of calls, blocking and nonblocking, with and without MPI_IN_PLACE, with each rank as the late one.
+/// Single calls and series of calls, blocking and nonblocking, with and without MPI_IN_PLACE; each rank is late in one of the tests.
 #[test]
 fn a_scan_has_the_same_bits_for_every_order_of_arrival() {
     const CALLS: u32 = 4;

@@ -106,7 +106,7 @@ pub static PARAMS: &[&About] = &[
 ///
 /// With copies in fragments, a stream of 4 MiB messages reached 9,000 MB/s.
 /// In bidirectional transfers, each receiver copies alone.
-/// If the two cores share a cache, this stream reached 27,000 MB/s by single copies
+/// If the two cores share a cache, this stream of 4 MiB messages reached 27,000 MB/s by single copies
 /// of both sides and 46,000 MB/s in fragments.
 /// So the protocol is chosen by measurements at run time (`super::protocol_choice`).
 #[derive(Clone, Copy, Debug)]
@@ -155,8 +155,8 @@ impl Config {
         let roomy = sharing <= 1;
         Ok(Config {
             single_copy_min: params.get(&SINGLE_COPY_MIN)? as u64,
-            // No upper limit on an oversubscribed node: there the sender's copy and the
-            // receiver's copy of a fragment run one after the other on one core.
+            // On an oversubscribed node, single copies have no upper limit: the sender's copy and the receiver's copy of a fragment
+            // would run one after the other on one core.
             single_copy_max: match roomy {
                 true => params.get(&SINGLE_COPY_MAX)? as u64,
                 false => u64::MAX,

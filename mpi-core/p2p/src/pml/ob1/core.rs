@@ -1,7 +1,7 @@
 //! The state that all modules of ob1 share: the parameters, the peers, the requests, the losses, and the observer.
 //!
 //! The modules of ob1 store no reference to this state.
-//! Each of their methods takes one as an argument, so the path of a short message has no extra indirection.
+//! Each of their methods takes a reference to it as an argument, so the path of a short message has no extra indirection.
 
 use super::config::Config;
 use super::counts::Counts;

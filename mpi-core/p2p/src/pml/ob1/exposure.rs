@@ -15,8 +15,8 @@ impl Exposure {
     /// Registers the data of a send, if the transport supports remote reads of such data.
     pub(super) fn of(btl: &Rc<dyn Btl>, data: &[u8]) -> Option<Exposure> {
         let reader = btl.capabilities().remote_memory?;
-        // The network must not read the host copy of device data before the copy is filled.
-        // A transport that reads device memory reads only device memory.
+        // The network must not read the host copy of device data before the copy is filled,
+        // and a transport that reads device memory reads only device memory. In both cases the data are not registered.
         if reader.reads_devices() != twins::at(data.as_ptr()).is_some() {
             return None;
         }

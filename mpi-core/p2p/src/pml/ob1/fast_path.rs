@@ -2,8 +2,8 @@
 //!
 //! A short contiguous message to a peer whose queue is empty is passed to the transport immediately and needs no further state.
 //! A blocking receive into a contiguous buffer waits in the [`Slot`] instead of the list of posted receives,
-//! if no unexpected message
-//! matches the receive, and no posted receive accepts a message that this receive accepts.
+//! if no unexpected message matches the receive,
+//! and no posted receive accepts a message that this receive accepts.
 //! All other messages take the general path; only the general path handles datatypes, modes and errors.
 //!
 //! Matching order is preserved. While a receive occupies the slot, its context has no earlier receive for the same messages.

@@ -39,7 +39,7 @@ pub(super) struct UnexpectedMemory {
     /// The number of buffered bytes, plus [`COST`] for each message.
     kept: Cell<u64>,
     most: Cell<u64>,
-    /// The throttled peers, to which THROTTLE (off) is sent when the buffered bytes have fallen.
+    /// The throttled peers. When the buffered bytes have fallen, THROTTLE is sent to them to permit eager messages again.
     asking: RefCell<Vec<Rc<Peer>>>,
     pool: BufferPool,
 }

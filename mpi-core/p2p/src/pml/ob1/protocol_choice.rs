@@ -17,7 +17,9 @@
 //! On an oversubscribed node, most of the elapsed time is useful work of other ranks on the core.
 //! There the cost of fragments is the work of both sides: twice the receiver's copying time, plus one
 //! context switch for each time that the receiver had to wait for more data.
-//! The cost is at least this rank's share of the elapsed time. Otherwise a sender that computes for long between its messages would delay a receiver that could copy the data immediately.
+//! The cost is at least this rank's share of the elapsed time.
+//! Without this minimum, fragments would seem cheap if the sender computes for a long time between its messages,
+//! although they delay a receiver that could copy the data immediately.
 //!
 //! The result for one size class is also used for the next larger class until both protocols have
 //! been tried in the larger class:
@@ -35,7 +37,7 @@ pub use crate::trial::Way;
 const PRICE: f32 = 32.0;
 /// The maximum duration of a sample; a longer one is ended although messages are still active.
 const LONGEST: Duration = Duration::from_millis(20);
-/// The number of copies in one period that suffices for a sample.
+/// The number of single copies in one period that suffices for a sample.
 const ENOUGH: u32 = 16;
 
 /// On an oversubscribed node, a receiver that has waited longer than `AWAY` for data is assumed to have yielded its core;
@@ -184,7 +186,8 @@ impl ProtocolChooser {
                 self.turn.set(Some(next));
                 (period.began, period.bytes, period.begun) = (now, 0, 0);
                 period.work = Duration::ZERO;
-                // The remaining messages of the old protocol overlap in time with those of the new one.
+                // If the protocol changes, the new period does not count:
+                // the remaining messages of the old protocol overlap in time with those of the new one.
                 period.counts = next == way;
             }
         }

@@ -27,7 +27,7 @@ impl<'a> Termination<'a> {
     }
 
     /// Prepares for a job that continues after losses: every receive takes the general path, which checks for losses.
-    /// A receive from any source then fails only by its communicator's interruption, and not with the loss of the last peer.
+    /// A receive from any source then fails only if its communicator is interrupted, and not when the last peer is lost.
     pub fn survive_losses(self) {
         self.receiver.slot().close();
         self.core.losses().survive();

@@ -22,7 +22,7 @@ pub(super) fn mismatch(types: &Types, recv: &RecvBody, key: Key, bytes: u64) -> 
     let described = types.take(recv.from().0.context(), key)?;
     let (datatype, count) = recv.elements()?;
     let (sent, _) = (described.signature?, signature(datatype)?);
-    // A message that is longer than the buffer already has a truncation error.
+    // A message that is longer than the buffer already has a truncation error, so it gets no second error.
     if bytes > recv.capacity() || datatype.counts().signature(bytes as i64) == Some(sent) {
         return None;
     }
@@ -61,7 +61,7 @@ pub(super) fn on_types(core: &Core, header: Header, payload: &[u8]) -> HandlerRe
     let Some(described) = Described::decode(payload) else {
         return Err(ProtocolError("a malformed description of a message"));
     };
-    // A job that compares types may be connected with a job that does not.
+    // If this job does not compare types, descriptions from a connected job that compares them are dropped.
     if let Some(types) = core.types() {
         let (context, key) = wire::read_match(header);
         types.put(context, key, described);
@@ -81,7 +81,7 @@ pub(super) fn announce(
 ) -> Mode {
     describe(core, peer, envelope, buf);
     let is_programs = envelope.context == envelope.context.plane(Plane::User);
-    // A buffered send is already packed, and must not wait for a receive.
+    // A buffered send is already packed and must not wait for a receive, so it is not made synchronous.
     match core.config().check_buffering && is_programs && !is_packed(buf.datatype()) {
         true => Mode::Synchronous,
         false => mode,

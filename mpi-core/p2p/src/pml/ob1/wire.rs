@@ -23,7 +23,7 @@ pub const CTS: Am = 3;
 pub const FRAG: Am = 4 | OVERTAKES;
 /// Receiver to sender: the receiver has read the data, or needs none. Header: [sender's request, 0].
 pub const FIN: Am = 5;
-/// Receiver to sender: please copy a part of the message. Header: [sender's request, receiver's request]; payload: [`Assist`].
+/// Receiver to sender: copy a part of the message. Header: [sender's request, receiver's request]; payload: [`Assist`].
 pub const ASSIST: Am = 6;
 /// Sender to receiver: the sender's part of the copy is complete. Header: [receiver's request, bytes copied (0 after a failure)]; payload: sender's request, u64.
 pub const ASSIST_DONE: Am = 7;

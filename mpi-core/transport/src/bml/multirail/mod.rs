@@ -2,7 +2,7 @@
 //!
 //! **Links.** A bond consists of all networks of a process; those that reach a peer are its links to that peer.
 //! The first link carries the first message. The others are connected when a long message is sent.
-//! They carry messages after their connection exists, so a blocked network delays no message.
+//! They carry messages only after their connection is established, so a blocked network delays no message.
 //!
 //! **Sharing.** Messages that may overtake others ([`OVERTAKES`](crate::btl::OVERTAKES)), that is, the fragments of large messages, use the link that
 //! is expected to deliver them first: the one with the smallest `(outstanding + length) / speed` ([`speed`]).
@@ -311,7 +311,7 @@ where
         bytes
     }
 
-    /// Records a message that a link has accepted as unacknowledged.
+    /// Records as unacknowledged a message that a link has accepted.
     fn remember(&self, side: &Side, which: usize, kept: Kept) {
         side.told_by_prefix();
         side.kept_bytes.set(side.kept_bytes.get() + kept.len());

@@ -52,7 +52,7 @@ where
         answer.unwrap_or_else(|| self.mend(side, VOID, number, [&prefix, &[]]))
     }
 
-    /// Passes a message to the links again. Returns the link that accepted it.
+    /// Retransmits a message. Returns the link that accepted it.
     fn mend(&self, side: &Side, am: Am, number: u64, runs: [&[u8]; 2]) -> Option<usize> {
         let len = runs[0].len() + runs[1].len();
         let offer = |&way: &usize| self.offer(side, way, am, number, runs).is_ok();
@@ -96,7 +96,7 @@ where
             );
             return sink.lost(peer, &why);
         }
-        // A link that was never open has carried no message.
+        // A link that was never open has carried no message, so nothing is retransmitted.
         if ways[way].stage.get() != Stage::Open {
             return;
         }
@@ -126,8 +126,8 @@ where
     }
 
     /// Prints the texts about failed links, because a message has proved that the peer is alive.
-    /// Only the lower rank of the two prints a link, and each rank prints it for one peer only,
-    /// so a network that fails under many ranks does not fill the screen.
+    /// Of the two ranks of a connection, only the lower one prints the failure of a link, and only for one of its peers,
+    /// so a network that fails under many ranks does not flood the output.
     #[cold]
     pub(super) fn print_unsaid(&self, side: &Side, over: usize, sink: &dyn Sink) {
         let is_live = |ways: &Vec<Way>| ways.get(over).is_some_and(Way::is_live);

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Minimum duration of one measurement.
 /// Longer than the time in which the queue of a network interface accepts data faster than the network transmits them.
 const ENOUGH: Duration = Duration::from_millis(4);
-/// A link without a measurement is avoided from this number of unreported bytes on, until the peer reports their arrival.
+/// A link without a measurement is avoided while at least this number of bytes sent over it are unreported by the peer.
 const UNMEASURED: u64 = 512 << 10;
 /// Nanoseconds that are added to the expected delivery time of an avoided link.
 const AVOIDED: u64 = 1 << 50;

@@ -157,7 +157,7 @@ where
         let [Some(first), Some(second), Some(ordered), Some(free)] = words else {
             return false;
         };
-        // The message may already have arrived over a link that has failed since.
+        // The message may already have arrived over a link that has failed since. Then this copy is a duplicate.
         let side = self.bond.side(from);
         if side.is_none_or(|side| side.received[FREE].borrow().knows(header[0])) {
             return false;

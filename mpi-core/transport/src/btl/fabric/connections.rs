@@ -116,7 +116,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Reports the peers as lost to which the connection was not established within the time limit.
+    /// Reports as lost the peers to which no connection was established within the time limit.
     #[cold]
     pub(super) fn check_deadlines(&self, sink: Option<&dyn Sink>) {
         let now = Instant::now();

@@ -99,7 +99,8 @@ pub struct Opened {
 impl Opened {
     /// Loads the library: from `path` if it is not empty, otherwise by the library's file name.
     pub fn open(named: &'static Named, path: &Path) -> Result<Opened, LibraryError> {
-        // The libraries load plugins from folders that environment variables name, which a user without privileges can set.
+        // The libraries load plugins from folders that environment variables name.
+        // A user without privileges can set these variables, so a process with raised privileges must not load the libraries.
         if privilege::is_raised() {
             return Err(LibraryError::Raised { title: named.title });
         }

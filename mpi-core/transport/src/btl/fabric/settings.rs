@@ -124,7 +124,7 @@ pub struct Settings {
 
 impl Settings {
     /// Changes [`Reading::Auto`] to `Yes` if the machine has a device.
-    /// Without a device, a library's remote read copies the data as often as messages do.
+    /// Without a device, long messages are not read, because a library's remote read then copies the data as often as messages do.
     pub fn look_at(&mut self, devices: &[String]) {
         if self.read == Reading::Auto && !devices.is_empty() {
             self.read = Reading::Yes;

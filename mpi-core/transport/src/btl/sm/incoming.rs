@@ -17,7 +17,7 @@ const TURN: usize = 32;
 /// Maximum number of bytes that are taken from one ring in one poll,
 /// before the next ring is polled and a waiting thread checks its condition.
 ///
-/// With data in both directions, this returns space to the sender sooner, while the space is in the cache.
+/// With data in both directions, the limit returns space to the sender sooner, while the space is still in the cache.
 /// It also avoids unexpected data, which are copied one more time:
 /// without this limit, a third of the messages were unexpected in a test
 /// in which both peers sent windows of 64 messages of 16 KiB,
@@ -27,7 +27,8 @@ const TURN: usize = 32;
 /// one direction, messages of 32 KiB: 57.8, 56.9, 54.5 and 53.1.
 pub(super) const TURN_BYTES: usize = 128 << 10;
 
-/// If one poll takes at least this number of bytes from a ring, they count as long data. Their throughput depends on the used span of the ring.
+/// A poll that takes at least this number of bytes from a ring has received long data,
+/// whose throughput depends on the used span of the ring.
 pub(super) const LONG: usize = 8 << 10;
 
 pub(super) struct Incoming {

@@ -205,8 +205,8 @@ impl Outgoing {
         self.call();
         let in_ring = len <= self.producer.longest();
         if !in_ring && let Some(slowest) = frags.slowest() {
-            // Another receiver may hold the fragment.
-            // (If the slowest is this ring's own receiver, `self` is already borrowed, and was called above.)
+            // The slowest receiver, which holds a fragment, may be another rank; then it is called, too.
+            // If it is this ring's own receiver, `try_borrow` fails, because `self` is borrowed; `self.call()` has already called it.
             if let Some(Ok(holder)) = all.get(slowest as usize).map(RefCell::try_borrow) {
                 holder.call();
             }

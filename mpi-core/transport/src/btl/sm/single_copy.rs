@@ -247,7 +247,7 @@ impl Cut {
     }
 
     fn pieces(self) -> u16 {
-        // `of` chooses the length of the pieces so that their number fits.
+        // `of` chooses the length of the pieces so that their number fits into 16 bits.
         u16::try_from(self.len.div_ceil(self.piece)).unwrap_or(u16::MAX)
     }
 

@@ -220,7 +220,7 @@ fn masked(ip: IpAddr, prefix: u8) -> IpAddr {
 /// Both machines compute the same networks in the same order.
 pub fn in_common<'a>(ours: &'a [Local], theirs: &'a [Local]) -> Vec<(&'a Local, &'a Local)> {
     let has_cable = |local: &&Local| local.interface != NO_CABLE;
-    // An address that both machines have belongs to a bridge that has the same address on every machine.
+    // An address that both machines have belongs to a bridge that has the same address on every machine, so it connects no machines.
     let is_shared = |our: &&Local| theirs.iter().any(|their| their.ip == our.ip);
     let mut pairs: Vec<(&Local, &Local)> = Vec::new();
     for our in ours.iter().filter(has_cable).filter(|our| !is_shared(our)) {

@@ -94,7 +94,7 @@ impl Tcp {
         Ok(record)
     }
 
-    /// Listens again. Called in `progress` after this process has left MPI: it has started a new session.
+    /// Listens again, because this process has started a new session after it has left MPI. Called in `progress`.
     #[cold]
     pub(super) fn come_back(&self) {
         // Another process may have taken the port. Then the next call of `progress` tries again;

@@ -12,7 +12,7 @@
 //! from the challenge on, the listener's nonce.
 //! The labels prevent that a message of one kind is accepted as another. The listener's nonce is fresh, so a recorded handshake cannot be replayed to a listener.
 //! The connector's nonce is also fresh, so a recorded listener cannot be replayed to a connector.
-//! The first message of a caller without the key reveals this, and the listener does not reply.
+//! The MAC of the first message shows whether the caller knows the key; if it does not, the listener does not reply.
 //!
 //! All messages have fixed lengths, and every decoder in this file accepts any input without a panic.
 

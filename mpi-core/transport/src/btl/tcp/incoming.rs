@@ -116,7 +116,7 @@ impl Incoming {
         turn
     }
 
-    /// Reads into the buffer. Returns the number of bytes that were requested and that were read.
+    /// Reads into the buffer. Returns the number of bytes requested and the number of bytes read.
     #[inline]
     fn read(&mut self, socket: BorrowedFd<'_>) -> (usize, Result<usize, Errno>) {
         if self.start > 0 {
@@ -135,7 +135,8 @@ impl Incoming {
         (len, read)
     }
 
-    /// Reads more bytes of a long payload, and up to [`AHEAD`] bytes behind it. Returns the number of bytes that were requested and that were read.
+    /// Reads more bytes of a long payload, and up to [`AHEAD`] bytes behind it.
+    /// Returns the number of bytes requested and the number of bytes read.
     fn read_body(
         &mut self,
         socket: BorrowedFd<'_>,

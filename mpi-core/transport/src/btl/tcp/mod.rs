@@ -106,7 +106,7 @@ pub fn open_to_other_jobs(
     let mut settings = Settings::read(params).map_err(OpenError::Param)?;
     settings.links = 1;
     settings.most_card = IN_PORT_NAME;
-    // A configured port is reserved for the connections within the job.
+    // A configured port is reserved for the connections within the job, so the system chooses the port here.
     settings.port = 0;
     let context = OpenContext {
         me: universe.me(),
@@ -328,7 +328,7 @@ impl Btl for Tcp {
         if self.names.is_unused(peer) {
             return Reach::No("no communicator connects it with this process any more".into());
         }
-        // A process of another job that has connected to this one may have no known card yet.
+        // If a process of another job has connected to this one, it is reachable even if its card is not known yet.
         let is_up = |peer: &Peer| peer.fate.get() == Fate::Up;
         if self.peer(peer).is_some_and(is_up) {
             return Reach::Yes(Endpoint(peer));

@@ -153,7 +153,7 @@ pub(super) struct Settings {
 
 impl Settings {
     pub fn read(params: &Params) -> Result<Settings, ParamError> {
-        // The length field of a frame has 32 bits, and a receiver allocates memory for a whole frame.
+        // The length field of a frame has 32 bits, and a receiver allocates memory for a whole frame, so the maximum is 1 GiB.
         let max_send = params.get(&MAX_SEND_SIZE)?.clamp(1 << 10, 1 << 30);
         Ok(Settings {
             limits: Limits {

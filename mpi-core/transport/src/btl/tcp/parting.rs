@@ -67,7 +67,7 @@ impl Parting {
         self.has_said && self.incoming.is_none()
     }
 
-    /// Registers the socket with epoll for reading and writing, if this is still necessary.
+    /// Registers the socket with epoll: for reading until the peer's disconnect message has arrived, and for writing while bytes are queued.
     fn watch(&self, epoll: &impl AsFd) {
         let mut events = epoll::EventFlags::empty();
         events.set(epoll::EventFlags::IN, self.incoming.is_some());
@@ -195,7 +195,7 @@ impl Tcp {
             let Some(peer) = self.peers.known(proc) else {
                 return false;
             };
-            // A communicator may contain the peer again.
+            // A communicator may contain the peer again. Then this process does not disconnect.
             if !self.names.is_unused(proc) {
                 return false;
             }

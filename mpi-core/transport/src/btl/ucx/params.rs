@@ -7,7 +7,7 @@ pub(super) static KNOBS: Knobs = Knobs::of(
     "ucx",
     &Defaults {
         eager: "32k",
-        // UCX assembles longer messages in memory that it maps and unmaps for each message.
+        // UCX assembles longer messages in memory that it maps and unmaps for each message, so messages are shorter.
         max_send: "64k",
     },
 );

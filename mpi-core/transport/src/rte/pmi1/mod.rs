@@ -244,7 +244,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 place: inherited.place,
                 local_ranks: inherited.local_ranks,
-                // The mpirun of this library passes this number in an environment variable.
+                // The mpirun of this library passes the number of sharers in an environment variable instead.
                 sharers: None,
             }),
             None => cards::meet(self, self.patience),

@@ -243,7 +243,7 @@ pub(super) fn succeeded(status: Status) -> Result<(), Status> {
 
 /// The first loss of a process or of the launcher that libpmix has reported.
 ///
-/// It is a static because libpmix exists only once per process
+/// The first loss is in a static, because libpmix exists only once per process
 /// and calls its handlers without a pointer to user data.
 static LOST: OnceLock<Lost> = OnceLock::new();
 

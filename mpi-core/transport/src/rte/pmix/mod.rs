@@ -80,6 +80,7 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     let patience = params.get(&MEET).map_err(RteError::Param)?;
     if mpi_base::privilege::is_raised() {
         // libpmix loads plugins and files that the environment names, and the user controls the environment and the parent process.
+        // So a process with raised privileges must not load libpmix.
         return Err(RteError::Raised {
             namespace: namespace.into(),
             rank,

@@ -8,7 +8,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Of every `ROUND` messages above the eager limit, the last `ASKING` use rendezvous instead of the eager pipeline.
-/// `ASKING` messages fill one or two windows completely, so the receiver continues to measure the protocols.
+/// `ASKING` messages contain at least one complete window of 64 messages, so the receiver continues to measure both protocols.
 pub const ROUND: u16 = 8192;
 pub const ASKING: u16 = 128;
 

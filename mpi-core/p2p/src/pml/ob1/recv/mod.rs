@@ -289,8 +289,8 @@ impl Receiver {
         self.copies.on_assist_done(core, from, header, payload)
     }
 
-    /// Handles CANCEL: discards the announced message if it is unmatched. Confirms this,
-    /// also if the message was already discarded because its communicator was freed (permitted at any time after a revocation).
+    /// Handles CANCEL: discards the announced message if it is unmatched, and confirms the cancellation.
+    /// Also confirms it if the message was already discarded because its communicator was freed (permitted at any time after a revocation).
     pub(super) fn on_cancel(
         &self,
         core: &Core,
@@ -385,7 +385,7 @@ fn keeps(core: &Core, context: Context, key: Key, bytes: u64) -> Option<Box<Desc
     core.types()?.take(context, key).map(Box::new)
 }
 
-/// Stores the description of an unexpected message again as the latest of its key, where the match expects it.
+/// Stores the description of an unexpected message again, as the latest of its key, which `types::mismatch` compares with the receive.
 #[cold]
 fn recall(core: &Core, req: &Req, key: Key, described: Described) {
     if let (Body::Recv(recv), Some(types)) = (&*req.body.borrow(), core.types()) {

@@ -19,7 +19,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The time after the detected loss of a sender at which an active read from it is abandoned.
+/// The time between the detected loss of a sender and the abandonment of an active read from this sender.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
 /// The active remote reads.

@@ -63,8 +63,8 @@ fn may_copy(core: &Core, peer: &Peer, rendezvous: &Rendezvous, wanted: u64) -> b
 /// Begins the time measurement of a message for which both protocols are possible, and chooses one.
 /// Returns `None` if only one protocol is possible.
 ///
-/// Data in few, long contiguous segments are measured together with contiguous data, because packing
-/// such data costs no more than copying them;
+/// Data in few, long contiguous segments are measured together with contiguous data,
+/// because packing such data costs no more than copying them.
 /// Data in many or short segments always use fragments.
 pub fn measured(
     core: &Core,
@@ -122,8 +122,8 @@ impl SingleCopies {
         !self.open.borrow().is_empty()
     }
 
-    /// Updates a cooperative copy after a part: adds it to the open copies if bytes are unclaimed, and ends it if
-    /// neither side copies any longer.
+    /// Updates a cooperative copy after one side has copied a part: adds it to the open copies if bytes are unclaimed,
+    /// and ends it if neither side copies any longer.
     pub fn go_on(&self, core: &Core, peer: &Rc<Peer>, req: &Req) {
         let (sender, wanted, complete) = {
             let mut body = req.body.borrow_mut();
@@ -195,7 +195,7 @@ impl SingleCopies {
             ));
         };
         let Some(req) = core.requests().get(ReqId(header[0])) else {
-            // The receive was abandoned after ASSIST was sent. The sender need not wait for it.
+            // The receive was abandoned after ASSIST was sent, so the sender need not wait any longer.
             finished(core, &peer, ReqId(sender));
             return Ok(());
         };

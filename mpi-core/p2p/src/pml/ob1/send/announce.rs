@@ -46,7 +46,7 @@ pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError
 pub fn released(core: &Core, req: &Req) {
     if let Some(observer) = core.observer()
         && let Body::Send(send) = &*req.body.borrow()
-        // A message of the eager pipeline does not wait for the receiver.
+        // A message of the eager pipeline does not wait for the receiver, so it is not reported as a rendezvous.
         && send.stream().is_none_or(|stream| stream.am() == wire::FRAG)
     {
         observer.rendezvous(send.envelope(), send.bytes(), false);

@@ -34,7 +34,7 @@ pub fn on_assist(core: &Core, from: ProcId, header: Header, payload: &[u8]) -> H
             return Ok(());
         }
     };
-    // Zero bytes without an error: the receiver was faster and has claimed everything.
+    // Zero bytes without an error: the receiver was faster and has claimed everything, so it does not wait for ASSIST_DONE.
     if bytes > 0 || matches!(put, Some(Err(_))) {
         let sender = header[0].to_le_bytes();
         core.links()

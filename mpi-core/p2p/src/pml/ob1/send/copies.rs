@@ -72,7 +72,8 @@ impl SenderCopies {
         core.requests().complete_ok(req);
         self.bytes.set(self.bytes.get() + bytes);
         self.sends.borrow_mut().push((kept, bytes));
-        // The search examines every copy. So it runs only after as many completions as half the number of copies.
+        // The search examines every copy.
+        // So it runs only when the number of completed requests has grown by half the number of copies.
         let since = core
             .requests()
             .completions()

@@ -1,6 +1,6 @@
 //! The sender's side: a send from start to completion, by any protocol.
 //!
-//! Messages are sent eagerly ([`eager`]), by rendezvous ([`announce`]), or by the eager pipeline ([`pipeline`]);
+//! Messages are sent eagerly ([`eager`]), by rendezvous ([`announce`]), or by the eager pipeline ([`pipeline`]).
 //! Sends in fragments to one peer are served round-robin ([`streams`]), and the sender copies a part of a cooperative copy ([`assist`]).
 //! Short messages to a throttling receiver are copied ([`copies`]); a send may be cancelled ([`cancel`]).
 //!
@@ -66,7 +66,7 @@ fn fill_device_twin(buf: &SendBuf) {
 pub struct Sender {
     /// Copies of messages whose receivers throttle.
     copies: SenderCopies,
-    /// Sends in fragments.
+    /// The sends in fragments to all peers.
     streams: Streams,
 }
 

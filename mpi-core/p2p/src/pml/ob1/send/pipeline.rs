@@ -1,4 +1,4 @@
-//! The sender's side of the eager pipeline: selects the messages for it and starts them.
+//! The sender's side of the eager pipeline: selects the messages that use the pipeline, and starts to send them.
 //!
 //! The receiver's side, [`eager_pipeline`](super::super::recv::eager_pipeline), describes the protocol.
 

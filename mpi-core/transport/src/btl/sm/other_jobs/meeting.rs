@@ -10,8 +10,7 @@
 //! The socket remains open until both processes have sent their disconnect message. If it is closed without a disconnect message, the process at the other end has died.
 //!
 //! Only callers of the same user that know the secret are accepted.
-//! A caller that sends nothing is dropped after [`PATIENCE`].
-//! It does not block other callers.
+//! A caller that sends nothing is dropped after [`PATIENCE`], and does not block other callers.
 //! Any user can see the socket's name and fill its queue of connections. The owner rejects processes of other users in its next poll; until then a caller waits behind them.
 
 use mpi_base::fdpass::{self, Key};

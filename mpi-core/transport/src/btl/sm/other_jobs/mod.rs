@@ -19,9 +19,9 @@
 //!
 //! * A process sends its messages through one segment, its outlet.
 //!   It has created the outlet itself, or the other process has created it.
-//!   A segment that the other process has created becomes the outlet only if no segment is open in
-//!   which this process has sent a
-//!   disconnect message, because the other process must read the data in such a segment first.
+//!   A segment that the other process has created becomes the outlet only
+//!   if no segment is open in which this process has sent a disconnect message,
+//!   because the other process must read the data in such a segment first.
 //! * When the last communicator that contains the other process is freed,
 //!   this process sends its disconnect message only in its outlet.
 //!   A segment that the other process has created and to which this process never wrote stays open:
@@ -33,7 +33,7 @@
 //! * A segment is closed when both processes have sent their disconnect message,
 //!   so no data in it are left unread.
 //! * The number of the other process is reserved while any segment of the two is open ([`Universe`](crate::universe::Universe)).
-//!   So a connection that arrives before the slower process disconnects gets the next number.
+//!   So a connection that arrives before the slower process disconnects gets the same number.
 //! * If the other end of a segment closes without a disconnect message, the other process has died.
 //!   The death is reported after all data in the segment have been delivered.
 

@@ -90,7 +90,8 @@ impl Peer {
         self.outlet.set(Some(self.keep(link)));
     }
 
-    /// Stores a segment that the peer has created, after all messages in the older segments were delivered. Returns their number.
+    /// Stores a segment that the peer has created, after all messages in the older segments were delivered.
+    /// Returns the number of these messages.
     pub fn set_brought(&self, link: Link, sink: &dyn Sink) -> usize {
         let delivered = self.each(|before| before.drain(sink)).sum();
         self.keep(link);
@@ -162,7 +163,7 @@ impl Peer {
         taken.is_some_and(|mut slot| slot.take().is_some()).into()
     }
 
-    /// Sends the disconnect message in all segments and closes them, because this process leaves MPI. Returns their number.
+    /// Sends the disconnect message in all segments and closes them, because this process leaves MPI. Returns the number of segments.
     pub fn leave(&self) -> usize {
         self.outlet.set(None);
         let links = self.slots().filter_map(RefCell::take);

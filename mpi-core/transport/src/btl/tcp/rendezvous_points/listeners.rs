@@ -67,11 +67,11 @@ impl Listeners {
         for at in at {
             match bound(at, buffers) {
                 Ok(socket) => self.sockets.push(socket),
-                // Another process can take the port between closing the listening socket and binding a new one.
+                // Another process has taken the port between closing the listening socket and binding the new one.
                 Err(_) => self.lost.push(at),
             }
         }
-        // With SO_REUSEADDR on a socket that does not listen, any process could bind to its address.
+        // With SO_REUSEADDR on a socket that does not listen, any process could bind to its address, so the option is cleared.
         for socket in &self.sockets {
             let _ = sockopt::set_socket_reuseaddr(socket, false);
         }

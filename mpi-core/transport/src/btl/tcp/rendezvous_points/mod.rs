@@ -42,7 +42,7 @@ use std::time::{Duration, Instant};
 /// Time after which the next address is tried if an address has not replied.
 const STAGGER: Duration = Duration::from_millis(50);
 /// Time after which the next address is tried if an address has accepted the connection;
-/// its process may be computing.
+/// the wait is longer than [`STAGGER`], because the process there may be computing.
 const GREETED: Duration = Duration::from_millis(500);
 /// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
