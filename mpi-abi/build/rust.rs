@@ -5,7 +5,7 @@
 //! code: the implementation returns the result itself, and the wrapper only calls it.
 //! If `MPI_X` and `MPI_X_c` differ only in scalars, one implementation is enough.
 //! The other function is then generated as a call with converted arguments.
-//! A collective has six functions (blocking, `I`, `_init`, and each with large counts).
+//! A collective has six functions: `MPI_X`, `MPI_IX` and `MPI_X_init`, each also with large counts.
 //! All call one function `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
@@ -133,7 +133,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // The constant's value is a number, which a Rust function pointer cannot have: use `usize`.
+        // An integer such as 0x1 is no valid Rust function pointer, so the type is `usize`.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -205,7 +205,7 @@ fn pointer_type(p: &Param) -> String {
 pub struct Implementation {
     /// The Rust path of the implementation.
     pub path: String,
-    /// True if pointers have the types of `src/api/args`.
+    /// True if its pointer arguments have types of `src/api/args`, false if they are C pointers.
     pub is_safe: bool,
 }
 
@@ -344,7 +344,7 @@ impl<'a> Exports<'a> {
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
             let on_error = self.null_handles(f);
-            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             let on_error = match on_error.is_empty() {
                 true => "|| ()".to_string(),
                 false => format!("move || unsafe {{ {on_error} }}"),
@@ -362,14 +362,14 @@ impl<'a> Exports<'a> {
         let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
             Some(trivial) => {
                 let quick = self.invoked(trivial, f, &plain_arguments(&f.params));
-                // The full path is a separate function, so the trivial path saves no registers.
+                // The normal path is a separate function, so the trivial path saves no registers.
                 let _ = writeln!(
                     out,
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: [`PROMISE`], which states the contract,
-                // is written above the generated block.
+                // SAFETY: generated text, whose SAFETY comment is [`PROMISE`],
+                // written above the block.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"
@@ -382,7 +382,7 @@ impl<'a> Exports<'a> {
         } else {
             ""
         };
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         let to_profiled = format!("unsafe {{ P{name}({args}) }}");
         let _ = writeln!(
             out,
@@ -402,7 +402,7 @@ impl<'a> Exports<'a> {
             .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
             .collect();
         let (params, args) = (params.join(", "), arguments(f));
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         let call = |name: &str| format!("unsafe {{ {name}({args}) }}");
         let (profiled, direct) = (
             call(&format!("PMPI_{plain}")),
@@ -433,7 +433,7 @@ impl<'a> Exports<'a> {
     /// Returns the expression of the call, or `None` if the function is not implemented.
     fn body(&self, f: &Function) -> Option<String> {
         if let Some(path) = self.found.get(&f.name) {
-            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             let call = self.invoked(path, f, &plain_arguments(&f.params));
             return Some(format!("unsafe {{ {call} }}"));
         }
@@ -497,20 +497,20 @@ impl<'a> Exports<'a> {
             .collect();
         let plan = self.invoked(path, f, mine);
         if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
-            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             return Some(format!(
                 "unsafe {{ crate::api::collective::perform_unless({}, || {plan}) }}",
                 self.invoked(fast, f, mine)
             ));
         }
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         Some(format!(
             "{{ unsafe {{ crate::api::collective::{what}({plan}?{rest}) }} }}"
         ))
     }
 
-    /// Generates `f` as a call of `twin`: the variant of `f` with or without the suffix `_c`.
-    /// Converts the scalar arguments. Returns `None` if other parameters differ.
+    /// Generates `f` as a call of `twin`: `MPI_X_c` for `MPI_X`, or `MPI_X` for `MPI_X_c`.
+    /// Converts the scalar arguments. Returns `None` if parameters that are not scalars differ.
     fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
         if f.params.len() != twin.params.len() {
             return None;
@@ -551,7 +551,7 @@ impl<'a> Exports<'a> {
         {
             return None;
         }
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         Some(format!(
             "{{ unsafe {{ {before}{}?; {after}Ok(()) }} }}",
             self.invoked(body, f, &args)

@@ -1,7 +1,7 @@
 //! Life cycle of MPI: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine runs while the world or a session uses it. Otherwise it is parked: stopped, but kept,
-//! because other processes refer to its memory, so a second engine cannot replace it.
+//! The engine runs while `MPI_COMM_WORLD` or a session exists. Otherwise it is parked: stopped, but
+//! not freed. Other processes refer to its memory, so a second engine cannot replace it.
 //!
 //! The module assembles the library. The launcher provides the process identity.
 //! The engine consists of the node's memory, the transports and the collective components.
@@ -58,7 +58,7 @@ const LEVELS: [(c_int, &str); 4] = [
     (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
 ];
 
-/// Returns the provided thread level.
+/// Returns the thread level that MPI provides, for the requested level `level`.
 /// Record and replay need calls in a fixed order, so they provide at most `MPI_THREAD_SERIALIZED`.
 fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static str) {
     const ONE_AT_A_TIME: (c_int, &str) = LEVELS[2];
@@ -311,7 +311,7 @@ fn park_if_unused() -> Result<(), Failure> {
 }
 
 /// Ends a process of a spawned job whose parents have died or reject it.
-/// An error of its initialization would end the parents' job.
+/// If its initialization failed with an error, the parents' job would be ended, too.
 fn exit_without_parent(failure: &Failure) -> ! {
     printable::eprintln!(
         "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
@@ -378,7 +378,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let page = (node.state(node.rank())).map_err(at("the memory of this node cannot be used"))?;
     page.start(std::process::id(), identity.rank);
     let plugins = components::catalogue_in_sight(&params, Some(&*page));
-    // Most jobs set no parameter, so the check is skipped for them.
+    // Most jobs set no parameter. The check of the values is then skipped.
     if params.settings().next().is_some() {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;

@@ -137,8 +137,8 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Applies an annotation of `functions.txt`, such as `inout request`, to `params`.
-/// Annotations state properties that the C prototype does not express.
+/// Applies an annotation of `functions.txt`, such as `inout request`, to `params`:
+/// `kind` is `inout`, `names` is `request`. The C prototype does not express these properties.
 fn argument_mark(kind: &str, names: &str, params: &mut [Param]) -> Result<(), String> {
     let mut change = |name: &str, set: &dyn Fn(&mut Param)| {
         let param = params.iter_mut().find(|p| p.name == name);

@@ -19,7 +19,7 @@ use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
 /// Number of empty polls after which the process no longer counts as oversubscribed.
-/// Within this number, the other threads may only be between two MPI calls.
+/// Until then, the threads that no longer wait may only be between two of their MPI calls.
 const MEMORY: u32 = 64;
 
 impl GlobalLock {

@@ -12,9 +12,10 @@
 //! Only the leader may sleep while it holds the lock.
 //! The other threads wait without the lock, as followers, until the leader has events or leaves
 //! ([`following`]).
-//! If more threads wait than the process has cores, each thread polls and yields between two polls.
-//! A thread that has waited for some time without a result becomes a follower, too ([`crowd`]).
-//! A polling leader would only keep the core from the threads that make the awaited events happen.
+//! If more threads wait than the process has cores, each thread polls, and yields between two polls
+//! ([`crowd`]). A leader that only polls would keep the core from the threads that make the awaited
+//! events happen.
+//! An oversubscribed thread that has waited for some time without a result becomes a follower, too.
 //! A thread that finds the lock taken increments `waiters` and rings the process's doorbell.
 //! A sleeping leader then wakes and releases the lock.
 //!
@@ -22,10 +23,10 @@
 //! A thread that goes to sleep sets `sleeper` under `inside`, and then reads `owner` again.
 //! The releasing thread reads `sleeper` after its store, and wakes a sleeper under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost.
-//! The sleeper's [`fence::heavy`] executes the fence for both sides where the system supports that.
+//! If the system has `membarrier`, the sleeper's [`fence::heavy`] executes both sides' fences.
 //! Otherwise each side has its own fence ([`GlobalLock::release_fence`]).
 //! The heavy fence interrupts all cores.
-//! Where threads sleep often, each side executes its own fence instead ([`RARE_SLEEPS`]).
+//! If threads sleep often, each side therefore executes its own fence ([`RARE_SLEEPS`]).
 //! Only the owner changes `asymmetric`, and only the owner releases.
 //! So every release after a change uses the new fence, and a sleeper that reads the new value
 //! also sees all releases before the change (Release and Acquire).
@@ -75,7 +76,7 @@ const PERIOD: u32 = 1 << 18;
 /// Number of unused hand-overs after which the owner sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
-/// The same limit while a computing process shares the core: a hand-over then does not yield.
+/// The limit, as [`PATIENCE`], while a computing process shares the core and no thread yields.
 const PATIENCE_BESIDE_LOAD: u32 = 4;
 
 /// The duration of the sleep after unused hand-overs.
@@ -90,7 +91,7 @@ pub struct GlobalLock {
     depth: AtomicU32,
     /// The reservation for the only thread, until a second thread arrives.
     reservation: Reservation,
-    /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
+    /// True if a thread that goes to sleep executes the fence of both sides ([`fence::heavy`]).
     asymmetric: AtomicBool,
     /// True if `membarrier` works for this process:
     /// one thread can execute a full fence on all threads ([`fence::heavy`]).

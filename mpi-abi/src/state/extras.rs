@@ -40,11 +40,11 @@ static LOADER: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET
 /// The mutex for changes of the actions or of the loader's word.
 static CHANGE: Mutex<()> = Mutex::new(());
 
-/// True if a tool calls its interface from its own threads, so that calls keep taking the lock.
+/// True if calls must continue to take the lock: a tool calls its interface from its own threads.
 static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
 
-/// Makes calls keep taking the lock, since a tool calls its interface from its own threads.
-/// Returns false if calls take no lock: a tool's calls must not overlap with them.
+/// Makes calls continue to take the lock, since a tool calls its interface from its own threads.
+/// Returns false if calls take no lock. The tool's calls must then not overlap with MPI calls.
 pub(crate) fn admit_tool_threads() -> bool {
     let locked = EXTRAS.load(Relaxed) & LOCKED != 0;
     if locked {

@@ -1,7 +1,7 @@
 //! Array arguments.
 //!
 //! Most arrays have a length argument, which the generated wrapper passes along.
-//! An argument with a negative length is an empty array; the MPI function reports the length.
+//! An argument with a negative length is an empty array; the MPI function reports the wrong length.
 
 use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
@@ -89,7 +89,7 @@ impl<'a, T> Uncounted<'a, T> {
         self.0
     }
 
-    /// Adds the length to the array.
+    /// Returns the array with the length `len`.
     ///
     /// # Safety
     /// By the standard, this argument has `len` elements.
@@ -120,7 +120,7 @@ impl<'a, T> UncountedOut<'a, T> {
         self.0.is_null()
     }
 
-    /// Adds the length to the array.
+    /// Returns the array with the length `len`.
     ///
     /// # Safety
     /// By the standard, this argument has `len` elements.
@@ -255,7 +255,7 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the first `most` elements of the array.
+    /// Returns the array of the first `most` elements.
     pub fn up_to(self, most: usize) -> Self {
         self.part(0, most)
     }

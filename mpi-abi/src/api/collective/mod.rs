@@ -4,7 +4,7 @@
 //! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ only in how they execute this value.
 //! Each of these functions also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
-//! From it and `perform`, `begin` or `prepare`, the build script generates the six functions.
+//! From `plan_Bcast` and `perform`, `begin` or `prepare`, the build script generates six functions.
 //!
 //! If a function `fast_Bcast` exists, the blocking functions try it first (see [`fast_call`]).
 //!
@@ -157,7 +157,7 @@ impl CommObject {
             })
     }
 
-    /// Returns an error on an intercommunicator, for operations that only intracommunicators have.
+    /// Returns an error on an intercommunicator, for operations defined only on intracommunicators.
     fn only_intra(&self) -> Outcome {
         match self.comm.is_inter() {
             false => Ok(()),

@@ -37,7 +37,7 @@ fn lacks(comm: &CommObject, what: &str) -> Failure {
     )
 }
 
-/// Returns the parent of a new topology.
+/// Returns the communicator from which a topology function creates a new one.
 /// An intercommunicator is an error (sections 8.5.1 to 8.5.4).
 fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let parent = state::comm(handle)?;
