@@ -1,6 +1,6 @@
 //! The caches of the cores that ranks run on: their sizes, and whether cores share a level 2 cache.
 //!
-//! They are read from `/sys/devices/system/cpu/cpuN/cache`
+//! The data are read from `/sys/devices/system/cpu/cpuN/cache`
 //! (the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`).
 //! A virtual machine reports the cache sizes that its host has configured, which may be wrong,
 //! so decisions based on these values are later checked by measurement

@@ -62,8 +62,9 @@
 //! so a member that has published its data immediately prefetches the line of its next number
 //! ([`Prefetch::next`]); no member polls that line yet.
 //! A waiting member polls the line of the operation number,
-//! so each pause of the writer within that line costs another round trip:
-//! of longer data, the part in that line is written last, together with the number ([`lay`]).
+//! so each pause of the writer within that line costs another round trip.
+//! Longer data are written so that their part in that line comes last, together with the number
+//! ([`lay`]).
 
 mod data;
 mod prefetch;
@@ -382,8 +383,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::show(self.data(cell, address), bytes.start, bytes.len(), with)
     }
 
-    /// Copies bytes that member `from` has published to the result cell, from its byte `to` on.
-    /// Only the member that will publish the result may call this.
+    /// Copies the bytes `bytes` of the data that member `from` has published into the result cell.
+    /// The copy begins at byte `to`. Only the member that will publish the result may call this.
     pub fn pass_on(&self, address: CellAddress<'_>, from: u32, bytes: Range<usize>, to: usize) {
         self.inspect(from, address, bytes, |data| {
             self.fill(CellOf::Result, address, to, data)
@@ -462,8 +463,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// As [`Cells::finish`], for an operation that finishes out of order:
     /// earlier operations are still in progress, or later ones have finished.
     ///
-    /// The function ends with a fence. This finish may become visible only when an earlier one,
-    /// which ends without a fence of its own, has finished.
+    /// The function ends with a fence. The finished number may be published only later,
+    /// by the [`Cells::finish`] of an earlier operation, whose caller may execute no fence.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`],
     /// so one word has a bit for each operation after an unfinished one.
     #[cold]

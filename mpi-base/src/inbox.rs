@@ -89,8 +89,8 @@ impl Inbox {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
-        // If the owner goes to sleep between the caller's load of the word and this one, it must see
-        // the bit.
+        // The owner may have gone to sleep after the caller's load of the word.
+        // Then either the owner sees the bit, or the load below sees that the owner sleeps.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
             self.doorbell.0.wishes()

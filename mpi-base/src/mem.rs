@@ -3,7 +3,7 @@
 //! A [`Segment`] is a shared mapping of a memfd.
 //! A memfd has no name in any file system, is not limited by the size of `/dev/shm`,
 //! and is freed with its last descriptor and mapping,
-//! so nothing remains, however a process ends.
+//! so nothing remains, even if processes are killed.
 //! It is sparse: a page uses memory only after its first access, so layouts may have unused parts.
 //!
 //! Other processes read and write a segment's contents at any time.

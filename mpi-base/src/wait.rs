@@ -99,7 +99,8 @@ impl WaitPolicy {
     /// a yield during which one of them computes is long.
     pub fn for_ranks(self, ranks: usize) -> WaitPolicy {
         /// `SHARE`: the time in microseconds in which a rank handles a message.
-        /// `COMPUTATION`: the time beyond all shares from which on one of the ranks computes.
+        /// `COMPUTATION`: if a yield exceeds the shares of all ranks by this time, in microseconds,
+        /// one of the ranks computes.
         const SHARE: u64 = 10;
         const COMPUTATION: u64 = 25;
         let round = Yielded::micros(COMPUTATION + SHARE * ranks as u64);

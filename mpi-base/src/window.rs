@@ -6,10 +6,9 @@
 //! A request that waits stores its member's local index in a slot, which the ticket selects,
 //! so that the rank that admits it can ring its doorbell.
 //! `MPI_Win_lock_all` draws no ticket: the member raises a flag in its line ([`Line`]) and
-//! checks whether an
-//! exclusive lock is announced ([`Announced`]);
-//! an exclusive lock announces itself and then waits until no flag is raised.
+//! checks whether an exclusive lock is announced ([`Announced`]).
 //! If one is announced, the member lowers the flag and draws shared tickets instead.
+//! An exclusive lock announces itself and then waits until no flag is raised.
 //!
 //! **Post, start, complete, wait.** Each ordered pair (writer,
 //! reader) has two counters that only increase, in a [`Line`] that the writer alone writes.

@@ -68,7 +68,7 @@ impl Yielded {
         Yielded(micros * MICROSECOND)
     }
 
-    /// Returns the number of waits of which one may yield so that the mean cost is 2 us per wait.
+    /// Returns the number of waits for which one yield of this duration means 2 us per wait.
     pub fn waits_until_next(self) -> u32 {
         const COST: u64 = 2 * MICROSECOND;
         u32::try_from(self.0 / COST).unwrap_or(u32::MAX)

@@ -159,7 +159,7 @@ pub trait Accelerator: Sync + Send {
     }
 
     /// Returns a handle of the memory for other processes of the node; `None` if it has none.
-    /// Before it returns, it waits for the default stream's earlier work on the memory.
+    /// The call first waits for the earlier work of the default stream on the memory.
     fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
         None
     }
@@ -208,7 +208,8 @@ pub struct Component {
 /// All components, in the order in which they are queried about an address.
 pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
-/// Maximum length of one copy call in bytes: a library overlaps the phases of several calls.
+/// Maximum length in bytes of a piece, which one call copies.
+/// Long data are copied in pieces, because a library overlaps the phases of several calls.
 const PIECE: usize = 1 << 20;
 
 /// Splits a strip into pieces of at most [`PIECE`] bytes: device address, host address, length.

@@ -146,8 +146,8 @@ impl CellRing {
     /// Returns a distance: if operation `number` - distance is finished,
     /// the cells of operation `number` are free.
     ///
-    /// In the first cycle after the ring has grown,
-    /// the previous operation in the same cells precedes by the old depth.
+    /// In the first cycle after the ring has grown, the distance is the depth before the growth,
+    /// because the cells were last used in a ring of that depth.
     #[inline(always)]
     fn space(&self, number: u64) -> u64 {
         let depth = self.depth_at(number);

@@ -12,7 +12,7 @@ use std::cell::Cell;
 /// Tracks whether one process has accesses to members' memory that a flush must order.
 #[derive(Debug, Default)]
 pub struct AccessOrder {
-    /// True after an access that later accesses of this process may pass.
+    /// True after an access that later accesses of this process may overtake.
     unordered: Cell<bool>,
 }
 
@@ -25,7 +25,7 @@ impl AccessOrder {
 
     /// Records that this process has loaded from a member's memory or has changed it with an atomic
     /// instruction.
-    /// On x86-64 no later access passes these (Intel SDM volume 3, 9.2.2);
+    /// On x86-64 no later access overtakes these (Intel SDM volume 3, 9.2.2);
     /// under loom they count as unordered, because loom does not model a processor.
     #[inline(always)]
     pub fn has_loaded(&self) {

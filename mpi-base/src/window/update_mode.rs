@@ -160,7 +160,7 @@ impl UpdateMode {
     }
 }
 
-/// Runs `update` while holding all stripes, among the `stripes`, that `wanted` selects.
+/// Runs `update` while holding those of the `stripes` that `wanted` selects.
 /// The stripes are locked in ascending order, so deadlock is impossible.
 pub fn under_each<R>(
     stripes: &[Stripe],
