@@ -368,8 +368,7 @@ impl<'a> Exports<'a> {
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: generated text, whose SAFETY comment is [`PROMISE`],
-                // written above the block.
+                // SAFETY: generated text, whose SAFETY comment [`PROMISE`] is written above the block.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"

@@ -1,8 +1,7 @@
 //! Atomic types and fences of this crate; under `--cfg loom`, those of the loom model checker.
 //!
-//! All code of this crate that shares data with other threads or processes imports its atomics from
-//! this module, so that under `--cfg loom` the same ring, doorbell and bitmap run in the loom model
-//! checker.
+//! Code of this crate that shares data with other threads or processes takes its atomics from here.
+//! So under `--cfg loom` the same ring, doorbell and bitmap run in the loom model checker.
 #![allow(unsafe_code)]
 
 #[cfg(not(loom))]

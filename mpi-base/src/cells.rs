@@ -1,12 +1,11 @@
-//! Cells: fixed places in shared memory in which the members of a small group publish short data
+//! Cells: fixed words in shared memory, for short data that a group of members publishes
 //! in each operation.
 //!
 //! The cells of one length form a [`Ring`].
 //! Each member has `depth` cells in a ring and uses them cyclically, one for each operation.
 //! Operations are numbered from 1; an operation has the same number on all members.
 //! There may be several rings: deep rings of short cells and shallow rings of long cells.
-//! All members choose an operation's ring from the same data, so they compute the same
-//! [`CellAddress`].
+//! All members choose an operation's ring from the same data, and so get the same [`CellAddress`].
 //! A cell is a contiguous range of words. Its first word has the number of the operation whose data
 //! follow, and is written after the data.
 //! If the writer publishes the length of the data ([`Cells::publish_of`], [`Cells::length`]),
@@ -21,8 +20,8 @@
 //! 1. A member that publishes data writes its cell k mod d, then the number ([`Cells::show`]);
 //!    before that it checks that all members have finished operation k - d,
 //!    which used the cell before ([`Cells::has_room`]);
-//! 2. A member that needs the data waits for the number and reads the cell ([`Cells::seen`],
-//!    [`Cells::read`]);
+//! 2. A member that needs the data waits for the number ([`Cells::seen`]) and reads the cell
+//!    ([`Cells::read`]);
 //! 3. Each member stores the number up to which it has finished all operations
 //!    in its own cache line ([`Cells::finish`]).
 //!
@@ -63,8 +62,7 @@
 //! ([`Prefetch::next`]); no member polls that line yet.
 //! A waiting member polls the line of the operation number,
 //! so each pause of the writer within that line costs another round trip.
-//! Longer data are written so that their part in that line comes last, together with the number
-//! ([`lay`]).
+//! The part of longer data in that line is written last, together with the number ([`lay`]).
 
 mod data;
 mod prefetch;
@@ -224,8 +222,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.safe.set(self.safe.get().max(number));
     }
 
-    /// Loads the finished numbers of all members; returns the smallest, up to which all have
-    /// finished all operations.
+    /// Loads the finished numbers of all members and returns the smallest.
+    /// All members have finished the operations up to this number.
     #[cold]
     fn look_round(&self) -> u64 {
         // SYNC POINT cells.finished

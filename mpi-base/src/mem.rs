@@ -150,9 +150,8 @@ impl Segment {
     pub(crate) fn extended(&self, more: usize) -> Option<Segment> {
         let last = self.range(self.len.checked_sub(PAGE)?, PAGE)?;
         let len = PAGE.checked_add(more)?;
-        // SAFETY: with an old length of 0, mremap(2) keeps the old mapping
-        // and maps the same shared file one more time, at addresses that the kernel
-        // chooses.
+        // SAFETY: with an old length of 0, mremap(2) keeps the old mapping. It maps the same
+        // shared file one more time, at addresses that the kernel chooses.
         let base = unsafe {
             rustix::mm::mremap(
                 last.as_ptr().cast::<c_void>(),

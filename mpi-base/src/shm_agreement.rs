@@ -19,8 +19,8 @@
 //! All members that publish write the same value. A decision cannot be published too late:
 //! no later round with the same set begins before the publishing member has returned.
 //!
-//! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words, and loaded
-//! (Acquire) before them.
+//! SYNC POINT `slot.mark`: a member stores the round's mark (Release) after the slot's words;
+//! another member loads the mark (Acquire) before the words.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cells::LINE;
@@ -56,8 +56,8 @@ pub struct ShmAgreement<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
-    /// Creates the view of member `me`; `None` if `memory` is shorter than [`words`] or without member
-    /// `me`.
+    /// Creates the view of member `me`.
+    /// Returns `None` if `memory` is shorter than [`words`] or `me` is not less than `members`.
     pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<ShmAgreement<M>> {
         let fits = memory.len() >= words(members, says) && me < members;
         fits.then_some(ShmAgreement {

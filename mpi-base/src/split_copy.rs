@@ -3,8 +3,8 @@
 //!
 //! Neither side waits for the other: a helper that never begins causes no delay,
 //! and a late helper finds no pieces.
-//! Each side has its own end of the copy, so repeated copies of the same memory use the same core's
-//! cache.
+//! Each side has its own end of the copy.
+//! So repeated copies of the same memory use the same core's cache.
 //!
 //! ```text
 //! word:  63     32 31   16 15   0

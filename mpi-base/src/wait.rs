@@ -136,8 +136,7 @@ pub struct Waiter {
     met_load: Option<Yielded>,
 }
 
-/// Number of yields that find the core idle and that together count as one yield to another
-/// thread.
+/// Number of yields on an idle core that together count as one yield to another thread.
 pub const AT_ONCE: u32 = 8;
 
 /// The stage of a wait; the policy determines the duration of each stage.
@@ -212,8 +211,8 @@ impl Waiter {
             self.stage = Stage::yields(self.policy.yields_to_threads);
         }
         self.spend(took);
-        // Only `LONG` counts here: a thread of this process that sends many messages may run longer than
-        // a rank that only waits.
+        // Only `LONG` counts here: a thread of this process that sends many messages may run longer
+        // than a rank that only waits.
         if took > Yielded::LONG {
             self.meet_load(took);
         }
@@ -331,8 +330,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Returns the number of steps before the first step that calls `news`,
-    /// because it would sleep.
+    /// Returns the number of steps before the first step that calls `news`.
+    /// That step would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
         let doorbell = Doorbell::new();
         let asked = Cell::new(false);

@@ -252,8 +252,8 @@ impl Line {
         self.posted.store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// Returns the writer's number of posts; the writer's stores before these posts are then visible
-    /// to the reader.
+    /// Returns the writer's number of posts.
+    /// The writer's stores before these posts are then visible to the reader.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.posted.load(Ordering::Acquire)

@@ -11,8 +11,8 @@
 //! * A load or store faults (`SIGBUS`) at addresses where the owner has no writable
 //!   memory, and after the owner has ended.
 //!   With [`is_mappable`] an owner can check beforehand that a range is memory that never faults.
-//! * Mapped memory can be loaded and stored, but not be passed to the kernel's copies between processes or
-//!   to XPMEM.
+//! * Mapped memory can be loaded and stored.
+//!   It cannot be passed to XPMEM, or to the kernel's copies between processes.
 //! * A child of `fork` does not inherit the mapping.
 //!   Every page that was accessed is pinned until the mapping is detached.
 //! * The module has one state per process, not per descriptor:

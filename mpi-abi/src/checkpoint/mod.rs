@@ -6,8 +6,8 @@
 //! | `regions` | memory that the library saves for the program |
 //!
 //! Without `mpirun --checkpoint-dir` and `--restart`, `MPIX_Checkpoint_point` is one comparison.
-//! The launcher's notices are read at calls of `MPIX_Checkpoint_point` (checkpoint points), at most
-//! once per [`PERIOD_NS`].
+//! Calls of `MPIX_Checkpoint_point` (checkpoint points) read the launcher's notices,
+//! at most once per [`PERIOD_NS`].
 //! Notices are also read before the sleeps of long waits.
 #![allow(unsafe_code)]
 

@@ -10,11 +10,10 @@
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! Only the leader may sleep while it holds the lock.
-//! The other threads wait without the lock, as followers, until the leader has events or leaves
-//! ([`following`]).
-//! If more threads wait than the process has cores, each thread polls, and yields between two polls
-//! ([`crowd`]). A leader that only polls would keep the core from the threads that make the awaited
-//! events happen.
+//! The other threads wait without the lock, as followers ([`following`]), until the leader has
+//! events or leaves.
+//! If more threads wait than the process has cores, each thread polls and then yields ([`crowd`]).
+//! A leader that only polls would keep the core from the threads that cause the awaited events.
 //! An oversubscribed thread that has waited for some time without a result becomes a follower, too.
 //! A thread that finds the lock taken increments `waiters` and rings the process's doorbell.
 //! A sleeping leader then wakes and releases the lock.

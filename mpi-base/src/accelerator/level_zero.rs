@@ -5,8 +5,7 @@
 //! * The query of an address needs a context, which recognises all memory of its driver;
 //!   so this component creates one context per driver.
 //! * Copies use one synchronous immediate command list per device, one thread at a time.
-//! * The program initializes the library. Until then there are no drivers,
-//!   and no memory is recognised.
+//! * The program initializes the library. Until then no drivers exist and no memory is recognised.
 
 use super::library::functions;
 use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};

@@ -12,8 +12,8 @@ const PAGE: usize = 4096;
 /// Maximum depth of a ring: the number of operations that have cells in it at the same time.
 pub const DEEPEST: u64 = 512;
 
-/// Maximum depth of a ring whose operations may finish in any order: one word has a bit for each
-/// operation in progress.
+/// Maximum depth of a ring whose operations may finish in any order.
+/// One word has a bit for each operation in progress.
 pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
 /// The initial depth of a ring. The depth grows with the number of operations up to its maximum:

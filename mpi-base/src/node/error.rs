@@ -32,8 +32,8 @@ pub enum NodeError {
         /// The error of `mmap`; `EINVAL` for a file that is too short.
         error: Errno,
     },
-    /// The descriptor is not a memory file, or the file does not begin with a header of a node's
-    /// memory.
+    /// The descriptor is not a memory file,
+    /// or the file does not begin with the header of a node's memory.
     NotANode,
     /// The launcher and the library are from different builds; only the version number was read.
     Version {

@@ -61,8 +61,8 @@ pub enum EventKind {
     FileName = 7,
     /// Three counters of file `number`, starting with counter `tag`, in `comm`, `bytes` and `extra`.
     FileTotals = 8,
-    /// The target of a call on a window: `peer` is the target rank, `comm` the window, `extra` the
-    /// displacement, `bytes` the length.
+    /// The target of a call on a window: `peer` is the target rank, `comm` the window,
+    /// `extra` the displacement, and `bytes` the length.
     Access = 9,
     /// Three words of the name of window `comm`, in `bytes`,
     /// `number` (five bytes only) and `extra`.
@@ -82,8 +82,8 @@ pub struct Event {
     pub at: u64,
     /// The end of a call; 0 for other events.
     pub until: u64,
-    /// The number of an MPI call in the function table, counted from 1,
-    /// or of a collective operation.
+    /// The number of an MPI call in the function table, or the number of a collective operation;
+    /// both are counted from 1.
     pub call: u16,
     /// The number of the thread within the process.
     pub thread: u32,

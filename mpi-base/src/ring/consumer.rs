@@ -139,8 +139,8 @@ impl Consumer {
         self.broken = true;
     }
 
-    /// Returns true after the ring had a value that no correct producer writes, or after
-    /// [`Consumer::condemn`].
+    /// Returns true after the ring had a value that no correct producer writes.
+    /// Also returns true after [`Consumer::condemn`].
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -208,9 +208,8 @@ impl Consumer {
                     self.broken = true;
                     return Polled::Broken;
                 };
-                // SAFETY: `block` has checked that the block is inside the ring;
-                // the cell that named the block passed its ownership to this consumer until
-                // `give_back`.
+                // SAFETY: `block` has checked that the block is inside the ring.
+                // With the cell, the producer passed the block to this consumer, until `give_back`.
                 unsafe {
                     self.memory
                         .read(start, len, |bytes| show(Body::Here(bytes)))

@@ -80,8 +80,8 @@ impl Shape {
         super::LAP.min(self.units / 2)
     }
 
-    /// Returns the number of units after which a producer with span `span` tries to restart at the
-    /// start of the byte ring.
+    /// Returns the number of units after which a producer with span `span` tries to restart
+    /// at the start of the byte ring.
     pub(super) fn lap(self, span: u32) -> u32 {
         match span as usize * UNIT > super::NEAR {
             true => span,
@@ -95,8 +95,7 @@ impl Shape {
     }
 
     /// Returns the maximum length in bytes of a payload in the byte ring:
-    /// a quarter of the ring, so that the payload fits eventually, and several payloads can be in
-    /// flight.
+    /// a quarter of the ring. So the payload fits eventually, and several payloads fit together.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
     }
@@ -129,8 +128,8 @@ pub struct RingMemory {
 }
 
 // SAFETY: cells and `given_back` are atomics. The bytes are accessed only through `Producer` and
-// `Consumer`, which pass them to each other with the cells (SYNC POINTs ring.cell and
-// ring.consumed).
+// `Consumer`. These pass the bytes to each other with the cells
+// (SYNC POINTs ring.cell and ring.consumed).
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {

@@ -29,15 +29,15 @@
 //! So more than a `LAP` of a short span is used only if the consumer lags;
 //! otherwise few pages are used, and they stay in the caches that both cores share.
 //! A longer span is used cyclically as a whole, for cores that share only the last cache:
-//! when a line is written again, it has left the inner caches of the consumer's core and is not
-//! fetched from there.
+//! a line that is written again has left the inner caches of the consumer's core,
+//! and is not fetched from these caches.
 //!
 //! Ownership: only the producer writes cells and bytes; only the consumer writes `consumed`,
 //! a word in its own cache line with the number of cells and of 64-byte units that it has released.
 //! The consumer writes that word every quarter ring, every 96 KiB, or when it finds the ring empty.
 //! The producer reads the word only when it appears to have no space.
-//! Usually the two sides thus transfer only the message: no read-modify-write, no system call, no
-//! allocation.
+//! So the two sides usually transfer only the message.
+//! They use no read-modify-write instruction, no system call and no allocation.
 //!
 //! SYNC POINT `ring.cell`: the producer stores the control word with Release;
 //! the consumer loads it with Acquire.

@@ -14,8 +14,8 @@ pub enum Waits {
     Send = 1,
     /// The rank waits for a message.
     Recv = 2,
-    /// The rank waits for the other members of a nonblocking collective operation, which
-    /// [`Collective`](super::Collective) describes.
+    /// The rank waits for the other members of a nonblocking collective operation.
+    /// [`Collective`](super::Collective) describes the operation.
     Collective = 3,
     /// The rank waits for any one of several requests.
     Any = 4,

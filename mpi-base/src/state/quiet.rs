@@ -21,10 +21,10 @@ pub struct Quiet {
     /// A complete poll that began after this time found nothing;
     /// in CLOCK_MONOTONIC nanoseconds, 0 before the first such poll.
     pub checked_ns: u64,
-    /// Number of messages accepted by those transports that count messages, since the rank's
-    /// start.
+    /// Number of messages that the transports have accepted since the rank's start.
+    /// Only transports that count their messages contribute.
     pub sent: u64,
-    /// Number of messages delivered by those transports since the rank's start.
+    /// Number of messages that these transports have delivered since the rank's start.
     pub received: u64,
     /// The kernel's ID of the thread that waits.
     pub thread: u32,

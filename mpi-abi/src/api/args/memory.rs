@@ -406,8 +406,8 @@ impl<'a> RecvMem<'a> {
         self.with(datatype.named(self.datatype)?)
     }
 
-    /// Returns the receive buffer without a check of the address, for an operation that writes
-    /// nothing to this buffer.
+    /// Returns the receive buffer without a check of the address.
+    /// Only for an operation that writes nothing to this buffer.
     pub fn unchecked(self, datatype: &Resolved) -> Result<RecvBuf, Failure> {
         let datatype = datatype.named(self.datatype)?;
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.

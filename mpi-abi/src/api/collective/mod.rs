@@ -212,8 +212,7 @@ impl CommObject {
     }
 
     /// Returns true in the root's group of an intercommunicator.
-    /// These processes have no send buffer for data to the root, and no receive buffer for data
-    /// from the root.
+    /// These processes neither send data to the root nor receive data from the root.
     fn is_beside(&self, root: u32) -> bool {
         self.comm.is_inter() && (root == inter::ROOT || root == inter::PROC_NULL)
     }

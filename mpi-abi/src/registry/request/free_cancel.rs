@@ -2,8 +2,8 @@
 //!
 //! A freed operation continues as an orphan, and is released when it completes.
 //! No call can report a failure of an orphan, so a failure ends the job (section 3.7.3).
-//! A freed generalized request continues, too: the program still completes it by its handle
-//! (section 13.2).
+//! A freed generalized request continues, too (section 13.2).
+//! The program still completes it by its handle.
 
 use super::handles::{DONE, file_of, object, remove};
 use crate::abi::*;
