@@ -1,12 +1,12 @@
 //! Generator of the Rust side of the C interface: types, constants, and every exported symbol.
 //!
 //! An exported function is a thin wrapper of the implementation of the same name in `src/api`.
-//! The implementation returns `Result<(), Failure>`. Functions such as `MPI_Wtime` have no error
-//! code: the implementation returns the result itself, and the wrapper only calls it.
+//! The implementation returns `Result<(), Failure>`. The implementation of a function without an
+//! error code, such as `MPI_Wtime`, returns the result of the function.
 //! If `MPI_X` and `MPI_X_c` differ only in scalars, one implementation is enough.
 //! The other function is then generated as a call with converted arguments.
 //! A collective has six functions: `MPI_X`, `MPI_IX` and `MPI_X_init`, each also with large counts.
-//! All call one function `plan_X`, which checks the arguments and builds an operation.
+//! All these functions call `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
 //! A safe implementation has pointer arguments of the types in `src/api/args`.

@@ -1,7 +1,8 @@
 //! Life cycle of MPI: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine runs while `MPI_COMM_WORLD` or a session exists. Otherwise it is parked: stopped, but
-//! not freed. Other processes refer to its memory, so a second engine cannot replace it.
+//! The engine runs while `MPI_COMM_WORLD` or a session exists. Otherwise it is parked (stopped).
+//! A parked engine is not freed, because other processes refer to its memory.
+//! So a second engine cannot replace it.
 //!
 //! The module assembles the library. The launcher provides the process identity.
 //! The engine consists of the node's memory, the transports and the collective components.
@@ -143,8 +144,8 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         unsafe { libc::atexit(leave_launcher) };
     }
     configure_locking(&engine, level)?;
-    // The session provides at least the level of the world. It provides `MPI_THREAD_MULTIPLE` if
-    // an earlier session or the world does.
+    // The session provides at least the thread level of `MPI_COMM_WORLD`.
+    // It provides `MPI_THREAD_MULTIPLE` if an earlier session or `MPI_COMM_WORLD` does.
     let world = match phase::running() {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,

@@ -1,7 +1,7 @@
 //! The phase of MPI in this process (before, during or after MPI), and its launcher.
 //!
 //! Any thread may query phase and launcher at any time, so both are atomic.
-//! Only initialization and finalization change them.
+//! Only initialization and finalization change phase and launcher.
 
 use crate::abi::MPI_THREAD_SINGLE;
 use mpi_core::rte::Rte;

@@ -32,7 +32,7 @@ impl Caches {
     }
 
     /// Returns the caches of the first and the last processor of the list.
-    /// On a machine with two types of cores these differ, and the smaller size is used.
+    /// On a machine with two types of cores the two processors differ; the smaller size is used.
     pub fn of(processors: &[usize], sys: &Path) -> Option<Caches> {
         let first = Caches::of_processor(*processors.first()?, sys)?;
         let last = Caches::of_processor(*processors.last()?, sys)?;

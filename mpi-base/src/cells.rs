@@ -18,28 +18,28 @@
 //!
 //! Protocol of operation k in a ring of depth d:
 //! 1. A member that publishes data writes its cell k mod d, then the number ([`Cells::show`]);
-//!    before that it checks that all members have finished operation k - d,
+//!    before that, the member checks that all members have finished operation k - d,
 //!    which used the cell before ([`Cells::has_room`]);
 //! 2. A member that needs the data waits for the number ([`Cells::seen`]) and reads the cell
 //!    ([`Cells::read`]);
-//! 3. Each member stores the number up to which it has finished all operations
-//!    in its own cache line ([`Cells::finish`]).
+//! 3. Each member stores the number up to which it has finished all operations. The number is
+//!    in the member's own cache line ([`Cells::finish`]).
 //!
 //! Each operation also has one result cell, for a result that one member computes for all members.
 //! A counter of arrivals in front of the result cell selects that member ([`Cells::arrive`]):
-//! the last member to arrive. It resets the counter before any member continues.
+//! the last member to arrive. This member resets the counter before any member continues.
 //! The result may be longer than the members' data, so its cell may be in another ring.
 //! The operation has space if both rings have space ([`Cells::has_room`]).
 //!
 //! If an operation needs the previous operation's result, a member need not wait for it:
 //! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) combines its data with it and publishes the cell
-//! for the owner. Offers are in the line of the owner's number of finished operations,
+//! The member that claims the offer ([`Cells::claim`]) combines its data with that contribution, and
+//! publishes the cell for the owner. Offers are in the line of the owner's finished number,
 //! but not in the same 64-byte cache line:
 //! the number is polled in every operation, and offers are written rarely.
 //!
 //! SYNC POINT `cells.shown`: the operation number is stored (Release) after the data,
-//! and loaded (Acquire) before them.
+//! and loaded (Acquire) before the data.
 //! SYNC POINT `cells.counted`: the count ([`Cells::count_to`]) is stored (Release) after the work,
 //! and loaded (Acquire) by a member that waits for that work.
 //! SYNC POINT `cells.finished`: a member's finished number is stored (Release) after its reads,
@@ -154,7 +154,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Returns the shared counter of members that wait until others have finished.
-    /// It is not part of the protocol above: callers change it, and this module does not.
+    /// This module does not use the counter; its callers change it.
     pub fn waiters(&self) -> &AtomicU64 {
         &self.words[0]
     }
@@ -406,7 +406,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Resets an operation's arrivals. The caller is the member that continued because all arrived.
-    /// Other members see the reset before the result or finished number that it publishes next.
+    /// Other members see the reset before the result or finished number that the caller then publishes.
     #[inline(always)]
     pub fn forget_arrivals(&self, address: CellAddress<'_>) {
         self.arrivals(address).store(0, Ordering::Relaxed);

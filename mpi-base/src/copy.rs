@@ -13,7 +13,7 @@
 //! in builds without link-time optimisation: `mpi-bench latency` in us and `bw` in MB/s.
 //! "Whole" copies the payload by one `memcpy` into a buffer that was not prefetched;
 //! "in blocks" is several calls, into a prefetched buffer (`ring/memory.rs`).
-//! Runs of the two alternated. Columns 2 and 3 are us, columns 4 and 5 MB/s:
+//! Runs of the two methods alternated. Columns 2 and 3 are us, columns 4 and 5 MB/s:
 //!
 //! | bytes | whole | in blocks | whole | in blocks |
 //! |---|---|---|---|---|

@@ -154,7 +154,7 @@ impl Doorbell {
     }
 
     /// As [`Doorbell::sleep`], but the closure `sleep` sleeps in `poll`:
-    /// it returns when a datagram arrives at `socket` or its time is over (owner only).
+    /// `sleep` returns when a datagram arrives at `socket` or its time is over (owner only).
     pub fn sleep_polling(
         &self,
         socket: u64,

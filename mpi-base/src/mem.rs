@@ -4,7 +4,8 @@
 //! A memfd has no name in any file system, is not limited by the size of `/dev/shm`,
 //! and is freed with its last descriptor and mapping,
 //! so nothing remains, even if processes are killed.
-//! It is sparse: a page uses memory only after its first access, so layouts may have unused parts.
+//! A memfd is sparse: a page uses memory only after its first access.
+//! So a layout may have unused parts.
 //!
 //! Other processes read and write a segment's contents at any time.
 //! Safe code therefore accesses it only as types that are [`Shared`], which consist of atomics.

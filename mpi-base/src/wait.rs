@@ -1,7 +1,7 @@
 //! The waiting policy: a process polls, then yields, then sleeps on its doorbell.
 //!
 //! A [`WaitPolicy`] determines the duration of each of these stages.
-//! It is computed one time, from the numbers of cores and of ranks on them.
+//! The policy is computed one time, from the numbers of cores and of ranks on these cores.
 //! Measured for a barrier of sixty ranks on two cores:
 //! 440 ms if ranks only spin, 3 ms if they spin for long before yielding.
 //! On oversubscribed cores the awaited rank usually needs the waiter's core,
@@ -93,7 +93,8 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the policy for `ranks` ranks that share a core; it determines which yields are long.
+    /// Returns the policy for `ranks` ranks that share a core.
+    /// The number of ranks determines which yields are long.
     ///
     /// A yield during which each of them handles a short message is not long;
     /// a yield during which one of them computes is long.
@@ -259,7 +260,7 @@ impl Waiter {
         }
     }
 
-    /// Performs one step: a pause, a yield or a sleep. Directly before a sleep it calls `news`,
+    /// Performs one step: a pause, a yield or a sleep. Directly before a sleep the step calls `news`,
     /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {

@@ -1,18 +1,17 @@
 //! Synchronisation of RMA windows in shared memory, for the members on one node, without messages.
 //!
 //! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter
-//! and are admitted in ticket order;
-//! consecutive shared requests are admitted together.
-//! A request that waits stores its member's local index in a slot, which the ticket selects,
-//! so that the rank that admits it can ring its doorbell.
+//! and are admitted in ticket order; consecutive shared requests are admitted together.
+//! A request that waits stores its member's local index in a slot, which the ticket selects.
+//! So the rank that admits the request can ring the doorbell of that member.
 //! `MPI_Win_lock_all` draws no ticket: the member raises a flag in its line ([`Line`]) and
 //! checks whether an exclusive lock is announced ([`Announced`]).
 //! If one is announced, the member lowers the flag and draws shared tickets instead.
 //! An exclusive lock announces itself and then waits until no flag is raised.
 //!
-//! **Post, start, complete, wait.** Each ordered pair (writer,
-//! reader) has two counters that only increase, in a [`Line`] that the writer alone writes.
-//! The reader compares them with the values that it expects ([`Awaited`]),
+//! **Post, start, complete, wait.** Each ordered pair (writer, reader) has two counters that only
+//! increase, in a [`Line`] that the writer alone writes.
+//! The reader compares the counters with the values that it expects ([`Awaited`]),
 //! so a post or completion that arrives early is counted and never lost.
 //!
 //! **Updates.** Accumulates on one member's memory use either atomic instructions or stripe locks

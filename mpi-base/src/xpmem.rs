@@ -222,7 +222,7 @@ unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int,
 }
 
 /// The permission to map memory of one process.
-/// It is released when the permit and everything mapped with it have been dropped.
+/// The permit is released when it and everything mapped with it have been dropped.
 #[derive(Clone, Debug)]
 pub struct Permit(Rc<Leave>);
 
@@ -309,7 +309,7 @@ impl Drop for Attachment {
             address: self.start as u64,
         };
         // SAFETY: `detach` is this command's argument type.
-        // It removes the mapping that `attach` made,
+        // The command removes the mapping that `attach` made,
         // and by the contract of `at` no pointer into it is used any more.
         // Only this command may remove the mapping: otherwise the kernel ends the process.
         let _ = unsafe { ioctl(&self.permit.device.file, command::DETACH, &raw mut detach) };

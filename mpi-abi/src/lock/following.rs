@@ -8,8 +8,8 @@
 //! A follower increments `sleeping_followers` under `inside`,
 //! and then reads `notifications` and `leader` again.
 //! For the end of a `yielding` thread, see SYNC POINT `lock.yielding` in the loom models.
-//! On each side a fence separates the two steps: [`GlobalLock::release_fence`] on the notifying
-//! side, `sleeper_fence` on the follower's side.
+//! On each side a fence separates the two steps.
+//! The notifying thread executes [`GlobalLock::release_fence`], the follower `sleeper_fence`.
 
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};

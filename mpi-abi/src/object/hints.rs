@@ -1,7 +1,7 @@
 //! The hints of communicators and sessions (sections 7.4.4 and 11.3.1 of MPI 5.0).
 //!
 //! A hint that the standard does not define is dropped.
-//! A query returns the known hints that the program has set, and the defaults of the others.
+//! A query returns the known hints: values that the program has set, and defaults for other hints.
 
 use crate::device;
 use crate::info::Hints;

@@ -50,7 +50,7 @@ impl Engines {
         &self.multiple
     }
 
-    /// Leaks a value until process exit. It stays reachable for leak checkers.
+    /// Leaks a value until process exit. Leak checkers do not report it, since it stays reachable.
     pub fn keep<T: 'static>(&self, value: T) -> &'static T {
         let value: &'static T = Box::leak(Box::new(value));
         self.kept.borrow_mut().push(value);

@@ -96,14 +96,14 @@ pub(crate) fn is_staging() -> bool {
 #[inline(always)]
 pub(super) fn any() -> bool {
     // SAFETY: the pointer refers to a static, or to a loader word that exists until process exit.
-    // `watch_loader` stores it.
+    // Only `choose_word` stores this pointer.
     unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
 }
 
 /// Returns true if a library was loaded since [`watch_loader`].
 pub(super) fn loader_has_loaded() -> bool {
     // SAFETY: the pointer refers to a static, or to a loader word that exists until process exit.
-    // `watch_loader` stores it.
+    // Only `watch_loader` stores this pointer.
     unsafe { &*LOADER.load(Relaxed) }.load(Relaxed) != 0
 }
 

@@ -105,7 +105,7 @@ static GLOBAL: Global = Global(State {
     program: ProgramValues::new(),
 });
 
-/// Returns the state. Only functions that run within a call may use it.
+/// Returns the state. Only functions that run within a call may use the state.
 #[inline(always)]
 pub(crate) fn state() -> &'static State {
     &GLOBAL.0

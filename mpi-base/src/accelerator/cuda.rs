@@ -3,9 +3,9 @@
 //! Never run on a real GPU: the tests load a stand-in library with the same functions.
 //!
 //! * `cuPointerGetAttributes` describes an address. For memory that CUDA does not know,
-//!   it returns `CUDA_ERROR_INVALID_VALUE` or the memory type 0.
+//!   the function returns `CUDA_ERROR_INVALID_VALUE` or the memory type 0.
 //! * Memory of `cuMemCreate` and of a memory pool belongs to no context;
-//!   a thread without a current context copies it in the device's primary context.
+//!   a thread without a current context copies such memory in the device's primary context.
 //!   CUDA may report such memory as host memory although only a device reaches it,
 //!   so its allocation handle or its pool is checked too.
 //! * Memory of `cuMemAlloc` has an IPC handle for other processes of the node;

@@ -1,9 +1,9 @@
 //! Accelerators: devices with their own memory, such as GPUs, and copies between device memory and host memory.
 //!
 //! Each component calls one vendor's library, which the program must have loaded:
-//! this crate neither loads nor links it.
+//! this crate neither loads nor links the library.
 //! A device address is unique in the process, so it determines whether memory is on a device.
-//! The processor may be unable to access device memory directly; [`Accelerator::copy`] can copy it.
+//! The processor may be unable to access device memory directly; [`Accelerator::copy`] copies it.
 //!
 //! | component | library | tested with |
 //! |---|---|---|
@@ -158,7 +158,8 @@ pub trait Accelerator: Sync + Send {
         Some(Ok(()))
     }
 
-    /// Returns a handle of the memory for other processes of the node; `None` if it has none.
+    /// Returns a handle of the memory for other processes of the node.
+    /// Returns `None` if such a handle does not exist for the memory.
     /// The call first waits for the earlier work of the default stream on the memory.
     fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
         None

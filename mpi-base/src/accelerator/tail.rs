@@ -1,7 +1,7 @@
 //! Detects with one load that the process has loaded another library.
 //!
 //! The loader appends each object that it loads to a list (`link_map` in `<link.h>`, which debuggers read).
-//! The field `l_next` of the last object is null until another is loaded; checking it is one load.
+//! The field `l_next` of the last object is null until another object is loaded: a check is a load.
 //! `find` prevents the unloading of the last object, which would free its list entry.
 
 use crate::atomic::AtomicUsize;

@@ -63,7 +63,7 @@ fn find(host: *const u8) -> Option<Arc<Twin>> {
     all.iter().find(|twin| twin.host == host.addr()).cloned()
 }
 
-/// A registered twin. Drop waits for its copies and removes it from the registry.
+/// A registered twin. Drop waits for the copies in flight and removes the twin from the registry.
 pub struct Registered(Arc<Twin>);
 
 impl Registered {

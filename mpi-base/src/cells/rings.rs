@@ -72,7 +72,7 @@ pub enum CellOf {
     /// The cell of the member with this number, counted from 0; only that member writes it.
     Of(u32),
     /// The result cell, which follows the members' cells and the counter of arrivals.
-    /// The member that computes the result writes it.
+    /// Only the member that computes the result writes this cell.
     Result,
 }
 
@@ -184,7 +184,7 @@ pub struct CellAddress<'t> {
     pub(super) cell_ring: &'t CellRing,
     /// Index of the first word of the members' cells.
     pub(super) first: usize,
-    /// The ring of the result cell; the next field is the index of the result cell's first word.
+    /// The ring of the result cell. `first_of_result` is the index of the result cell's first word.
     pub(super) ring_of_result: &'t CellRing,
     pub(super) first_of_result: usize,
 }

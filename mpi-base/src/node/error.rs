@@ -10,7 +10,7 @@ use super::layout::MAX_LOCAL;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
     /// No layout exists for this number of ranks or for these sizes.
-    /// The process that creates the memory checks them,
+    /// The process that creates the memory checks these numbers,
     /// and each process that joins checks them again.
     Sizes {
         /// The number of ranks requested; 0 and more than [`MAX_LOCAL`] have no layout.

@@ -11,7 +11,7 @@
 //! cells, and the count shows the number of older cells that were overwritten.
 //!
 //! SYNC POINT `event_ring.written`: the owner stores the count with Release, and the launcher's
-//! [`Player`] loads it with Acquire, so all cells up to the count are complete.
+//! [`Player`] loads the count with Acquire, so all cells up to the count are complete.
 //! While the owner writes to a full ring, a reader may find the oldest cells overwritten.
 //! Therefore the player reads only event rings of ranks that have ended.
 //! A cell is complete before and after a call is merged into it,

@@ -15,7 +15,7 @@ use crate::mem::PAGE;
 use crate::ring::{NEAR, Shape};
 
 /// The sizes of the parts of a node's segment.
-/// They are generous, because unused parts need only addresses.
+/// The sizes are generous, because unused parts need only addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Number of cells in each ring.

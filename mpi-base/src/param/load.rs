@@ -168,7 +168,7 @@ impl Params {
     }
 
     /// Returns the setting of a parameter, if a source has set it. The search is linear:
-    /// users set few parameters, so it costs less than building a key.
+    /// users set few parameters, so the search costs less than building a key.
     fn setting(&self, about: &About) -> Option<&Setting> {
         let mut set = self.settings.iter();
         set.find(|(name, _)| about.is_called(name))

@@ -61,10 +61,10 @@ pub struct Consumer {
     /// `at` is the offset of the next block if that block follows the last block.
     units: u32,
     at: u32,
-    /// Number of cells published as released; the next field is the same for units.
+    /// Number of cells published as released; `units_published` is the same for units.
     pub(super) published: u32,
     units_published: u32,
-    /// Number of unpublished cells at which `pop` publishes them without `give_back`;
+    /// If this number of cells is unpublished, `pop` publishes them without `give_back`;
     /// `many_units` is the same for units.
     many_cells: u32,
     many_units: u32,

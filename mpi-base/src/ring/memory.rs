@@ -248,7 +248,7 @@ impl RingMemory {
     }
 
     /// Populates the pages of units `from..to` of the byte ring before they are written.
-    /// This takes half of the time of separate page faults.
+    /// Populating takes half of the time of separate page faults.
     #[cfg(not(any(loom, miri)))]
     pub(super) fn populate(&self, from: u32, to: u32) {
         let (from, to) = (

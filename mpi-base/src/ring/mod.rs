@@ -20,11 +20,12 @@
 //! The offset of a block in the byte ring is not sent:
 //! a block follows the previous one or, if a bit of the control word is set, begins at the start.
 //! The producer alone decides this, from the number of released units (`LapSpace`).
-//! It can limit itself to the first part of the byte ring, the span ([`Producer::set_span`]):
-//! * It restarts at the ring's start when a block would exceed the span
+//! The producer can limit itself to the first part of the byte ring, the span
+//! ([`Producer::set_span`]):
+//! * The producer restarts at the ring's start when a block would exceed the span
 //!   and the blocks at the start have been released.
-//! * If the span is at most [`NEAR`] long, it also restarts when it has written a `LAP` and
-//!   all of the `LAP` has been released.
+//! * If the span is at most [`NEAR`] long, the producer also restarts when it has written a `LAP`
+//!   and all of the `LAP` has been released.
 //!
 //! So more than a `LAP` of a short span is used only if the consumer lags;
 //! otherwise few pages are used, and they stay in the caches that both cores share.

@@ -16,7 +16,7 @@
 //! Each member that reads the announcement executes [`crate::fence::heavy`],
 //! waits until no process has its flag raised for this memory, and then sets the mode to stripes.
 //! So any member can complete the change, and no member waits for a member that has ended.
-//! The change back to atomics needs no fence: it is made while all stripes are locked,
+//! The change back to atomics needs no fence: the change is made while all stripes are locked,
 //! and a member reads the mode again after it has locked a stripe.
 //! The mode has a version. So the late end of one change is not mistaken for that of a later one.
 //!

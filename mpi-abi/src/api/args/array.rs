@@ -78,7 +78,7 @@ pub struct Uncounted<'a, T>(*const T, PhantomData<&'a [T]>);
 impl<'a, T> Uncounted<'a, T> {
     /// # Safety
     /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or readable during the call.
-    /// It has the number of readable elements that the standard defines for this argument.
+    /// The array has the number of readable elements that the standard defines for this argument.
     #[inline(always)]
     pub unsafe fn new(first: *const T) -> Self {
         Uncounted(first, PhantomData)
@@ -110,7 +110,7 @@ pub struct UncountedOut<'a, T>(*mut T, PhantomData<&'a mut [T]>);
 impl<'a, T> UncountedOut<'a, T> {
     /// # Safety
     /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or writable during the call.
-    /// It has the number of writable elements that the standard defines for this argument.
+    /// The array has the number of writable elements that the standard defines for this argument.
     #[inline(always)]
     pub unsafe fn new(first: *mut T) -> Self {
         UncountedOut(first, PhantomData)
@@ -245,7 +245,7 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the array for a function that only reads it.
+    /// Returns the array as an input array, for a function that only reads it.
     pub fn input(self) -> InArray<'a, T> {
         let InOutArray { first, len, .. } = self;
         InArray {

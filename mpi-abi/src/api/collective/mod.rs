@@ -6,7 +6,7 @@
 //! A function `plan_Bcast` checks the arguments and builds the value.
 //! From `plan_Bcast` and `perform`, `begin` or `prepare`, the build script generates six functions.
 //!
-//! If a function `fast_Bcast` exists, the blocking functions try it first (see [`fast_call`]).
+//! If a function `fast_Bcast` exists, the blocking functions call it first (see [`fast_call`]).
 //!
 //! Arguments that are significant only at the root are ignored on the other ranks.
 #![allow(unsafe_code)]
@@ -73,8 +73,8 @@ pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
 
 /// Creates a persistent collective.
 ///
-/// All members create persistent operations in the same order,
-/// but may start them in different orders (section 6.13).
+/// All members create their persistent operations in the same order.
+/// The members may start these operations in different orders (section 6.13).
 /// So each operation has its own communicator with its own sequence numbers.
 /// The parent communicator itself is used if it has the hint [`STRICT_ORDER`] or only one member.
 /// Creating a communicator may wait for other members, which the standard allows in this call.

@@ -3,7 +3,7 @@
 //! A freed operation continues as an orphan, and is released when it completes.
 //! No call can report a failure of an orphan, so a failure ends the job (section 3.7.3).
 //! A freed generalized request continues, too (section 13.2).
-//! The program still completes it by its handle.
+//! The program still completes the request by its handle.
 
 use super::handles::{DONE, file_of, object, remove};
 use crate::abi::*;
@@ -57,7 +57,7 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
 
 /// Adds active operations, whose handles were freed, to the orphans.
 /// The flag is true if the completion of `Req` completes the whole operation.
-/// In a send-receive, it is true for the receive.
+/// In a send-receive, the flag is true for the receive and false for the send.
 fn adopt(
     reqs: impl IntoIterator<Item = (Req, bool)>,
     comm: Option<&Rc<CommObject>>,

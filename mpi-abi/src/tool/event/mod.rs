@@ -4,7 +4,7 @@
 //! Callbacks run later, at points where no lock is held and no state of the library is borrowed.
 //! At the end of an MPI call run all callbacks, also those that call MPI (`MPI_T_CB_REQUIRE_NONE`).
 //! Before each sleep of a long wait, only callbacks with `MPI_T_CB_REQUIRE_MPI_RESTRICTED` run.
-//! These call only functions of the tool interface.
+//! Such callbacks call only functions of the tool interface.
 //! The queue has a maximum length. Further events are dropped and counted for each registration.
 //! The registration's handler for dropped events receives their number.
 //!

@@ -1,6 +1,6 @@
 //! The event registrations of a process, and the queue of raised events.
 //!
-//! One mutex guards registrations and events. It is not held while a callback runs.
+//! One mutex guards registrations and events. The mutex is not held while a callback runs.
 
 use super::registration::{Callback, DroppedHandler, FreeCallback, Registration};
 use super::table::MOST_ELEMENTS;
