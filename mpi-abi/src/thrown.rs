@@ -88,8 +88,8 @@ fn raise_kept() {
     personality::raise(exception);
 }
 
-/// Ends the process if this thread has a stored exception: for the library's own progress thread,
-/// where no MPI call of the program could raise it.
+/// Ends the process if this thread has a stored exception.
+/// For the library's own progress thread: no MPI call of the program could raise the exception.
 pub fn end_if_kept() {
     if EXCEPTION.with(|kept| !kept.get().is_null()) {
         personality::end(

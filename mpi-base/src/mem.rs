@@ -365,7 +365,7 @@ mod tests {
             w.store(1, Relaxed);
         }
         let before = rustix::fs::fstat(&fd).unwrap().st_blocks;
-        // SAFETY: no other code knows this segment.
+        // SAFETY: only this test uses this segment.
         unsafe { s.punch_hole(100, len - 200) }.unwrap();
         let after = rustix::fs::fstat(&fd).unwrap().st_blocks;
         assert!(after < before);

@@ -2,16 +2,17 @@
 //! although some of them may die.
 //!
 //! In each round every member writes its own slot exactly once, and reads the other slots.
-//! Memory outlives the process that wrote it. So if every member knows for certain which others are dead,
-//! no messages are needed. A round is *settled* for a member when every other member has
-//! written its slot, or has died without writing it.
+//! Memory remains after the process that wrote it has died.
+//! So no messages are needed if every member knows for certain which other members are dead.
+//! A round is *settled* for a member when every other member has written its slot,
+//! or has died without writing it.
 //!
 //! Guarantee: all members for which a round is settled read the same values.
 //! Reason: a slot is written one time, and a member is treated as dead only if it is dead,
 //! so the slot of a dead member does not change any more.
 //!
 //! Two sets of slots serve the rounds alternately.
-//! No member overwrites a slot that another member has yet to read:
+//! No member overwrites a slot that another member still has to read:
 //! a round is settled only after all living members have written,
 //! and they write only after the previous round is settled for them.
 //!

@@ -195,7 +195,7 @@ impl Device {
             nothing: 0,
             permit: 0,
         };
-        // SAFETY: `get` is this command's argument type, and lives through the call.
+        // SAFETY: `get` is this command's argument type, and is valid during the call.
         unsafe { ioctl(&self.file, command::GET, &raw mut get) }?;
         Ok(Permit(Rc::new(Leave {
             device: self,
@@ -316,8 +316,8 @@ impl Drop for Attachment {
     }
 }
 
-/// Returns true if others can map this process's whole range and access it without a
-/// fault: private and writable memory, without a device behind it.
+/// Returns true if other processes can map this whole range and access it without a fault.
+/// Such a range is private and writable memory, without a device behind it.
 ///
 /// Files and shared memory are not mappable:
 /// a load of a missing page would end the process that executes the load.

@@ -38,7 +38,7 @@ impl Engines {
         &self.parked
     }
 
-    /// Returns the catalogue of plugins, whose strings live until process exit.
+    /// Returns the catalogue of plugins, whose strings exist until process exit.
     #[inline(always)]
     pub fn plugins(&self) -> &RefCell<Option<Catalogue>> {
         &self.plugins

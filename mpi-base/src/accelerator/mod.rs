@@ -131,7 +131,7 @@ pub trait Accelerator: Sync + Send {
     /// Pins host memory, which makes copies faster; returns false if the library refuses.
     ///
     /// # Safety
-    /// The memory is mapped as long as the process lives.
+    /// The memory stays mapped until the process ends.
     unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool;
 
     /// Returns true if the library supports asynchronous copies ([`Accelerator::begin`]).

@@ -1,5 +1,5 @@
 //! A rank's event ring: the rank's latest timestamped events, in the node's memory,
-//! which outlives the rank.
+//! which exists longer than the rank.
 //!
 //! Ownership: the owner allocates the ring in its own arena, and then publishes the ring's offset,
 //! length and clock in its control page.

@@ -8,7 +8,7 @@
 //! Calls of the program's callbacks also need `unsafe`.
 //!
 //! * `scalar`: pointers to one scalar, handle or status.
-//! * `status`: statuses, of which a call sets only some fields.
+//! * `status`: output statuses; a call may set only some of their fields.
 //! * `array`: input and output arrays.
 //! * `text`: strings, and buffers for them.
 //! * `memory`: send and receive buffers.

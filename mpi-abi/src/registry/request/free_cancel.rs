@@ -56,7 +56,7 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Adds active operations, whose handles were freed, to the orphans.
-/// The flag is true if the completion of `Req` completes the whole operation.
+/// The flag of a `Req` is true if its completion completes the whole operation.
 /// In a send-receive, the flag is true for the receive and false for the send.
 fn adopt(
     reqs: impl IntoIterator<Item = (Req, bool)>,
