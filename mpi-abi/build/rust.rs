@@ -542,7 +542,7 @@ impl<'a> Exports<'a> {
             let param = theirs;
             args.push(Argument { param, name, value });
         }
-        // A callback's declaration looks like a pointer to a scalar, but is not converted here.
+        // A callback is declared like a pointer to a scalar, but callbacks are not converted here.
         if f.params
             .iter()
             .zip(&twin.params)

@@ -3,7 +3,7 @@
 //! Initialization installs a handler for each of these signals that has the default action.
 //! The handlers of a program, a language runtime or a sanitizer are kept.
 //! The handler prints and returns, and the faulting instruction runs again.
-//! The process then dies by the same signal with the same core file.
+//! The process then dies by the same signal, with the same core file as without the handler.
 //!
 //! The handler may interrupt any function, including the allocator and the dynamic loader.
 //! The handler makes only system calls, and reads only memory that is probably mapped ([`modules`]).

@@ -1,7 +1,8 @@
 //! Permission for other processes to access this process's memory, for single-copy messages.
 //!
 //! If the kernel's Yama module restricts such accesses, it allows one exception per process.
-//! The exception is set before the neighbours get this process's id, and only if there are any.
+//! The exception is set before the other ranks of the node get this process's id, and only if the
+//! node has other ranks.
 //! The exception is removed when MPI is not in use.
 
 use mpi_base::cma::{self, Tracers};

@@ -10,7 +10,7 @@
 //! Alternatives: a pseudo-terminal per rank would also help programs without the library.
 //! But programs would treat a pseudo-terminal as interactive (colours, pagers).
 //! Each line would cost several times more, and the system has few pseudo-terminals.
-//! Full buffers, flushed while a call waits, would lose the lines before a crash.
+//! A full buffer, flushed only while a call waits, would lose the lines before a crash.
 //!
 //! A fatal error and `MPI_Abort` end the process without exit handlers, so they call [`flush`].
 //! A flush must not wait indefinitely.

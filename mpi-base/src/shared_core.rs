@@ -14,8 +14,8 @@
 //! A rank that shares its core with a foreign process runs at full speed half of the time.
 //! Therefore such a thread does not move, and does not yield its core for some time.
 //!
-//! If late yields continue after a move, the pause before the next doubles: if every core has two such
-//! threads, no move helps ([ADR 12]).
+//! If late yields continue after a move, the pause before the next move doubles.
+//! If every core has two such threads, no move helps ([ADR 12]).
 //!
 //! Each thread has its own state.
 //!

@@ -70,8 +70,8 @@ impl WaitPolicy {
         yields_to_threads: 12,
         long: Yielded::LONG,
         nap: NAP,
-        // A program that polls may have work to do: with 4 instead of 16,
-        // the rate of hpcc's random accesses was a third.
+        // A program that polls may have work to do: with 4 instead of 16, the rate of hpcc's
+        // random accesses fell to a third.
         looks: 16,
     };
 

@@ -17,7 +17,7 @@
 //! **Updates.** Accumulates on one member's memory use either atomic instructions or stripe locks
 //! ([`Stripe`]), depending on the memory's mode ([`UpdateMode`]).
 //!
-//! SYNC POINT `window.ticket`: a rank that admits others stores, and then polls for drawn tickets;
+//! SYNC POINT `window.ticket`: a rank stores which tickets may enter, then polls for drawn tickets;
 //! a rank that draws a ticket then polls whether the ticket is admitted.
 //! SYNC POINT `window.all`: a rank that raises a flag then polls for announced exclusive locks;
 //! a rank that announces an exclusive lock then polls the flags.

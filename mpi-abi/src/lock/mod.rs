@@ -23,7 +23,7 @@
 //! The releasing thread reads `sleeper` after its store, and wakes a sleeper under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost.
 //! If the system has `membarrier`, the sleeper's [`fence::heavy`] executes both sides' fences.
-//! Otherwise each side has its own fence ([`GlobalLock::release_fence`]).
+//! Otherwise each side executes its own fence ([`GlobalLock::release_fence`]).
 //! The heavy fence interrupts all cores.
 //! If threads sleep often, each side therefore executes its own fence ([`RARE_SLEEPS`]).
 //! Only the owner changes `asymmetric`, and only the owner releases.

@@ -1,7 +1,7 @@
 //! Array arguments.
 //!
 //! Most arrays have a length argument, which the generated wrapper passes along.
-//! An argument with a negative length is an empty array; the MPI function reports the wrong length.
+//! An argument with a negative length is an empty array. The MPI function reports the wrong length.
 
 use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
