@@ -25,7 +25,8 @@ const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Sessio
 /// The value of [`Function::since`] that marks an extension in the table.
 const EXTENSION: &str = "x";
 
-/// The chapter of extensions that other libraries also have. These are exported as `MPI_X`, too.
+/// The number of the chapter of extensions that other libraries also have.
+/// These extensions are exported as `MPI_X`, too.
 const OTHERS_HAVE: u32 = 0;
 
 /// The number of the standard's chapter on files.
@@ -201,7 +202,7 @@ fn pointer_type(p: &Param) -> String {
     p.rust_type(base_type(&p.base))
 }
 
-/// A function of `src/api`.
+/// A function of `src/api` that implements an MPI function.
 pub struct Implementation {
     /// The Rust path of the implementation.
     pub path: String,

@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-/// Enables the signal handlers.
+/// Enables the signal handlers of this module.
 pub static BACKTRACE: Param<bool> = Param::new(
     "mpi",
     "base",

@@ -124,7 +124,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     Ok(provided)
 }
 
-/// Joins the job for a session, without a world. Returns the provided thread level.
+/// Joins the job for a session, without the world model. Returns the provided thread level.
 ///
 /// As section 11.3.1 requires, this function does not wait for another process.
 pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
@@ -284,7 +284,7 @@ fn start_observation(engine: &Engine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Parks the engine if neither the world nor a session uses it.
+/// Parks the engine if neither `MPI_COMM_WORLD` nor a session exists.
 fn park_if_unused() -> Result<(), Failure> {
     if phase::running() || state().tables().sessions().borrow().iter().next().is_some() {
         return Ok(());
@@ -448,7 +448,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     Ok((engine, explanation))
 }
 
-/// Leaves the world, and the job unless a session is open.
+/// Finalizes the world model. Also leaves the job, unless a session is open.
 pub fn finalize() -> Result<(), Failure> {
     if !phase::running() {
         return Err(state::not_running());

@@ -96,8 +96,8 @@ impl WaitPolicy {
     /// Returns the policy for `ranks` ranks that share a core.
     /// The number of ranks determines which yields are long.
     ///
-    /// A yield during which each of them handles a short message is not long;
-    /// a yield during which one of them computes is long.
+    /// A yield during which each of these ranks handles a short message is not long;
+    /// a yield during which one of these ranks computes is long.
     pub fn for_ranks(self, ranks: usize) -> WaitPolicy {
         /// `SHARE`: the time in microseconds in which a rank handles a message.
         /// `COMPUTATION`: if a yield exceeds the shares of all ranks by this time, in microseconds,

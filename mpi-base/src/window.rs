@@ -178,8 +178,8 @@ impl Lock {
     }
 }
 
-/// A fence under loom, which orders sequentially consistent fences totally, but not accesses;
-/// processors and the memory model of the language order both.
+/// A fence for loom, which orders sequentially consistent fences totally, but not accesses.
+/// Processors and the memory model of the language order both.
 #[inline(always)]
 fn settle() {
     #[cfg(loom)]

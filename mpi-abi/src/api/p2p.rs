@@ -100,7 +100,7 @@ fn send_standard(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Outco
     Ok(comm.comm.p2p().send(buf, dest, tag, Mode::Standard)?)
 }
 
-/// `MPI_Isend` and `MPI_Irsend`.
+/// `MPI_Isend` and `MPI_Irsend`: a ready send is executed as a standard send.
 #[inline(always)]
 fn isend_standard(
     buf: SendMem,

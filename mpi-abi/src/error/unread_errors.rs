@@ -16,7 +16,7 @@ use mpi_base::param::{Level, Param};
 use mpi_core::io::file::ELSEWHERE;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Enables the warning.
+/// Enables the warning about ignored file errors.
 pub static WARN_UNREAD_ERRORS: Param<bool> = Param::new(
     "io",
     "base",

@@ -119,7 +119,7 @@ impl<T> Table<T> {
     }
 }
 
-/// Returns the first handle of a slot.
+/// Returns the handle of the first object in a slot, or `None` if the slot is out of range.
 fn first_handle(kind: Kind, slot: usize) -> Option<usize> {
     if kind == Kind::Request && slot >= FIRST_REQUESTS {
         let further = slot - FIRST_REQUESTS;

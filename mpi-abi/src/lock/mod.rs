@@ -66,7 +66,7 @@ const POLL_EVERY: u32 = 16;
 const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
-/// Above this number, each release has its own fence.
+/// Above this number, each release executes its own fence.
 /// A fence at a release waits for preceding stores to a message ring, some ten nanoseconds.
 /// The heavy fence of a sleep takes about ten microseconds on each core.
 const RARE_SLEEPS: u32 = 32;
@@ -113,7 +113,7 @@ pub struct GlobalLock {
     cores: AtomicU32,
     /// The number of threads that yield between two polls of their own.
     yielding: AtomicU32,
-    /// Number of empty polls for which the process still counts as oversubscribed.
+    /// Number of remaining empty polls for which the process still counts as oversubscribed.
     crowded_polls: AtomicU32,
     /// Number of remaining waits without a yield, because another process computes.
     beside_load: AtomicU32,

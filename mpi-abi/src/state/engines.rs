@@ -25,7 +25,7 @@ impl Engines {
         }
     }
 
-    /// Returns the engine, which exists while the world or a session exists.
+    /// Returns the engine, which exists while `MPI_COMM_WORLD` or a session exists.
     #[inline(always)]
     pub fn engine(&self) -> &RefCell<Option<Engine>> {
         &self.engine

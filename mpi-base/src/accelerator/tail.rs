@@ -17,7 +17,7 @@ struct LinkMap {
     previous: *mut LinkMap,
 }
 
-/// `RTLD_DI_LINKMAP` of `dlinfo`.
+/// `RTLD_DI_LINKMAP`: the request of `dlinfo` for an object's list entry.
 const LINK_MAP: c_int = 2;
 
 unsafe extern "C" {

@@ -85,7 +85,7 @@ pub struct Event {
     /// The number of an MPI call in the function table, or the number of a collective operation;
     /// both are counted from 1.
     pub call: u16,
-    /// The number of the thread within the process.
+    /// The low 32 bits of the `pthread_t` of the thread that executed the call; 0 for other events.
     pub thread: u32,
     /// [`EventKind::Sent`]: the receiver's rank in the job.
     /// [`EventKind::Received`]: the source's rank in the communicator. Collective operation:

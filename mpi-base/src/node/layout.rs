@@ -220,8 +220,7 @@ impl Layout {
         self.area_len - self.arena_at
     }
 
-    /// Returns the rank whose arena contains all of the `len` bytes at `offset`;
-    /// `None` if no arena does.
+    /// Returns the rank whose arena contains all of the `len` bytes at `offset`, if any.
     pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
         let into = offset.checked_sub(self.areas_at)?;
         let rank = u32::try_from(into / self.area_len).ok()?;

@@ -107,7 +107,7 @@ impl fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// Returns the local rank.
+    /// Returns the local rank that was claimed.
     pub fn rank(&self) -> u32 {
         self.rank
     }

@@ -64,7 +64,7 @@ pub struct Consumer {
     /// Number of cells published as released; `units_published` is the same for units.
     pub(super) published: u32,
     units_published: u32,
-    /// If this number of cells is unpublished, `pop` publishes them without `give_back`;
+    /// If this number of cells is unpublished, `pop` publishes them without a call of `give_back`;
     /// `many_units` is the same for units.
     many_cells: u32,
     many_units: u32,

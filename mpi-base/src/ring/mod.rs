@@ -82,8 +82,7 @@ const UNIT: usize = 64;
 /// instead of 0.165 us, because the pages at the start are already in the cache.
 const LAP: u32 = (64 << 10) / UNIT as u32;
 
-/// Maximum length in bytes of a span that stays in the inner caches;
-/// see the module's head.
+/// Maximum length in bytes of a span that stays in the inner caches (see the module's head).
 pub const NEAR: usize = 384 << 10;
 
 /// Number of units (96 KiB) after which the consumer releases consumed units,
@@ -108,9 +107,9 @@ fn more_cells(len: usize) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Inline,
-    /// In the byte ring, after the previous block.
+    /// The payload is in the byte ring, after the previous block.
     Bytes,
-    /// In the byte ring, at its start.
+    /// The payload is at the start of the byte ring.
     BytesAtStart,
     Elsewhere,
 }

@@ -103,7 +103,7 @@ impl StatePage {
         self.process.start(pid, rank);
     }
 
-    /// Publishes the rank's confinement, one time.
+    /// Publishes the rank's confinement; called one time.
     pub fn confine(&self, here: &Confinement) {
         self.process.confine(here);
     }

@@ -115,7 +115,7 @@ fn give_hints(new: MPI_Comm, hints: &Hints) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Splits the parent. Returns this process's communicator, with a topology.
+/// Splits the parent communicator. Returns this process's communicator, with a topology.
 fn split(
     parent: &Rc<CommObject>,
     mine: SplitKey,
