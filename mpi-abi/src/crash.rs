@@ -6,7 +6,8 @@
 //! The process then dies by the same signal, with the same core file as without the handler.
 //!
 //! The handler may interrupt any function, including the allocator and the dynamic loader.
-//! The handler makes only system calls, and reads only memory that is probably mapped ([`modules`]).
+//! The handler makes only system calls.
+//! The handler reads only memory that is probably mapped ([`modules`]).
 //! The handler unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`.
 //! The unwinder then takes no lock. Otherwise, only the faulting instruction is printed.
 #![allow(unsafe_code)]

@@ -5,8 +5,8 @@
 //! So the exception is caught at the call of the callback ([`guarded`]) and stored per thread.
 //! The operation completes without the callback's result.
 //! The exception is raised again when the program's MPI call returns ([`pass_on`]).
-//! The program catches the exception as if the MPI call had thrown it. The library is then in a
-//! regular state.
+//! The program catches the exception as if the MPI call had thrown it.
+//! The library is then in a regular state.
 //! The first exception is kept. Exceptions of later callbacks in the same call are deleted.
 //!
 //! Rust's `catch_unwind` aborts the process for a foreign exception, hence [`personality`].

@@ -1,5 +1,5 @@
-//! Cells: fixed words in shared memory, for short data that a group of members publishes
-//! in each operation.
+//! Cells: fixed words in shared memory, in which the members of a small group
+//! publish short data in each operation.
 //!
 //! The cells of one length form a [`Ring`].
 //! Each member has `depth` cells in a ring and uses them cyclically, one for each operation.
@@ -33,8 +33,8 @@
 //!
 //! If an operation needs the previous operation's result, a member need not wait for it:
 //! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) combines its data with that contribution, and
-//! publishes the cell for the owner. Offers are in the line of the owner's finished number,
+//! The member that claims the offer ([`Cells::claim`]) combines its data with that contribution,
+//! and publishes the cell for the owner. Offers are in the line of the owner's finished number,
 //! but not in the same 64-byte cache line:
 //! the number is polled in every operation, and offers are written rarely.
 //!
@@ -406,7 +406,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Resets an operation's arrivals. The caller is the member that continued because all arrived.
-    /// Other members see the reset before the result or finished number that the caller then publishes.
+    /// Other members see the reset before the result or finished number that the caller publishes.
     #[inline(always)]
     pub fn forget_arrivals(&self, address: CellAddress<'_>) {
         self.arrivals(address).store(0, Ordering::Relaxed);

@@ -94,8 +94,8 @@ impl Doorbell {
     /// Requests that senders execute their own fences from now on (owner only).
     pub fn ask_for_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::Relaxed);
-        // After this fence, a sender that has not seen the request has completed its earlier
-        // stores.
+        // After this fence, a sender that has not seen the request
+        // has completed its earlier stores.
         crate::fence::heavy();
         fence(Ordering::SeqCst);
     }

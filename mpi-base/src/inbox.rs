@@ -7,8 +7,8 @@
 //! * `doorbell`: see [`crate::doorbell`].
 //!   The doorbell's word has its own cache line:
 //!   every sender reads the word after every message, and finds it in its own cache.
-//! * `calls` counts the senders' requests, which are rare. So the owner polls one word, not two
-//!   bitmaps.
+//! * `calls` counts the senders' requests, which are rare.
+//!   So the owner polls one word instead of two bitmaps.
 //!   A sender sets its bit in `senders` (one time,
 //!   when its ring to the owner exists) or in `wants_space` (it found no space and must be rung
 //!   when there is space), and then adds one to `calls`.

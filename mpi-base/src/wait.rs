@@ -260,7 +260,7 @@ impl Waiter {
         }
     }
 
-    /// Performs one step: a pause, a yield or a sleep. Directly before a sleep the step calls `news`,
+    /// Performs a pause, a yield or a sleep as one step. Before a sleep, the step calls `news`,
     /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {

@@ -1,4 +1,4 @@
-//! Conversion of engine errors to failures. Only this module maps engine errors to MPI error classes.
+//! Conversion of engine errors to failures. Only this module assigns the MPI error classes.
 
 use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;

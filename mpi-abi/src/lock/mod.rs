@@ -10,8 +10,8 @@
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! Only the leader may sleep while it holds the lock.
-//! The other threads wait without the lock, as followers ([`following`]), until the leader has
-//! events or leaves.
+//! The other threads are followers ([`following`]): they wait without the lock until the leader
+//! has events or leaves.
 //! If more threads wait than the process has cores, each thread polls and then yields ([`crowd`]).
 //! A leader that only polls would keep the core from the threads that cause the awaited events.
 //! An oversubscribed thread that has waited for some time without a result becomes a follower, too.

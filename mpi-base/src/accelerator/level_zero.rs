@@ -238,7 +238,8 @@ impl Accelerator for LevelZero {
                 page_size: 0,
             };
             let mut device = std::ptr::null_mut();
-            // SAFETY: the context is valid until the process ends, and the results have the library's layout.
+            // SAFETY: the context is valid until the process ends.
+            // The results have the library's layout.
             let code = unsafe {
                 (self.loader.properties)(
                     handle(context),

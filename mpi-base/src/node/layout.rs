@@ -75,9 +75,9 @@ impl Sizes {
 
     /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
-    /// If each core has its own level 2 cache, a sender uses a span of twice that cache's size
-    /// cyclically. A line that is written again has by then moved from the receiver's level 2 cache to
-    /// the shared level 3 cache.
+    /// If each core has its own level 2 cache, a sender cyclically uses a span of twice that
+    /// cache's size. A line that is written again has by then moved from the receiver's level 2
+    /// cache to the shared level 3 cache.
     /// The spans of all rings of the node together are at most as long as the level 3 cache.
     /// A ring that is shorter than its span gets the length of the span.
     pub fn for_caches(nlocal: u32, caches: Option<Caches>) -> Sizes {

@@ -102,7 +102,7 @@ impl Consumer {
     }
 
     /// Returns true if the next cell has a value that no correct producer writes.
-    /// Its sequence number is neither that of the next message nor that of the message one lap earlier.
+    /// Its sequence number belongs neither to the next message nor to the one a lap earlier.
     ///
     /// The consumer would wait indefinitely for such a cell,
     /// so a process checks this before it sleeps.

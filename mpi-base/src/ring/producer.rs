@@ -39,7 +39,7 @@ pub struct Producer {
     wish: u64,
     /// Number of units (a lap) after which the producer tries to restart at the start.
     lap: u32,
-    /// The offset in units from which on the producer tries to restart; increased by a failed attempt.
+    /// The offset in units from which on the producer tries to restart; more after a failed try.
     again_from: u32,
     /// The number of units from the start of the byte ring that are populated.
     populated: u32,

@@ -139,8 +139,8 @@ impl UpdateMode {
             true => found & !PHASE | STRIPES,
             false => (found & !PHASE).wrapping_add(VERSION) | ATOMICS,
         };
-        // Another member may have completed this change, and may even have begun the next change,
-        // whose version differs.
+        // Another member may have completed this change. It may even have begun the next change,
+        // which has another version.
         let _ = (self.0).compare_exchange(changing, next, Ordering::AcqRel, Ordering::Relaxed);
         ordered
     }

@@ -2,7 +2,7 @@
 //!
 //! An event is raised within the progress loop, with its time, and queued (`queue`).
 //! Callbacks run later, at points where no lock is held and no state of the library is borrowed.
-//! At the end of an MPI call, all callbacks run, also those that call MPI (`MPI_T_CB_REQUIRE_NONE`).
+//! At the end of an MPI call all callbacks run, also those that call MPI (`MPI_T_CB_REQUIRE_NONE`).
 //! Before each sleep of a long wait, only callbacks with `MPI_T_CB_REQUIRE_MPI_RESTRICTED` run.
 //! Such callbacks call only functions of the tool interface.
 //! The queue has a maximum length. Further events are dropped and counted for each registration.
