@@ -1,6 +1,7 @@
 //! Generator of the typed arguments that exported functions pass to their implementations.
 //!
-//! The types are those of `src/api/args`; each joins a C pointer with its properties in the tables.
+//! The types are those of `src/api/args`. A value of such a type is a C pointer together with
+//! what the tables state about the parameter, such as its length and its direction.
 //! The generated wrapper calls their `unsafe` constructors with the arguments of its C caller.
 //! By the MPI standard, the C caller must pass valid arguments.
 //! Implementations with typed arguments are safe functions.

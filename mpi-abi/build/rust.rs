@@ -1,12 +1,12 @@
 //! Generator of the Rust side of the C interface: types, constants, and every exported symbol.
 //!
 //! An exported function is a thin wrapper of the implementation of the same name in `src/api`.
-//! The implementation returns `Result<(), Failure>`. Functions such as `MPI_Wtime` have no error
-//! code: the implementation returns the result itself, and the wrapper only calls it.
+//! The implementation returns `Result<(), Failure>`. The implementation of a function without an
+//! error code, such as `MPI_Wtime`, returns the result of the function.
 //! If `MPI_X` and `MPI_X_c` differ only in scalars, one implementation is enough.
 //! The other function is then generated as a call with converted arguments.
-//! A collective has six functions (blocking, `I`, `_init`, and each with large counts).
-//! All call one function `plan_X`, which checks the arguments and builds an operation.
+//! A collective has six functions: `MPI_X`, `MPI_IX` and `MPI_X_init`, each also with large counts.
+//! All these functions call `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
 //! A safe implementation has pointer arguments of the types in `src/api/args`.
@@ -25,7 +25,8 @@ const ERROR_TARGETS: [&str; 4] = ["MPI_Comm", "MPI_Win", "MPI_File", "MPI_Sessio
 /// The value of [`Function::since`] that marks an extension in the table.
 const EXTENSION: &str = "x";
 
-/// The chapter of extensions that other libraries also have. These are exported as `MPI_X`, too.
+/// The number of the chapter of extensions that other libraries also have.
+/// These extensions are exported as `MPI_X`, too.
 const OTHERS_HAVE: u32 = 0;
 
 /// The number of the standard's chapter on files.
@@ -133,7 +134,7 @@ fn define(out: &mut String, ctype: &str, item: &Item) {
             item.value
         )
     } else if base.ends_with("_function") || base.ends_with("_function_c") {
-        // The constant's value is a number, which a Rust function pointer cannot have: use `usize`.
+        // An integer such as 0x1 is no valid Rust function pointer, so the type is `usize`.
         writeln!(out, "pub const {}: usize = {};", item.name, item.value)
     } else {
         let rust = format!("{}{}", "*mut ".repeat(stars - 1), base_type(base));
@@ -201,11 +202,11 @@ fn pointer_type(p: &Param) -> String {
     p.rust_type(base_type(&p.base))
 }
 
-/// A function of `src/api`.
+/// A function of `src/api` that implements an MPI function.
 pub struct Implementation {
     /// The Rust path of the implementation.
     pub path: String,
-    /// True if pointers have the types of `src/api/args`.
+    /// True if its pointer arguments have types of `src/api/args`, false if they are C pointers.
     pub is_safe: bool,
 }
 
@@ -344,7 +345,7 @@ impl<'a> Exports<'a> {
         } else {
             let body = body.unwrap_or_else(|| format!("Err(Failure::unsupported({id}))"));
             let on_error = self.null_handles(f);
-            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             let on_error = match on_error.is_empty() {
                 true => "|| ()".to_string(),
                 false => format!("move || unsafe {{ {on_error} }}"),
@@ -362,14 +363,13 @@ impl<'a> Exports<'a> {
         let body = match trivial.and_then(|trivial| self.found.get(&trivial)) {
             Some(trivial) => {
                 let quick = self.invoked(trivial, f, &plain_arguments(&f.params));
-                // The full path is a separate function, so the trivial path saves no registers.
+                // The normal path is a separate function, so the trivial path saves no registers.
                 let _ = writeln!(
                     out,
                     "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_full({params}) -> {result} {{\n    \
                      {PROMISE}\n    {body}\n}}"
                 );
-                // SAFETY: [`PROMISE`], which states the contract,
-                // is written above the generated block.
+                // SAFETY: generated text, whose SAFETY comment [`PROMISE`] is written above the block.
                 format!(
                     "if crate::state::is_untraced() && unsafe {{ {quick} }} {{ return MPI_SUCCESS; }}\n    \
                      unsafe {{ {name}_in_full({args}) }}"
@@ -382,7 +382,7 @@ impl<'a> Exports<'a> {
         } else {
             ""
         };
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         let to_profiled = format!("unsafe {{ P{name}({args}) }}");
         let _ = writeln!(
             out,
@@ -402,7 +402,7 @@ impl<'a> Exports<'a> {
             .map(|p| format!("{}: {}", p.rust_name(), self.rust_type(p)))
             .collect();
         let (params, args) = (params.join(", "), arguments(f));
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         let call = |name: &str| format!("unsafe {{ {name}({args}) }}");
         let (profiled, direct) = (
             call(&format!("PMPI_{plain}")),
@@ -433,7 +433,7 @@ impl<'a> Exports<'a> {
     /// Returns the expression of the call, or `None` if the function is not implemented.
     fn body(&self, f: &Function) -> Option<String> {
         if let Some(path) = self.found.get(&f.name) {
-            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             let call = self.invoked(path, f, &plain_arguments(&f.params));
             return Some(format!("unsafe {{ {call} }}"));
         }
@@ -497,20 +497,20 @@ impl<'a> Exports<'a> {
             .collect();
         let plan = self.invoked(path, f, mine);
         if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
-            // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             return Some(format!(
                 "unsafe {{ crate::api::collective::perform_unless({}, || {plan}) }}",
                 self.invoked(fast, f, mine)
             ));
         }
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         Some(format!(
             "{{ unsafe {{ crate::api::collective::{what}({plan}?{rest}) }} }}"
         ))
     }
 
-    /// Generates `f` as a call of `twin`: the variant of `f` with or without the suffix `_c`.
-    /// Converts the scalar arguments. Returns `None` if other parameters differ.
+    /// Generates `f` as a call of `twin`: `MPI_X_c` for `MPI_X`, or `MPI_X` for `MPI_X_c`.
+    /// Converts the scalar arguments. Returns `None` if parameters that are not scalars differ.
     fn converted(&self, f: &Function, twin: &Function, body: &Implementation) -> Option<String> {
         if f.params.len() != twin.params.len() {
             return None;
@@ -543,7 +543,7 @@ impl<'a> Exports<'a> {
             let param = theirs;
             args.push(Argument { param, name, value });
         }
-        // A callback's declaration looks like a pointer to a scalar, but is not converted here.
+        // A callback is declared like a pointer to a scalar, but callbacks are not converted here.
         if f.params
             .iter()
             .zip(&twin.params)
@@ -551,7 +551,7 @@ impl<'a> Exports<'a> {
         {
             return None;
         }
-        // SAFETY: [`PROMISE`], which states the contract, is written above the generated block.
+        // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         Some(format!(
             "{{ unsafe {{ {before}{}?; {after}Ok(()) }} }}",
             self.invoked(body, f, &args)

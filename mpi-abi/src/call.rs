@@ -54,8 +54,7 @@ pub enum BuffersUntil {
     /// The operation uses the buffers until its request completes;
     /// the call stores the handle of the request at this address.
     Request(*mut MPI_Request),
-    /// The operation uses the buffers until the accesses to this rank of the window
-    /// are synchronized.
+    /// The operation uses the buffers until the window's accesses to this rank are synchronized.
     Synchronized(MPI_Win, c_int),
 }
 

@@ -3,10 +3,11 @@
 //! Initialization installs a handler for each of these signals that has the default action.
 //! The handlers of a program, a language runtime or a sanitizer are kept.
 //! The handler prints and returns, and the faulting instruction runs again.
-//! The process then dies by the same signal with the same core file.
+//! The process then dies by the same signal, with the same core file as without the handler.
 //!
 //! The handler may interrupt any function, including the allocator and the dynamic loader.
-//! It makes only system calls, and reads only memory that is probably mapped ([`modules`]).
+//! The handler makes only system calls.
+//! The handler reads only memory that is probably mapped ([`modules`]).
 //! The handler unwinds with `_Unwind_Backtrace` if the C library has `_dl_find_object`.
 //! The unwinder then takes no lock. Otherwise, only the faulting instruction is printed.
 #![allow(unsafe_code)]
@@ -24,7 +25,7 @@ use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
-/// Enables the signal handlers.
+/// Enables the signal handlers of this module.
 pub static BACKTRACE: Param<bool> = Param::new(
     "mpi",
     "base",

@@ -185,7 +185,7 @@ fn copies(engine: &Engine) -> Vec<String> {
 }
 
 /// Returns the line about windows in memory that a program itself allocated:
-/// how the other ranks of the node access it.
+/// how the other ranks of the node access this memory.
 fn windows(engine: &Engine) -> Option<String> {
     let are_any = engine.place().neighbours().len() > 1 && osc::is_direct_allowed(engine.params());
     are_any.then(|| format!("osc: {}", osc::explain(engine)))

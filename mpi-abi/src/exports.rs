@@ -5,7 +5,7 @@
 // SAFETY of every unsafe block in the generated text: the C arguments are forwarded unchanged.
 // The callee's contract is the MPI standard's requirement on the caller of the C function.
 // The library itself does not call these symbols.
-// A function without pointers has a safe implementation, but its wrapper has the same block.
+// A function without pointers has a safe implementation, but its wrapper has an `unsafe` block.
 #![allow(unused_unsafe)]
 #![allow(
     clippy::undocumented_unsafe_blocks,
@@ -20,10 +20,10 @@ use crate::api::args::{
     SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
 use crate::call::{BuffersUntil, call_creating, call_with_buffers, reset_handle, tool_call};
-// The set of required conversions depends on which functions are implemented.
+// Some conversions may be unused: the set depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};
-// This import is used only by functions that are not implemented.
+// Used only in the wrappers of functions that are not implemented.
 #[allow(unused_imports)]
 use crate::error::Failure;
 use crate::error::Target;

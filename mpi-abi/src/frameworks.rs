@@ -51,8 +51,8 @@ impl Framework {
 
 /// Returns an error for the first setting whose value cannot be parsed as its parameter's type.
 ///
-/// Without this check, a component that cannot parse its value would be unavailable, and no reason
-/// would be reported.
+/// Without this check, a component that cannot parse its value would be unavailable,
+/// and the reason would not be reported.
 pub fn malformed(params: &Params, known: &[Framework]) -> Result<(), ParamError> {
     let is_set = |about: &&About| params.source(about) != Source::Default;
     let mut abouts = known.iter().flat_map(Framework::abouts).filter(is_set);

@@ -1,6 +1,6 @@
 //! The optional progress thread (`osc_am_progress_thread`), which polls during computation.
 //!
-//! Without it, a one-sided access that uses messages waits until its target is in an MPI call.
+//! Without this thread, a one-sided access by messages waits until its target is in an MPI call.
 //! The progress thread polls the engine every [`PAUSE`].
 //! The thread takes the global lock, so every MPI call takes the lock while this thread runs.
 //! The thread ends when the engine is parked, and never runs a signal handler of the program.

@@ -59,7 +59,7 @@ impl Hints {
 
 static INFOS: Mutex<Table<Hints>> = Mutex::new(Table::new(Kind::Info));
 
-/// The content of `MPI_INFO_ENV`, fixed at initialization or at the first query before it.
+/// The content of `MPI_INFO_ENV`, fixed at initialization, or earlier at the first query.
 static ENVIRONMENT: OnceLock<Hints> = OnceLock::new();
 
 fn infos() -> MutexGuard<'static, Table<Hints>> {

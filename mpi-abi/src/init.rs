@@ -1,7 +1,8 @@
 //! Life cycle of MPI: initialization, sessions, finalization (sections 11.2 to 11.4).
 //!
-//! The engine runs while the world or a session uses it. Otherwise it is parked: stopped, but kept,
-//! because other processes refer to its memory, so a second engine cannot replace it.
+//! The engine runs while `MPI_COMM_WORLD` or a session exists. Otherwise it is parked (stopped).
+//! A parked engine is not freed, because other processes refer to its memory.
+//! So a second engine cannot replace it.
 //!
 //! The module assembles the library. The launcher provides the process identity.
 //! The engine consists of the node's memory, the transports and the collective components.
@@ -58,7 +59,7 @@ const LEVELS: [(c_int, &str); 4] = [
     (MPI_THREAD_MULTIPLE, "MPI_THREAD_MULTIPLE"),
 ];
 
-/// Returns the provided thread level.
+/// Returns the thread level that MPI provides, for the requested level `level`.
 /// Record and replay need calls in a fixed order, so they provide at most `MPI_THREAD_SERIALIZED`.
 fn served(engine: &Engine, level: c_int, name: &'static str) -> (c_int, &'static str) {
     const ONE_AT_A_TIME: (c_int, &str) = LEVELS[2];
@@ -123,7 +124,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     Ok(provided)
 }
 
-/// Joins the job for a session, without a world. Returns the provided thread level.
+/// Joins the job for a session, without the world model. Returns the provided thread level.
 ///
 /// As section 11.3.1 requires, this function does not wait for another process.
 pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
@@ -143,8 +144,8 @@ pub fn begin_session(level: Option<&str>) -> Result<&'static str, Failure> {
         unsafe { libc::atexit(leave_launcher) };
     }
     configure_locking(&engine, level)?;
-    // The session provides at least the level of the world. It provides `MPI_THREAD_MULTIPLE` if
-    // an earlier session or the world does.
+    // The session provides at least the thread level of `MPI_COMM_WORLD`.
+    // It provides `MPI_THREAD_MULTIPLE` if an earlier session or `MPI_COMM_WORLD` does.
     let world = match phase::running() {
         true => phase::thread_level(),
         false => MPI_THREAD_SINGLE,
@@ -283,7 +284,7 @@ fn start_observation(engine: &Engine) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Parks the engine if neither the world nor a session uses it.
+/// Parks the engine if neither `MPI_COMM_WORLD` nor a session exists.
 fn park_if_unused() -> Result<(), Failure> {
     if phase::running() || state().tables().sessions().borrow().iter().next().is_some() {
         return Ok(());
@@ -311,7 +312,7 @@ fn park_if_unused() -> Result<(), Failure> {
 }
 
 /// Ends a process of a spawned job whose parents have died or reject it.
-/// An error of its initialization would end the parents' job.
+/// If its initialization failed with an error, the parents' job would be ended, too.
 fn exit_without_parent(failure: &Failure) -> ! {
     printable::eprintln!(
         "process {}: this job was spawned, and cannot reach its parent: {}; it ends",
@@ -378,7 +379,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let page = (node.state(node.rank())).map_err(at("the memory of this node cannot be used"))?;
     page.start(std::process::id(), identity.rank);
     let plugins = components::catalogue_in_sight(&params, Some(&*page));
-    // Most jobs set no parameter, so the check is skipped for them.
+    // Most jobs set no parameter. The check of the values is then skipped.
     if params.settings().next().is_some() {
         frameworks::malformed(&params, &frameworks::with(&plugins))
             .map_err(at("a parameter cannot be read"))?;
@@ -447,7 +448,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     Ok((engine, explanation))
 }
 
-/// Leaves the world, and the job unless a session is open.
+/// Finalizes the world model. Also leaves the job, unless a session is open.
 pub fn finalize() -> Result<(), Failure> {
     if !phase::running() {
         return Err(state::not_running());

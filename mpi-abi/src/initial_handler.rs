@@ -78,8 +78,8 @@ pub(crate) fn set_chosen(params: &Params, left_by_parent: &str) -> Result<(), Fa
         // An invalid value has already made initialization fail.
         None => params.get(&INITIAL_HANDLER).ok(),
     };
-    // The default is not set: a handler that was set on `MPI_COMM_SELF` replaces that of
-    // `MPI_COMM_WORLD` for errors without an object.
+    // The default handler is not set explicitly: a handler that was set on `MPI_COMM_SELF`
+    // replaces that of `MPI_COMM_WORLD` for errors without an object.
     let chosen = chosen.filter(|handler| *handler != InitialHandler::AreFatal);
     chosen.map_or(Ok(()), InitialHandler::set)
 }

@@ -67,7 +67,7 @@ pub fn prepare(params: &Params) {
 /// Appends to a description the code address at which the program created the object.
 fn made_at(what: String, origin: Option<usize>) -> String {
     match origin {
-        // A return address belongs to the instruction after the call.
+        // A return address belongs to the instruction after the call, so 1 is subtracted.
         Some(address) => format!("{what}, made at {}", crash::describe(address - 1)),
         None => what,
     }

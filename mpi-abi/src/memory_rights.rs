@@ -1,7 +1,8 @@
 //! Permission for other processes to access this process's memory, for single-copy messages.
 //!
-//! Where the kernel's Yama module restricts such accesses, it allows one exception per process.
-//! The exception is set before the neighbours get this process's id, and only if there are any.
+//! If the kernel's Yama module restricts such accesses, it allows one exception per process.
+//! The exception is set before the other ranks of the node get this process's id, and only if the
+//! node has other ranks.
 //! The exception is removed when MPI is not in use.
 
 use mpi_base::cma::{self, Tracers};
@@ -40,7 +41,7 @@ pub fn take_back(params: &Params) {
 
 fn wanted(params: &Params) -> Result<Tracers, ParamError> {
     // The kernel protects the memory of a privileged program from its user's other processes.
-    // So no Yama exception is set for it.
+    // So no Yama exception is set for such a program.
     if privilege::is_raised() {
         return Ok(Tracers::None);
     }

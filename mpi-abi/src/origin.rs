@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 
-/// Starts recording. Later objects have an origin.
+/// Starts recording: the calls that create objects from now on are recorded.
 pub fn keep() {
     IS_KEPT.store(true, Relaxed);
 }

@@ -4,7 +4,7 @@
 //! With the context, the callbacks convert their arguments to the program's ABI.
 //! A nonblocking duplication passes the new handle to a callback.
 //!
-//! Both libraries must be of one installation: other installations have no such symbols.
+//! Both libraries must belong to one installation: another installation may lack these symbols.
 //! The library for another ABI then reports the missing symbols.
 #![allow(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! The phase of MPI in this process (before, during or after MPI), and its launcher.
 //!
 //! Any thread may query phase and launcher at any time, so both are atomic.
-//! Only initialization and finalization change them.
+//! Only initialization and finalization change phase and launcher.
 
 use crate::abi::MPI_THREAD_SINGLE;
 use mpi_core::rte::Rte;
@@ -20,7 +20,7 @@ static MAIN_THREAD: AtomicUsize = AtomicUsize::new(0);
 /// True if the job continues after the death of a rank.
 static FAULT_TOLERANT: AtomicBool = AtomicBool::new(false);
 
-/// The launcher. It lives until process exit, because an abort needs it.
+/// The launcher, which exists until process exit, because an abort needs the launcher.
 static LAUNCHER: OnceLock<Box<dyn Rte>> = OnceLock::new();
 
 /// Returns true after initialization, and also after finalization.

@@ -3,13 +3,14 @@
 //! The C library fully buffers a standard output that is a pipe.
 //! So the output of a rank would reach mpirun late, and never if the rank is killed.
 //! In a launched process, this library sets such a standard output to line buffering.
-//! It does so when it is loaded, before `main`. For a terminal the C library does the same.
-//! A program that calls `setvbuf` keeps its choice.
+//! The library does so before `main`, when it is loaded.
+//! For a terminal the C library does the same.
+//! If the program calls `setvbuf`, the program's choice remains.
 //! `mpirun --stream-buffering` sets another mode from `MPI_Init` on.
 //! Alternatives: a pseudo-terminal per rank would also help programs without the library.
 //! But programs would treat a pseudo-terminal as interactive (colours, pagers).
 //! Each line would cost several times more, and the system has few pseudo-terminals.
-//! Full buffers, flushed while a call waits, would lose the lines before a crash.
+//! A full buffer, flushed only while a call waits, would lose the lines before a crash.
 //!
 //! A fatal error and `MPI_Abort` end the process without exit handlers, so they call [`flush`].
 //! A flush must not wait indefinitely.
@@ -55,8 +56,8 @@ fn standard() -> [*mut libc::FILE; 2] {
 
 /// Sets standard output to line buffering if a launcher reads it. Runs when the library is loaded.
 pub fn by_lines_under_a_launcher() {
-    // Only the presence of a variable is tested, and only the times of writes change.
-    // So this is safe in a privileged program.
+    // Only the presence of an environment variable is tested, and only the times of writes change.
+    // So this function is safe in a privileged program.
     if rte::is_launched() && is_read_by_another_process() {
         set_mode(standard()[0], libc::_IOLBF);
     }

@@ -5,7 +5,8 @@
 //! So the exception is caught at the call of the callback ([`guarded`]) and stored per thread.
 //! The operation completes without the callback's result.
 //! The exception is raised again when the program's MPI call returns ([`pass_on`]).
-//! The program catches it as if the MPI call had thrown it, with the library in a regular state.
+//! The program catches the exception as if the MPI call had thrown it.
+//! The library is then in a regular state.
 //! The first exception is kept. Exceptions of later callbacks in the same call are deleted.
 //!
 //! Rust's `catch_unwind` aborts the process for a foreign exception, hence [`personality`].
@@ -29,7 +30,7 @@ thread_local! {
 ///
 /// The closure and its result are `Copy`.
 /// So the frames between `portcullis_try` and the callback have nothing to drop.
-/// A cleanup in them would use the library's own unwinder, which did not start the unwinding.
+/// A cleanup in such a frame would use the library's unwinder, which did not start the unwinding.
 /// The bound is `Fn`, since a call by `FnOnce` has a frame that drops the closure.
 pub fn guarded<R: Copy, F: Fn() -> R + Copy>(instead: R, call: F) -> R {
     let mut job = Job {
@@ -87,8 +88,8 @@ fn raise_kept() {
     personality::raise(exception);
 }
 
-/// Ends the process if this thread has a stored exception: for the library's own progress thread,
-/// where no MPI call of the program could raise it.
+/// Ends the process if this thread has a stored exception.
+/// For the library's own progress thread: no MPI call of the program could raise the exception.
 pub fn end_if_kept() {
     if EXCEPTION.with(|kept| !kept.get().is_null()) {
         personality::end(

@@ -1,6 +1,6 @@
 //! Warnings about unknown parameters, each with the most similar existing name.
 //!
-//! Rank 0 of a world, or a process that runs alone,
+//! Rank 0 of `MPI_COMM_WORLD`, or a process that runs alone,
 //! prints the warnings when all frameworks are known.
 //!
 //! Settings for other programs cause no warning.

@@ -11,7 +11,7 @@ use mpi_base::param::{Level, Param};
 use mpi_core::Engine;
 use mpi_core::pml::Key;
 
-/// Enables the warning.
+/// Enables the warning about unreceived messages.
 pub static TELL_UNRECEIVED: Param<bool> = Param::new(
     "mpi",
     "base",

@@ -1,13 +1,13 @@
 //! A first-fit allocator of offsets in one process's area of a shared segment.
 //!
 //! An arena belongs to one process, so it is plain data without locks.
-//! It computes offsets and never accesses the memory itself.
+//! The arena computes offsets and never accesses the memory itself.
 //! The free ranges are an ordered map; a returned block is merged with its free neighbours
 //! (D. Knuth, The Art of Computer Programming, volume 1, section 2.5).
 
 use std::collections::BTreeMap;
 
-/// Unit of allocation in bytes: every block is a multiple of it and aligned to it,
+/// Unit of allocation in bytes: length and offset of every block are multiples of this unit,
 /// so no two blocks share a cache line.
 pub const GRAIN: usize = 64;
 

@@ -1,8 +1,7 @@
 //! Atomic types and fences of this crate; under `--cfg loom`, those of the loom model checker.
 //!
-//! All code of this crate that shares data with other threads or processes imports its atomics from
-//! this module,
-//! so that under `--cfg loom` the same ring, doorbell and bitmap run in the loom model checker.
+//! Code of this crate that shares data with other threads or processes takes its atomics from here.
+//! So under `--cfg loom` the same ring, doorbell and bitmap run in the loom model checker.
 #![allow(unsafe_code)]
 
 #[cfg(not(loom))]
@@ -91,7 +90,7 @@ pub fn prefetch_for_write(address: *const u8) {
 /// Waits until the preceding stores have reached the nearest cache.
 ///
 /// The wait changes only the timing; it is used only where a measurement has shown a gain.
-/// It orders nothing in the language's memory model: code that needs an ordering uses an atomic.
+/// The wait orders nothing in the language's memory model: code that needs an order uses an atomic.
 #[inline(always)]
 pub fn settle_writes() {
     #[cfg(all(target_arch = "x86_64", not(any(miri, loom))))]

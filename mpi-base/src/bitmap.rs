@@ -3,8 +3,8 @@
 //! SYNC POINT `bitmap.word`: the thread that sets a bit (marker) uses `fetch_or` (Release);
 //! the thread that clears the bits (taker) uses `swap` (Acquire).
 //! A marker that finds its bit set writes nothing.
-//! No event is lost if the marker publishes its event and executes a sequentially consistent fence
-//! before it reads the bit,
+//! No event is lost if the marker publishes its event, executes a sequentially consistent fence,
+//! and then reads the bit,
 //! and the taker executes a fence between its swap and its poll for events.
 //! Either the marker sees the cleared bit and sets it again, or the taker's poll sees the event.
 #![allow(unsafe_code)]

@@ -1,6 +1,6 @@
 //! The caches of the cores that ranks run on: their sizes, and whether cores share a level 2 cache.
 //!
-//! They are read from `/sys/devices/system/cpu/cpuN/cache`
+//! The data are read from `/sys/devices/system/cpu/cpuN/cache`
 //! (the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`).
 //! A virtual machine reports the cache sizes that its host has configured, which may be wrong,
 //! so decisions based on these values are later checked by measurement
@@ -32,7 +32,7 @@ impl Caches {
     }
 
     /// Returns the caches of the first and the last processor of the list.
-    /// On a machine with two types of cores these differ, and the smaller size is used.
+    /// On a machine with two types of cores the two processors differ; the smaller size is used.
     pub fn of(processors: &[usize], sys: &Path) -> Option<Caches> {
         let first = Caches::of_processor(*processors.first()?, sys)?;
         let last = Caches::of_processor(*processors.last()?, sys)?;

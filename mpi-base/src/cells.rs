@@ -1,12 +1,11 @@
-//! Cells: fixed places in shared memory in which the members of a small group publish short data
-//! in each operation.
+//! Cells: fixed words in shared memory, in which the members of a small group
+//! publish short data in each operation.
 //!
 //! The cells of one length form a [`Ring`].
 //! Each member has `depth` cells in a ring and uses them cyclically, one for each operation.
 //! Operations are numbered from 1; an operation has the same number on all members.
 //! There may be several rings: deep rings of short cells and shallow rings of long cells.
-//! All members choose an operation's ring from the same data, so they compute the same
-//! [`CellAddress`].
+//! All members choose an operation's ring from the same data, and so get the same [`CellAddress`].
 //! A cell is a contiguous range of words. Its first word has the number of the operation whose data
 //! follow, and is written after the data.
 //! If the writer publishes the length of the data ([`Cells::publish_of`], [`Cells::length`]),
@@ -19,28 +18,28 @@
 //!
 //! Protocol of operation k in a ring of depth d:
 //! 1. A member that publishes data writes its cell k mod d, then the number ([`Cells::show`]);
-//!    before that it checks that all members have finished operation k - d,
+//!    before that, the member checks that all members have finished operation k - d,
 //!    which used the cell before ([`Cells::has_room`]);
-//! 2. A member that needs the data waits for the number and reads the cell ([`Cells::seen`],
-//!    [`Cells::read`]);
-//! 3. Each member stores the number up to which it has finished all operations
-//!    in its own cache line ([`Cells::finish`]).
+//! 2. A member that needs the data waits for the number ([`Cells::seen`]) and reads the cell
+//!    ([`Cells::read`]);
+//! 3. Each member stores the number up to which it has finished all operations. The number is
+//!    in the member's own cache line ([`Cells::finish`]).
 //!
 //! Each operation also has one result cell, for a result that one member computes for all members.
 //! A counter of arrivals in front of the result cell selects that member ([`Cells::arrive`]):
-//! the last member to arrive. It resets the counter before any member continues.
+//! the last member to arrive. This member resets the counter before any member continues.
 //! The result may be longer than the members' data, so its cell may be in another ring.
 //! The operation has space if both rings have space ([`Cells::has_room`]).
 //!
 //! If an operation needs the previous operation's result, a member need not wait for it:
 //! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) combines its data with it and publishes the cell
-//! for the owner. Offers are in the line of the owner's number of finished operations,
+//! The member that claims the offer ([`Cells::claim`]) combines its data with that contribution,
+//! and publishes the cell for the owner. Offers are in the line of the owner's finished number,
 //! but not in the same 64-byte cache line:
 //! the number is polled in every operation, and offers are written rarely.
 //!
 //! SYNC POINT `cells.shown`: the operation number is stored (Release) after the data,
-//! and loaded (Acquire) before them.
+//! and loaded (Acquire) before the data.
 //! SYNC POINT `cells.counted`: the count ([`Cells::count_to`]) is stored (Release) after the work,
 //! and loaded (Acquire) by a member that waits for that work.
 //! SYNC POINT `cells.finished`: a member's finished number is stored (Release) after its reads,
@@ -62,8 +61,8 @@
 //! so a member that has published its data immediately prefetches the line of its next number
 //! ([`Prefetch::next`]); no member polls that line yet.
 //! A waiting member polls the line of the operation number,
-//! so each pause of the writer within that line costs another round trip:
-//! of longer data, the part in that line is written last, together with the number ([`lay`]).
+//! so each pause of the writer within that line costs another round trip.
+//! The part of longer data in that line is written last, together with the number ([`lay`]).
 
 mod data;
 mod prefetch;
@@ -155,7 +154,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Returns the shared counter of members that wait until others have finished.
-    /// It is not part of the protocol above: callers change it, and this module does not.
+    /// This module does not use the counter; its callers change it.
     pub fn waiters(&self) -> &AtomicU64 {
         &self.words[0]
     }
@@ -223,8 +222,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         self.safe.set(self.safe.get().max(number));
     }
 
-    /// Loads the finished numbers of all members; returns the smallest, up to which all have
-    /// finished all operations.
+    /// Loads the finished numbers of all members and returns the smallest.
+    /// All members have finished the operations up to this number.
     #[cold]
     fn look_round(&self) -> u64 {
         // SYNC POINT cells.finished
@@ -382,8 +381,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
         data::show(self.data(cell, address), bytes.start, bytes.len(), with)
     }
 
-    /// Copies bytes that member `from` has published to the result cell, from its byte `to` on.
-    /// Only the member that will publish the result may call this.
+    /// Copies the bytes `bytes` of the data that member `from` has published into the result cell.
+    /// The copy begins at byte `to`. Only the member that will publish the result may call this.
     pub fn pass_on(&self, address: CellAddress<'_>, from: u32, bytes: Range<usize>, to: usize) {
         self.inspect(from, address, bytes, |data| {
             self.fill(CellOf::Result, address, to, data)
@@ -407,7 +406,7 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     }
 
     /// Resets an operation's arrivals. The caller is the member that continued because all arrived.
-    /// Other members see the reset before the result or finished number that it publishes next.
+    /// Other members see the reset before the result or finished number that the caller publishes.
     #[inline(always)]
     pub fn forget_arrivals(&self, address: CellAddress<'_>) {
         self.arrivals(address).store(0, Ordering::Relaxed);
@@ -462,8 +461,8 @@ impl<M: Deref<Target = [AtomicU64]>> Cells<M> {
     /// As [`Cells::finish`], for an operation that finishes out of order:
     /// earlier operations are still in progress, or later ones have finished.
     ///
-    /// The function ends with a fence. This finish may become visible only when an earlier one,
-    /// which ends without a fence of its own, has finished.
+    /// The function ends with a fence. The finished number may be published only later,
+    /// by the [`Cells::finish`] of an earlier operation, whose caller may execute no fence.
     /// Operations that finish out of order use rings of at most [`DEEPEST_UNORDERED`],
     /// so one word has a bit for each operation after an unfinished one.
     #[cold]

@@ -1,7 +1,7 @@
 //! Single copy to and from another process's memory (cross memory attach, `process_vm_readv(2)`).
 //!
-//! User, container, seccomp profile and ptrace scope determine whether the kernel permits this,
-//! so the library probes them:
+//! User, container, seccomp profile and ptrace scope determine whether the kernel permits this.
+//! So the library probes whether a copy is possible:
 //! each process publishes the address of a random word in its own memory, and a peer that reads the
 //! expected value there may use single copies.
 //! The probe also shows that the published process ID denotes the same process on both sides.
@@ -217,11 +217,11 @@ pub fn probe(pid: u32, address: u64, word: u64) -> bool {
     read(pid, address, &mut found).is_ok() && u64::from_ne_bytes(found) == word
 }
 
-/// The processes that may access this process's memory although the Yama module restricts access to
-/// ancestors (`ptrace_scope` 1).
+/// The processes that may access this process's memory if the Yama module restricts the access
+/// to ancestors (`ptrace_scope` 1).
 ///
-/// Yama permits one exception per process: another process with all of its descendants (prctl(2),
-/// `PR_SET_PTRACER`).
+/// Yama permits one exception per process: another process with all of its descendants
+/// (prctl(2), `PR_SET_PTRACER`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tracers {
     /// No exception: only ancestors of this process may access its memory.

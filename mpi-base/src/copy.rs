@@ -1,11 +1,11 @@
 //! Copying of message payloads with the fastest method for their length.
 //!
 //! The C library's `memcpy` is the best choice for nearly all lengths, but not between 2 and 4 KiB:
-//! from about 2 KiB on, on processors with fast short `rep movsb` ("FSRM"),
-//! it uses this instruction,
-//! which has a high start-up cost on AMD processors (glibc bug 30994).
-//! Payloads of these lengths are therefore copied in blocks that are short enough for `memcpy`'s
-//! vector loop.
+//! from about 2 KiB on, it uses the instruction `rep movsb` on processors that execute short copies
+//! by this instruction fast ("FSRM").
+//! This instruction has a high start-up cost on AMD processors (glibc bug 30994).
+//! Payloads of these lengths are therefore copied in blocks.
+//! The blocks are short enough for `memcpy`'s vector loop.
 //! For longer payloads `rep movsb` is faster,
 //! because it overwrites cache lines without fetching their previous contents from the other core.
 //!
@@ -13,7 +13,7 @@
 //! in builds without link-time optimisation: `mpi-bench latency` in us and `bw` in MB/s.
 //! "Whole" copies the payload by one `memcpy` into a buffer that was not prefetched;
 //! "in blocks" is several calls, into a prefetched buffer (`ring/memory.rs`).
-//! Runs of the two alternated. Columns 2 and 3 are us, columns 4 and 5 MB/s:
+//! Runs of the two methods alternated. Columns 2 and 3 are us, columns 4 and 5 MB/s:
 //!
 //! | bytes | whole | in blocks | whole | in blocks |
 //! |---|---|---|---|---|

@@ -5,13 +5,12 @@
 //! The standard library reads both cgroup versions and rounds down to whole cores, at least one.
 //! A rank that is bound to a subset of the cores shares them with some of the local ranks,
 //! but cannot determine their number by itself.
-//! Portcullis's mpirun passes this number ([`SHARERS`]); under other launchers ranks exchange their
-//! affinity masks.
+//! Portcullis's mpirun passes this number ([`SHARERS`]).
+//! Under other launchers the ranks exchange their affinity masks.
 
 /// Environment variable of a bound rank: the number of its node's ranks on its cores, with itself.
 ///
-/// Portcullis's mpirun sets the variable if the ranks of the node fit on the cores that mpirun
-/// itself may use.
+/// Portcullis's mpirun sets the variable if the ranks of the node fit on mpirun's own cores.
 pub const SHARERS: &str = "PORTCULLIS_LOCAL_SHARERS";
 
 /// Returns the kernel's ID of the calling thread.
@@ -87,8 +86,8 @@ pub fn sharers<'a>(cpus: &[usize], all: impl IntoIterator<Item = Option<&'a [usi
     all.into_iter().filter(meets).count()
 }
 
-/// Returns the number of cores that this process could keep busy if it were not bound, which is its
-/// control group's limit.
+/// Returns the number of cores that this process could keep busy if it were not bound.
+/// This is the limit of its control group.
 ///
 /// For the query, the calling thread's mask is widened and then restored.
 pub fn usable_unbound() -> Option<usize> {

@@ -1,8 +1,8 @@
 //! The debug page: a process's message queues in a fixed layout, readable without type information.
 //!
 //! The page is an array of 64-bit words in the process's own memory.
-//! The process rewrites it before it sleeps in a long wait, at most once per [`PERIOD_NS`].
-//! So the page of a rank that hangs shows the events that it waits for,
+//! The process rewrites the page before it sleeps in a long wait, at most once per [`PERIOD_NS`].
+//! So the page of a rank that hangs shows the events that the rank waits for,
 //! and the page of a rank that computes shows its last long wait.
 //! The page adds no cost to a message.
 //!

@@ -1,9 +1,8 @@
 //! A doorbell for a process that sleeps in `poll`, because it also waits for file descriptors.
 //!
 //! No system call waits for a futex and for sockets, so such a process sleeps in `poll`,
-//! datagram.
-//! A number identifies the process's socket (`crate::ring_socket`); it is in the doorbell's shared
-//! memory.
+//! and is woken by a datagram to its socket (`crate::ring_socket`).
+//! The number that identifies the socket is in the doorbell's shared memory.
 //!
 //! The protocol is that of [`crate::doorbell`]. A lost datagram, as after a change of the network
 //! namespace, delays the wake-up by at most one [`NAP`](crate::doorbell::NAP).

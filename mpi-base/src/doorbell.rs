@@ -19,8 +19,8 @@
 //! The futex is process-shared, because several processes map the word.
 //! An owner that also waits for file descriptors sleeps in `poll`. It sets [`POLLING`] in addition to
 //! `SLEEPING` and is woken through a socket ([`crate::descriptor_doorbell`]).
-//! SYNC POINT `doorbell.socket`: the owner stores its socket's number before it sets `POLLING`
-//! (Release);
+//! SYNC POINT `doorbell.socket`: the owner stores its socket's number,
+//! and then sets `POLLING` (Release);
 //! the thread that clears `POLLING` (Acquire) loads the number.
 //! A sleep ends after at most [`NAP`]; only event sources without a doorbell rely on this limit.
 #![allow(unsafe_code)]
@@ -94,8 +94,8 @@ impl Doorbell {
     /// Requests that senders execute their own fences from now on (owner only).
     pub fn ask_for_fences(&self) {
         self.word.fetch_or(FENCE, Ordering::Relaxed);
-        // After this fence, a sender that has not seen the request has at least completed its earlier
-        // stores.
+        // After this fence, a sender that has not seen the request
+        // has completed its earlier stores.
         crate::fence::heavy();
         fence(Ordering::SeqCst);
     }
@@ -154,7 +154,7 @@ impl Doorbell {
     }
 
     /// As [`Doorbell::sleep`], but the closure `sleep` sleeps in `poll`:
-    /// it returns when a datagram arrives at `socket` or its time is over (owner only).
+    /// `sleep` returns when a datagram arrives at `socket` or its time is over (owner only).
     pub fn sleep_polling(
         &self,
         socket: u64,

@@ -1,8 +1,8 @@
 //! Environment variables: the only module through which the library and the launcher read them.
 //!
 //! A program with more rights than its user ([`is_raised`], such as setuid) must not let the user
-//! choose files, directories, programs, libraries or
-//! parameters. The user controls every variable, so in such a program [`var`] and [`all`] return none.
+//! choose files, directories, programs, libraries or parameters.
+//! The user controls every variable, so in such a program [`var`] and [`all`] return no variables.
 //! [`of_launch`] returns all variables in any program, so that the caller can detect its launcher,
 //! which passes numbers and descriptors in variables.
 //! `xtask/tests/tidy.rs` rejects code that reads the environment without this module.

@@ -3,16 +3,15 @@
 //! A sender publishes a message and then reads whether the receiver sleeps;
 //! a receiver announces that it sleeps and then polls for messages.
 //! Each side needs a fence between its two steps, or both may miss each other (Dekker).
-//! Sending is frequent and sleeping is rare, so the sender executes only [`light`],
-//! a compiler fence,
-//! and the receiver executes [`heavy`], by which every running thread of every registered process
-//! executes a full fence: `membarrier(2)`,
-//! `MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16 and later.
+//! Sending is frequent and sleeping is rare.
+//! So the sender executes only [`light`], a compiler fence.
+//! The receiver executes [`heavy`]: all running threads of all registered processes execute a full
+//! fence by `membarrier(2)` (`MEMBARRIER_CMD_GLOBAL_EXPEDITED`, Linux 4.16 and later).
 //!
-//! Guarantee: a `light` in a process where [`register`] returned `true` and a `heavy` that returned `true` are ordered
-//! as if both were `fence(SeqCst)`.
-//! If the kernel forbids or lacks this call, both return `false`, and callers use ordinary
-//! fences.
+//! Guarantee: a `light` and a `heavy` are ordered as if both were `fence(SeqCst)`,
+//! if [`register`] returned true in the process of the `light`, and the `heavy` returned true.
+//! If the kernel forbids or lacks this call, both functions return false.
+//! Callers then use ordinary fences.
 
 #[cfg(not(loom))]
 mod asymmetric {

@@ -1,6 +1,6 @@
 //! Fuzzing entry points for this crate's parsers of files, debug pages and environment variables.
 //!
-//! An entry accepts any bytes. It panics if the decoder panics,
+//! An entry accepts any bytes. The entry panics if the decoder panics,
 //! or if the decoder accepts bytes that its encoder does not write.
 //! cargo-fuzz calls each entry from `fuzz/fuzz_targets/`;
 //! the test below calls all of them with random bytes.

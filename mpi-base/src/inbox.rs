@@ -7,13 +7,13 @@
 //! * `doorbell`: see [`crate::doorbell`].
 //!   The doorbell's word has its own cache line:
 //!   every sender reads the word after every message, and finds it in its own cache.
-//! * `calls` counts the senders' requests, which are rare: the owner polls one word instead of two
-//!   bitmaps.
+//! * `calls` counts the senders' requests, which are rare.
+//!   So the owner polls one word instead of two bitmaps.
 //!   A sender sets its bit in `senders` (one time,
 //!   when its ring to the owner exists) or in `wants_space` (it found no space and must be rung
 //!   when there is space), and then adds one to `calls`.
-//! * `news` has the peers that have sent. It is used only while the owner requests it with
-//!   [`MARK`], because it has too many senders to scan.
+//! * `news` has the peers that have sent. The bitmap is used only while the owner requests it with
+//!   [`MARK`], because the owner has too many senders to scan.
 //!
 //! SYNC POINT `inbox.calls`: a sender sets its bit and then adds to the count (Release);
 //! the owner loads the count (Acquire) before it takes the bits.
@@ -24,7 +24,7 @@ use crate::bitmap::Bitmap;
 use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
 use crate::fence::light;
 
-/// A process's inbox in shared memory: its requests to senders, and their requests to it.
+/// A process's inbox in shared memory: the owner's requests to senders, and the senders' requests.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Inbox {
@@ -89,8 +89,8 @@ impl Inbox {
         if wishes & MARK != 0 {
             self.news.mark(me);
         }
-        // If the owner goes to sleep between the caller's load of the word and this one, it must see
-        // the bit.
+        // The owner may have gone to sleep after the caller's load of the word.
+        // Then either the owner sees the bit, or the load below sees that the owner sleeps.
         let wishes = if wishes & MARK != 0 {
             fence(Ordering::SeqCst);
             self.doorbell.0.wishes()
@@ -110,10 +110,10 @@ impl Inbox {
         self.calls.0.fetch_add(1, Ordering::Release);
     }
 
-    /// Requests that the owner ring `me` when it has freed space.
+    /// Requests that the owner ring `me` when the owner has freed space.
     /// The caller then calls [`Inbox::notify`] and polls for space once more.
     ///
-    /// If the owner is just taking an earlier bit of `me`, it rings `me` afterwards.
+    /// If the owner is just taking an earlier bit of `me`, the owner rings `me` afterwards.
     /// So no request is lost, although this call does not set the bit again.
     pub fn want_space(&self, me: usize) {
         self.wants_space.mark(me);
@@ -122,7 +122,7 @@ impl Inbox {
     }
 
     /// Returns the number of requests so far (owner only).
-    /// When it changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
+    /// When the number changes, the owner polls [`Inbox::senders`] and [`Inbox::take_wants_space`].
     #[inline(always)]
     pub fn calls(&self) -> u32 {
         // SYNC POINT inbox.calls

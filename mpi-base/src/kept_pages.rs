@@ -1,7 +1,7 @@
 //! Zeroed pages of an arena's free memory, kept for the next block instead of returned to the kernel.
 //!
-//! A page that is returned to the kernel costs a page fault in each process that accesses it again,
-//! and the kernel zeroes it again.
+//! A page that is returned to the kernel costs a page fault in each process at the next access,
+//! and the kernel zeroes the page again.
 //! A loop that creates and frees the same communicator,
 //! window or file would have these costs in every iteration.
 //! So a limited number of bytes is kept.

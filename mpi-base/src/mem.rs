@@ -3,8 +3,9 @@
 //! A [`Segment`] is a shared mapping of a memfd.
 //! A memfd has no name in any file system, is not limited by the size of `/dev/shm`,
 //! and is freed with its last descriptor and mapping,
-//! so nothing remains, however a process ends.
-//! It is sparse: a page uses memory only after its first access, so layouts may have unused parts.
+//! so nothing remains, even if processes are killed.
+//! A memfd is sparse: a page uses memory only after its first access.
+//! So a layout may have unused parts.
 //!
 //! Other processes read and write a segment's contents at any time.
 //! Safe code therefore accesses it only as types that are [`Shared`], which consist of atomics.
@@ -150,9 +151,8 @@ impl Segment {
     pub(crate) fn extended(&self, more: usize) -> Option<Segment> {
         let last = self.range(self.len.checked_sub(PAGE)?, PAGE)?;
         let len = PAGE.checked_add(more)?;
-        // SAFETY: with an old length of 0, mremap(2) keeps the old mapping
-        // and maps the same shared file one more time, at addresses that the kernel
-        // chooses.
+        // SAFETY: with an old length of 0, mremap(2) keeps the old mapping. It maps the same
+        // shared file one more time, at addresses that the kernel chooses.
         let base = unsafe {
             rustix::mm::mremap(
                 last.as_ptr().cast::<c_void>(),
@@ -365,7 +365,7 @@ mod tests {
             w.store(1, Relaxed);
         }
         let before = rustix::fs::fstat(&fd).unwrap().st_blocks;
-        // SAFETY: no other code knows this segment.
+        // SAFETY: only this test uses this segment.
         unsafe { s.punch_hole(100, len - 200) }.unwrap();
         let after = rustix::fs::fstat(&fd).unwrap().st_blocks;
         assert!(after < before);

@@ -7,7 +7,7 @@
 use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
 use std::time::{Duration, Instant};
 
-/// Minimum pause after a move of a thread. The next constant is the maximum pause.
+/// Minimum pause after a move of a thread; [`LONGEST`] is the maximum pause.
 const PAUSE: Duration = Duration::from_millis(1);
 pub(crate) const LONGEST: Duration = Duration::from_secs(1);
 

@@ -9,8 +9,8 @@
 pub enum Occupancy {
     /// Each rank has its own core, so a rank that others wait for is running.
     Dedicated = 1,
-    /// There are more ranks than cores: a waiting rank often occupies the core of the rank that it
-    /// waits for.
+    /// There are more ranks than cores.
+    /// A waiting rank often occupies the core that the awaited rank needs.
     Oversubscribed = 2,
 }
 

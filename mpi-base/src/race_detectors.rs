@@ -1,6 +1,6 @@
 //! Annotations of atomic locks for race detectors: valgrind's helgrind and drd, and ThreadSanitizer.
 //!
-//! Such a lock orders the threads that acquire it, but a detector that knows only
+//! An atomic lock orders the threads that acquire it, but a detector that knows only
 //! pthread locks reports a race on data that the lock protects.
 //! So the lock's implementation calls [`acquired`] after acquiring the lock,
 //! and [`releasing`] before releasing it.

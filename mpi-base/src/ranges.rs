@@ -13,8 +13,8 @@ pub fn write(numbers: &[usize]) -> String {
     texts.collect::<Vec<_>>().join(",")
 }
 
-/// Parses an ascending list of ranges; `None` if the text is malformed or a number is not less than
-/// `end`.
+/// Parses an ascending list of ranges.
+/// Returns `None` if the text is malformed or a number is not less than `end`.
 pub fn read(text: &str, end: usize) -> Option<Vec<usize>> {
     let mut numbers = Vec::new();
     for range in text.split(',') {

@@ -2,8 +2,8 @@
 //!
 //! A socket has an abstract name, which contains a random number.
 //! Processes exchange only the number. There is no file, and the name disappears with the process.
-//! A process that guesses the name can wake the owner, which then polls without a result and sleeps
-//! again.
+//! A process that guesses the name can wake the owner.
+//! The owner then polls without a result and sleeps again.
 
 use std::io;
 use std::os::fd::OwnedFd;

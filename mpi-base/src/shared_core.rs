@@ -14,8 +14,8 @@
 //! A rank that shares its core with a foreign process runs at full speed half of the time.
 //! Therefore such a thread does not move, and does not yield its core for some time.
 //!
-//! If late yields continue after a move, the pause before the next doubles: if every core has two such
-//! threads, no move helps ([ADR 12]).
+//! If late yields continue after a move, the pause before the next move doubles.
+//! If every core has two such threads, no move helps ([ADR 12]).
 //!
 //! Each thread has its own state.
 //!
@@ -36,7 +36,7 @@ const IN_A_ROW: u32 = 8;
 /// Minimum duration of a yield to a process that computes, which uses its whole time slice.
 const HOGGED: Duration = Duration::from_micros(500);
 
-/// The time for which a thread does not yield again to such a process. It doubles, up to
+/// The time for which a thread does not yield again to such a process. The time doubles, up to
 /// `LONGEST_KEEP`, while each next yield lasts as long as [`HOGGED`],
 /// so that these yields take less than a hundredth of the thread's time.
 const KEEP: Duration = Duration::from_millis(20);

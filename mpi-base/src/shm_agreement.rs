@@ -2,16 +2,17 @@
 //! although some of them may die.
 //!
 //! In each round every member writes its own slot exactly once, and reads the other slots.
-//! Memory outlives the process that wrote it. So if every member knows for certain which others are dead,
-//! no messages are needed. A round is *settled* for a member when every other member has
-//! written its slot, or has died without writing it.
+//! Memory remains after the process that wrote it has died.
+//! So no messages are needed if every member knows for certain which other members are dead.
+//! A round is *settled* for a member when every other member has written its slot,
+//! or has died without writing it.
 //!
 //! Guarantee: all members for which a round is settled read the same values.
 //! Reason: a slot is written one time, and a member is treated as dead only if it is dead,
 //! so the slot of a dead member does not change any more.
 //!
 //! Two sets of slots serve the rounds alternately.
-//! No member overwrites a slot that another member has yet to read:
+//! No member overwrites a slot that another member still has to read:
 //! a round is settled only after all living members have written,
 //! and they write only after the previous round is settled for them.
 //!
@@ -19,8 +20,8 @@
 //! All members that publish write the same value. A decision cannot be published too late:
 //! no later round with the same set begins before the publishing member has returned.
 //!
-//! SYNC POINT `slot.mark`: the round's mark is stored (Release) after the slot's words, and loaded
-//! (Acquire) before them.
+//! SYNC POINT `slot.mark`: a member stores the round's mark (Release) after the slot's words;
+//! another member loads the mark (Acquire) before the words.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cells::LINE;
@@ -56,8 +57,8 @@ pub struct ShmAgreement<M> {
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
-    /// Creates the view of member `me`; `None` if `memory` is shorter than [`words`] or without member
-    /// `me`.
+    /// Creates the view of member `me`.
+    /// Returns `None` if `memory` is shorter than [`words`] or `me` is not less than `members`.
     pub fn new(memory: M, me: u32, members: u32, says: usize) -> Option<ShmAgreement<M>> {
         let fits = memory.len() >= words(members, says) && me < members;
         fits.then_some(ShmAgreement {

@@ -3,16 +3,16 @@
 //!
 //! Neither side waits for the other: a helper that never begins causes no delay,
 //! and a late helper finds no pieces.
-//! Each side has its own end of the copy, so repeated copies of the same memory use the same core's
-//! cache.
+//! Each side has its own end of the copy.
+//! So repeated copies of the same memory use the same core's cache.
 //!
 //! ```text
 //! word:  63     32 31   16 15   0
 //!        [ number ][ front ][ back ]     pieces front..back have not been taken
 //! ```
 //!
-//! Ownership: only the owner offers, and only when all pieces of the slot's previous offer have
-//! been taken.
+//! Ownership: only the owner offers pieces, and only when all pieces of the slot's previous offer
+//! have been taken.
 //! Each offer has a new number, so a helper that still uses an earlier number takes no piece.
 //!
 //! SYNC POINT `pieces.taken`: the helper takes a piece by compare-and-swap (Release);
@@ -77,7 +77,8 @@ impl Pieces {
         self.take(number, |word, _, back| Some((word - 1, back - 1)))
     }
 
-    /// Takes the piece that `choose` selects: it returns the word's new value and the piece, or `None`.
+    /// Takes the piece that `choose` returns, together with the new value of the word.
+    /// Returns `None` if `choose` returns `None` or if no piece of offer `number` is left.
     fn take(
         &self,
         number: u32,

@@ -26,9 +26,9 @@ fn request_running() -> u64 {
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn request(request: [u64; 6]) -> u64 {
     let mut answer: u64 = 0;
-    // SAFETY: valgrind recognises these rotations (by 128 bits in total) and the exchange of a
-    // register with itself; a processor only changes flags by them (valgrind.h,
-    // `__SPECIAL_INSTRUCTION_PREAMBLE`).
+    // SAFETY: valgrind recognises these rotations, by 128 bits in total, and the exchange of a
+    // register with itself (valgrind.h, `__SPECIAL_INSTRUCTION_PREAMBLE`).
+    // A processor only changes flags when it executes them.
     // The request is only read, and outlives the block.
     unsafe {
         std::arch::asm!(

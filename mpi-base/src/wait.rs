@@ -1,7 +1,7 @@
 //! The waiting policy: a process polls, then yields, then sleeps on its doorbell.
 //!
 //! A [`WaitPolicy`] determines the duration of each of these stages.
-//! It is computed one time, from the numbers of cores and of ranks on them.
+//! The policy is computed one time, from the numbers of cores and of ranks on these cores.
 //! Measured for a barrier of sixty ranks on two cores:
 //! 440 ms if ranks only spin, 3 ms if they spin for long before yielding.
 //! On oversubscribed cores the awaited rank usually needs the waiter's core,
@@ -70,8 +70,8 @@ impl WaitPolicy {
         yields_to_threads: 12,
         long: Yielded::LONG,
         nap: NAP,
-        // A program that polls may have work to do: with 4 instead of 16,
-        // the rate of hpcc's random accesses was a third.
+        // A program that polls may have work to do: with 4 instead of 16, the rate of hpcc's
+        // random accesses fell to a third.
         looks: 16,
     };
 
@@ -93,13 +93,15 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the policy for `ranks` ranks that share a core; it determines which yields are long.
+    /// Returns the policy for `ranks` ranks that share a core.
+    /// The number of ranks determines which yields are long.
     ///
-    /// A yield during which each of them handles a short message is not long;
-    /// a yield during which one of them computes is long.
+    /// A yield during which each of these ranks handles a short message is not long;
+    /// a yield during which one of these ranks computes is long.
     pub fn for_ranks(self, ranks: usize) -> WaitPolicy {
         /// `SHARE`: the time in microseconds in which a rank handles a message.
-        /// `COMPUTATION`: the time beyond all shares from which on one of the ranks computes.
+        /// `COMPUTATION`: if a yield exceeds the shares of all ranks by this time, in microseconds,
+        /// one of the ranks computes.
         const SHARE: u64 = 10;
         const COMPUTATION: u64 = 25;
         let round = Yielded::micros(COMPUTATION + SHARE * ranks as u64);
@@ -135,8 +137,7 @@ pub struct Waiter {
     met_load: Option<Yielded>,
 }
 
-/// Number of yields that find the core idle and that together count as one yield to another
-/// thread.
+/// Number of yields on an idle core that together count as one yield to another thread.
 pub const AT_ONCE: u32 = 8;
 
 /// The stage of a wait; the policy determines the duration of each stage.
@@ -211,8 +212,8 @@ impl Waiter {
             self.stage = Stage::yields(self.policy.yields_to_threads);
         }
         self.spend(took);
-        // Only `LONG` counts here: a thread of this process that sends many messages may run longer than
-        // a rank that only waits.
+        // Only `LONG` counts here: a thread of this process that sends many messages may run longer
+        // than a rank that only waits.
         if took > Yielded::LONG {
             self.meet_load(took);
         }
@@ -259,7 +260,7 @@ impl Waiter {
         }
     }
 
-    /// Performs one step: a pause, a yield or a sleep. Directly before a sleep it calls `news`,
+    /// Performs a pause, a yield or a sleep as one step. Before a sleep, the step calls `news`,
     /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
@@ -330,8 +331,8 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// Returns the number of steps before the first step that calls `news`,
-    /// because it would sleep.
+    /// Returns the number of steps before the first step that calls `news`.
+    /// That step would sleep.
     fn steps_before_sleep(waiter: &mut Waiter) -> u32 {
         let doorbell = Doorbell::new();
         let asked = Cell::new(false);

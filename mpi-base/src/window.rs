@@ -1,25 +1,23 @@
 //! Synchronisation of RMA windows in shared memory, for the members on one node, without messages.
 //!
 //! **Locks.** Each member has a [`Lock`]: shared and exclusive requests draw tickets from one counter
-//! and are admitted in ticket order;
-//! consecutive shared requests are admitted together.
-//! A request that waits stores its member's local index in a slot, which the ticket selects,
-//! so that the rank that admits it can ring its doorbell.
+//! and are admitted in ticket order; consecutive shared requests are admitted together.
+//! A request that waits stores its member's local index in a slot, which the ticket selects.
+//! So the rank that admits the request can ring the doorbell of that member.
 //! `MPI_Win_lock_all` draws no ticket: the member raises a flag in its line ([`Line`]) and
-//! checks whether an
-//! exclusive lock is announced ([`Announced`]);
-//! an exclusive lock announces itself and then waits until no flag is raised.
+//! checks whether an exclusive lock is announced ([`Announced`]).
 //! If one is announced, the member lowers the flag and draws shared tickets instead.
+//! An exclusive lock announces itself and then waits until no flag is raised.
 //!
-//! **Post, start, complete, wait.** Each ordered pair (writer,
-//! reader) has two counters that only increase, in a [`Line`] that the writer alone writes.
-//! The reader compares them with the values that it expects ([`Awaited`]),
+//! **Post, start, complete, wait.** Each ordered pair (writer, reader) has two counters that only
+//! increase, in a [`Line`] that the writer alone writes.
+//! The reader compares the counters with the values that it expects ([`Awaited`]),
 //! so a post or completion that arrives early is counted and never lost.
 //!
 //! **Updates.** Accumulates on one member's memory use either atomic instructions or stripe locks
 //! ([`Stripe`]), depending on the memory's mode ([`UpdateMode`]).
 //!
-//! SYNC POINT `window.ticket`: a rank that admits others stores, and then polls for drawn tickets;
+//! SYNC POINT `window.ticket`: a rank stores which tickets may enter, then polls for drawn tickets;
 //! a rank that draws a ticket then polls whether the ticket is admitted.
 //! SYNC POINT `window.all`: a rank that raises a flag then polls for announced exclusive locks;
 //! a rank that announces an exclusive lock then polls the flags.
@@ -180,8 +178,8 @@ impl Lock {
     }
 }
 
-/// A fence under loom, which orders sequentially consistent fences totally, but not accesses;
-/// processors and the memory model of the language order both.
+/// A fence for loom, which orders sequentially consistent fences totally, but not accesses.
+/// Processors and the memory model of the language order both.
 #[inline(always)]
 fn settle() {
     #[cfg(loom)]
@@ -253,8 +251,8 @@ impl Line {
         self.posted.store(before.wrapping_add(1), Ordering::Release);
     }
 
-    /// Returns the writer's number of posts; the writer's stores before these posts are then visible
-    /// to the reader.
+    /// Returns the writer's number of posts.
+    /// The writer's stores before these posts are then visible to the reader.
     #[inline]
     pub fn posted(&self) -> u32 {
         self.posted.load(Ordering::Acquire)

@@ -11,8 +11,8 @@
 //! * A load or store faults (`SIGBUS`) at addresses where the owner has no writable
 //!   memory, and after the owner has ended.
 //!   With [`is_mappable`] an owner can check beforehand that a range is memory that never faults.
-//! * Mapped memory can be loaded and stored, but not be passed to the kernel's copies between processes or
-//!   to XPMEM.
+//! * Mapped memory can be loaded and stored.
+//!   It cannot be passed to XPMEM, or to the kernel's copies between processes.
 //! * A child of `fork` does not inherit the mapping.
 //!   Every page that was accessed is pinned until the mapping is detached.
 //! * The module has one state per process, not per descriptor:
@@ -195,7 +195,7 @@ impl Device {
             nothing: 0,
             permit: 0,
         };
-        // SAFETY: `get` is this command's argument type, and lives through the call.
+        // SAFETY: `get` is this command's argument type, and is valid during the call.
         unsafe { ioctl(&self.file, command::GET, &raw mut get) }?;
         Ok(Permit(Rc::new(Leave {
             device: self,
@@ -222,7 +222,7 @@ unsafe fn ioctl<T>(file: &File, command: u32, argument: *mut T) -> Result<c_int,
 }
 
 /// The permission to map memory of one process.
-/// It is released when the permit and everything mapped with it have been dropped.
+/// The permit is released when it and everything mapped with it have been dropped.
 #[derive(Clone, Debug)]
 pub struct Permit(Rc<Leave>);
 
@@ -309,15 +309,15 @@ impl Drop for Attachment {
             address: self.start as u64,
         };
         // SAFETY: `detach` is this command's argument type.
-        // It removes the mapping that `attach` made,
+        // The command removes the mapping that `attach` made,
         // and by the contract of `at` no pointer into it is used any more.
         // Only this command may remove the mapping: otherwise the kernel ends the process.
         let _ = unsafe { ioctl(&self.permit.device.file, command::DETACH, &raw mut detach) };
     }
 }
 
-/// Returns true if others can map this process's whole range and access it without a
-/// fault: private and writable memory, without a device behind it.
+/// Returns true if other processes can map this whole range and access it without a fault.
+/// Such a range is private and writable memory, without a device behind it.
 ///
 /// Files and shared memory are not mappable:
 /// a load of a missing page would end the process that executes the load.

@@ -7,8 +7,8 @@
 //! one for each function call that encloses the yield.
 //! On oversubscribed cores every message and every collective completes after a context switch.
 //! So the system call instruction is compiled directly into the waiting loop:
-//! a barrier of 16 ranks on two cores takes a fifteenth less time than with the C library's
-//! function.
+//! with it, a barrier of 16 ranks on two cores takes a fifteenth less time than with the
+//! C library's function.
 #![allow(unsafe_code)]
 
 /// Yields the core one time; returns when this thread is scheduled again.
@@ -16,8 +16,7 @@
 pub fn yield_now() {
     #[cfg(all(target_os = "linux", target_arch = "x86_64", not(loom)))]
     {
-        /// The number of the system call, from `arch/x86/entry/syscalls/syscall_64.tbl` of the
-        /// kernel.
+        /// The number of the system call in the kernel (`arch/x86/entry/syscalls/syscall_64.tbl`).
         const SCHED_YIELD: usize = 24;
         // SAFETY: this system call has no arguments, touches no memory of the process and cannot fail (sched_yield(2)).
         // The instruction overwrites rax, rcx and r11 (AMD64 ABI, section A.2.1).
@@ -68,7 +67,7 @@ impl Yielded {
         Yielded(micros * MICROSECOND)
     }
 
-    /// Returns the number of waits of which one may yield so that the mean cost is 2 us per wait.
+    /// Returns the number of waits for which one yield of this duration means 2 us per wait.
     pub fn waits_until_next(self) -> u32 {
         const COST: u64 = 2 * MICROSECOND;
         u32::try_from(self.0 / COST).unwrap_or(u32::MAX)
@@ -130,8 +129,8 @@ fn nap() {
 #[inline(always)]
 fn stamp() -> u64 {
     // SAFETY: `rdtsc` reads a counter into two registers and touches no memory.
-    // Every x86-64 processor has it; if the system forbids it to programs (`PR_SET_TSC`),
-    // the vDSO's clock also faults.
+    // Every x86-64 processor has this instruction. If the system forbids it to programs
+    // (`PR_SET_TSC`), the vDSO's clock also faults.
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 

@@ -16,8 +16,8 @@ fn sources(dir: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn atomics_come_through_their_one_door() {
-    // `atomic.rs` itself and the state page are exempt:
-    // only one process stores to a page, relaxed, so no model needs to check it.
+    // Exempt from the rule that atomics come from `atomic.rs`: that file and the state page.
+    // Only one process stores to a state page, relaxed, so no model needs to check it.
     // The addresses of a race detector's functions are exempt:
     // they are statics that are written only one time.
     // Tests may coordinate their threads in any way.

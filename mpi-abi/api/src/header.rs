@@ -114,11 +114,11 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
 }
 
 /// Writes the C declarations for Fortran handles and statuses, such as `MPI_Comm_c2f`.
-/// The C interface has had them since MPI-2.
+/// The C interface has had these declarations since MPI-2.
 ///
 /// Fortran handles belong to the C interface (sections 19.3.4 and 19.3.5), but not to the ABI.
 /// Only a Fortran compiler knows the size of its `INTEGER` (section 20.5).
-/// Macros and inline functions in the header call only functions that every library exports.
+/// Macros and inline functions in the header call only functions that every MPI library exports.
 /// See docs/adr/0021-mpi-h-brings-the-handles-of-fortran.md.
 fn write_fortran(out: &mut String, functions: &Functions) {
     out.push_str(FORTRAN_TYPES);

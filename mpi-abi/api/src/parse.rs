@@ -11,7 +11,7 @@ pub struct Chapter {
     pub title: String,
 }
 
-/// A table of functions.
+/// A parsed table of functions, `functions.txt` or `extensions.txt`.
 #[derive(Clone, Debug, Default)]
 pub struct Functions {
     /// The chapters, in the order of the table.
@@ -24,7 +24,7 @@ pub struct Functions {
 /// The kind of declarations in a section of `constants.txt`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Integer types.
+    /// Integer types, such as `MPI_Aint`.
     Typedef,
     /// One C structure. Each line of the section declares a field.
     Struct,
@@ -34,7 +34,7 @@ pub enum Kind {
     Enum,
     /// Constants of the section's C type.
     Define,
-    /// Function types.
+    /// Function types, such as `MPI_User_function`.
     Callback,
     /// Additional names of function types.
     Alias,
@@ -137,8 +137,8 @@ pub fn functions(text: &str) -> Result<Functions, String> {
     Ok(table)
 }
 
-/// Applies an annotation of `functions.txt`, such as `inout request`, to `params`.
-/// Annotations state properties that the C prototype does not express.
+/// Applies an annotation of `functions.txt`, such as `inout request`, to `params`:
+/// `kind` is `inout`, `names` is `request`. The C prototype does not express these properties.
 fn argument_mark(kind: &str, names: &str, params: &mut [Param]) -> Result<(), String> {
     let mut change = |name: &str, set: &dyn Fn(&mut Param)| {
         let param = params.iter_mut().find(|p| p.name == name);

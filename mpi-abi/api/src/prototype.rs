@@ -39,7 +39,8 @@ impl Function {
         self.params.iter().filter(|p| !p.is_variable())
     }
 
-    /// Returns the C prototype with the function name `name`, split where a line may break.
+    /// Returns the C prototype with the function name `name`.
+    /// The text is split into the parts between which a line may break.
     pub fn prototype(&self, name: &str) -> Vec<String> {
         let mut words = vec![format!("{} {name}(", self.returns)];
         if self.params.is_empty() {
@@ -60,7 +61,7 @@ impl Function {
 /// A parameter of a C function.
 #[derive(Clone, Debug, Default)]
 pub struct Param {
-    /// The declaration, such as `const int recvcounts[]`.
+    /// The C declaration of the parameter, such as `const int recvcounts[]`.
     pub declaration: String,
     /// The name; empty for variable arguments.
     pub name: String,
@@ -72,15 +73,15 @@ pub struct Param {
     pub stars: usize,
     /// The array suffix after the name: nothing, `[]` or `[][3]`.
     pub array: String,
-    /// True if the function also reads the scalar or handle behind the pointer.
+    /// True if the function reads the scalar or handle behind the pointer, and may write it, too.
     pub inout: bool,
-    /// The length of an array or buffer: a parameter, a constant, or a parameter and `+1`.
+    /// The length of an array or buffer: a parameter's name, a constant, or a name and `+1`.
     /// Empty if the length depends on an MPI object, such as the size of a communicator.
     pub length: String,
     /// The name of the in-out parameter that holds the size of this character buffer, or empty.
     /// On return, that parameter holds the length of the string.
     pub length_behind: String,
-    /// True for a `void *` that is the address of a pointer that the function writes.
+    /// True for a `void *` that is really a `void **`: the function stores a pointer there.
     pub is_pointer_address: bool,
 }
 

@@ -11,8 +11,8 @@
 mod loaded {
     use mpi_abi::stdio;
 
-    // SAFETY: the loader calls each entry of this section once, as a C function.
-    // The function ignores its arguments.
+    // SAFETY: the loader calls each pointer in the section `.init_array` once, as a C function.
+    // The function `prepare` ignores the loader's arguments.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOADED: extern "C" fn() = prepare;

@@ -2,8 +2,8 @@
 //!
 //! This package is separate from `mpi-abi` for two reasons:
 //! Programs that need only the tables of `mpi-abi` can be built before this library is linked.
-//! Cargo optimises across crates only if a package has no other crate type than this one.
-//! The package selects the linked-in optional components: the hardware barrier.
+//! Cargo optimises across crates only if `cdylib` is the package's only crate type.
+//! The package links one optional component into the library: the hardware barrier.
 
 #![deny(unsafe_code)]
 
@@ -12,8 +12,8 @@
 mod loaded {
     use mpi_abi::{components, stdio};
 
-    // SAFETY: the loader calls each entry of this section once, as a C function.
-    // The function ignores its arguments.
+    // SAFETY: the loader calls each pointer in the section `.init_array` once, as a C function.
+    // The function `build_in` ignores the loader's arguments.
     #[used]
     #[unsafe(link_section = ".init_array")]
     static LOADED: extern "C" fn() = build_in;

@@ -39,7 +39,7 @@ unsafe fn functions(copy: usize, delete: usize) -> (Copy, Option<DeleteFunction>
     (unsafe { copy_function(copy) }, delete)
 }
 
-/// Creates a keyval.
+/// Creates a keyval for objects of the kind `carrier`, and stores it in `keyval`.
 fn create(
     carrier: Carrier,
     (copy, delete): (Copy, Option<DeleteFunction>),
@@ -53,7 +53,7 @@ fn create(
     keyval.set(made, "keyval")
 }
 
-/// Frees a keyval.
+/// Frees a keyval, and sets the caller's variable to `MPI_KEYVAL_INVALID`.
 fn free(carrier: Carrier, keyval: InOut<c_int>) -> Outcome {
     state()
         .program()

@@ -263,7 +263,7 @@ pub fn MPI_Comm_split_type(
                     });
                     engine.block_on(comm.constructors().split(SplitKey { color: inside, key }))?
                 }
-                // No two processes share a resource of an unknown type.
+                // No two processes share a resource of an unknown type, so all get `MPI_COMM_NULL`.
                 _ => engine.block_on(comm.constructors().split(no_color))?,
             }
         }

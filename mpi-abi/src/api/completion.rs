@@ -146,8 +146,8 @@ pub fn MPI_Testall(
     let natural = || Ok(batch.survey_with_retry(|s| s.running == 0)?.running == 0);
     let done = decide(Asker::Testall, batch.requests, natural)?;
     flag.set(done.into(), "flag")?;
-    // During a replay, `done` may be true while requests are still active;
-    // `take_all` waits for them.
+    // If a recorded run is replayed, `done` may be true while requests are still active.
+    // `take_all` then waits for these requests.
     if done { batch.take_all() } else { Ok(()) }
 }
 

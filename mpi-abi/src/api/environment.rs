@@ -93,7 +93,8 @@ pub fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: Out<*mut c_void>) 
     let bytes = usize::try_from(size)
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("size is {size}, which is negative")))?;
     let alignment = alignment(info)?;
-    // A window in the node's shared segment allows the node's other ranks direct loads and stores.
+    // The node's other ranks can access memory in the node's shared segment by loads and stores,
+    // if a window contains it.
     if let Ok(engine) = crate::state::engine()
         && let Some(block) = engine.node().alloc_large(bytes.max(1), alignment)
     {

@@ -132,7 +132,7 @@ pub fn MPI_Group_difference(
     newgroup.set(derive(new, group1)?, "newgroup")
 }
 
-/// Reads the ranks argument.
+/// Reads the argument `ranks`, an array of `n` ranks.
 fn ranks_of(n: c_int, ranks: InArray<c_int>) -> Result<Vec<i64>, Failure> {
     length(n, "n")?;
     ranks.widened("ranks")

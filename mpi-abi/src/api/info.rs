@@ -7,7 +7,7 @@ use crate::info::{self, Hints};
 use mpi_base::text;
 use std::ffi::c_int;
 
-/// Checks a key argument.
+/// Checks a key argument, and returns the key.
 fn key_of(key: Text) -> Result<String, Failure> {
     let key = key.string(MPI_MAX_INFO_KEY, MPI_ERR_INFO_KEY, "key")?;
     if key.is_empty() {

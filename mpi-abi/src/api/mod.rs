@@ -1,7 +1,7 @@
 //! The MPI functions, one file per chapter or subject.
 //!
-//! A function here has the name of the standard's C binding;
-//! the build script exports it under this name.
+//! A function here has the name of the standard's C binding.
+//! The build script exports the function under this name.
 //! An MPI function returns `Result<(), Failure>`, or the value itself, as `MPI_Wtime` does.
 //! The parameters are those of the binding, with the types of `args` for pointers.
 //! A buffer with its count and datatype is one parameter,

@@ -44,7 +44,7 @@ fn wrong_tag(tag: c_int) -> Failure {
     Failure::new(MPI_ERR_TAG, format!("tag is {tag}{name}"))
 }
 
-/// Checks the arguments of a send.
+/// Checks the arguments of a send. Returns the communicator and the send buffer.
 #[inline]
 pub(super) fn outgoing(
     buf: SendMem,
@@ -68,7 +68,7 @@ pub(super) fn outgoing_message(
     Ok((comm, buf.message_buffer()?))
 }
 
-/// Checks the arguments of a receive.
+/// Checks the arguments of a receive. Returns the communicator and the receive buffer.
 #[inline]
 pub(super) fn incoming(
     buf: RecvMem,
@@ -100,7 +100,7 @@ fn send_standard(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Outco
     Ok(comm.comm.p2p().send(buf, dest, tag, Mode::Standard)?)
 }
 
-/// `MPI_Isend` and `MPI_Irsend`.
+/// `MPI_Isend` and `MPI_Irsend`: a ready send is executed as a standard send.
 #[inline(always)]
 fn isend_standard(
     buf: SendMem,
@@ -120,7 +120,7 @@ fn isend_standard(
     request.set(sent(started, &comm)?, "request")
 }
 
-/// Returns a request handle for a started send.
+/// Returns a request handle for a send that has been started.
 fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     match sent {
         Sent::Done => Ok(DONE),
@@ -128,7 +128,7 @@ fn sent(sent: Sent, comm: &Rc<CommObject>) -> Result<MPI_Request, Failure> {
     }
 }
 
-/// Sends through the attached buffer.
+/// Sends a message through the attached buffer (`MPI_Bsend`).
 fn send_buffered(comm: &CommObject, buf: &SendBuf, dest: c_int, tag: c_int) -> Outcome {
     Ok(comm.send_buffer().send(&comm.comm, buf, dest, tag)?)
 }

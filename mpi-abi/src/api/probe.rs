@@ -14,7 +14,7 @@ use mpi_core::request::{Req, Status};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Checks the arguments of a probe.
+/// Checks the arguments of a probe. Returns the communicator.
 fn probing(source: c_int, tag: c_int, comm: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let comm = state::comm(comm)?;
     check_recv_tag(tag)?;

@@ -20,7 +20,7 @@ pub(super) trait Found: Sized {
     fn of(places: Option<Vec<usize>>, requests: &[MPI_Request]) -> Result<Self, Failure>;
 }
 
-/// Returns the result of a call: the recorded result in a replay, else that of `natural`.
+/// Returns the recorded result in a replay, otherwise the result of the closure `natural`.
 #[inline(always)]
 pub(super) fn decide<F: Found>(
     asker: Asker,
@@ -116,7 +116,7 @@ impl Found for Vec<RequestState> {
     }
 }
 
-/// `MPI_Testall`: true if all requests are complete, so that no index is needed.
+/// `MPI_Testall`: true if all requests are complete. An index is not needed.
 impl Found for bool {
     fn places(&self, _: &[MPI_Request]) -> Option<Vec<usize>> {
         self.then(Vec::new)

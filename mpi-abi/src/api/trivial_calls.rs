@@ -4,8 +4,8 @@
 //! If `trivial_X` returns true, it has completed the call.
 //! If `trivial_X` returns false, it had no effect, and the call takes the normal path.
 //! The normal path has argument checks, the lock, the state page and error handlers.
-//! So a trivial call cannot fail or wait, and uses no data that another thread may change:
-//! constants and atomics, and the process-wide state only in a process whose calls take no lock.
+//! So a trivial call cannot fail or wait. It reads no data that another thread may change.
+//! It reads constants and atomics, and the process-wide state only if MPI calls take no lock.
 
 use crate::abi::*;
 use crate::api::args::{In, InOut, Out};

@@ -5,8 +5,9 @@
 //! | `quiet` | the check for active operations and messages in transit |
 //! | `regions` | memory that the library saves for the program |
 //!
-//! Without `mpirun --checkpoint-dir` and without `--restart`, a checkpoint point is one comparison.
-//! The launcher's notices are read at checkpoint points, at most once per [`PERIOD_NS`].
+//! Without `mpirun --checkpoint-dir` and `--restart`, `MPIX_Checkpoint_point` is one comparison.
+//! Calls of `MPIX_Checkpoint_point` (checkpoint points) read the launcher's notices,
+//! at most once per [`PERIOD_NS`].
 //! Notices are also read before the sleeps of long waits.
 #![allow(unsafe_code)]
 
@@ -41,7 +42,7 @@ const PERIOD_NS: u64 = 1_000_000;
 /// The sleep between two polls of a rank that waits at a checkpoint point.
 const PAUSE: Duration = Duration::from_micros(300);
 
-/// The callbacks of the program.
+/// The program's callbacks that save and load its state (`MPIX_Checkpoint_handlers`).
 #[derive(Clone, Copy)]
 pub struct Handlers {
     pub save: Option<MPIX_Checkpoint_function>,
@@ -221,7 +222,7 @@ pub fn point(comm: &Comm) -> Result<c_int, Failure> {
     done
 }
 
-/// Waits in a checkpoint point while the launcher holds the rank, and takes the checkpoint.
+/// Waits in a checkpoint point while the launcher requires it, and takes the checkpoint.
 fn stay(comm: &Comm, checkpoints: &Checkpoints, launcher: &dyn Rte) -> Result<c_int, Failure> {
     let engine = comm.engine();
     if now_ns().saturating_sub(checkpoints.heard_ns.get()) >= PERIOD_NS {

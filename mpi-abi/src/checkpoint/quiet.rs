@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 pub fn check(comm: &Comm) -> Result<(), String> {
     let rank = comm.rank();
     let engine = comm.engine();
-    // Polls that process late fragments and replies of operations
+    // Number of polls before the check. They process late fragments, and late replies of operations
     // that are already complete for the program.
     const POLLS: usize = 1000;
     let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();

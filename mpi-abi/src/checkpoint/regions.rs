@@ -1,7 +1,7 @@
 //! The memory regions of `MPIX_Checkpoint_protect`, saved in one file of the rank's folder.
 //!
-//! A region is stored as its number and its length in bytes, two 64-bit little-endian integers,
-//! followed by its packed bytes.
+//! A region is stored as two 64-bit little-endian integers, its number and its length in bytes,
+//! and then its packed bytes.
 //! The manifest of the checkpoint holds the file's checksum.
 
 use mpi_core::datatype::RecvBuf;

@@ -32,7 +32,8 @@ pub static PIPELINE_MIN: Param<usize> = Param::new(
     "The length in bytes from which a contiguous message in device memory is copied directly between devices of one node, or in pieces while it is sent; at least 64k",
 );
 
-/// Binary logarithms of the sizes in bytes of the smallest and the largest pooled block.
+/// Binary logarithms of the sizes in bytes of the smallest and the largest pooled block:
+/// 64 KiB and 64 MiB.
 const SHORTEST: u32 = 16;
 const LONGEST: u32 = 26;
 const SIZES: usize = (LONGEST - SHORTEST + 1) as usize;

@@ -162,7 +162,7 @@ pub fn remove_code(code: c_int) -> Result<(), Failure> {
     registry().remove_code(code)
 }
 
-/// Sets the text of an added class or code, or removes it.
+/// Sets the text of an added class or code. `None` removes the text.
 pub fn set_text(code: c_int, text: Option<String>) -> Result<(), Failure> {
     registry().set_text(code, text)
 }

@@ -5,7 +5,7 @@ use crate::thrown::guarded;
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 
-/// Frees a context.
+/// A function that frees a context.
 pub type Release = unsafe extern "C" fn(*mut c_void);
 
 /// The context argument of a callback, freed when the last reference to it is dropped.

@@ -1,4 +1,4 @@
-//! Conversion of engine errors to failures: only this module assigns MPI error classes to them.
+//! Conversion of engine errors to failures. Only this module assigns the MPI error classes.
 
 use super::{Failure, MPIX_ERR_PROC_FAILED, MPIX_ERR_PROC_FAILED_PENDING, MPIX_ERR_REVOKED};
 use crate::abi::*;

@@ -1,7 +1,7 @@
 //! Failures of MPI calls: error classes, codes, texts, and error handlers.
 //!
 //! Each layer below this crate has its own closed error enum.
-//! This module converts them to a [`Failure`], an MPI error code and a message.
+//! This module converts such an error to a [`Failure`]: an MPI error code and a message.
 //! [`codes`] holds the classes and codes that programs add, and [`handler`] the error handlers.
 //! [`raise`](crate::raise) finds and calls the handler of a failure.
 //! This module does not use the object tables.

@@ -2,8 +2,8 @@
 //!
 //! The default error handler of files returns errors (MPI 5.0, section 14.7).
 //! So a program that ignores return codes continues after a failure.
-//! With [`WARN_UNREAD_ERRORS`], a rank whose program ignored file
-//! errors prints the first error and the number of the others.
+//! With [`WARN_UNREAD_ERRORS`], a rank prints a warning if its program has ignored file errors.
+//! The warning has the first error and the number of the other errors.
 //! The default is off: the library cannot see that a program handles an error by comparing the
 //! return code with `MPI_SUCCESS`, and would warn falsely.
 //! A missing file in `MPI_File_delete` is not reported: programs delete files that may not exist.
@@ -16,7 +16,7 @@ use mpi_base::param::{Level, Param};
 use mpi_core::io::file::ELSEWHERE;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Enables the warning.
+/// Enables the warning about ignored file errors.
 pub static WARN_UNREAD_ERRORS: Param<bool> = Param::new(
     "io",
     "base",

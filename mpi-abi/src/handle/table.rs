@@ -11,8 +11,8 @@ pub struct Table<T> {
     slots: Vec<Slot<T>>,
     /// Indices of free slots, a stack: the last freed slot is still in the cache.
     free: Vec<u32>,
-    /// The code address of the program's call that created the object of each slot;
-    /// 0 if it is unknown. Empty unless origins are recorded.
+    /// For each slot, the code address of the program's call that created the object; 0 if unknown.
+    /// The vector is empty unless origins are recorded.
     origins: Vec<usize>,
 }
 
@@ -119,7 +119,7 @@ impl<T> Table<T> {
     }
 }
 
-/// Returns the first handle of a slot.
+/// Returns the handle of the first object in a slot, or `None` if the slot is out of range.
 fn first_handle(kind: Kind, slot: usize) -> Option<usize> {
     if kind == Kind::Request && slot >= FIRST_REQUESTS {
         let further = slot - FIRST_REQUESTS;

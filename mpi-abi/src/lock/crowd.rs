@@ -3,7 +3,7 @@
 //! An empty poll mostly means that another thread needs this core to make the awaited event happen.
 //! A yield is a switch to that thread, about a microsecond.
 //! Waking a sleeping follower costs both threads one more system call.
-//! When the yielding thread gets the core again, the others have advanced.
+//! When the yielding thread gets the core again, the other threads have advanced.
 //! So its next poll mostly succeeds.
 //! A thread that has yielded as often as its wait policy allows, without an event,
 //! becomes the leader or a follower.
@@ -19,7 +19,7 @@ use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
 /// Number of empty polls after which the process no longer counts as oversubscribed.
-/// Within this number, the other threads may only be between two MPI calls.
+/// Until then, the threads that no longer wait may only be between two of their MPI calls.
 const MEMORY: u32 = 64;
 
 impl GlobalLock {

@@ -7,8 +7,9 @@
 //! The notifying thread then reads `sleeping_followers`.
 //! A follower increments `sleeping_followers` under `inside`,
 //! and then reads `notifications` and `leader` again.
-//! SYNC POINT `lock.yielding` covers the end of a `yielding` thread.
-//! [`GlobalLock::release_fence`] or its counterpart separates the two steps on each side.
+//! For the end of a `yielding` thread, see SYNC POINT `lock.yielding` in the loom models.
+//! On each side a fence separates the two steps.
+//! The notifying thread executes [`GlobalLock::release_fence`], the follower `sleeper_fence`.
 
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
@@ -136,7 +137,8 @@ impl GlobalLock {
         self.sleeping_followers.fetch_add(1, Relaxed);
         self.sleeper_fence();
         let woken = self.news.wait_timeout_while(inside, OWN_POLL, |()| waits());
-        // The flag is cleared: if there is a leader, this thread may be woken to lead again later.
+        // If the flag was set for this thread, it becomes the leader now.
+        // If a leader exists by then, the cleared flag allows another wake-up later.
         self.leader_called.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(woken.unwrap_or_else(PoisonError::into_inner));

@@ -10,11 +10,11 @@
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! Only the leader may sleep while it holds the lock.
-//! The other threads wait without the lock, as followers, until the leader has events or leaves
-//! ([`following`]).
-//! If more threads wait than the process has cores, each thread polls and yields between two polls.
-//! A thread that has waited for some time without a result becomes a follower, too ([`crowd`]).
-//! A polling leader would only keep the core from the threads that make the awaited events happen.
+//! The other threads are followers ([`following`]): they wait without the lock until the leader
+//! has events or leaves.
+//! If more threads wait than the process has cores, each thread polls and then yields ([`crowd`]).
+//! A leader that only polls would keep the core from the threads that cause the awaited events.
+//! An oversubscribed thread that has waited for some time without a result becomes a follower, too.
 //! A thread that finds the lock taken increments `waiters` and rings the process's doorbell.
 //! A sleeping leader then wakes and releases the lock.
 //!
@@ -22,10 +22,10 @@
 //! A thread that goes to sleep sets `sleeper` under `inside`, and then reads `owner` again.
 //! The releasing thread reads `sleeper` after its store, and wakes a sleeper under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost.
-//! The sleeper's [`fence::heavy`] executes the fence for both sides where the system supports that.
-//! Otherwise each side has its own fence ([`GlobalLock::release_fence`]).
+//! If the system has `membarrier`, the sleeper's [`fence::heavy`] executes both sides' fences.
+//! Otherwise each side executes its own fence ([`GlobalLock::release_fence`]).
 //! The heavy fence interrupts all cores.
-//! Where threads sleep often, each side executes its own fence instead ([`RARE_SLEEPS`]).
+//! If threads sleep often, each side therefore executes its own fence ([`RARE_SLEEPS`]).
 //! Only the owner changes `asymmetric`, and only the owner releases.
 //! So every release after a change uses the new fence, and a sleeper that reads the new value
 //! also sees all releases before the change (Release and Acquire).
@@ -66,7 +66,7 @@ const POLL_EVERY: u32 = 16;
 const YIELDS: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
-/// Above this number, each release has its own fence.
+/// Above this number, each release executes its own fence.
 /// A fence at a release waits for preceding stores to a message ring, some ten nanoseconds.
 /// The heavy fence of a sleep takes about ten microseconds on each core.
 const RARE_SLEEPS: u32 = 32;
@@ -75,7 +75,7 @@ const PERIOD: u32 = 1 << 18;
 /// Number of unused hand-overs after which the owner sleeps for [`HAND_OVER_SLEEP`].
 const PATIENCE: u32 = 32;
 
-/// The same limit while a computing process shares the core: a hand-over then does not yield.
+/// The limit, as [`PATIENCE`], while a computing process shares the core and no thread yields.
 const PATIENCE_BESIDE_LOAD: u32 = 4;
 
 /// The duration of the sleep after unused hand-overs.
@@ -90,7 +90,7 @@ pub struct GlobalLock {
     depth: AtomicU32,
     /// The reservation for the only thread, until a second thread arrives.
     reservation: Reservation,
-    /// True if a thread that needs other threads' fences executes them ([`fence::heavy`]).
+    /// True if a thread that goes to sleep executes the fence of both sides ([`fence::heavy`]).
     asymmetric: AtomicBool,
     /// True if `membarrier` works for this process:
     /// one thread can execute a full fence on all threads ([`fence::heavy`]).
@@ -113,7 +113,7 @@ pub struct GlobalLock {
     cores: AtomicU32,
     /// The number of threads that yield between two polls of their own.
     yielding: AtomicU32,
-    /// Number of empty polls for which the process still counts as oversubscribed.
+    /// Number of remaining empty polls for which the process still counts as oversubscribed.
     crowded_polls: AtomicU32,
     /// Number of remaining waits without a yield, because another process computes.
     beside_load: AtomicU32,

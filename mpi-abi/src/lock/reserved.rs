@@ -28,7 +28,7 @@ const RESERVED: usize = 1;
 pub(super) struct Reservation {
     /// The thread that has or had the reservation, or 0.
     holder: AtomicUsize,
-    /// The holder's nesting depth. Only the holder writes it.
+    /// The holder's nesting depth. Only the holder writes this field.
     nesting: AtomicU32,
     /// True if the reservation has been revoked.
     revoked: AtomicBool,
@@ -110,7 +110,7 @@ impl GlobalLock {
         false
     }
 
-    /// Leaves the lock if it was entered by reservation. Returns true in that case.
+    /// If the lock was entered by reservation, leaves the lock and returns true.
     #[inline]
     pub(super) fn leave_reserved(&self) -> bool {
         if !self.is_reserved() {

@@ -2,7 +2,7 @@
 //!
 //! A keyval identifies an attribute and its copy and delete callbacks.
 //! Protocol: callbacks may call MPI again, so no borrow is held while a callback runs.
-//! A freed keyval lives until the last attribute with it is deleted.
+//! A freed keyval exists until the last attribute with it is deleted.
 //! Until then its callbacks are called, and the program can read and delete those attributes.
 //! The program may free the keyval again, but cannot set new attributes.
 #![allow(unsafe_code)]

@@ -1,7 +1,8 @@
 //! The buffer that a program attaches for buffered sends (section 3.6).
 //!
-//! The engine stores messages in its own memory, and limits them to the size of the buffer.
-//! The address is only returned at detach.
+//! The engine stores buffered messages in its own memory.
+//! Their total size is limited to that of the program's buffer.
+//! The buffer's address is only returned at detach.
 
 use std::cell::Cell;
 use std::ffi::c_void;

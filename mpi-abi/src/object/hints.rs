@@ -1,7 +1,7 @@
 //! The hints of communicators and sessions (sections 7.4.4 and 11.3.1 of MPI 5.0).
 //!
 //! A hint that the standard does not define is dropped.
-//! A query returns the known hints that the program has set, and the defaults of the others.
+//! A query returns the known hints: values that the program has set, and defaults for other hints.
 
 use crate::device;
 use crate::info::Hints;
@@ -18,11 +18,11 @@ const ASSERTIONS: [&str; 5] = [
 /// The assertion that all members start their persistent collectives in the same order.
 pub const STRICT_ORDER: &str = "mpi_assert_strict_persistent_collective_ordering";
 
-/// The memory kinds of buffers (section 11.4.3).
+/// The hint with the memory kinds of buffers (section 11.4.3).
 /// A program requests kinds, and the library returns the supported kinds.
 pub const ALLOC_KINDS: &str = "mpi_memory_alloc_kinds";
 
-/// The thread level requested for a session, and the level provided.
+/// The hint with the thread level requested for a session, or the level provided.
 pub const THREAD_LEVEL: &str = "thread_level";
 
 /// The prefix of the standard's hints, which implementations must not use (section 10.1).

@@ -17,7 +17,7 @@ use crate::info::Hints;
 use attribute::Attributes;
 use std::cell::{Cell, RefCell};
 
-/// The common members of communicators, windows, files, sessions and datatypes.
+/// The state that communicators, windows, files, sessions and datatypes have in common.
 #[derive(Debug)]
 pub struct Attached {
     errhandler: Cell<MPI_Errhandler>,
@@ -32,7 +32,7 @@ impl Attached {
         Attached::with_errhandler(MPI_ERRORS_ARE_FATAL)
     }
 
-    /// Creates the members for an object with a predefined error handler.
+    /// Creates the state of an object with a predefined error handler.
     pub const fn with_errhandler(errhandler: MPI_Errhandler) -> Self {
         Attached {
             errhandler: Cell::new(errhandler),
@@ -42,7 +42,7 @@ impl Attached {
         }
     }
 
-    /// Creates the members for an object that inherits the error handler of `parent`.
+    /// Creates the state of an object that inherits the error handler of `parent`.
     pub fn inheriting(parent: &Attached) -> Self {
         let new = Attached::new();
         // The parent's reference guarantees that the handler exists.

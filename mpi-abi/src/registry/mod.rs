@@ -1,4 +1,4 @@
-//! Registration of objects: assigns a handle to an object, and removes it when the object is freed.
+//! Registration of objects: assigns handles to objects, and removes the handles of freed objects.
 //!
 //! Objects do not refer to the tables, which are in [`state`](crate::state).
 //! Functions of this module update objects and tables together.

@@ -25,7 +25,7 @@ impl Engines {
         }
     }
 
-    /// Returns the engine, which exists while the world or a session exists.
+    /// Returns the engine, which exists while `MPI_COMM_WORLD` or a session exists.
     #[inline(always)]
     pub fn engine(&self) -> &RefCell<Option<Engine>> {
         &self.engine
@@ -38,7 +38,7 @@ impl Engines {
         &self.parked
     }
 
-    /// Returns the catalogue of plugins, whose strings live until process exit.
+    /// Returns the catalogue of plugins, whose strings exist until process exit.
     #[inline(always)]
     pub fn plugins(&self) -> &RefCell<Option<Catalogue>> {
         &self.plugins
@@ -50,7 +50,7 @@ impl Engines {
         &self.multiple
     }
 
-    /// Leaks a value until process exit. It stays reachable for leak checkers.
+    /// Leaks a value until process exit. Leak checkers do not report it, since it stays reachable.
     pub fn keep<T: 'static>(&self, value: T) -> &'static T {
         let value: &'static T = Box::leak(Box::new(value));
         self.kept.borrow_mut().push(value);

@@ -95,8 +95,8 @@ fn number(id: usize) -> u16 {
 fn enter_with(id: usize) -> (u8, u64) {
     if extras::get() & FORKED != 0 {
         forked::called(id, world_place());
-        // The forked child may call this function. The call takes no lock:
-        // a thread that does not exist in the child may hold the lock.
+        // The function `id` is allowed in a forked child. The call takes no lock:
+        // a thread of the parent, which does not exist in the child, may hold the lock.
         return (0, 0);
     }
     if extras::loader_has_loaded() {

@@ -40,11 +40,11 @@ static LOADER: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::from_ref(&QUIET
 /// The mutex for changes of the actions or of the loader's word.
 static CHANGE: Mutex<()> = Mutex::new(());
 
-/// True if a tool calls its interface from its own threads, so that calls keep taking the lock.
+/// True if calls must continue to take the lock: a tool calls its interface from its own threads.
 static TOOL_THREADS: AtomicBool = AtomicBool::new(false);
 
-/// Makes calls keep taking the lock, since a tool calls its interface from its own threads.
-/// Returns false if calls take no lock: a tool's calls must not overlap with them.
+/// Makes calls continue to take the lock, since a tool calls its interface from its own threads.
+/// Returns false if calls take no lock. The tool's calls must then not overlap with MPI calls.
 pub(crate) fn admit_tool_threads() -> bool {
     let locked = EXTRAS.load(Relaxed) & LOCKED != 0;
     if locked {
@@ -96,14 +96,14 @@ pub(crate) fn is_staging() -> bool {
 #[inline(always)]
 pub(super) fn any() -> bool {
     // SAFETY: the pointer refers to a static, or to a loader word that exists until process exit.
-    // `watch_loader` stores it.
+    // Only `choose_word` stores this pointer.
     unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
 }
 
 /// Returns true if a library was loaded since [`watch_loader`].
 pub(super) fn loader_has_loaded() -> bool {
     // SAFETY: the pointer refers to a static, or to a loader word that exists until process exit.
-    // `watch_loader` stores it.
+    // Only `watch_loader` stores this pointer.
     unsafe { &*LOADER.load(Relaxed) }.load(Relaxed) != 0
 }
 

@@ -32,7 +32,7 @@ impl Jobs {
         &self.connections
     }
 
-    /// Returns the spawns in progress: job names, and the ports where this process accepts them.
+    /// Returns the spawns in progress: the job names, and the ports to which the new jobs connect.
     #[inline(always)]
     pub fn spawning(&self) -> &RefCell<Vec<(String, PortName)>> {
         &self.spawning

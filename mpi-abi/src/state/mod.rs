@@ -11,7 +11,7 @@
 //! | `tables` | objects by handle |
 //! | `engines` | the engine, and data with the lifetime of the process |
 //! | `jobs` | the jobs to which this process is connected |
-//! | `program` | values of the program that have no handle |
+//! | `program` | state without a handle, such as keyvals and the attached buffer |
 //! | `unfinished` | active operations whose handles were freed |
 //! | `lookup` | the objects behind the arguments of a call |
 //! | `entry` | entry and exit of every call |
@@ -85,7 +85,7 @@ impl State {
         &self.jobs
     }
 
-    /// Returns the values of the program that have no handle.
+    /// Returns the state that no handle identifies, such as keyvals and the attached buffer.
     #[inline(always)]
     pub(crate) fn program(&self) -> &ProgramValues {
         &self.program
@@ -105,7 +105,7 @@ static GLOBAL: Global = Global(State {
     program: ProgramValues::new(),
 });
 
-/// Returns the state. Only functions that run within a call may use it.
+/// Returns the state. Only functions that run within a call may use the state.
 #[inline(always)]
 pub(crate) fn state() -> &'static State {
     &GLOBAL.0

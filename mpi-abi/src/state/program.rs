@@ -1,4 +1,4 @@
-//! Values of the program that have no handle.
+//! Process-wide state that no handle identifies, such as keyvals and the attached buffer.
 
 use crate::abi::{MPI_Datatype, MPI_ERRORS_RETURN, MPI_Op};
 use crate::object::Attached;
@@ -11,7 +11,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Values of the program that have no handle.
+/// Process-wide state that no handle identifies.
 pub(crate) struct ProgramValues {
     datareps: RefCell<Vec<(String, Rc<dyn Conversion>)>>,
     heap: RefCell<BTreeMap<usize, ShmBlock>>,

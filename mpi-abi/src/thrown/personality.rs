@@ -38,7 +38,7 @@ unsafe extern "C-unwind" {
 }
 
 // The frame of `portcullis_try` has the return address and the saved rbp.
-// At its call the stack pointer equals rbp.
+// When `portcullis_try` calls the function, the stack pointer equals rbp.
 // `portcullis_caught` starts with these registers and the exception in rax.
 #[cfg(target_arch = "x86_64")]
 std::arch::global_asm!(

@@ -3,9 +3,9 @@
 //! Never run on a real GPU: the tests load a stand-in library with the same functions.
 //!
 //! * `cuPointerGetAttributes` describes an address. For memory that CUDA does not know,
-//!   it returns `CUDA_ERROR_INVALID_VALUE` or the memory type 0.
+//!   the function returns `CUDA_ERROR_INVALID_VALUE` or the memory type 0.
 //! * Memory of `cuMemCreate` and of a memory pool belongs to no context;
-//!   a thread without a current context copies it in the device's primary context.
+//!   a thread without a current context copies such memory in the device's primary context.
 //!   CUDA may report such memory as host memory although only a device reaches it,
 //!   so its allocation handle or its pool is checked too.
 //! * Memory of `cuMemAlloc` has an IPC handle for other processes of the node;
@@ -45,16 +45,16 @@ const HOST: c_uint = 1;
 const DEVICE: c_uint = 2;
 const UNIFIED: c_uint = 4;
 
-/// `CU_MEM_LOCATION_TYPE_DEVICE`.
+/// `CU_MEM_LOCATION_TYPE_DEVICE`: the memory is located on a device.
 const AT_DEVICE: c_int = 1;
 
-/// `CU_STREAM_PER_THREAD`.
+/// `CU_STREAM_PER_THREAD`: the default stream of the calling thread.
 const STREAM: *mut c_void = std::ptr::without_provenance_mut(2);
 
 /// `CU_STREAM_LEGACY`: the default stream of programs that do not choose per-thread streams.
 const LEGACY: *mut c_void = std::ptr::without_provenance_mut(1);
 
-/// `CU_EVENT_DISABLE_TIMING`.
+/// `CU_EVENT_DISABLE_TIMING`: the event records no time.
 const WITHOUT_TIME: c_uint = 2;
 
 /// `CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS`: enables access between the two devices when needed.
@@ -65,12 +65,12 @@ const PORTABLE: c_uint = 1;
 
 type Address = u64;
 
-/// `CUipcMemHandle`.
+/// `CUipcMemHandle`: the handle of an allocation for other processes.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct IpcHandle([u8; 64]);
 
-/// `CUmemLocation`.
+/// `CUmemLocation`: the type and the number of a memory location, such as a device.
 #[repr(C)]
 #[derive(Clone, Copy, Default)]
 struct Location {
@@ -78,7 +78,7 @@ struct Location {
     id: c_int,
 }
 
-/// `CUmemAllocationProp`.
+/// `CUmemAllocationProp`: the properties of memory from `cuMemCreate`.
 #[repr(C)]
 struct AllocationProperties {
     kind: c_int,
@@ -88,7 +88,7 @@ struct AllocationProperties {
     flags: [u8; 8],
 }
 
-/// `CUDA_MEMCPY2D_v2`.
+/// `CUDA_MEMCPY2D_v2`: the argument of `cuMemcpy2DAsync`.
 #[repr(C)]
 struct Copy2d {
     src_x: usize,
@@ -251,14 +251,15 @@ impl Cuda {
         (code == SUCCESS && flags != 0).then_some(location.id)
     }
 
-    /// Runs `body` in a context for this memory: the thread's own context if it has one.
+    /// Runs `body` with a current context. If this thread has none, the memory's context is used,
+    /// or the device's primary context for memory without a context.
     fn within<R>(
         &self,
         memory: &Memory,
         body: impl FnOnce() -> Result<R, AcceleratorError>,
     ) -> Result<R, AcceleratorError> {
         let mut current = std::ptr::null_mut();
-        // SAFETY: the result is a pointer.
+        // SAFETY: the library stores one pointer in the local variable.
         let code = unsafe { (self.0.current)(&raw mut current) };
         self.checked("cuCtxGetCurrent", code)?;
         if !current.is_null() {
@@ -267,7 +268,7 @@ impl Cuda {
         let mut context = std::ptr::without_provenance_mut::<c_void>(memory.context);
         if let (true, Some(retain)) = (context.is_null(), self.0.retain_primary) {
             // The context is never released: it holds the program's memory until the process ends.
-            // SAFETY: the result is a pointer.
+            // SAFETY: the library stores one pointer in the local variable.
             let code = unsafe { retain(&raw mut context, memory.device) };
             self.checked("cuDevicePrimaryCtxRetain", code)?;
         }
@@ -275,7 +276,7 @@ impl Cuda {
         let code = unsafe { (self.0.push)(context) };
         self.checked("cuCtxPushCurrent", code)?;
         let result = body();
-        // SAFETY: the result is a pointer.
+        // SAFETY: the library stores one pointer in the local variable.
         unsafe { (self.0.pop)(&raw mut context) };
         result
     }
@@ -294,7 +295,7 @@ impl Cuda {
     /// Returns the current context of this thread.
     fn context(&self) -> Result<usize, AcceleratorError> {
         let mut current = std::ptr::null_mut();
-        // SAFETY: the result is a pointer.
+        // SAFETY: the library stores one pointer in the local variable.
         let code = unsafe { (self.0.current)(&raw mut current) };
         self.checked("cuCtxGetCurrent", code)?;
         Ok(current.addr())
@@ -311,7 +312,7 @@ impl Cuda {
             return Err(self.has_no("events"));
         };
         let mut event = std::ptr::null_mut();
-        // SAFETY: the result is a pointer.
+        // SAFETY: the library stores one pointer in the local variable.
         let code = unsafe { (events.create)(&raw mut event, WITHOUT_TIME) };
         self.checked("cuEventCreate", code)?;
         let started = start().and_then(|()| {

@@ -14,7 +14,7 @@ const MOST: usize = 32;
 /// An allocation of another process that is open in this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapping {
-    /// Identifies this mapping in [`Mappings::release`].
+    /// The number that identifies this mapping in [`Mappings::release`].
     pub number: u64,
     owner: u64,
     context: usize,

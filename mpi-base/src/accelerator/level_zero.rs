@@ -5,8 +5,7 @@
 //! * The query of an address needs a context, which recognises all memory of its driver;
 //!   so this component creates one context per driver.
 //! * Copies use one synchronous immediate command list per device, one thread at a time.
-//! * The program initializes the library. Until then there are no drivers,
-//!   and no memory is recognised.
+//! * The program initializes the library. Until then no drivers exist and no memory is recognised.
 
 use super::library::functions;
 use super::{Accelerator, AcceleratorError, Component, Direction, Lacks, Memory, Strip, pieces};
@@ -21,19 +20,19 @@ pub const COMPONENT: Component = Component {
 
 const SUCCESS: c_int = 0;
 
-/// `ze_structure_type_t`.
+/// Values of `ze_structure_type_t`, the type in the first field of each structure.
 const CONTEXT_DESC: c_int = 0xd;
 const COMMAND_QUEUE_DESC: c_int = 0xe;
 const MEMORY_ALLOCATION_PROPERTIES: c_int = 0x17;
 
-/// `ze_memory_type_t`.
+/// Values of `ze_memory_type_t`, the type of an allocation.
 const DEVICE: c_int = 2;
 const SHARED: c_int = 3;
 
-/// `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`.
+/// `ZE_COMMAND_QUEUE_MODE_SYNCHRONOUS`: a copy is complete when its call returns.
 const SYNCHRONOUS: c_int = 1;
 
-/// `ze_context_desc_t`.
+/// `ze_context_desc_t`: the description of a context to be created.
 #[repr(C)]
 struct ContextDesc {
     kind: c_int,
@@ -41,7 +40,7 @@ struct ContextDesc {
     flags: u32,
 }
 
-/// `ze_command_queue_desc_t`.
+/// `ze_command_queue_desc_t`: the description of a command list to be created.
 #[repr(C)]
 struct QueueDesc {
     kind: c_int,
@@ -53,7 +52,7 @@ struct QueueDesc {
     priority: c_int,
 }
 
-/// `ze_memory_allocation_properties_t`.
+/// `ze_memory_allocation_properties_t`: the properties of the memory at an address.
 #[repr(C)]
 struct Properties {
     kind: c_int,
@@ -157,7 +156,8 @@ impl LevelZero {
         }
     }
 
-    /// Returns the device's index; for memory of no device, that of the driver's first device.
+    /// Returns the index of the device in `known`. For memory without a device,
+    /// returns the index of the driver's first device.
     fn position(&self, known: &mut Known, at: (usize, usize), device: *mut c_void) -> Option<i32> {
         let (context, driver) = at;
         let mut device = device;
@@ -238,7 +238,8 @@ impl Accelerator for LevelZero {
                 page_size: 0,
             };
             let mut device = std::ptr::null_mut();
-            // SAFETY: the context is valid as long as the process lives, and the results have the library's layout.
+            // SAFETY: the context is valid until the process ends.
+            // The results have the library's layout.
             let code = unsafe {
                 (self.loader.properties)(
                     handle(context),

@@ -13,7 +13,7 @@ unsafe impl Send for Library {}
 unsafe impl Sync for Library {}
 
 impl Library {
-    /// Returns the library if the process has it; never loads it.
+    /// Returns the library if the process has loaded it; never loads the library.
     pub fn resident(soname: &CStr) -> Option<Library> {
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
         // SAFETY: the name is a C string; no code runs, since nothing is loaded.

@@ -1,9 +1,9 @@
 //! Accelerators: devices with their own memory, such as GPUs, and copies between device memory and host memory.
 //!
 //! Each component calls one vendor's library, which the program must have loaded:
-//! this crate neither loads nor links it.
+//! this crate neither loads nor links the library.
 //! A device address is unique in the process, so it determines whether memory is on a device.
-//! The processor may be unable to access device memory directly; [`Accelerator::copy`] can copy it.
+//! The processor may be unable to access device memory directly; [`Accelerator::copy`] copies it.
 //!
 //! | component | library | tested with |
 //! |---|---|---|
@@ -131,7 +131,7 @@ pub trait Accelerator: Sync + Send {
     /// Pins host memory, which makes copies faster; returns false if the library refuses.
     ///
     /// # Safety
-    /// The memory is mapped as long as the process lives.
+    /// The memory stays mapped until the process ends.
     unsafe fn pin(&self, memory: &Memory, at: *mut u8, len: usize) -> bool;
 
     /// Returns true if the library supports asynchronous copies ([`Accelerator::begin`]).
@@ -158,8 +158,9 @@ pub trait Accelerator: Sync + Send {
         Some(Ok(()))
     }
 
-    /// Returns a handle of the memory for other processes of the node; `None` if it has none.
-    /// Before it returns, it waits for the default stream's earlier work on the memory.
+    /// Returns a handle of the memory for other processes of the node.
+    /// Returns `None` if such a handle does not exist for the memory.
+    /// The call first waits for the earlier work of the default stream on the memory.
     fn export(&self, _memory: &Memory, _at: *const u8, _len: usize) -> Option<Export> {
         None
     }
@@ -208,7 +209,8 @@ pub struct Component {
 /// All components, in the order in which they are queried about an address.
 pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_zero::COMPONENT];
 
-/// Maximum length of one copy call in bytes: a library overlaps the phases of several calls.
+/// Maximum length in bytes of a piece, which one call copies.
+/// Long data are copied in pieces, because a library overlaps the phases of several calls.
 const PIECE: usize = 1 << 20;
 
 /// Splits a strip into pieces of at most [`PIECE`] bytes: device address, host address, length.

@@ -2,7 +2,7 @@
 //!
 //! Untested: neither a GPU nor a stand-in library with these functions was available.
 //!
-//! * Version 6 renumbered the memory types; versions 5 and 6 have different file names.
+//! * Version 6 of HIP renumbered the memory types; versions 5 and 6 have different file names.
 //! * An address is valid in all contexts, so a copy does not switch contexts.
 
 use super::library::functions;
@@ -17,17 +17,17 @@ pub const COMPONENT: Component = Component {
 
 const SUCCESS: c_int = 0;
 
-/// `hipMemcpyKind`.
+/// Values of `hipMemcpyKind`, the direction of a copy.
 const HOST_TO_DEVICE: c_int = 1;
 const DEVICE_TO_HOST: c_int = 2;
 
-/// `hipStreamPerThread`.
+/// `hipStreamPerThread`: the default stream of the calling thread.
 const STREAM: *mut c_void = std::ptr::without_provenance_mut(2);
 
-/// `hipHostRegisterPortable`.
+/// `hipHostRegisterPortable`: pinned for all contexts.
 const PORTABLE: c_uint = 1;
 
-/// `hipPointerAttribute_t`.
+/// `hipPointerAttribute_t`: the properties of the memory at an address.
 #[repr(C)]
 struct Attributes {
     kind: c_int,

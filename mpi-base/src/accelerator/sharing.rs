@@ -54,7 +54,8 @@ impl Export {
         len as u64 <= self.size - self.offset
     }
 
-    /// Returns true if the addresses overlap; in the same process, one allocation was then freed.
+    /// Returns true if this allocation overlaps the `size` bytes at `base`.
+    /// If both allocations belong to one process, the older one was freed.
     pub fn overlaps(&self, base: u64, size: u64) -> bool {
         self.base < base.saturating_add(size) && base < self.base.saturating_add(self.size)
     }

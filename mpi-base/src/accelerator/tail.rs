@@ -1,7 +1,7 @@
 //! Detects with one load that the process has loaded another library.
 //!
 //! The loader appends each object that it loads to a list (`link_map` in `<link.h>`, which debuggers read).
-//! The field `l_next` of the last object is null until another is loaded; checking it is one load.
+//! The field `l_next` of the last object is null until another object is loaded: a check is a load.
 //! `find` prevents the unloading of the last object, which would free its list entry.
 
 use crate::atomic::AtomicUsize;
@@ -17,7 +17,7 @@ struct LinkMap {
     previous: *mut LinkMap,
 }
 
-/// `RTLD_DI_LINKMAP` of `dlinfo`.
+/// `RTLD_DI_LINKMAP`: the request of `dlinfo` for an object's list entry.
 const LINK_MAP: c_int = 2;
 
 unsafe extern "C" {

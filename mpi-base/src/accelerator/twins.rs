@@ -4,11 +4,10 @@
 //! The sender of a long message passes a twin to the engine instead of a complete host copy.
 //! A receiver on the same node may copy from the device directly ([`Accelerator::export`]);
 //! the twin is then never filled.
-//! Otherwise the message is sent in fragments, each of which waits only for its own part
-//! of the twin ([`Twin::fill_to`]),
-//! while the copies of the next pieces are in flight.
+//! Otherwise the message is sent in fragments. Each fragment waits only for its part of the twin
+//! ([`Twin::fill_to`]), while the copies of the next pieces are in flight.
 //!
-//! Without twins, a message that is not short costs one more load ([`at`]).
+//! While no twin is registered, each message that is not short costs one more load ([`at`]).
 
 use super::{Accelerator, AcceleratorError, Direction, Flight, Memory, PIECE, Strip};
 use std::collections::VecDeque;
@@ -64,7 +63,7 @@ fn find(host: *const u8) -> Option<Arc<Twin>> {
     all.iter().find(|twin| twin.host == host.addr()).cloned()
 }
 
-/// A registered twin. Drop waits for its copies and removes it from the registry.
+/// A registered twin. Drop waits for the copies in flight and removes the twin from the registry.
 pub struct Registered(Arc<Twin>);
 
 impl Registered {

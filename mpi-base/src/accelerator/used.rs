@@ -12,7 +12,7 @@ fn used() -> MutexGuard<'static, Vec<&'static dyn Accelerator>> {
     USED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Adds an accelerator to the list; it stays there until the process ends.
+/// Adds an accelerator to the list; the accelerator stays in the list until the process ends.
 pub fn add(accelerator: &'static dyn Accelerator) {
     let mut used = used();
     used.push(accelerator);

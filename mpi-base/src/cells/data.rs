@@ -7,8 +7,8 @@
 //! The model checker tracks only atomics, so under loom the data are accessed as atomic words.
 //!
 //! An access past the end of a cell is truncated to the cell.
-//! The caller that assigns the numbers (in `mpi-core/coll`) chooses cells that are long enough,
-//! so truncation never occurs.
+//! The caller that assigns the numbers (in `mpi-core/coll`) chooses cells that are long enough.
+//! So no access is truncated.
 #![allow(unsafe_code)]
 
 use super::FIRST;

@@ -8,20 +8,20 @@ use std::ops::Deref;
 pub struct Prefetch<'a, M>(pub(super) &'a Cells<M>);
 
 impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
-    /// Prefetches for writing the line of this member's number in the ring's next operation.
+    /// Prefetches, for writing, the first line of this member's cell of the ring's next operation.
     #[inline(always)]
     pub fn next(&self, address: CellAddress<'_>) {
         self.next_of(self.0.me, address);
     }
 
-    /// Prefetches for writing the line of `member`'s number in the ring's next operation.
+    /// Prefetches, for writing, the first line of `member`'s cell of the ring's next operation.
     #[inline(always)]
     pub fn next_of(&self, member: u32, address: CellAddress<'_>) {
         prefetch_for_write(std::ptr::from_ref(self.ahead(member, address, 1)).cast());
     }
 
-    /// Prefetches lines of the operation that follows `by` operations later in the same ring:
-    /// for reading, the line of `member`; for writing, the line of this member.
+    /// Prefetches the first lines of two cells of the operation that is `by` operations later in
+    /// the same ring: for reading, that of `member`; for writing, that of this member.
     #[inline(always)]
     pub fn both(&self, address: CellAddress<'_>, by: u64, member: u32) {
         let flag = |member| std::ptr::from_ref(self.ahead(member, address, by)).cast();
@@ -36,7 +36,7 @@ impl<M: Deref<Target = [AtomicU64]>> Prefetch<'_, M> {
         }
     }
 
-    /// Returns the number's word of a member's cell, `by` operations after `address` in its ring.
+    /// Returns the operation number's word in a member's cell, `by` operations after `address`.
     #[inline(always)]
     fn ahead(&self, member: u32, address: CellAddress<'_>, by: u64) -> &AtomicU64 {
         let cells = address.cell_ring.cells_of(address.number + by);

@@ -12,8 +12,8 @@ const PAGE: usize = 4096;
 /// Maximum depth of a ring: the number of operations that have cells in it at the same time.
 pub const DEEPEST: u64 = 512;
 
-/// Maximum depth of a ring whose operations may finish in any order: one word has a bit for each
-/// operation in progress.
+/// Maximum depth of a ring whose operations may finish in any order.
+/// One word has a bit for each operation in progress.
 pub const DEEPEST_UNORDERED: u64 = u64::BITS as u64;
 
 /// The initial depth of a ring. The depth grows with the number of operations up to its maximum:
@@ -72,7 +72,7 @@ pub enum CellOf {
     /// The cell of the member with this number, counted from 0; only that member writes it.
     Of(u32),
     /// The result cell, which follows the members' cells and the counter of arrivals.
-    /// The member that computes the result writes it.
+    /// Only the member that computes the result writes this cell.
     Result,
 }
 
@@ -146,8 +146,8 @@ impl CellRing {
     /// Returns a distance: if operation `number` - distance is finished,
     /// the cells of operation `number` are free.
     ///
-    /// In the first cycle after the ring has grown,
-    /// the previous operation in the same cells precedes by the old depth.
+    /// In the first cycle after the ring has grown, the distance is the depth before the growth,
+    /// because the cells were last used in a ring of that depth.
     #[inline(always)]
     fn space(&self, number: u64) -> u64 {
         let depth = self.depth_at(number);
@@ -184,7 +184,7 @@ pub struct CellAddress<'t> {
     pub(super) cell_ring: &'t CellRing,
     /// Index of the first word of the members' cells.
     pub(super) first: usize,
-    /// The ring of the result cell; the next field is the index of the result cell's first word.
+    /// The ring of the result cell. `first_of_result` is the index of the result cell's first word.
     pub(super) ring_of_result: &'t CellRing,
     pub(super) first_of_result: usize,
 }

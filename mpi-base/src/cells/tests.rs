@@ -100,8 +100,8 @@ fn cells_are_used_again_when_all_have_finished_everything_before() {
     assert!(b.has_finished(0, 3) && !b.has_finished(0, 4));
 }
 
-/// All operations in progress have separate cells in each ring, and all bytes of these cells can be
-/// written.
+/// All operations in progress have separate cells in each ring.
+/// All bytes of these cells can be written.
 #[test]
 fn no_two_cells_overlap() {
     for members in 1..4 {

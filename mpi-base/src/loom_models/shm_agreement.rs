@@ -31,7 +31,7 @@ fn conclude(shared: &(Vec<AtomicU64>, AtomicU64), me: u32) -> Seen {
         .collect()
 }
 
-/// SYNC POINT slot.mark: the living members read the same words, whenever they poll
+/// SYNC POINT slot.mark: the living members read the same words at any time,
 /// and whether or not the dying member has written its word.
 fn all_conclude_alike(the_dead_writes: bool) {
     check(move || {

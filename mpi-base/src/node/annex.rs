@@ -3,7 +3,7 @@
 //!
 //! All ranks map all arenas from the start, so arenas are sized for small blocks.
 //! After the arenas the file has [`LEN`] more bytes per rank.
-//! They need neither memory nor addresses until a block is allocated in the annex.
+//! These bytes need neither memory nor addresses until a block is allocated in the annex.
 //! The annex exists only if the file is long enough for it.
 //! A process maps the whole annex by extending its mapping of the segment, without a descriptor.
 //! If the kernel or a limit does not allow that mapping, large blocks are not available.

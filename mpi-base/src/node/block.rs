@@ -118,8 +118,8 @@ impl Node {
     /// Returns `count` shared values in a block whose offset its owner has sent.
     /// Returns `None` if the values are not within one rank's arena or part of the annex.
     ///
-    /// A caller that uses a block in this way must not access the same bytes concurrently through
-    /// [`Node::resolve`].
+    /// A caller that uses a block in this way must not concurrently access the same bytes
+    /// through [`Node::resolve`].
     pub fn shared<T: Shared>(&self, offset: ShmOffset, count: usize) -> Option<&[T]> {
         let (segment, at) = self.block_at(offset, size_of::<T>().checked_mul(count)?)?;
         segment.slice(at, count)
@@ -177,8 +177,8 @@ pub struct ShmBlock {
 /// only pages that have memory are zeroed, and pages beyond the limit are returned to the kernel.
 const LONG: usize = 64 << 10;
 
-/// Maximum length in bytes of a block whose pages are kept: querying its pages takes a
-/// microsecond per MiB.
+/// Maximum length in bytes of a block whose pages are kept.
+/// A query of the block's pages takes a microsecond per MiB.
 const LONGEST_KEPT: usize = 64 << 20;
 
 impl ShmBlock {
@@ -243,8 +243,8 @@ impl Drop for ShmBlock {
             [from..to, to..to]
         };
         for range in dirty {
-            // SAFETY: the range is inside the block, which by the contract of `ShmBlock` no
-            // process uses.
+            // SAFETY: the range is inside the block. By the contract of `ShmBlock`,
+            // no process uses the block.
             unsafe { zero(&segment, range) };
         }
         match self.large {
@@ -276,8 +276,8 @@ impl ShmBlock {
                     if let Some(start) = segment.range(run.start, run.len()) {
                         crate::mem::map_present(start, run.len());
                     }
-                    // SAFETY: the run is inside the block, which by the contract of `ShmBlock` no
-                    // process uses.
+                    // SAFETY: the run is inside the block. By the contract of `ShmBlock`,
+                    // no process uses the block.
                     unsafe { zero(segment, run) };
                 }
                 return true;

@@ -30,7 +30,7 @@ unsafe impl Shared for StatePage {}
 
 const _: () = assert!(size_of::<Control>() <= PAGE);
 
-/// The process of a rank; the rank writes these fields when it claims and attaches.
+/// The process of a rank. The process writes these fields when it claims the rank and attaches.
 #[repr(C, align(128))]
 pub(super) struct Presence {
     /// Zero until a process has claimed the rank, then the ID of that process.

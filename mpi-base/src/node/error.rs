@@ -10,7 +10,7 @@ use super::layout::MAX_LOCAL;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeError {
     /// No layout exists for this number of ranks or for these sizes.
-    /// The process that creates the memory checks them,
+    /// The process that creates the memory checks these numbers,
     /// and each process that joins checks them again.
     Sizes {
         /// The number of ranks requested; 0 and more than [`MAX_LOCAL`] have no layout.
@@ -32,8 +32,8 @@ pub enum NodeError {
         /// The error of `mmap`; `EINVAL` for a file that is too short.
         error: Errno,
     },
-    /// The descriptor is not a memory file, or the file does not begin with a header of a node's
-    /// memory.
+    /// The descriptor is not a memory file,
+    /// or the file does not begin with the header of a node's memory.
     NotANode,
     /// The launcher and the library are from different builds; only the version number was read.
     Version {

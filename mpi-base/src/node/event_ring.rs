@@ -1,5 +1,5 @@
 //! A rank's event ring: the rank's latest timestamped events, in the node's memory,
-//! which outlives the rank.
+//! which exists longer than the rank.
 //!
 //! Ownership: the owner allocates the ring in its own arena, and then publishes the ring's offset,
 //! length and clock in its control page.
@@ -11,7 +11,7 @@
 //! cells, and the count shows the number of older cells that were overwritten.
 //!
 //! SYNC POINT `event_ring.written`: the owner stores the count with Release, and the launcher's
-//! [`Player`] loads it with Acquire, so all cells up to the count are complete.
+//! [`Player`] loads the count with Acquire, so all cells up to the count are complete.
 //! While the owner writes to a full ring, a reader may find the oldest cells overwritten.
 //! Therefore the player reads only event rings of ranks that have ended.
 //! A cell is complete before and after a call is merged into it,
@@ -61,8 +61,8 @@ pub enum EventKind {
     FileName = 7,
     /// Three counters of file `number`, starting with counter `tag`, in `comm`, `bytes` and `extra`.
     FileTotals = 8,
-    /// The target of a call on a window: `peer` is the target rank, `comm` the window, `extra` the
-    /// displacement, `bytes` the length.
+    /// The target of a call on a window: `peer` is the target rank, `comm` the window,
+    /// `extra` the displacement, and `bytes` the length.
     Access = 9,
     /// Three words of the name of window `comm`, in `bytes`,
     /// `number` (five bytes only) and `extra`.
@@ -82,10 +82,10 @@ pub struct Event {
     pub at: u64,
     /// The end of a call; 0 for other events.
     pub until: u64,
-    /// The number of an MPI call in the function table, counted from 1,
-    /// or of a collective operation.
+    /// The number of an MPI call in the function table, or the number of a collective operation;
+    /// both are counted from 1.
     pub call: u16,
-    /// The number of the thread within the process.
+    /// The low 32 bits of the `pthread_t` of the thread that executed the call; 0 for other events.
     pub thread: u32,
     /// [`EventKind::Sent`]: the receiver's rank in the job.
     /// [`EventKind::Received`]: the source's rank in the communicator. Collective operation:

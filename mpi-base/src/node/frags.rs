@@ -1,5 +1,4 @@
-//! Pooled fragments: buffers in the sender's private area, for payloads too long for a ring's byte
-//! ring.
+//! Pooled fragments: buffers in the sender's private area, for payloads too long for a byte ring.
 //!
 //! Ownership: a fragment's state word is [`FREE`] or [`OUT`].
 //! The owner sets `OUT`, fills the fragment and sends its token in a ring cell.
@@ -96,8 +95,7 @@ impl FragPool {
             return Some(frag);
         }
         self.free.pop().or_else(|| {
-            // A slow receiver must not prevent the reuse of fragments that other receivers have
-            // returned.
+            // A slow receiver must not prevent the reuse of fragments from other receivers.
             let at = self.out.iter().position(|&(frag, _)| self.is_back(frag))?;
             self.out.remove(at).map(|(frag, _)| frag)
         })
@@ -137,8 +135,8 @@ pub(super) fn read<R>(
         return None;
     }
     // SAFETY: the range is inside the segment.
-    // The cell with the token gave this process the fragment until the store below (SYNC POINT
-    // ring.cell).
+    // With the cell, this process received the right to read the fragment until the store below
+    // (SYNC POINT ring.cell).
     let result = f(unsafe { std::slice::from_raw_parts(at.as_ptr(), len) });
     // SYNC POINT frags.back
     state.store(FREE, Ordering::Release);

@@ -1,7 +1,7 @@
-//! The header of a node's segment, from whose numbers every process computes the same [`Layout`].
+//! The header of a node's segment. Every process computes the same [`Layout`] from its numbers.
 //!
 //! The creator of the segment writes the header before another process receives the descriptor;
-//! each process that maps the segment reads it.
+//! each process that maps the segment reads the header.
 #![allow(unsafe_code)]
 
 use std::os::fd::AsFd;

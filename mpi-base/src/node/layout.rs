@@ -14,8 +14,8 @@ use crate::caches::Caches;
 use crate::mem::PAGE;
 use crate::ring::{NEAR, Shape};
 
-/// The sizes of the parts of a node's segment. They are generous, because unused parts use only
-/// addresses.
+/// The sizes of the parts of a node's segment.
+/// The sizes are generous, because unused parts need only addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Number of cells in each ring.
@@ -75,9 +75,9 @@ impl Sizes {
 
     /// Returns the sizes for `nlocal` ranks on cores with these caches.
     ///
-    /// If each core has its own level 2 cache, a sender uses a span of twice the size of that
-    /// cache cyclically. A line that is written again has moved from the receiver's level 2 to the shared
-    /// level 3 cache.
+    /// If each core has its own level 2 cache, a sender cyclically uses a span of twice that
+    /// cache's size. A line that is written again has by then moved from the receiver's level 2
+    /// cache to the shared level 3 cache.
     /// The spans of all rings of the node together are at most as long as the level 3 cache.
     /// A ring that is shorter than its span gets the length of the span.
     pub fn for_caches(nlocal: u32, caches: Option<Caches>) -> Sizes {
@@ -220,8 +220,7 @@ impl Layout {
         self.area_len - self.arena_at
     }
 
-    /// Returns the rank whose arena contains all of the `len` bytes at `offset`;
-    /// `None` if no arena does.
+    /// Returns the rank whose arena contains all of the `len` bytes at `offset`, if any.
     pub(super) fn owner(&self, offset: usize, len: usize) -> Option<u32> {
         let into = offset.checked_sub(self.areas_at)?;
         let rank = u32::try_from(into / self.area_len).ok()?;

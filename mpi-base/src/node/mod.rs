@@ -3,9 +3,9 @@
 //! One sparse memfd contains the whole segment (see `layout`):
 //! a header, a control page per rank, a ring per ordered pair of ranks,
 //! and a private area per rank with its pooled fragments and its arena.
-//! The launcher or the first process creates it with [`Node::create`]; each rank joins with
-//! [`Node::attach`],
-//! a rank may be a process or one of several threads of a process.
+//! The launcher or the first process creates the segment with [`Node::create`].
+//! Each rank joins with [`Node::attach`].
+//! A rank may be a process or one of several threads of a process.
 //! To verify early that no other process has the same local rank,
 //! a process can call [`Node::claim`] and join later.
 //!
@@ -107,7 +107,7 @@ impl fmt::Debug for Claim {
 }
 
 impl Claim {
-    /// Returns the local rank.
+    /// Returns the local rank that was claimed.
     pub fn rank(&self) -> u32 {
         self.rank
     }

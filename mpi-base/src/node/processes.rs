@@ -55,8 +55,8 @@ impl Processes<'_> {
     /// Waits until a rank has attached; attaching does not depend on any other process.
     /// Returns false if the rank has not attached by the time `before`.
     pub fn await_attached(self, rank: u32, before: Instant) -> bool {
-        /// Time between two polls. Polling is necessary because a rank that attaches wakes no process;
-        /// and attaching takes milliseconds.
+        /// Time between two polls. Polling is necessary: a rank that attaches wakes no process.
+        /// Attaching takes milliseconds.
         const NAP: Duration = Duration::from_micros(50);
         while !self.is_attached(rank) {
             if Instant::now() >= before {

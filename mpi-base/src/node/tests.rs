@@ -167,15 +167,15 @@ fn a_block_is_seen_by_its_name_and_comes_back_zeroed() {
     for len in [8usize, 100, 70_000, 1 << 20] {
         let block = nodes[0].alloc(len, 64).unwrap();
         let bytes = nodes[1].resolve(block.place(), len).unwrap();
-        // SAFETY: only this test knows the block.
+        // SAFETY: only this test uses the block.
         unsafe { std::slice::from_raw_parts_mut(bytes, len) }.fill(0xff);
-        // SAFETY: only this test knows the block.
+        // SAFETY: only this test uses the block.
         assert_eq!(unsafe { block.as_ptr().add(len - 1).read() }, 0xff);
         let place = block.place();
         drop(block);
         let again = nodes[0].alloc(len, 64).unwrap();
         assert_eq!(again.place(), place);
-        // SAFETY: only this test knows the block.
+        // SAFETY: only this test uses the block.
         let bytes = unsafe { std::slice::from_raw_parts(again.as_ptr(), len) };
         assert!(bytes.iter().all(|&b| b == 0));
         let words = nodes[1].shared::<AtomicU64>(again.place(), 1).unwrap();
@@ -199,7 +199,7 @@ fn the_pages_of_a_freed_block_are_kept_for_the_next_up_to_a_bound() {
         .enumerate()
     {
         let block = node.alloc(len, 4096).unwrap();
-        // SAFETY: only this test knows the block.
+        // SAFETY: only this test uses the block.
         unsafe { block.as_ptr().write_bytes(0xff, len) };
         drop(block);
         if round == 0 {
@@ -224,7 +224,7 @@ fn of_a_long_block_of_which_little_was_used_only_that_is_kept() {
     let before = kib(&fd);
     let block = node.alloc(32 << 20, 4096).unwrap();
     for page in [0, 100, 7000] {
-        // SAFETY: this is a byte of the block, which only this test knows.
+        // SAFETY: this is a byte of the block, which only this test uses.
         unsafe { block.as_ptr().add(page * PAGE).write(1) };
     }
     drop(block);
@@ -237,14 +237,14 @@ fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
     for used in [64, 70_000] {
         let len = 1 << 20;
         let mut block = nodes[0].alloc(len, 64).unwrap();
-        // SAFETY: only this test knows the block.
+        // SAFETY: only this test uses the block.
         unsafe { block.as_ptr().write_bytes(0xff, used) };
         block.is_clean_behind(used);
         let place = block.place();
         drop(block);
         let again = nodes[0].alloc(len, 64).unwrap();
         assert_eq!(again.place(), place);
-        // SAFETY: only this test knows the block.
+        // SAFETY: only this test uses the block.
         let bytes = unsafe { std::slice::from_raw_parts(again.as_ptr(), len) };
         assert!(bytes.iter().all(|&b| b == 0), "{used}");
     }

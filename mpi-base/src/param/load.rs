@@ -47,8 +47,8 @@ impl fmt::Display for Source {
 pub struct Files {
     /// The user's file, `~/.portcullis/mca-params.conf`; `None` if there is no home directory.
     pub user: Option<PathBuf>,
-    /// The installation's file, `<prefix>/etc/portcullis-mca-params.conf`; `None` if the
-    /// installation is unknown.
+    /// The installation's file, `<prefix>/etc/portcullis-mca-params.conf`.
+    /// `None` if the installation is unknown.
     pub system: Option<PathBuf>,
 }
 
@@ -78,8 +78,7 @@ pub struct Params {
 impl Params {
     /// Merges the settings of the environment and of the files.
     ///
-    /// Loading always succeeds: malformed lines and unreadable files are collected in
-    /// [`Params::complaints`].
+    /// Loading always succeeds. Malformed lines and unreadable files are in [`Params::complaints`].
     pub fn load(env: impl IntoIterator<Item = (OsString, OsString)>, files: &Files) -> Params {
         let mut params = Params::default();
         let mut from_mpirun = BTreeSet::new();
@@ -109,12 +108,11 @@ impl Params {
         params
     }
 
-    /// Merges the settings of this process's environment and of the standard files; `prefix` is the
-    /// installation, if known.
+    /// Merges the settings of this process's environment and of the standard files.
+    /// `prefix` is the installation, if known.
     ///
-    /// A program that has more rights than its user ([`environment`]) ignores the user's settings
-    /// and reads only the installation's file. Otherwise its user could make it load any
-    /// plugin.
+    /// A program that has more rights than its user ([`environment`]) ignores the user's settings.
+    /// It reads only the installation's file. Otherwise its user could make it load any plugin.
     pub fn from_process(prefix: Option<&Path>) -> Params {
         let home = environment::var("HOME").filter(|home| !home.is_empty());
         Params::load(
@@ -170,7 +168,7 @@ impl Params {
     }
 
     /// Returns the setting of a parameter, if a source has set it. The search is linear:
-    /// users set few parameters, so it costs less than building a key.
+    /// users set few parameters, so the search costs less than building a key.
     fn setting(&self, about: &About) -> Option<&Setting> {
         let mut set = self.settings.iter();
         set.find(|(name, _)| about.is_called(name))

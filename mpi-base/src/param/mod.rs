@@ -54,8 +54,8 @@ impl fmt::Display for Level {
     }
 }
 
-/// The description of a parameter without its Rust type, so that all fit into one table for
-/// listings.
+/// The description of a parameter without its Rust type.
+/// So all descriptions fit into one table for listings.
 #[derive(Debug)]
 pub struct About {
     /// The framework that uses the parameter, such as `btl` or `coll`;

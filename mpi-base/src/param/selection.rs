@@ -108,8 +108,8 @@ impl Selection {
     }
 
     /// Returns an error if the selection names a component that does not exist.
-    /// An excluded component need not exist, so that the same setting is valid in
-    /// installations without it.
+    /// An excluded component need not exist:
+    /// so the same setting is valid in installations without the component.
     pub fn check(&self, framework: &str, known: &[&str]) -> Result<(), SelectionError> {
         let Selection::Only(names) = self else {
             return Ok(());

@@ -9,8 +9,8 @@ use std::time::Duration;
 /// The kind of a parameter's values, as printed in listings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// True or false; 1 and 0, yes and no, on and off, enabled and disabled are also accepted,
-    /// as texts.
+    /// True or false.
+    /// The texts 1 and 0, yes and no, on and off, enabled and disabled are accepted, too.
     Bool,
     /// A signed integer.
     Int,

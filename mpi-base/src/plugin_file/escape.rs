@@ -43,7 +43,7 @@ struct Named<'a, O> {
     function: &'static str,
 }
 
-/// The data of a guard; `end` prints the error text with the names in it and ends the process.
+/// The data of a guard; `end` prints the error text with the names in it, and ends the process.
 trait Told {
     fn end(&self) -> !;
 }

@@ -4,8 +4,8 @@
 use crate::clock::now_ns;
 use crate::state::{FileCall, StatePage, file_name_words};
 
-/// Calls a function of a plugin; during the call, the plugin's file and the function are recorded
-/// on the state page.
+/// Calls a function of a plugin.
+/// During the call, the state page names the plugin's file and the function.
 ///
 /// If the function ends the process, the record stays on the page.
 pub fn reported<R>(

@@ -76,8 +76,8 @@ impl Identity {
 
 /// Opens a file and returns the address of its entry point.
 ///
-/// Opening runs the file's constructors: [`super::trust`] has checked that only trusted users can
-/// write the file.
+/// Opening runs the file's constructors. [`super::trust`] has checked the file:
+/// only trusted users can write it.
 /// `before` is the file's identity at the time when its manifest was read.
 pub fn entry(
     file: &Path,

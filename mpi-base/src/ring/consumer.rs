@@ -61,10 +61,10 @@ pub struct Consumer {
     /// `at` is the offset of the next block if that block follows the last block.
     units: u32,
     at: u32,
-    /// Number of cells published as released; the next field is the same for units.
+    /// Number of cells published as released; `units_published` is the same for units.
     pub(super) published: u32,
     units_published: u32,
-    /// Number of unpublished cells at which `pop` publishes them without `give_back`;
+    /// If this number of cells is unpublished, `pop` publishes them without a call of `give_back`;
     /// `many_units` is the same for units.
     many_cells: u32,
     many_units: u32,
@@ -101,8 +101,8 @@ impl Consumer {
         word as u32 == self.next && !self.broken
     }
 
-    /// Returns true if the next cell has a value of no correct producer: its sequence number
-    /// differs from that of the next message and from that of the message one lap earlier.
+    /// Returns true if the next cell has a value that no correct producer writes.
+    /// Its sequence number belongs neither to the next message nor to the one a lap earlier.
     ///
     /// The consumer would wait indefinitely for such a cell,
     /// so a process checks this before it sleeps.
@@ -114,8 +114,8 @@ impl Consumer {
         !usual && !self.broken
     }
 
-    /// Returns true if a message has arrived. If none has,
-    /// prefetches the cells after the first of a message as long as the last one,
+    /// Returns true if a message has arrived. Otherwise, for a message as long as the last one,
+    /// prefetches the cells that follow the first cell,
     /// so that the transfers of these cells overlap.
     #[inline(always)]
     pub fn is_ready_or_await(&self) -> bool {
@@ -128,7 +128,7 @@ impl Consumer {
     }
 
     /// Prefetches a later cell, for a consumer that receives a stream of messages.
-    /// In a ping-pong it would take the cell from the producer, which is about to write it.
+    /// In a ping-pong the prefetch would take the cell from the producer, which writes it next.
     #[inline(always)]
     pub fn await_more(&self) {
         self.memory.await_cells(self.next.wrapping_add(AHEAD), 1);
@@ -139,7 +139,8 @@ impl Consumer {
         self.broken = true;
     }
 
-    /// Returns true if the ring had a value of no correct producer, or after [`Consumer::condemn`].
+    /// Returns true after the ring had a value that no correct producer writes.
+    /// Also returns true after [`Consumer::condemn`].
     pub fn is_broken(&self) -> bool {
         self.broken
     }
@@ -207,9 +208,8 @@ impl Consumer {
                     self.broken = true;
                     return Polled::Broken;
                 };
-                // SAFETY: `block` has checked that the block is inside the ring;
-                // the cell that named the block passed its ownership to this consumer until
-                // `give_back`.
+                // SAFETY: `block` has checked that the block is inside the ring.
+                // With the cell, the producer passed the block to this consumer, until `give_back`.
                 unsafe {
                     self.memory
                         .read(start, len, |bytes| show(Body::Here(bytes)))

@@ -85,8 +85,8 @@ impl LapSpace {
         let unread = self.unread();
         let end = self.next + units;
         if unread > self.next {
-            // The consumer is in the previous lap, so this lap may use the units up to the consumer's
-            // position.
+            // The consumer is in the previous lap.
+            // So this lap may use the units up to the consumer's position.
             // Even if a faulty consumer publishes an invalid count, the block stays within the ring.
             let at = self.last.saturating_sub(unread - self.next);
             return (end <= at).then_some(Kind::Bytes);

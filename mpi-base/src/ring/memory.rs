@@ -19,7 +19,7 @@ const PAGE: usize = 4096;
 /// with a prefetch the next message took half as long again (8 KiB: 0.60 instead of 0.40 us).
 const AHEAD: usize = crate::copy::LONG - 1;
 
-/// Size of the byte ring, in units (128 KiB), from which it begins in the middle of a page.
+/// Minimum size in units (128 KiB) of a byte ring that begins in the middle of a page.
 ///
 /// Long buffers of programs usually begin at a page boundary.
 /// A copy between addresses whose lowest twelve bits are nearly equal is slower.
@@ -47,7 +47,7 @@ pub(super) struct GivenBack {
     pub span: AtomicU64,
 }
 
-/// The size of a ring.
+/// The size of a ring: the number of its cells, and the length of its byte ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     cells: u32,
@@ -55,7 +55,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the size; `cells` must be a power of two from 4 to 2^16,
+    /// Returns the size of a ring; `cells` must be a power of two from 4 to 2^16,
     /// `bytes` a multiple of 64 up to 64 MiB.
     pub fn new(cells: u32, bytes: u32) -> Option<Shape> {
         let cells_ok = cells.is_power_of_two() && (4..=1 << 16).contains(&cells);
@@ -80,7 +80,8 @@ impl Shape {
         super::LAP.min(self.units / 2)
     }
 
-    /// Returns the number of units after which a producer with span `span` tries to restart.
+    /// Returns the number of units after which a producer with span `span` tries to restart
+    /// at the start of the byte ring.
     pub(super) fn lap(self, span: u32) -> u32 {
         match span as usize * UNIT > super::NEAR {
             true => span,
@@ -94,8 +95,7 @@ impl Shape {
     }
 
     /// Returns the maximum length in bytes of a payload in the byte ring:
-    /// a quarter of the ring, so that the payload fits eventually, and several payloads can be in
-    /// flight.
+    /// a quarter of the ring. So the payload fits eventually, and several payloads fit together.
     pub fn longest(self) -> usize {
         (self.units as usize / 4 * UNIT).min(super::MAX_LEN)
     }
@@ -128,8 +128,8 @@ pub struct RingMemory {
 }
 
 // SAFETY: cells and `given_back` are atomics. The bytes are accessed only through `Producer` and
-// `Consumer`, which pass them to each other with the cells (SYNC POINTs ring.cell and
-// ring.consumed).
+// `Consumer`. These pass the bytes to each other with the cells
+// (SYNC POINTs ring.cell and ring.consumed).
 unsafe impl Send for RingMemory {}
 
 impl RingMemory {
@@ -248,7 +248,7 @@ impl RingMemory {
     }
 
     /// Populates the pages of units `from..to` of the byte ring before they are written.
-    /// This takes half of the time of separate page faults.
+    /// Populating takes half of the time of separate page faults.
     #[cfg(not(any(loom, miri)))]
     pub(super) fn populate(&self, from: u32, to: u32) {
         let (from, to) = (

@@ -20,24 +20,25 @@
 //! The offset of a block in the byte ring is not sent:
 //! a block follows the previous one or, if a bit of the control word is set, begins at the start.
 //! The producer alone decides this, from the number of released units (`LapSpace`).
-//! It can limit itself to the first part of the byte ring, the span ([`Producer::set_span`]):
-//! * It restarts at the ring's start when a block would exceed the span
+//! The producer can limit itself to the first part of the byte ring, the span
+//! ([`Producer::set_span`]):
+//! * The producer restarts at the ring's start when a block would exceed the span
 //!   and the blocks at the start have been released.
-//! * If the span is at most [`NEAR`] long, it also restarts when it has written a `LAP` and
-//!   all of the `LAP` has been released.
+//! * If the span is at most [`NEAR`] long, the producer also restarts when it has written a `LAP`
+//!   and all of the `LAP` has been released.
 //!
 //! So more than a `LAP` of a short span is used only if the consumer lags;
 //! otherwise few pages are used, and they stay in the caches that both cores share.
 //! A longer span is used cyclically as a whole, for cores that share only the last cache:
-//! when a line is written again, it has left the inner caches of the consumer's core and is not
-//! fetched from there.
+//! a line that is written again has left the inner caches of the consumer's core,
+//! and is not fetched from these caches.
 //!
 //! Ownership: only the producer writes cells and bytes; only the consumer writes `consumed`,
 //! a word in its own cache line with the number of cells and of 64-byte units that it has released.
 //! The consumer writes that word every quarter ring, every 96 KiB, or when it finds the ring empty.
 //! The producer reads the word only when it appears to have no space.
-//! Usually the two sides thus transfer only the message: no read-modify-write, no system call, no
-//! allocation.
+//! So the two sides usually transfer only the message.
+//! They use no read-modify-write instruction, no system call and no allocation.
 //!
 //! SYNC POINT `ring.cell`: the producer stores the control word with Release;
 //! the consumer loads it with Acquire.
@@ -81,8 +82,7 @@ const UNIT: usize = 64;
 /// instead of 0.165 us, because the pages at the start are already in the cache.
 const LAP: u32 = (64 << 10) / UNIT as u32;
 
-/// Maximum length in bytes of a span that stays in the inner caches;
-/// see the module's head.
+/// Maximum length in bytes of a span that stays in the inner caches (see the module's head).
 pub const NEAR: usize = 384 << 10;
 
 /// Number of units (96 KiB) after which the consumer releases consumed units,
@@ -107,9 +107,9 @@ fn more_cells(len: usize) -> u32 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Inline,
-    /// In the byte ring, after the previous block.
+    /// The payload is in the byte ring, after the previous block.
     Bytes,
-    /// In the byte ring, at its start.
+    /// The payload is at the start of the byte ring.
     BytesAtStart,
     Elsewhere,
 }

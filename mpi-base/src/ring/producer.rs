@@ -39,7 +39,7 @@ pub struct Producer {
     wish: u64,
     /// Number of units (a lap) after which the producer tries to restart at the start.
     lap: u32,
-    /// The offset in units of the next attempt to restart; beyond a lap after a failed attempt.
+    /// The offset in units from which on the producer tries to restart; more after a failed try.
     again_from: u32,
     /// The number of units from the start of the byte ring that are populated.
     populated: u32,
@@ -215,7 +215,7 @@ impl Producer {
 
     /// Prefetches for writing the cells that will be used soon,
     /// for the sender of a stream of messages.
-    /// In a ping-pong it would take cells from the consumer, which polls the first of them.
+    /// In a ping-pong the prefetch would take cells from the consumer, which polls the first one.
     /// Cells that the consumer has not yet read are not prefetched.
     #[inline(always)]
     pub fn expect_next(&mut self) {

@@ -301,8 +301,8 @@ fn two_threads_pass_messages_of_all_sizes_in_order() {
         let _ends = Ends(&reader_ended);
         for n in 0..count {
             loop {
-                // The flag is read before the ring, so everything that the thread wrote before it
-                // ended is visible.
+                // The flag is read before the ring. So everything that the thread wrote is visible
+                // if the thread has ended.
                 let ended = writer_ended.load(Ordering::Acquire);
                 if pop(&mut rx, n, len(n)) {
                     break;

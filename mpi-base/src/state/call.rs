@@ -14,8 +14,8 @@ pub enum Waits {
     Send = 1,
     /// The rank waits for a message.
     Recv = 2,
-    /// The rank waits for the other members of a nonblocking collective operation, which
-    /// [`Collective`](super::Collective) describes.
+    /// The rank waits for the other members of a nonblocking collective operation.
+    /// [`Collective`](super::Collective) describes the operation.
     Collective = 3,
     /// The rank waits for any one of several requests.
     Any = 4,
@@ -109,7 +109,7 @@ impl CallLine {
     pub(super) fn leave(&self, call: u16) {
         self.call.store(call, Relaxed);
         // Without this store the next call would seem to wait for the same event as this one,
-        // even if it does not wait at all.
+        // even if the next call does not wait at all.
         self.waits.store(Waits::Nothing as u32, Relaxed);
         self.since_ns.store(0, Relaxed);
         self.count();

@@ -15,7 +15,7 @@ pub struct Collective {
     /// 0 before the first operation.
     pub round: u64,
     /// The encoded arguments that must be equal on all members.
-    /// If they differ between members for the same `round`, the program is erroneous.
+    /// If the words differ between members for the same `round`, the program is erroneous.
     pub signature: [u64; SIGNATURE_WORDS],
     /// The number of ranks of the communicator.
     pub members: u32,

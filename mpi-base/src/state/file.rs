@@ -35,11 +35,11 @@ pub enum FileCall {
     Close = 8,
     /// Opening a plugin file, which runs the file's constructors and its entry point.
     PluginStart = 9,
-    /// The function `query` of a plugin.
+    /// A call of a plugin's function `query`.
     PluginQuery = 10,
-    /// The function `enable` of a plugin.
+    /// A call of a plugin's function `enable`.
     PluginEnable = 11,
-    /// The function `open` of a transport's plugin.
+    /// A call of the function `open` of a transport's plugin.
     PluginOpen = 12,
 }
 

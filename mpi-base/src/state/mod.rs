@@ -19,7 +19,7 @@
 //! and the first of several concurrent collective operations.
 
 //!
-//! Each of these subjects has its own cache line and source file:
+//! Each of the following subjects has its own cache line and source file:
 //! `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
 
 mod call;
@@ -103,7 +103,7 @@ impl StatePage {
         self.process.start(pid, rank);
     }
 
-    /// Publishes the rank's confinement, one time.
+    /// Publishes the rank's confinement; called one time.
     pub fn confine(&self, here: &Confinement) {
         self.process.confine(here);
     }

@@ -1,5 +1,5 @@
-//! The first cache line of the state page: process, phase and confinement, written only during
-//! initialization and finalization.
+//! The first cache line of the state page: process, phase and confinement of the rank.
+//! The line is written only during initialization and finalization.
 
 use crate::hardware::{Confinement, Kind};
 use std::fmt;

@@ -13,18 +13,18 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The state of a rank when it last began to sleep in a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quiet {
-    /// Number of waits of this rank that have slept,
-    /// plus the number of later sleeps in these waits that followed an arrival.
+    /// Number of times that a wait of this rank has changed from polling to sleeping.
+    /// A wait returns to polling when a message arrives, and may then change again.
     pub waits: u64,
-    /// The first sleep of this wait since its latest arrival; in CLOCK_MONOTONIC nanoseconds.
+    /// Time of the latest of these changes, in CLOCK_MONOTONIC nanoseconds.
     pub since_ns: u64,
     /// A complete poll that began after this time found nothing;
     /// in CLOCK_MONOTONIC nanoseconds, 0 before the first such poll.
     pub checked_ns: u64,
-    /// Number of messages accepted by those transports that count messages, since the rank's
-    /// start.
+    /// Number of messages that the transports have accepted since the rank's start.
+    /// Only transports that count their messages contribute.
     pub sent: u64,
-    /// Number of messages delivered by those transports since the rank's start.
+    /// Number of messages that these transports have delivered since the rank's start.
     pub received: u64,
     /// The kernel's ID of the thread that waits.
     pub thread: u32,

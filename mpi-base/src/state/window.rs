@@ -44,7 +44,7 @@ pub struct AboutWindow {
     /// The rank in the job that can end the wait: the holder of the lock, or else the member.
     /// `None` if that rank is unknown or not on this node.
     pub on: Option<u32>,
-    /// The number of calls that this rank had entered plus left when the wait began.
+    /// The number of calls entered plus the number of calls left by this rank when the wait began.
     /// If the current number is equal, the rank has entered and left no call since then.
     pub calls: u64,
 }

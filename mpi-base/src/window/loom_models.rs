@@ -195,8 +195,7 @@ fn an_exposure_of_two_ends_when_both_have_completed() {
     });
 }
 
-/// An epoch with `MPI_MODE_NOCHECK` consumes its post, so the next start waits for the next
-/// post.
+/// An epoch with `MPI_MODE_NOCHECK` consumes its post, so the next start waits for another post.
 #[test]
 fn an_epoch_without_check_takes_its_post_with_it() {
     check(|| {
@@ -226,8 +225,8 @@ fn an_epoch_without_check_takes_its_post_with_it() {
     });
 }
 
-/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken although only the second
-/// one rings the doorbell.
+/// SYNC POINT window.arrival: a rank that waits for two arrivals is woken.
+/// Only the second arrival rings the doorbell.
 #[test]
 fn the_last_of_those_that_are_waited_for_rings() {
     check(|| {

@@ -3,8 +3,8 @@
 //!
 //! Accesses are plain loads and stores. A processor may execute later loads before earlier stores,
 //! so a flush after a store is a full fence.
-//! A flush without preceding accesses executes no instruction; on x86-64, also after only loads and
-//! atomic instructions.
+//! A flush without preceding accesses executes no instruction.
+//! On x86-64, a flush after only loads and atomic instructions executes none either.
 
 use crate::atomic::{Ordering, fence};
 use std::cell::Cell;
@@ -12,7 +12,7 @@ use std::cell::Cell;
 /// Tracks whether one process has accesses to members' memory that a flush must order.
 #[derive(Debug, Default)]
 pub struct AccessOrder {
-    /// True after an access that later accesses of this process may pass.
+    /// True after an access that later accesses of this process may overtake.
     unordered: Cell<bool>,
 }
 
@@ -23,9 +23,9 @@ impl AccessOrder {
         self.unordered.set(true);
     }
 
-    /// Records that this process has loaded from a member's memory or has changed it with an atomic
-    /// instruction.
-    /// On x86-64 no later access passes these (Intel SDM volume 3, 9.2.2);
+    /// Records that this process has loaded from a member's memory,
+    /// or has changed it with an atomic instruction.
+    /// On x86-64 no later access overtakes these (Intel SDM volume 3, 9.2.2);
     /// under loom they count as unordered, because loom does not model a processor.
     #[inline(always)]
     pub fn has_loaded(&self) {

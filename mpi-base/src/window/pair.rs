@@ -5,7 +5,7 @@
 //! ([`super::Line`], or messages between nodes).
 //! The other member counts how many of these events it has consumed ([`Awaited`]):
 //! an access epoch consumes one post, an exposure epoch one completion.
-//! With `MPI_MODE_NOCHECK` the post has arrived, and an access epoch does not wait for it,
+//! With `MPI_MODE_NOCHECK` the post has arrived. An access epoch does not wait for the post,
 //! but still consumes it.
 //!
 //! Guarantee: the n-th post belongs to the n-th epoch.

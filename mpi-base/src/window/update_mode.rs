@@ -10,17 +10,15 @@
 //!
 //! For an update by atomic instructions, a process raises its flag ([`Updating`]), reads the mode,
 //! updates, and lowers the flag: two stores and a load.
-//! The store of the flag and the load of the mode need a fence between them,
-//! which the member that changes the mode executes for both sides
-//! ([`crate::fence`]).
+//! The store of the flag and the load of the mode need a fence between them.
+//! The member that changes the mode executes this fence for both sides ([`crate::fence`]).
 //! The member that begins a change to stripes announces it in the mode.
 //! Each member that reads the announcement executes [`crate::fence::heavy`],
 //! waits until no process has its flag raised for this memory, and then sets the mode to stripes.
 //! So any member can complete the change, and no member waits for a member that has ended.
-//! The change back to atomics needs no fence: it is made while all stripes are locked,
+//! The change back to atomics needs no fence: the change is made while all stripes are locked,
 //! and a member reads the mode again after it has locked a stripe.
-//! The mode has a version, so the late end of one change cannot be mistaken for the end of a later
-//! change.
+//! The mode has a version. So the late end of one change is not mistaken for that of a later one.
 //!
 //! SYNC POINT `window.update`: a member that raises its flag then reads the mode;
 //! a member that reads the announcement then reads the flags.
@@ -47,8 +45,8 @@ pub struct UpdateMode(AtomicU32);
 // SAFETY: the field is an atomic, so every bit pattern is valid and every write is atomic.
 unsafe impl crate::mem::Shared for UpdateMode {}
 
-/// The flag of one process: 0, or one plus the number of the memory that the process is
-/// updating by atomic instructions.
+/// The flag of one process: 0 if it is not raised.
+/// Otherwise one plus the number of the memory that the process updates by atomic instructions.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 pub struct Updating(AtomicU32);
@@ -77,8 +75,7 @@ impl Updating {
         allowed
     }
 
-    /// Raises the flag. Returns true if the caller may update memory number `memory` by atomic
-    /// instructions.
+    /// Raises the flag. Returns true if atomic instructions may update memory number `memory`.
     /// After either result the caller must call [`Updating::end`] (owner only).
     #[inline(always)]
     pub fn begin(&self, mode: &UpdateMode, memory: u32) -> bool {
@@ -142,8 +139,8 @@ impl UpdateMode {
             true => found & !PHASE | STRIPES,
             false => (found & !PHASE).wrapping_add(VERSION) | ATOMICS,
         };
-        // Another member may have completed this change, and may even have begun the next change,
-        // whose version differs.
+        // Another member may have completed this change. It may even have begun the next change,
+        // which has another version.
         let _ = (self.0).compare_exchange(changing, next, Ordering::AcqRel, Ordering::Relaxed);
         ordered
     }
@@ -153,14 +150,13 @@ impl UpdateMode {
         let found = self.0.load(Ordering::Relaxed);
         if found & PHASE == STRIPES {
             let next = (found & !PHASE).wrapping_add(VERSION) | ATOMICS;
-            // No other member can change the mode now, because the caller holds all
-            // stripes.
+            // No other member can change the mode now, because the caller holds all stripes.
             self.0.store(next, Ordering::Release);
         }
     }
 }
 
-/// Runs `update` while holding all stripes, among the `stripes`, that `wanted` selects.
+/// Runs `update` while holding those of the `stripes` that `wanted` selects.
 /// The stripes are locked in ascending order, so deadlock is impossible.
 pub fn under_each<R>(
     stripes: &[Stripe],

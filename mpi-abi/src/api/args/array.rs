@@ -1,7 +1,7 @@
 //! Array arguments.
 //!
 //! Most arrays have a length argument, which the generated wrapper passes along.
-//! An argument with a negative length is an empty array; the MPI function reports the length.
+//! An argument with a negative length is an empty array. The MPI function reports the wrong length.
 
 use super::{IntoI64, Out, null};
 use crate::device::{self, Access};
@@ -78,7 +78,7 @@ pub struct Uncounted<'a, T>(*const T, PhantomData<&'a [T]>);
 impl<'a, T> Uncounted<'a, T> {
     /// # Safety
     /// `first` is null, a constant such as `MPI_UNWEIGHTED`, or readable during the call.
-    /// It has the number of readable elements that the standard defines for this argument.
+    /// The array has the number of readable elements that the standard defines for this argument.
     #[inline(always)]
     pub unsafe fn new(first: *const T) -> Self {
         Uncounted(first, PhantomData)
@@ -89,7 +89,7 @@ impl<'a, T> Uncounted<'a, T> {
         self.0
     }
 
-    /// Adds the length to the array.
+    /// Returns the array with the length `len`.
     ///
     /// # Safety
     /// By the standard, this argument has `len` elements.
@@ -110,7 +110,7 @@ pub struct UncountedOut<'a, T>(*mut T, PhantomData<&'a mut [T]>);
 impl<'a, T> UncountedOut<'a, T> {
     /// # Safety
     /// `first` is null, a constant such as `MPI_ERRCODES_IGNORE`, or writable during the call.
-    /// It has the number of writable elements that the standard defines for this argument.
+    /// The array has the number of writable elements that the standard defines for this argument.
     #[inline(always)]
     pub unsafe fn new(first: *mut T) -> Self {
         UncountedOut(first, PhantomData)
@@ -120,7 +120,7 @@ impl<'a, T> UncountedOut<'a, T> {
         self.0.is_null()
     }
 
-    /// Adds the length to the array.
+    /// Returns the array with the length `len`.
     ///
     /// # Safety
     /// By the standard, this argument has `len` elements.
@@ -245,7 +245,7 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the array for a function that only reads it.
+    /// Returns the array as an input array, for a function that only reads it.
     pub fn input(self) -> InArray<'a, T> {
         let InOutArray { first, len, .. } = self;
         InArray {
@@ -255,7 +255,7 @@ impl<'a, T> InOutArray<'a, T> {
         }
     }
 
-    /// Returns the first `most` elements of the array.
+    /// Returns the array of the first `most` elements.
     pub fn up_to(self, most: usize) -> Self {
         self.part(0, most)
     }

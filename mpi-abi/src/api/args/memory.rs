@@ -407,7 +407,7 @@ impl<'a> RecvMem<'a> {
     }
 
     /// Returns the receive buffer without a check of the address.
-    /// The operation writes nothing to this buffer.
+    /// Only for an operation that writes nothing to this buffer.
     pub fn unchecked(self, datatype: &Resolved) -> Result<RecvBuf, Failure> {
         let datatype = datatype.named(self.datatype)?;
         // SAFETY: the elements are valid for writing until completion by the contract of `new`.

@@ -2,12 +2,13 @@
 //!
 //! The constructors are `unsafe`. Each states what the standard requires of the C caller.
 //! All other methods are safe: they check for null pointers, and their errors name the argument.
-//! So the functions of the interface are safe functions over these types.
-//! The functions need `unsafe` for lengths that depend on an object, such as a communicator's size.
+//! So most MPI functions are safe functions, whose parameters have these types.
+//! An MPI function needs `unsafe` for an array whose length depends on an MPI object,
+//! such as the size of a communicator.
 //! Calls of the program's callbacks also need `unsafe`.
 //!
 //! * `scalar`: pointers to one scalar, handle or status.
-//! * `status`: statuses, of which a call sets only some fields.
+//! * `status`: output statuses; a call may set only some of their fields.
 //! * `array`: input and output arrays.
 //! * `text`: strings, and buffers for them.
 //! * `memory`: send and receive buffers.

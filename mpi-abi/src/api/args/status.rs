@@ -1,4 +1,4 @@
-//! `MPI_Status` output arguments, of which a call may set only some fields.
+//! `MPI_Status` output arguments. A call may set only some of the fields.
 
 use super::Out;
 use crate::abi::*;

@@ -139,7 +139,7 @@ impl TextOut<'_> {
 }
 
 /// An output buffer for a string, whose size the caller passes by pointer.
-/// The call replaces the size by the length of the whole string with its NUL.
+/// The call replaces this size with the length of the whole string with its NUL.
 #[derive(Clone, Copy)]
 pub struct SizedText<'a> {
     to: *mut c_char,

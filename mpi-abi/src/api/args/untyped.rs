@@ -10,9 +10,9 @@ pub struct Untyped<'a>(*mut c_void, PhantomData<&'a mut c_void>);
 
 impl Untyped<'_> {
     /// # Safety
-    /// `at` is null, or valid during the call for one of two uses.
-    /// As a handle pointer, it has the object kind that the variable or the event is bound to.
-    /// As a buffer, it has the number and type of values that the interface has reported.
+    /// `at` is null, or valid during the call and one of two addresses.
+    /// Either: the address of a handle of the kind to which the variable or the event is bound.
+    /// Or: a buffer for the number and type of values that the tool interface has reported.
     #[inline(always)]
     pub unsafe fn new(at: *mut c_void) -> Self {
         Untyped(at, PhantomData)
@@ -30,8 +30,8 @@ impl Untyped<'_> {
         (!self.0.is_null()).then(|| unsafe { self.0.cast::<usize>().read_unaligned() })
     }
 
-    /// Stores consecutive 64-bit values. The caller's buffer has
-    /// as many elements as the tool interface has reported.
+    /// Stores consecutive 64-bit values in the caller's buffer.
+    /// The tool interface has reported the required number of elements to the caller.
     /// Returns false for a null pointer.
     pub fn put_words(self, values: impl Iterator<Item = u64>) -> bool {
         if self.0.is_null() {

@@ -4,8 +4,8 @@
 //! An algorithm may write results before it reads all operands, so aliasing corrupts results.
 //! The check compares only addresses.
 //! The check finds blocks that begin at the same address and have the same datatype.
-//! In a buffer with one block per rank, the check compares this rank's own block:
-//! the block that `MPI_IN_PLACE` would leave where it is.
+//! In a buffer with one block per rank, the check compares this rank's own block,
+//! which is the input of this rank if the program passes `MPI_IN_PLACE`.
 //! In an all-to-all call, the check compares the send and the receive block of each rank.
 //!
 //! The fast calls compare only the buffer addresses, and call this check if these are equal.
@@ -16,7 +16,7 @@ use mpi_core::coll::Call;
 use mpi_core::comm::Comm;
 use mpi_core::datatype::{RecvBuf, SendBuf};
 
-/// Returns an error if the send and the receive buffer of the call overlap.
+/// Returns an error if the send and the receive buffer of the call are aliased.
 #[inline(always)]
 pub(super) fn check(comm: &Comm, call: &Call) -> Outcome {
     match shared(comm, call) {
@@ -34,7 +34,7 @@ pub(crate) fn without_another_form(writes: &str, reads: &str) -> Failure {
     Failure::new(MPI_ERR_BUFFER, text)
 }
 
-/// The way in which the two buffers overlap.
+/// The way in which the send and the receive buffer are aliased.
 enum Shared {
     /// The two buffers begin at the same address.
     Whole,

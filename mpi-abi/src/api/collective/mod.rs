@@ -4,9 +4,9 @@
 //! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ only in how they execute this value.
 //! Each of these functions also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
-//! From it and `perform`, `begin` or `prepare`, the build script generates the six functions.
+//! From `plan_Bcast` and `perform`, `begin` or `prepare`, the build script generates six functions.
 //!
-//! If a function `fast_Bcast` exists, the blocking functions try it first (see [`fast_call`]).
+//! If a function `fast_Bcast` exists, the blocking functions call it first (see [`fast_call`]).
 //!
 //! Arguments that are significant only at the root are ignored on the other ranks.
 #![allow(unsafe_code)]
@@ -73,8 +73,8 @@ pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
 
 /// Creates a persistent collective.
 ///
-/// All members create persistent operations in the same order,
-/// but may start them in different orders (section 6.13).
+/// All members create their persistent operations in the same order.
+/// The members may start these operations in different orders (section 6.13).
 /// So each operation has its own communicator with its own sequence numbers.
 /// The parent communicator itself is used if it has the hint [`STRICT_ORDER`] or only one member.
 /// Creating a communicator may wait for other members, which the standard allows in this call.
@@ -157,7 +157,7 @@ impl CommObject {
             })
     }
 
-    /// Returns an error on an intercommunicator, for operations that only intracommunicators have.
+    /// Returns an error on an intercommunicator, for operations defined only on intracommunicators.
     fn only_intra(&self) -> Outcome {
         match self.comm.is_inter() {
             false => Ok(()),
@@ -212,8 +212,7 @@ impl CommObject {
     }
 
     /// Returns true in the root's group of an intercommunicator.
-    /// These processes have no send buffer for data to the root, and no receive buffer for data
-    /// from the root.
+    /// These processes neither send data to the root nor receive data from the root.
     fn is_beside(&self, root: u32) -> bool {
         self.comm.is_inter() && (root == inter::ROOT || root == inter::PROC_NULL)
     }

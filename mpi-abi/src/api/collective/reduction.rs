@@ -30,7 +30,7 @@ fn reduction(
     ))
 }
 
-/// The predefined operator and datatype that were checked last, packed in one word.
+/// The last checked predefined operator (upper 32 bits) and datatype (lower 32 bits), as handles.
 /// Most programs reduce one datatype with one operator, so a repeated check is skipped.
 static LAST_CHECKED: AtomicU64 = AtomicU64::new(0);
 

@@ -43,7 +43,7 @@ pub(in crate::api) enum SomeOutcome {
     Inactive,
     /// Report all requests that are complete now, possibly none.
     Complete,
-    /// Report the requests at these indices, which a replay has determined.
+    /// Report the requests at these indices, as in the recorded run that is being replayed.
     These(Vec<usize>),
 }
 
@@ -128,8 +128,8 @@ impl<'a> Batch<'a> {
             .position(|h| matches!(look(*h), Ok(RequestState::Complete)))
     }
 
-    /// Finishes consecutive requests of the kinds of [`finish_simple_ones`], from index `from` on.
-    /// Stops at the first other request, and returns the number of finished requests.
+    /// Finishes consecutive requests from index `from` on, as far as [`finish_simple_ones`] can.
+    /// Stops at the first request that it cannot finish. Returns the number of finished requests.
     fn take_simple_ones(&mut self, from: usize) -> usize {
         let (statuses, failed) = (self.statuses.rest(from), self.statuses.has_failed());
         let requests = &mut self.requests[from..];

@@ -114,8 +114,8 @@ pub fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: Out<MPI_Data
     datatype.set(handle, "datatype")
 }
 
-/// The predefined pair types with the types of their value and index (section 5.1.2):
-/// (value, index, pair).
+/// The predefined pair types (section 5.1.2).
+/// Each element has the types of the value, of the index and of the pair.
 const PAIRS: [(MPI_Datatype, MPI_Datatype, MPI_Datatype); 9] = [
     (MPI_FLOAT, MPI_INT, MPI_FLOAT_INT),
     (MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT),

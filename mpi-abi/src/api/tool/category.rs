@@ -55,7 +55,7 @@ pub fn MPI_T_category_get_cvars(
     indices_from(first, all, indices)
 }
 
-/// Stores the indices from `first` on: `all` indices, or fewer if the array is shorter.
+/// Stores `all` consecutive indices that begin with `first`, or fewer if the array is shorter.
 fn indices_from(first: usize, all: usize, indices: InOutArray<c_int>) -> Outcome {
     let places = indices.up_to(all).get("indices");
     let places = places.map_err(|failure| failure.with_code(MPI_T_ERR_INVALID))?;

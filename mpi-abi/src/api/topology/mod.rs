@@ -37,7 +37,7 @@ fn lacks(comm: &CommObject, what: &str) -> Failure {
     )
 }
 
-/// Returns the parent of a new topology.
+/// Returns the communicator from which a topology function creates a new one.
 /// An intercommunicator is an error (sections 8.5.1 to 8.5.4).
 fn parent_of(handle: MPI_Comm) -> Result<Rc<CommObject>, Failure> {
     let parent = state::comm(handle)?;
@@ -115,7 +115,7 @@ fn give_hints(new: MPI_Comm, hints: &Hints) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Splits the parent. Returns this process's communicator, with a topology.
+/// Splits the parent communicator. Returns this process's communicator, with a topology.
 fn split(
     parent: &Rc<CommObject>,
     mine: SplitKey,

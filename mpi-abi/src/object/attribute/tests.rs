@@ -3,7 +3,8 @@
 use super::*;
 use std::sync::Mutex;
 
-/// The calls of the callbacks below, in order. The tests that use them share a lock.
+/// The calls of the copy and delete callbacks below, in order.
+/// The tests that use `CALLS` lock `ONE_AT_A_TIME`.
 static CALLS: Mutex<Vec<(char, usize, c_int)>> = Mutex::new(Vec::new());
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 

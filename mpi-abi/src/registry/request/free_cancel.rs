@@ -2,8 +2,8 @@
 //!
 //! A freed operation continues as an orphan, and is released when it completes.
 //! No call can report a failure of an orphan, so a failure ends the job (section 3.7.3).
-//! A freed generalized request continues, too: the program still completes it by its handle
-//! (section 13.2).
+//! A freed generalized request continues, too (section 13.2).
+//! The program still completes the request by its handle.
 
 use super::handles::{DONE, file_of, object, remove};
 use crate::abi::*;
@@ -56,8 +56,8 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Adds active operations, whose handles were freed, to the orphans.
-/// The flag is true if the completion of `Req` completes the whole operation.
-/// In a send-receive, it is true for the receive.
+/// The flag of a `Req` is true if its completion completes the whole operation.
+/// In a send-receive, the flag is true for the receive and false for the send.
 fn adopt(
     reqs: impl IntoIterator<Item = (Req, bool)>,
     comm: Option<&Rc<CommObject>>,

@@ -211,7 +211,7 @@ fn landed(
     };
     if failure.as_ref().is_some_and(Failure::is_of_fault_tolerance) {
         // Messages of an operation that failed by the death of a rank may still arrive.
-        // So its host memory is kept until the process ends.
+        // So the operation's host memory is kept until the process ends.
         std::mem::forget(staged.clone());
     }
     let copied = staged.land(u64::try_from(status.bytes()).unwrap_or(0));

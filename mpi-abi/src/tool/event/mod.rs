@@ -1,11 +1,11 @@
 //! Events (section 15.3.8): occurrences in the library that are reported to callbacks of tools.
 //!
 //! An event is raised within the progress loop, with its time, and queued (`queue`).
-//! Callbacks run later, where no lock is held and no state of the library is borrowed.
-//! At the end of the MPI call, a callback may call MPI (`MPI_T_CB_REQUIRE_NONE`).
-//! Before each sleep of a long wait, a callback may call only functions of the tool interface.
-//! The constant for such callbacks is `MPI_T_CB_REQUIRE_MPI_RESTRICTED`.
-//! A registration holds a bounded number of events. Further events are dropped and counted.
+//! Callbacks run later, at points where no lock is held and no state of the library is borrowed.
+//! At the end of an MPI call all callbacks run, also those that call MPI (`MPI_T_CB_REQUIRE_NONE`).
+//! Before each sleep of a long wait, only callbacks with `MPI_T_CB_REQUIRE_MPI_RESTRICTED` run.
+//! Such callbacks call only functions of the tool interface.
+//! The queue has a maximum length. Further events are dropped and counted for each registration.
 //! The registration's handler for dropped events receives their number.
 //!
 //! All events have one source, which is ordered: each registration gets its events in time order.

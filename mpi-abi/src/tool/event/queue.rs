@@ -1,6 +1,6 @@
 //! The event registrations of a process, and the queue of raised events.
 //!
-//! One mutex guards registrations and events. It is not held while a callback runs.
+//! One mutex guards registrations and events. The mutex is not held while a callback runs.
 
 use super::registration::{Callback, DroppedHandler, FreeCallback, Registration};
 use super::table::MOST_ELEMENTS;
@@ -120,7 +120,7 @@ impl Queue {
 
     /// Takes the next event whose callback is allowed at the safety level `safety`.
     ///
-    /// Returns `None` while another thread runs a callback, which keeps the order of events.
+    /// Returns `None` while another thread runs a callback, so that callbacks run in event order.
     pub(super) fn take(&mut self, safety: MPI_T_cb_safety) -> Option<Next> {
         if self.running.is_some() {
             return None;

@@ -30,7 +30,7 @@ pub enum Object {
 }
 
 impl Bound {
-    /// Returns the binding constant of the tool interface.
+    /// Returns the binding constant of the tool interface, such as `MPI_T_BIND_MPI_COMM`.
     pub fn constant(self) -> c_int {
         match self {
             Bound::Process => MPI_T_BIND_NO_OBJECT,
@@ -40,7 +40,7 @@ impl Bound {
         }
     }
 
-    /// Returns the name for listings.
+    /// Returns the name of the object kind for listings.
     pub fn name(self) -> &'static str {
         match self {
             Bound::Process => "process",

@@ -38,7 +38,7 @@ macro_rules! handles {
     };
 }
 
-/// Returns this process's item of [`OCCUPANCY`].
+/// Returns the occupancy of this process's node, an item of [`OCCUPANCY`].
 fn occupancy() -> c_int {
     // The discriminants of the Rust enum begin with 1.
     of_engine(|engine| engine.waiting().occupancy() as u64) as c_int
