@@ -17,7 +17,7 @@
 //! A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
 //!
 //! The filter is that of the barrier ([`crate::filter`]);
-//! each sample beyond the first adds one edge.
+//! each sample beyond the first adds one edge to the latency.
 //! In the RTL the line is the module `eureka_line`.
 
 use crate::filter::{BadFilter, Filter, FilteredMachine};

@@ -11,8 +11,8 @@
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! The machine does not receive shorter pulses,
-//! for example of glitches, crosstalk or contact bounce.
+//! A shorter pulse, for example of a glitch, crosstalk or contact bounce,
+//! does not reach the machine.
 //! With `samples` = 1 it behaves exactly as [`ToggleMachine`], edge by edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length

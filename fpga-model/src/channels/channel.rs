@@ -80,8 +80,8 @@ impl Channel {
         }
     }
 
-    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel in which no node
-    /// can have arrived, which is the state of most channels.
+    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel without members,
+    /// in which no node can arrive. Most channels have no members.
     #[inline]
     fn step_without_members(&mut self, pins: u64) {
         self.stage2 = self.stage1;
@@ -126,7 +126,7 @@ impl Channel {
         self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {
-                // When members are set, the channel's limit, counters and latch are cleared.
+                // When members are set, the channel's limit, counters and late members are cleared.
                 self.mask = mask;
                 self.limit = 0;
                 self.count = 0;
@@ -135,7 +135,7 @@ impl Channel {
                 self.early = 0;
             }
             Some(Change::Keep(mask)) => {
-                // The other settings do not change, and the next late members are latched again.
+                // Limit and counters do not change. The next expired limit records late members again.
                 self.mask = mask;
                 self.count = 0;
                 self.late = 0;

@@ -104,7 +104,7 @@ module channel_command #(
 
     wire [63:0] not_nodes = argument & ~nodes;
     wire [63:0] unquiet   = not_idle & (mask | argument);
-    // A node that takes a free channel must be a new member; a node that returns a channel, a present member.
+    // The node must be a new member to take a free channel, and a present member to free a channel.
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
 

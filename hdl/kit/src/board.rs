@@ -50,7 +50,7 @@ impl Side {
 pub struct Pad {
     /// The reference of the pad's part.
     pub part: String,
-    /// The pin's number, 0 for a shell; `None` for a mounting hole.
+    /// The pin's number, 0 for the shell of a connector; `None` for a mounting hole.
     pub pin: Option<usize>,
     /// The pad's net; `None` for a pin that is not connected.
     pub net: Option<String>,

@@ -123,7 +123,7 @@ impl Footprint {
     /// Returns two opposite corners of the body's outline on the silk screen.
     pub fn body(self) -> (Point, Point) {
         let (a, b) = match self {
-            // The outline ends at the edge of the board, minus a margin.
+            // The outline ends a little before the edge of the board.
             Self::Dsub25 => ((-43_230, -1860), (9990, 9900)),
             Self::Soic14 => ((-1300, -4350), (1300, 4350)),
             Self::Soic16 => ((-1300, -4985), (1300, 4985)),
