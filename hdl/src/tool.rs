@@ -115,7 +115,7 @@ pub enum ToolError {
         /// The program's output, or the last lines of a long output, which contain the reason.
         log: String,
     },
-    /// The program was killed at its time limit; on a loaded machine the cause may be the load and not the design.
+    /// The program was killed at its time limit. The cause may be the design or the load of the machine.
     TimedOut {
         /// The program that was killed.
         tool: Tool,

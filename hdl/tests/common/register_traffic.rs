@@ -345,7 +345,7 @@ struct Axi {
 impl Axi {
     fn edge(&mut self, write: Option<(u32, u32, u8)>, read: Option<u32>) -> (String, bool) {
         let [takes_b, takes_r] = [(); 2].map(|()| !self.random.one_in(4));
-        // Sometimes only address or only data of a write is valid.
+        // Sometimes only the address or only the data of a write is valid.
         let halves = (write.is_some() && self.random.one_in(8)).then(|| self.random.one_in(2));
         let (address, value, strobes) = write.unwrap_or((0, 0, 0));
         let (aw, w) = (

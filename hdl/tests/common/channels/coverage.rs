@@ -166,7 +166,7 @@ impl Coverage {
         all(&mut self.arbiter, &other.arbiter);
     }
 
-    /// Returns descriptions of what was not reached.
+    /// Returns a description of each reply, transition and event that was not reached.
     pub fn missing(&self) -> Vec<String> {
         let answers = possible();
         let answers = answers

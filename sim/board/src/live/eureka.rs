@@ -67,8 +67,8 @@ impl fmt::Debug for Writer<'_> {
 }
 
 impl<'m> Board<'m> {
-    /// Claims the wires of `node` at the board's eureka line;
-    /// When a commit contains a release, `ring` wakes the other nodes as in [`wires`](Self::wires).
+    /// Claims the wires of `node` at the board's eureka line.
+    /// When a commit contains a release, `ring` wakes the other nodes, as in [`wires`](Self::wires).
     pub fn eureka<R: Fn(usize)>(
         &self,
         node: usize,

@@ -25,9 +25,9 @@ use std::time::Duration;
 
 /// Maximum number of clients without a role.
 pub(super) const WITHOUT_ROLE_MAX: usize = 64;
-/// Minimum time in which a client can send its role, for any number of new connections.
-/// A busy machine needs less time to schedule the client.
-/// Without this time, a flood of connections could replace a node that has connected
+/// Minimum time that each client has to send its role, whatever the number of new connections.
+/// Even a busy machine schedules the client within this time.
+/// Without this minimum, a flood of connections could replace a node that has connected
 /// but has not sent its greeting yet.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// Maximum time that a client may be without a role.

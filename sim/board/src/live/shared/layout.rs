@@ -142,7 +142,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .iter()
             .for_each(|entry| entry.what.store(0, Ordering::Relaxed));
         shared.fill(0, power_on);
-        // Pairs with the Acquire in `attach`: a process that sees the magic sees the board.
+        // Pairs with the Acquire in `attach`:
+        // a process that reads the magic number finds the board initialised.
         header.magic.store(magic, Ordering::Release);
         shared
     }
