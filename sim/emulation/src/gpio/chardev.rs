@@ -110,7 +110,7 @@ pub struct LineRequest {
 }
 
 impl LineRequest {
-    /// Sets the descriptor of the request's file, as its user knows it.
+    /// Stores the descriptor that the request's file has in the process that requested the lines.
     pub fn set_file(&mut self, fd: RawFd) {
         self.fd = fd;
     }
@@ -177,7 +177,7 @@ struct RequestedLines {
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
-    /// The lines' levels at the last poll; `None` unless the user has enabled edge detection.
+    /// The lines' levels at the last poll; `None` if edge detection is disabled.
     told: Option<Vec<bool>>,
 }
 
@@ -208,7 +208,7 @@ impl RequestedLines {
     }
 }
 
-/// The requests of all users: which lines each has.
+/// The requests of all users, with the lines that are assigned to each.
 #[derive(Default)]
 pub struct Requests(Vec<RequestedLines>);
 

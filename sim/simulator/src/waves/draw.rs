@@ -7,7 +7,7 @@ use barrier_board::tree::Tree;
 use barrier_waveform::dump::{Kind, Value};
 use barrier_waveform::view::{Group, Show, View};
 
-/// Maximum number of clock edges of all boards that are all written;
+/// Maximum number of clock edges of all boards up to which every edge is written;
 /// in longer runs some are left out.
 const WHOLE_EDGES: u64 = 200_000;
 /// Number of clock edges that are written after the flip-flops are stable.

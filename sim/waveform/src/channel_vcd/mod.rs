@@ -276,7 +276,7 @@ impl<D: Dump> Drawing<D> {
                 self.reply = reply_text(self.machine.serial().shift);
             }
             if self.looks_like(&before) {
-                // Until the next visible change only counters change; those edges are skipped.
+                // Until the next change of a shown signal only counters change; these edges are skipped.
                 self.skip(due);
             } else {
                 self.draw_edge()?;
