@@ -7,7 +7,7 @@
 //!    in one channel at a time, and independently of the other channels (`channel_rules`);
 //! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
 //!    for any activity on the lines of other nodes (`channel_protocol`);
-//! 3. the channels share only the strobes of 1:
+//! 3. the channels share only the strobes that statement 1 is about:
 //!    `channel_barrier` gives each channel its own synchroniser and machine.
 //!
 //! A separate claim states which pulses on a serial line pass its filter (`channel_line_contract`).

@@ -116,7 +116,7 @@ impl Channel {
         if before.is_overdue() && !before.overdue {
             self.expired = before.expired.saturating_add(1);
         }
-        // A node's reaction to a release reaches this stage at least three edges after the release.
+        // A node's reaction to a release reaches `stage2` at least three edges after the release.
         if arrived != 0 && (before.toggled1 || before.toggled2) {
             self.early = before.early.saturating_add(1);
         }

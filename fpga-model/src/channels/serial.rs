@@ -6,7 +6,7 @@
 use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 
 /// The number of equal samples after which the filtered level changes.
-/// From the first to the last of them three clock periods pass:
+/// From the first to the last of these samples, three clock periods pass.
 pub const FILTER_EDGES: u8 = 4;
 
 /// One serial line of the node that has the receiver: two synchroniser stages,

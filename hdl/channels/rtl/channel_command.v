@@ -111,7 +111,7 @@ module channel_command #(
     // Members may be dropped if the limit has expired and they are exactly the missing ones; they must be fewer than the arrived ones.
     wire        awaited = overdue && argument == (mask & ~arrived);
 
-    // Counts the high bits of 64, in groups of four, which takes fewer adders than one bit at a time.
+    // Counts the ones of a 64-bit word, in groups of four, which takes fewer adders than one bit at a time.
     function [6:0] high;
         input [63:0] lines;
         integer      n;

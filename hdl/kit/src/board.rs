@@ -32,7 +32,7 @@ pub enum Side {
     Back,
 }
 
-/// Front and back.
+/// Both sides, in the order of their indices.
 pub const SIDES: [Side; 2] = [Side::Front, Side::Back];
 
 impl Side {
@@ -45,7 +45,7 @@ impl Side {
     }
 }
 
-/// A placed pad.
+/// A pad of a part at its place on the board.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pad {
     /// The reference of the pad's part.

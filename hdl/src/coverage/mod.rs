@@ -43,7 +43,7 @@ pub struct Subject {
 pub struct Machine {
     /// The end of the register's path in the dump.
     pub register: &'static str,
-    /// The number of states.
+    /// Number of states of the state machine.
     pub states: usize,
     /// Number of the design's transitions between two different states.
     pub steps: usize,
@@ -52,7 +52,7 @@ pub struct Machine {
 /// Coverage points of one kind: their number, and the names of those not reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of all points.
+    /// Number of points, reached or not.
     pub all: usize,
     /// The names of the points that were not reached.
     pub missed: Vec<String>,

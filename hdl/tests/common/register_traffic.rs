@@ -135,7 +135,8 @@ impl Script {
         self.members(g).iter().map(|n| 1 << n).sum()
     }
 
-    /// Lets node `n` enter group `g`, in one of the four ways.
+    /// Lets node `n` enter group `g` in a random way: a write of ARRIVE or of TOGGLE,
+    /// a pulse on `enter_i`, or a change of the wire.
     fn enter(&mut self, g: usize, n: usize) {
         let line = 1 << (g * NODES + n);
         let way = self.random.below(4);
@@ -170,7 +171,7 @@ impl Script {
         self.write(INTR_STATE, 0x01ff_ffff);
     }
 
-    /// Barriers whose limit expires, with every refusal and with each way to continue.
+    /// Adds barriers whose limit expires, with every refusal and with each way to continue.
     fn limits(&mut self) {
         for (turn, g) in [0, 1, 0, 1].into_iter().enumerate() {
             let members = self.members(g);
@@ -201,7 +202,8 @@ impl Script {
         self.write(CTRL, 1);
     }
 
-    /// Start pulses of both polarities and several widths, from each group, with releases and a reset during a pulse.
+    /// Adds start pulses of both polarities and several widths, from each group,
+    /// with releases and a reset during a pulse.
     fn pulses(&mut self) {
         for (turn, width) in [1, 2, 7, 0x5555, 0xffff].into_iter().enumerate() {
             let inverted = u32::from(turn % 2 == 1) << 16;
@@ -223,7 +225,7 @@ impl Script {
         }
     }
 
-    /// Expired limits and early arrivals of group 0 count to their maximum.
+    /// Lets the counters of group 0 count expired limits and early arrivals up to their maximum.
     fn counters(&mut self) {
         self.write(group(0, LIMIT), 1);
         for _ in 0..260 {

@@ -189,8 +189,8 @@ fn usual_plug() -> Result<Plug, Failure> {
     plug.ok_or_else(|| "a parallel port has no D0 or nACK".into())
 }
 
-/// Runs a command to its end. Until then this program passes SIGTERM on to it and ignores SIGINT, which a terminal sends to both,
-/// so that the emulated devices are removed after the command has ended.
+/// Runs a command to its end. Until then this program forwards SIGTERM to it and ignores SIGINT,
+/// which a terminal sends to both; so the emulated devices are removed after the command has ended.
 fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();

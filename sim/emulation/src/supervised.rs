@@ -43,7 +43,7 @@ const SELDOM: i64 = 5_000_000;
 pub enum Refused {
     /// The `/dev` with the chips could not be mounted.
     Mount(io::Error),
-    /// The kernel refused the filter.
+    /// The kernel refused to install the seccomp filter.
     Filter(io::Error),
 }
 

@@ -125,7 +125,7 @@ impl Snapshot {
 pub enum InitError {
     /// A barrier cannot have this number of nodes.
     Nodes(BadNodeCount),
-    /// The memory is too small.
+    /// The memory is too small for the board.
     TooSmall {
         /// The bytes that the board requires, by [`Board::layout_size`].
         need: usize,
@@ -134,7 +134,7 @@ pub enum InitError {
     },
     /// The memory is not aligned to this number of bytes.
     Misaligned {
-        /// The required alignment.
+        /// The required alignment in bytes.
         align: usize,
     },
 }
@@ -149,7 +149,7 @@ pub enum AttachError {
     },
     /// The memory is not aligned to this number of bytes.
     Misaligned {
-        /// The alignment that is needed.
+        /// The required alignment in bytes.
         align: usize,
     },
 }

@@ -59,7 +59,7 @@ pub enum Request {
     Say { high: bool },
     /// Read the eureka line.
     Hear,
-    /// Disconnect the node.
+    /// Disconnect the node; its wire keeps its level.
     Disconnect,
     /// Read a channel of a board of version 2.
     ReadChannel { channel: u8 },
@@ -127,7 +127,7 @@ pub enum Refusal {
         /// The maximum number of observers.
         observers: u8,
     },
-    /// An observer sent a write.
+    /// An observer sent a write, but may only read.
     OnlyLooks,
     /// The request violates this version of the protocol.
     Malformed,

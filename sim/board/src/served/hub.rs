@@ -254,8 +254,8 @@ impl Hub {
     /// Returns the earliest time limit of a client, at which [`sweep`](Self::sweep) must be called.
     pub fn deadline(&self) -> Option<Duration> {
         let clients = self.clients.values().filter_map(Client::deadline);
-        // While writes are deferred,
-        // each loop of the server checks how long the sending node is silent.
+        // While writes are deferred, each iteration of the server's loop
+        // checks how long the sending node has been silent.
         clients.min()
     }
 

@@ -153,9 +153,9 @@ const fn size_in(code: u32) -> usize {
 /// The identity of an open file: its device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The device.
+    /// The number of the device.
     pub device: u64,
-    /// The inode.
+    /// The number of the inode on this device.
     pub inode: u64,
 }
 
@@ -323,7 +323,7 @@ impl Requests {
     }
 
     /// Polls the lines with edge detection, and sends their edges;
-    /// returns true if there are such lines.
+    /// returns true if any line has edge detection.
     pub fn tell_edges(&mut self, chip: &mut GpioChip) -> bool {
         self.0.iter_mut().for_each(|held| held.tell_edges(chip));
         self.0.iter().any(|held| held.told.is_some())

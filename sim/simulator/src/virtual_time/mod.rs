@@ -80,7 +80,7 @@ pub struct Parameters {
     pub clock_hz: u64,
     /// Maximum of the random additional duration of each port access.
     pub jitter: Time,
-    /// Duration of a software barrier among the nodes, which open the barrier with its help.
+    /// Duration of a software barrier (fence) among the nodes, which the driver needs to open the barrier.
     pub fence: Time,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -161,7 +161,7 @@ impl Parameters {
         self.edge_back.unwrap_or(self.edge)
     }
 
-    /// Returns the numbers of a node's lines: to the board, and from the board.
+    /// Returns how many lines a node has to the board, and how many from the board.
     pub fn lines(&self) -> [usize; 2] {
         match self.channels {
             0 => [1, 1],

@@ -2,7 +2,7 @@
 
 use mpi_base::random::SplitMix64;
 
-/// A stream of random numbers.
+/// The generator of one node's random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(SplitMix64);
 

@@ -103,7 +103,7 @@ pub struct Line {
     /// The input level; `since` is the time of its last change.
     input: bool,
     since: Time,
-    /// The last output level.
+    /// The output level at the last evaluation.
     output: bool,
     /// The last level that the source has sent;
     /// it is fed into the wire after the propagation delay.
