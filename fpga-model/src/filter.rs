@@ -189,7 +189,7 @@ impl FilteredMachine {
 
     /// Simulates exactly `cycles` steps with constant inputs, but performs at most
     /// [`latency_edges`](Self::latency_edges) of them:
-    /// then both stages and every held level equal the inputs,
+    /// after these, both stages and every held level equal the inputs,
     /// and the machine has toggled if it must.
     pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
         for _ in 0..cycles.min(self.latency_edges()) {

@@ -58,7 +58,7 @@ const BELOW_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// Claims that must be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the root's contract, 60 boards below it: it releases when all have announced, and not before",

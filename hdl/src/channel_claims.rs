@@ -51,7 +51,7 @@ const LINE_CONTRACT: Claim = Claim::Asserts {
     parameters: &[],
 };
 
-/// Claims that must be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "a pulse that covers three clock edges or fewer is nothing, one that covers four or more always counts",
@@ -137,7 +137,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
 const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3), ("MAJORITY", 1)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
 
-/// VHDL equals Verilog: a small size is enough to refute the mutants.
+/// The VHDL equals the Verilog, at a small size, which is enough to refute the mutants.
 const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("C", 2)],
 };

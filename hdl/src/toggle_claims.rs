@@ -280,7 +280,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims about version 1 that must be proved, each with a sentence.
+/// Claims about version 1 that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the machine toggles exactly when all 60 synchronised wires differ from it",

@@ -35,7 +35,7 @@ pub struct Channel {
     pub releases: u64,
 }
 
-/// The maximum of a counter, at which it saturates.
+/// The maximum of the counters of expired limits and early releases, which saturate there.
 pub const MOST_COUNTED: u8 = u8::MAX;
 
 /// The change that a request makes to a channel.
@@ -57,7 +57,7 @@ impl Channel {
         (self.stage2 ^ self.level_on_all_lines()) & self.mask
     }
 
-    /// Returns those of the nodes in mask `nodes` whose lines are not at the channel's level.
+    /// Returns the nodes of the mask `nodes` whose lines are not at the channel's level.
     ///
     /// Reads the second synchroniser stage, because the first one may be metastable:
     /// a line that changes at the same edge as the mask is treated as changing after it.

@@ -99,8 +99,8 @@ impl Pins {
     /// The number of lines from each node.
     pub const LINES: usize = MAX_CHANNELS + 3;
 
-    /// Drives a line of a node: first the arrivals, then clock, data and select;
-    /// ignores nonexistent lines.
+    /// Drives a line of a node. Lines are numbered: first the arrivals, then clock, data and select.
+    /// A nonexistent line is ignored.
     pub fn set(&mut self, node: usize, line: usize, high: bool) {
         let Pins {
             arrive,
@@ -151,7 +151,7 @@ pub trait ChannelGates: Sync {
     fn edge(&self, before: &ChannelMachine, pins: &Pins) -> ChannelMachine;
 }
 
-/// The channels of one board, cycle by cycle.
+/// The cycle-accurate model of one board: its channels and its serial receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelMachine {
     wires: u64,
@@ -178,7 +178,7 @@ impl ChannelMachine {
         Ok(board)
     }
 
-    /// Returns the board with a lease of 2^`bits` edges (4 to 31), so that tests need not simulate a second.
+    /// Returns the board with a lease of 2^`bits` edges (4 to 31); tests use a lease shorter than 0.67 s.
     pub fn with_lease_bits(self, bits: u32) -> Self {
         let lease = 1 << bits.clamp(4, 31);
         Self { lease, ..self }

@@ -78,7 +78,7 @@ pub struct Serial {
     pub select_was: bool,
     /// The level of `clock` one edge ago.
     pub clock_was: bool,
-    /// The phase of the frame.
+    /// The current phase of the receiver.
     pub phase: Phase,
     /// The number of bits of the frame that have been shifted in this phase.
     pub count: u8,

@@ -82,7 +82,7 @@ module channel_protocol #(
     wire [N-1:0] concerned = member | mask_i;
     wire         at_rest   = ~|((line ^ {N{level}}) & concerned);
     wire         fenced    = ~|((inside_q | (wire_q ^ pin_q) | (pin_q ^ stage1_q) | (stage1_q ^ stage2_q)) & concerned);
-    // A new member has the level that it last read and wrote; the last release passed its cable long before.
+    // The level that an old or new member last read is the channel's level: the last release has passed its cable.
     wire         told      = ~|((seen_q ^ {N{level}}) & concerned);
     always @* begin
         if (set_mask_i) begin

@@ -45,7 +45,7 @@ pub enum Outline {
 /// A pad of a footprint, relative to the footprint's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PadOf {
-    /// The pin's number, 0 for a shell; `None` for a mounting hole.
+    /// The pin's number, 0 for the shell of a connector; `None` for a mounting hole.
     pub pin: Option<usize>,
     /// The centre of the pad from the footprint's origin.
     pub at: Point,

@@ -328,7 +328,8 @@ impl Prices {
         }
     }
 
-    /// Forbids the cells that are closer to a shape than the clearance.
+    /// Forbids the cells at which a track of half width `half`, or a via, would be closer to the shape
+    /// than `distance`.
     fn shut(&mut self, side: usize, shape: &Shape, distance: i64, half: i64) {
         near(side, shape, distance + half, |cell| {
             self.is_shut[cell] = true;

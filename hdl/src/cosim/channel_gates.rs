@@ -89,7 +89,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
 
 /// Changes input lines at random.
 /// All nodes are members of channel 0 after power-on,
-/// so half of the calls set all its arrive lines to one level, to complete barriers.
+/// so half of the calls set all arrival lines of channel 0 to one level, to complete barriers.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next_u64() & random.next_u64() & wires;

@@ -5,7 +5,7 @@
 //! | lines | Verilator's line points | gcov's lines with code, of GHDL's gcc back end |
 //! | branches | Verilator's points of `if`, `else` and `case` | arms of `if`, `elsif`, `else` and `case`, from gcov's counts of lines |
 //! | toggles | each bit of each signal in a dump of Icarus rises and falls | the same in a dump of GHDL |
-//! | states | values and transitions of named registers in that dump | the same |
+//! | states | values and transitions of named registers in the dump of Icarus | the same in the dump of GHDL |
 //!
 //! gcov's own branch counts of VHDL are not used, because they count the compiler's branches, such as range checks.
 

@@ -89,7 +89,7 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
 }
 
 /// gcov's counts of a source line: how many times it was executed,
-/// and how many times its last conditional jump led into the arm of the branch and past it.
+/// and how many times its last conditional jump led into the arm of the branch, and how many times past it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
     times: u64,

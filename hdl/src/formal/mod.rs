@@ -138,14 +138,14 @@ pub enum Claim {
     },
     /// The VHDL is equivalent to the Verilog.
     VhdlIsVerilog {
-        /// Names and values, used for both languages; in VHDL they are generics.
+        /// Names and values of parameters, used for both languages; in VHDL they are generics.
         parameters: &'static [(&'static str, usize)],
     },
     /// The netlist synthesised for a device is equivalent to the Verilog.
     NetlistIsVerilog {
         /// The device family.
         family: Family,
-        /// Names and values, used for both designs and set before synthesis.
+        /// Names and values of parameters, used for both designs and set before synthesis.
         parameters: &'static [(&'static str, usize)],
     },
 }

@@ -10,7 +10,8 @@
 //   also be boards, because this proof assumes of a node exactly what it proves of a board.
 //
 // Every barrier that a node has left was released by the root; every barrier that the root has released was announced by every board; every
-// barrier that a board has announced was entered by all its nodes. Assumption and claim concern the past of each other, hence no circular reasoning.
+// barrier that a board has announced was entered by all its nodes. The assumption and the claim each rely only on earlier edges of the
+// other, so the reasoning is not circular.
 //
 // One step is one clock edge of this board; the other boards' clocks are free inputs. Ghost counters count modulo 4, as in toggle_protocol.v.
 `default_nettype none

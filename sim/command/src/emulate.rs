@@ -200,7 +200,7 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
         scope.spawn(move || {
             for signal in signals.forever() {
                 if signal == SIGTERM {
-                    // It fails if the command has ended.
+                    // The call fails if the command has already ended.
                     let _ = kill_process(pid, Signal::TERM);
                 }
             }

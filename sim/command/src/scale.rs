@@ -234,7 +234,7 @@ impl Scale {
     }
 
     /// Returns the table cell of a time: with its unit in text output, else in nanoseconds.
-    /// Returns `None` if the time is saturated.
+    /// Returns `None` if the time is the maximum of `Time`, which means that it overflowed.
     fn cell(&self, time: Time) -> Option<Value> {
         if time == Time::from_ps(u64::MAX) {
             return None;

@@ -103,7 +103,7 @@ impl std::fmt::Debug for Sleepers {
     }
 }
 
-/// The open files: each one's node, and the interrupt count that it has last read.
+/// The open files, each with its node and the interrupt count that it has returned last.
 #[derive(Default)]
 struct Opened {
     files: HashMap<FileHandle, (usize, u64)>,

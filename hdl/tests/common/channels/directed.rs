@@ -47,7 +47,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.ask(0, set_mask, 1, 1);
     script.ask(0, set_mask, 1, pair);
 
-    // Barriers of channel 1 in both directions: one node arrives, the state is read, the limit expires, the other arrives.
+    // Barriers of channel 1 to both levels: one node arrives, the state is read, the limit expires, the other arrives.
     for _ in 0..2 {
         script.ask(last, set_limit, 1, 9);
         script.arrive(1, 1);
@@ -59,7 +59,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         ] {
             script.ask(1, read as u8, 1, 0);
         }
-        // Refused and accepted: members cannot change while a node has arrived; the limit can.
+        // While a node has arrived, a change of the members is refused and a change of the limit is accepted.
         script.ask(0, set_mask, 1, 0);
         script.ask(0, set_limit, 1, 11);
         script.arrive(1, 1 << last);
@@ -206,7 +206,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Returns more expiries and early releases of channel 0 than its counters can count,
+/// Returns a stimulus with more expired limits and early releases of channel 0 than its counters can count,
 /// followed by a change of members, which clears the counters.
 ///
 /// The board `blank` must have at least two nodes.

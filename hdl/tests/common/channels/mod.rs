@@ -156,7 +156,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             let level = if channel.level { machine.wires() } else { 0 };
             match random.below(64) {
                 _ if calm >> number & 1 == 1 => *lines = level,
-                // All lines go to the level, all nodes arrive, some arrive, or some withdraw.
+                // All lines take the channel's level, or all nodes arrive, or some arrive, or some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
                 2..5 => *lines ^= random.next_u64() & !(*lines ^ level) & machine.wires(),

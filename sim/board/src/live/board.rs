@@ -66,7 +66,7 @@ pub struct Look {
     pub channels: Vec<ChannelLook>,
 }
 
-/// An eureka line as an observer sees it.
+/// A eureka line as an observer sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineLook {
     /// True if a node has raised the line.
@@ -77,7 +77,7 @@ pub struct LineLook {
 
 impl Look {
     /// Returns the view of one board of `nodes` nodes.
-    /// Bit `n` of `driven`: a process drives node `n`'s wire.
+    /// Bit `n` of `driven` is set if a process drives node `n`'s wire.
     pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
         let mut look = Self {
             at_ns: board.at_ns,

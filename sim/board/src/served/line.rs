@@ -44,7 +44,7 @@ pub(super) struct Line {
     last_received: Instant,
     /// Time at which the liveness check was sent; `None` once it is answered.
     checked_at: Option<Instant>,
-    /// The protocol version that serves the board.
+    /// The protocol version that the server uses for its board.
     version: u8,
     /// The last state of the board that the server sent.
     view: View,
@@ -434,7 +434,7 @@ impl BoardObserver {
     }
 
     /// Returns true for a board of version 2;
-    /// it does not send the levels of its lines to an observer.
+    /// the server does not send the levels of such a board's lines to an observer.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }

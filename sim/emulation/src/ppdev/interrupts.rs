@@ -25,7 +25,7 @@ pub(super) fn ack(port: &mut ParallelPort) -> bool {
 }
 
 /// The ports, their files, and the condition variable
-/// on which the thread waits until a program sleeps.
+/// on which the polling thread waits until a program sleeps.
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,

@@ -111,8 +111,8 @@ impl<'y> Host<'y> {
         (self.pin(0), self.pin(0))
     }
 
-    /// Returns one line of the node's port; an outward and an inward line have the same number.
-    /// For the numbers see `fpga_model::channels`.
+    /// Returns the pin of the outward line and of the inward line with the number `line`.
+    /// For the numbers of the lines see `fpga_model::channels`.
     pub fn pin(&self, line: usize) -> Pin<'_> {
         Pin { host: self, line }
     }

@@ -15,7 +15,7 @@
 //! ```
 //!
 //! An access of the parallel port takes about a microsecond at any processor speed, because it is a
-//! cycle of the ISA or LPC bus. A write takes effect at the end of the access; a read samples then.
+//! cycle of the ISA or LPC bus. A write takes effect at the end of the access; a read samples the level there.
 //! The defaults are measured or documented values: port access 1.2 us (lirc's measurement and the Linux
 //! IO-Port-Programming mini-HOWTO give 1 to 1.56 us), 5 ns per metre of cable, 4.9 ns into and 4.3 ns out of the chip
 //! (nextpnr for iCE40 HX), 25.175 MHz.

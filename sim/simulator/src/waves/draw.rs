@@ -262,7 +262,7 @@ impl Artist {
         self.drawing.change(at, signal, Value::Bits(waiting as u64));
     }
 
-    /// Sets the level at a pin of a board, after all edges until `at`.
+    /// Simulates all edges until `at`, and then sets the level at a pin of a board.
     fn arrive(&mut self, at: Time, board: usize, pin: usize, high: bool) {
         self.run(board, at);
         self.boards[board].board.set(at, pin, 0, high);
