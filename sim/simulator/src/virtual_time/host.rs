@@ -2,7 +2,7 @@
 //!
 //! The program is ordinary sequential code and uses the real driver.
 //! The program is a coroutine: a port access, a fence or a computation suspends the program,
-//! and the world resumes it when that virtual time has passed.
+//! and the world resumes it when the virtual time of this access, fence or computation has passed.
 //! So sixty nodes need one thread and no locks, and all events of a run have a fixed order.
 
 use super::Time;

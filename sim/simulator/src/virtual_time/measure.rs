@@ -15,7 +15,7 @@ struct Passage {
     /// The last node that entered.
     last: usize,
     /// Time of that node's last read before its write, which showed its wire idle;
-    /// its entry if it did not read.
+    /// if it did not read, the time of its entry.
     ready: Time,
     /// Time at which that node's level reached its connector.
     driven: Time,
