@@ -16,7 +16,7 @@ use crate::tables::Design;
 /// The distance between grid points, um.
 const GRID: i64 = 250;
 /// The minimum distance that the router keeps between nets, um.
-/// It exceeds [`CLEARANCE`], because diagonal tracks pass near corners of the grid.
+/// It exceeds [`CLEARANCE`](crate::board::CLEARANCE), because diagonal tracks pass near corners of the grid.
 const KEPT: i64 = 250;
 /// The number of passes after which the router returns an error.
 const PASSES: u32 = 60;
