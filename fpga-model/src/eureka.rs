@@ -13,11 +13,11 @@
 //! At the same edge the wire to one node goes high:
 //! among the nodes whose wires are high at that edge, the node with the lowest number is first.
 //! Both wires stay high until the barrier releases, and are low one edge later.
-//! All nodes have entered the barrier by then, so even a node that polls late sees the line.
+//! All nodes have entered the barrier when it releases, so even a node that polls late sees the line.
 //! A node lowers its wire before it enters the barrier, so a new round begins after the barrier.
 //!
 //! The filter is that of the barrier ([`crate::filter`]);
-//! each sample beyond the first adds one edge.
+//! each sample beyond the first adds one edge to the latency.
 //! In the RTL the line is the module `eureka_line`.
 
 use crate::filter::{BadFilter, Filter, FilteredMachine};

@@ -11,8 +11,8 @@
 //!                          +--------------------- new level ----------------------+
 //! ```
 //!
-//! The machine does not receive shorter pulses,
-//! for example of glitches, crosstalk or contact bounce.
+//! A shorter pulse, for example of a glitch, crosstalk or contact bounce,
+//! does not reach the machine.
 //! With `samples` = 1 it behaves exactly as [`ToggleMachine`], edge by edge; each further sample delays a release by one edge.
 //!
 //! # Pulse length
@@ -189,7 +189,7 @@ impl FilteredMachine {
 
     /// Simulates exactly `cycles` steps with constant inputs, but performs at most
     /// [`latency_edges`](Self::latency_edges) of them:
-    /// then both stages and every held level equal the inputs,
+    /// after these, both stages and every held level equal the inputs,
     /// and the machine has toggled if it must.
     pub fn fast_forward(&mut self, inputs: u64, cycles: u64) -> u64 {
         for _ in 0..cycles.min(self.latency_edges()) {

@@ -76,7 +76,7 @@ pub struct Registers {
     pub stage2: u64,
     /// The output flip-flop, copied to all existing wires: all bits are zeros or all are ones.
     pub output: u64,
-    /// The number of releases: how often the output has toggled since power-on.
+    /// The number of releases: how many times the output has toggled since power-on.
     pub releases: u64,
 }
 
@@ -193,7 +193,7 @@ impl ToggleMachine {
     ///
     /// The function steps at most [`LATENCY_EDGES`] times.
     /// After two edges both synchroniser stages have the value `inputs`;
-    /// the third edge decides on it.
+    /// the third edge compares this value with the output.
     /// If the machine then toggles, the output equals the inputs;
     /// if it does not, some input equals the output.
     /// In both cases it cannot toggle at a later edge, so the remaining edges change nothing.

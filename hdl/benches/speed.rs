@@ -22,7 +22,7 @@ const NODES: usize = 60;
 const CHANNELS: usize = 5;
 const EDGES: u64 = 1_000_000;
 const ICARUS_EDGES: u64 = 20_000;
-/// Number of runs per figure: short and many, so that some are undisturbed.
+/// Number of runs per figure: many short runs, so that some are not slowed by other programs.
 const RUNS: usize = 40;
 const WIRES: u64 = u64::MAX >> (MAX_NODES - NODES);
 
@@ -106,7 +106,8 @@ fn step(machine: &mut ChannelMachine, inputs: u64) -> u64 {
     }
 }
 
-/// Applies the Verilated programs' random arrivals; `machine` runs one edge and returns its outputs.
+/// Applies the same random arrivals as the Verilated programs.
+/// `machine` runs one edge and returns its outputs.
 fn arrivals(edges: u64, mut machine: impl FnMut(u64) -> u64) -> Speed {
     let (mut random, mut inputs, mut outputs, mut releases) = (Random::default(), 0, 0, 0);
     let start = Instant::now();

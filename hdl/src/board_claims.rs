@@ -7,7 +7,7 @@ use crate::formal::{Claim, Design, Mutant};
 use crate::source::{Source, source};
 use crate::toggle_claims::PROTOCOL;
 
-/// A board below another one; the root is replaced by its contract.
+/// A board below another one; the contract of the root board replaces the root.
 pub const BELOW: Source = source!("toggle/formal/board_below.v");
 /// A root with boards below it, all as RTL.
 pub const WHOLE: Source = source!("toggle/formal/boards_whole.v");
@@ -58,7 +58,7 @@ const BELOW_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("LEMMAS", 0)],
 };
 
-/// Claims that must be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the root's contract, 60 boards below it: it releases when all have announced, and not before",

@@ -7,7 +7,7 @@
 //!    in one channel at a time, and independently of the other channels (`channel_rules`);
 //! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
 //!    for any activity on the lines of other nodes (`channel_protocol`);
-//! 3. the channels share only the strobes of 1:
+//! 3. the channels share only the strobes that statement 1 is about:
 //!    `channel_barrier` gives each channel its own synchroniser and machine.
 //!
 //! A separate claim states which pulses on a serial line pass its filter (`channel_line_contract`).
@@ -51,7 +51,7 @@ const LINE_CONTRACT: Claim = Claim::Asserts {
     parameters: &[],
 };
 
-/// Claims that must be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "a pulse that covers three clock edges or fewer is nothing, one that covers four or more always counts",
@@ -137,7 +137,7 @@ pub const HAZARDS: &[(&str, Claim)] = &[(
 const RULES_AT_4: Claim = rules(&[("N", 4), ("C", 3), ("MAJORITY", 1)]);
 const CLAIMED_AT_4: Claim = protocol(&[("N", 4), ("LEMMAS", 0)]);
 
-/// VHDL equals Verilog: a small size is enough to refute the mutants.
+/// The VHDL equals the Verilog, at a small size, which is enough to refute the mutants.
 const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("C", 2)],
 };

@@ -23,7 +23,8 @@ const HEADER: Source = source!("registers/barrier_regs.h");
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The results that the testbench prints; pairs are the minimum and the maximum number of cycles from the last arrival at the block.
+/// The results that the testbench prints.
+/// Pairs are a minimum and a maximum of cycles after the last arrival at the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seen {
     /// Number of barriers that every core passed.

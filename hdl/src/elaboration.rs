@@ -32,9 +32,10 @@ impl Elaborator {
     /// All elaborators.
     pub const ALL: [Elaborator; 4] = [Self::Verilator, Self::Icarus, Self::Yosys, Self::Ghdl];
 
-    /// Writes the design into an empty folder, for any number of elaborations.
+    /// Writes the design into an empty folder, in which it can then be elaborated any number of times.
     ///
-    /// For GHDL it also analyses the design, because the analysis takes thirty times as long as the refusal of a parameter.
+    /// For GHDL it also analyses the design here, because the analysis takes thirty times as long as
+    /// an elaboration that refuses a parameter.
     pub fn prepare(self, design: &Design, folder: &Path) -> Result<(), ToolError> {
         design.write_into(folder)?;
         if self == Self::Ghdl {

@@ -25,7 +25,7 @@ const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };
 
-/// Claims that must be proved, each with a sentence.
+/// Claims that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "60 nodes: the line rises when a node has said so and falls when the barrier has released, and exactly one is told that it was first",

@@ -318,7 +318,8 @@ pub struct Report {
     pub bytes: u64,
 }
 
-/// The tools of a device family, and their names of the counted resources.
+/// The place-and-route tool of a device family, the names of the counted resources in the tools' reports,
+/// and the bitstream's file name.
 struct Words {
     nextpnr: Tool,
     lut: &'static str,
@@ -371,7 +372,7 @@ impl Family {
 /// Builds a target in a folder.
 pub fn build(target: &Target, folder: &Path) -> Result<Report, ToolError> {
     let words = target.family.words();
-    // Checked before the synthesis, which would be wasted if nextpnr is missing.
+    // Checked before the synthesis, which would be wasted time if nextpnr is missing.
     if !words.nextpnr.is_there() {
         return Err(ToolError::Missing(words.nextpnr));
     }

@@ -45,7 +45,7 @@ pub fn channel_trace(
     play(&CHANNEL_TRACE_BENCH, &design, parameters, stimulus, folder)
 }
 
-/// Measures which pulses pass a serial line's filter; the testbench describes the format.
+/// Measures which pulses pass a serial line's filter, and returns the trace of `channel_line_tb.v`.
 pub fn line_pulses(folder: &Path) -> Result<String, ToolError> {
     let line = CHANNEL_RTL
         .iter()

@@ -6,7 +6,7 @@
 //! No vendor of the boards' devices publishes tau and T0 of their flip-flops, so the table has a range of tau, and T0 is assumed.
 
 /// The constant T0, assumed, in seconds.
-/// The MTBF is proportional to 1 / T0, so a factor of 10 changes an entry by one power of 10.
+/// The MTBF is proportional to 1 / T0, so an error of T0 by a factor of 10 changes an MTBF by the same factor.
 pub const T0: f64 = 1e-9;
 /// Number of input wires of the largest board.
 pub const WIRES: f64 = 60.0;

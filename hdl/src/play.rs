@@ -141,7 +141,7 @@ impl Play {
     }
 }
 
-/// Returns the lowest `count` bits of a number as binary digits, a part of a line.
+/// Returns the lowest `count` bits of a number as binary digits, for use in a line of inputs.
 pub fn in_bits(value: u64, count: usize) -> String {
     (0..count)
         .rev()

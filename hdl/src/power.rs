@@ -11,9 +11,9 @@
 //! * I_halted is the current of the core with its clock halted, 92.1 uA at 1.219 V.
 //! * With a PLL, the core takes 1419 uA at 16 MHz and 2573 uA at 48 MHz: 36.1 uA per MHz, and 750 uA for the PLL, whose own supply
 //!   takes at most 138.9 uA more.
-//! * Seven more counters of 28 bits (196 cells) take 27.8 uA more at 12 MHz, so 2.32 pC per cycle, for 196 clocked cells and 14 toggles. How
-//!   they share it was not measured, so each is charged all of it, an upper bound: 11.8 fC per clocked cell and 0.165 pC per toggle,
-//!   which is C V^2 with C = 0.136 pF.
+//! * Seven more counters of 28 bits (196 cells) take 27.8 uA more at 12 MHz, so 2.32 pC per cycle, for 196 clocked cells and 14 toggles.
+//!   How much of this charge belongs to cells and how much to toggles was not measured. So all of it is counted for each of them, an upper
+//!   bound: 11.8 fC per clocked cell and 0.165 pC per toggle, which is C V^2 with C = 0.136 pF.
 //!
 //! One device was measured, at room temperature, so leakage of a hot or fast device is not covered. No measurement of an HX or an ECP5 was found, and
 //! no estimate is made for them.
@@ -103,7 +103,7 @@ pub fn estimate(activity: &Activity) -> Estimate {
 /// Counts the toggles per barrier of all signals of version 1 except the clock,
 /// in a simulation of the RTL with this number of nodes.
 ///
-/// The nodes enter one edge after the other, because an arrival toggles the most signals then.
+/// The nodes enter one edge after the other, because then an arrival causes the most toggles.
 pub fn toggles(nodes: usize, folder: &Path) -> Result<f64, ToolError> {
     const BARRIERS: usize = 20;
     let play = Play {
@@ -162,7 +162,7 @@ pub fn table(clock: f64, flip_flops: u32, toggles: f64) -> String {
 mod tests {
     use super::*;
 
-    /// The estimate must be within a tenth of the measurement with a PLL, and above that with counters.
+    /// The estimate must be within a tenth of the measurement with a PLL, and above the one with counters.
     #[test]
     fn the_estimate_is_near_the_measurements_that_it_is_made_from() {
         let at = |clock: f64, cells: f64, toggles: f64| {

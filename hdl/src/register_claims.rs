@@ -80,7 +80,7 @@ impl Bus {
         }
     }
 
-    /// Returns the claims about the front, each with a sentence.
+    /// Returns the claims about the front, each with a sentence that states it.
     pub fn claims(&self) -> [(&'static str, Claim); 2] {
         [
             ("the front keeps the contract of its bus", self.kept()),
@@ -127,7 +127,7 @@ const VHDL_AT_2: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 2), ("G", 1)],
 };
 
-/// Claims about the register block that must be proved, each with a sentence.
+/// Claims about the register block that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the register block in VHDL is the Verilog, 1 node, 1 group",

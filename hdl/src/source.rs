@@ -178,7 +178,8 @@ pub const APB_VHDL: [Source; 7] = vhdl_bus!(
     "registers/rtl/apb_front.vhd"
 );
 
-/// The testbench of version 1: stimulus file to trace file; its header describes the formats.
+/// The testbench of version 1, which reads a stimulus file and writes a trace file.
+/// Its header describes both formats.
 pub const TRACE_BENCH: Source = source!("toggle/dv/trace_tb.v");
 
 /// The testbench of the eureka line.

@@ -200,13 +200,13 @@ pub const FILTERED_AT_4: Claim = Claim::Asserts {
     parameters: &[("N", 4), ("FILTER", 4)],
 };
 
-/// The contract of the filter alone, with the maximum of a 5-bit counter.
+/// The contract of the filter alone, with 32 samples, the maximum of a 5-bit counter.
 pub const FILTER_OF_32: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 32)],
 };
 
-/// The contract of the filter alone, with the maximum of samples.
+/// The contract of the filter alone, with 256 samples, the maximum of `FILTER`.
 pub const FILTER_OF_256: Claim = Claim::Asserts {
     module: FILTER_ALONE,
     parameters: &[("FILTER", 256)],
@@ -217,13 +217,13 @@ pub const FILTERED_VHDL: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60), ("FILTER", 4)],
 };
 
-/// The protocol with its lemmas, at the smallest size at which other nodes can hide a node.
+/// The protocol with its lemmas, for four nodes: a small size, with several other nodes for each node.
 pub const PROTOCOL_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4)],
 };
 
-/// The protocol without the lemmas: for mutants, because a refuted lemma is no refuted claim.
+/// The protocol without its lemmas, for mutants: a mutant that violates only a lemma violates no claim.
 pub const CLAIMED_AT_4: Claim = Claim::Asserts {
     module: PROTOCOL,
     parameters: &[("N", 4), ("LEMMAS", 0)],
@@ -234,7 +234,8 @@ pub const VHDL_AT_60: Claim = Claim::VhdlIsVerilog {
     parameters: &[("N", 60)],
 };
 
-/// Hazards that no hardware can prevent, as claims that must be refuted; the driver's fence and self-test exist for them.
+/// Hazards that no hardware can prevent, as claims that must be refuted.
+/// The driver's fence and self-test protect against them.
 pub const HAZARDS: &[(&str, Claim)] = &[(
     "a node whose wire falls when it reboots is taken for arrived",
     Claim::Asserts {
@@ -279,7 +280,7 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
     ),
 ];
 
-/// Claims about version 1 that must be proved, each with a sentence.
+/// Claims about version 1 that must be proved, each with a sentence that states it.
 pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the machine toggles exactly when all 60 synchronised wires differ from it",

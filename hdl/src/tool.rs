@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Where a package comes from.
+/// The archive from which a package is installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Archive {
     /// Debian's packages, installed system-wide by `apt`.
@@ -38,7 +38,7 @@ pub struct Tool {
     pub program: &'static str,
     /// The package that contains the program.
     pub package: &'static str,
-    /// Where the package comes from.
+    /// The archive from which the package is installed.
     pub archive: Archive,
     /// The purpose of the program.
     pub purpose: &'static str,
@@ -115,7 +115,7 @@ pub enum ToolError {
         /// The program's output, or the last lines of a long output, which contain the reason.
         log: String,
     },
-    /// The program was killed at its time limit; on a loaded machine the cause may be the load and not the design.
+    /// The program was killed at its time limit. The cause may be the design or the load of the machine.
     TimedOut {
         /// The program that was killed.
         tool: Tool,

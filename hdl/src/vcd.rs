@@ -19,7 +19,8 @@ pub struct Bit {
     pub falls: u64,
 }
 
-/// A signal of the design. Of its several names it has the first, or that of the flip-flop that drives it.
+/// A signal of the design. If it has several names, `path` is the first of them,
+/// or that of the flip-flop that drives the signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
     /// The signal's path below the top of the dump, joined by dots.

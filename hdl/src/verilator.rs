@@ -37,7 +37,7 @@ pub fn texts<'a>(sources: impl IntoIterator<Item = &'a Source>) -> Texts {
     sources.into_iter().map(of).collect()
 }
 
-/// What the compiler produces.
+/// The kind of file that the compiler produces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// A program with the harness's `main`; it reads a stimulus and writes a trace.

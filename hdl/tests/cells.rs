@@ -1,4 +1,4 @@
-//! Test of the barrier's numbers of cells, by filter, against the document's table.
+//! Test of the numbers of cells of the toggle barrier: for each filter length they agree with `toggle/filter-cells.txt`.
 
 mod common;
 
@@ -29,8 +29,8 @@ fn yosys_counts_the_cells_of_the_table() {
             return;
         };
         println!("{samples} samples: {cells:?}");
-        // Another version of yosys may count a few cells more or less,
-        // so the document's value may differ by 5 %.
+        // Versions of yosys differ by a few look-up tables,
+        // so the number in the file may differ by 5 %.
         let near = |told: u32, now: u32| told.abs_diff(now) * 20 <= told;
         assert!(near(luts, cells.luts), "{line:?}: {cells:?}");
         assert_eq!(flip_flops, cells.flip_flops, "{line:?}");

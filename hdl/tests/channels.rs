@@ -183,7 +183,7 @@ fn a_pulse_of_the_rtl_under_three_periods_never_counts_and_one_of_four_always_do
         }
     }
     assert_eq!(trace.lines().count(), 500);
-    // A pulse of 3 + x periods covers four clock edges in a fraction x of all phases;
-    // for widths of 301 to 399 hundredths that is half of the phases on average.
+    // A pulse of 3 + x periods covers four clock edges in a fraction x of all phases.
+    // For widths of 3.01 to 3.99 periods that is half of the phases on average.
     assert!((400..600).contains(&between), "{between} of 990");
 }

@@ -38,7 +38,7 @@ fn pass_barriers(cases: &[(usize, bool)]) {
             // waitirq samples the interrupt, then the core fetches the next instruction.
             assert_eq!(seen.to_run.0, 4, "{seen:?}");
         }
-        // At least: a load of LEVEL, a branch, and the store.
+        // A core executes at least a load of LEVEL, a branch, and the store.
         assert!(seen.to_leave.0 >= 10, "{seen:?}");
     });
 }

@@ -22,7 +22,7 @@ const INSTANCE: &str = "the counters of group 0 and channel 0 run to their ends,
 const PARAMETER: &str =
     "only with other values of the parameters, which are constants of an instance";
 
-/// Points that no stimulus reaches: parts of the point's name, and the reason.
+/// Points that no stimulus reaches: parts of a point's name, and the reason why it is not reached.
 const KEPT: &[(&[&str], &str)] = &[
     (&[".time_q["], LONG),
     (&["count_q["], LONG),
@@ -84,7 +84,7 @@ fn compare(subject: &Subject, verilog: &str, vhdl: &str) {
     assert_eq!(verilog.len(), vhdl.len());
 }
 
-/// Returns reached and all points of each file, by its name without ending.
+/// Returns the numbers of reached points and of all points of each file, by file name without extension.
 fn by_file(points: &Points) -> BTreeMap<&str, (usize, usize)> {
     let mut files = BTreeMap::<&str, (usize, usize)>::new();
     for (name, times) in points {
@@ -107,7 +107,7 @@ fn reason(hole: &str) -> Option<&'static str> {
     kept.map(|(_, reason)| *reason)
 }
 
-/// Returns the names of unreached points without "rises" and "falls"; adjacent bits are ranges.
+/// Returns the names of unreached points without "rises" and "falls"; adjacent bits are combined to a range.
 fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     let mut bits = BTreeMap::<&str, BTreeSet<u32>>::new();
     for name in names {
@@ -131,7 +131,7 @@ fn ranges(names: &BTreeSet<String>) -> Vec<String> {
     bits.into_iter().map(range).collect()
 }
 
-/// Returns the tables as Markdown, and the unreached points for which [`KEPT`] has no reason.
+/// Returns the coverage tables in Markdown, and the unreached points for which [`KEPT`] has no reason.
 fn tables(designs: &[(&'static str, Both)]) -> (String, Vec<String>) {
     let files = |of: fn(&Counts) -> &Points| {
         [0, 1].map(|language| added(designs.iter().map(|(_, both)| of(&both[language]).clone())))
@@ -191,7 +191,7 @@ fn tables(designs: &[(&'static str, Both)]) -> (String, Vec<String>) {
     (text, unexplained)
 }
 
-/// The lines before and after the tables in COVERAGE.md.
+/// The lines of COVERAGE.md between which the tables are.
 const MARKS: [&str; 2] = [
     "<!-- measured by tests/coverage.rs -->\n",
     "<!-- end of what is measured -->",

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-/// A one-bit flip-flop: nets of its input and output.
+/// A one-bit flip-flop, as the net numbers of its input and output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Stage {
     d: u64,
@@ -46,7 +46,7 @@ fn netlist(design: &Design, parameters: &str, folder: &Path) -> Result<Netlist, 
 
 fn bits(value: &Value) -> Vec<u64> {
     let bits = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    // In yosys' JSON a constant bit is a string; it becomes 0.
+    // In yosys' JSON a net is a number and a constant bit a string; the constant becomes 0 here.
     bits.iter().map(|bit| bit.as_u64().unwrap_or(0)).collect()
 }
 

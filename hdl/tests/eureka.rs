@@ -17,8 +17,8 @@ struct Applied {
 }
 
 /// Returns random inputs: nodes raise and lower their wires,
-/// often none, sometimes several at one edge, with glitches and rare resets;
-/// the barrier sometimes releases. The more samples the filter needs, the rarer is each event.
+/// often no node, sometimes several at one edge, with glitches and rare resets;
+/// the barrier sometimes releases. The more samples the filter has, the rarer is each event.
 fn random(nodes: usize, samples: u16, edges: usize) -> Vec<Applied> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15 ^ nodes as u64);
     let wires = u64::MAX >> (64 - nodes);

@@ -57,7 +57,8 @@ fn an_edge_of_the_rtl_from_any_state_is_an_edge_of_the_model() {
             } else {
                 0
             };
-            // Random wires rarely agree, so every fourth turn sets all to one level, and another all but one.
+            // Random levels rarely agree. So one in four tests sets all wires to one level,
+            // and one in four sets all wires except one.
             let stage2 = match turn % 4 {
                 0 => !output,
                 1 => !output ^ 1 << (turn / 4 % nodes),

@@ -62,7 +62,7 @@ fn every_legal_parameter_is_clean_under_the_default_warnings_of_verilator() {
     });
 }
 
-/// A parameter, an illegal value, and the name of the rule that refuses it.
+/// A parameter's name, an illegal value, and the name of the rule that refuses the value.
 type Refused = (&'static str, i64, &'static str);
 
 #[test]
@@ -135,10 +135,10 @@ fn an_illegal_parameter_is_refused_by_every_tool_in_both_languages() {
             let case = format!("{tool:?}, {} with {name} {value}", design.top);
             assert!(!outcome.success, "{case} is not refused");
             let said = match tool {
-                // In VHDL the range of a constant checks a rule about two generics.
+                // In VHDL, a constant whose range is exceeded checks the rule about two generics.
                 Elaborator::Ghdl if name == "CLOCK_HZ" => "value out of range".to_owned(),
                 Elaborator::Ghdl => format!("generic \"{}\" is out of bounds", name.to_lowercase()),
-                // Verilator's first error names the rule; with the value 0 it may be Verilator's own message instead.
+                // Verilator's first error names the rule. For the value 0, it may be another error of Verilator.
                 Elaborator::Verilator if value == 0 => "%Error".to_owned(),
                 Elaborator::Verilator => "_must_be_".to_owned(),
                 Elaborator::Icarus | Elaborator::Yosys => rule.to_owned(),

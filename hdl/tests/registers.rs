@@ -58,7 +58,7 @@ fn the_masters_notice_a_barrier_that_releases_them_early() {
 
 const NODES: usize = 8;
 
-/// A simulated device of [`NODES`] nodes, of which the first ones are members.
+/// A simulated device of [`NODES`] nodes; nodes 0 to `nodes - 1` are the members.
 struct Device {
     playing: Playing,
     nodes: usize,

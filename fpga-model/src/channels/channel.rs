@@ -35,7 +35,7 @@ pub struct Channel {
     pub releases: u64,
 }
 
-/// The maximum of a counter, at which it saturates.
+/// The maximum of the counters of expired limits and early releases, which saturate there.
 pub const MOST_COUNTED: u8 = u8::MAX;
 
 /// The change that a request makes to a channel.
@@ -57,7 +57,7 @@ impl Channel {
         (self.stage2 ^ self.level_on_all_lines()) & self.mask
     }
 
-    /// Returns those of the nodes in mask `nodes` whose lines are not at the channel's level.
+    /// Returns the nodes of the mask `nodes` whose lines are not at the channel's level.
     ///
     /// Reads the second synchroniser stage, because the first one may be metastable:
     /// a line that changes at the same edge as the mask is treated as changing after it.
@@ -80,8 +80,8 @@ impl Channel {
         }
     }
 
-    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel in which no node
-    /// can have arrived, which is the state of most channels.
+    /// A fast path of [`step_of_members`](Self::step_of_members) for a channel without members,
+    /// in which no node can arrive. Most channels have no members.
     #[inline]
     fn step_without_members(&mut self, pins: u64) {
         self.stage2 = self.stage1;
@@ -116,7 +116,7 @@ impl Channel {
         if before.is_overdue() && !before.overdue {
             self.expired = before.expired.saturating_add(1);
         }
-        // A node's reaction to a release reaches this stage at least three edges after the release.
+        // A node's reaction to a release reaches `stage2` at least three edges after the release.
         if arrived != 0 && (before.toggled1 || before.toggled2) {
             self.early = before.early.saturating_add(1);
         }
@@ -126,7 +126,7 @@ impl Channel {
         self.toggled2 = before.toggled1 && arrived == 0;
         match change {
             Some(Change::Mask(mask)) => {
-                // When members are set, the channel's limit, counters and latch are cleared.
+                // When members are set, the channel's limit, counters and late members are cleared.
                 self.mask = mask;
                 self.limit = 0;
                 self.count = 0;
@@ -135,7 +135,7 @@ impl Channel {
                 self.early = 0;
             }
             Some(Change::Keep(mask)) => {
-                // The other settings do not change, and the next late members are latched again.
+                // Limit and counters do not change. The next expired limit records late members again.
                 self.mask = mask;
                 self.count = 0;
                 self.late = 0;

@@ -2,8 +2,8 @@
 //!
 //! The check is CRC-16/IBM-3740, not reflected, without a final inversion.
 //! Over 88 bits it detects all errors of one, two or three bits and all bursts of up to 16 bits.
-//! It detects all but one in 65,536 frames that are shifted by a lost or doubled clock;
-//! the reply then still shows the received bits.
+//! It detects all but one in 65,536 frames that are shifted by a lost or doubled clock.
+//! For the remaining ones, the channel number that the reply repeats is a second check.
 //! Neither all zeros nor all ones is a valid frame, so a wire that is cut,
 //! stuck or connected to another signal gives no valid reply.
 //!

@@ -79,7 +79,7 @@ pub const MAX_CHANNELS: usize = 5;
 pub const LEASE_BITS: u32 = 24;
 
 /// The number of edges with constant lines after which the hardware has sampled a line and reacted:
-/// two stages, the filter, the edge that shifts, and the edge that executes.
+/// two synchroniser stages, the filter, the edge that shifts a bit, and the edge that executes the request.
 pub const SETTLE_EDGES: u64 = 2 + FILTER_EDGES as u64 + 2;
 
 /// The levels at the pins from the nodes; bit `n` of a mask belongs to node `n`.
@@ -99,8 +99,8 @@ impl Pins {
     /// The number of lines from each node.
     pub const LINES: usize = MAX_CHANNELS + 3;
 
-    /// Drives a line of a node: first the arrivals, then clock, data and select;
-    /// ignores nonexistent lines.
+    /// Drives a line of a node. Lines are numbered: first the arrivals, then clock, data and select.
+    /// A nonexistent line is ignored.
     pub fn set(&mut self, node: usize, line: usize, high: bool) {
         let Pins {
             arrive,
@@ -151,7 +151,7 @@ pub trait ChannelGates: Sync {
     fn edge(&self, before: &ChannelMachine, pins: &Pins) -> ChannelMachine;
 }
 
-/// The channels of one board, cycle by cycle.
+/// The cycle-accurate model of one board: its channels and its serial receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChannelMachine {
     wires: u64,
@@ -178,7 +178,7 @@ impl ChannelMachine {
         Ok(board)
     }
 
-    /// Returns the board with a lease of 2^`bits` edges (4 to 31), so that tests need not simulate a second.
+    /// Returns the board with a lease of 2^`bits` edges (4 to 31); tests use a lease shorter than 0.67 s.
     pub fn with_lease_bits(self, bits: u32) -> Self {
         let lease = 1 << bits.clamp(4, 31);
         Self { lease, ..self }
@@ -221,6 +221,7 @@ impl ChannelMachine {
     }
 
     /// Returns the reply to the request of this edge, and the change that the request makes.
+    /// `right` is true if the check bits of the request are correct.
     fn answer(&self, request: Body, right: bool) -> (Body, Option<(usize, Change)>) {
         let number = usize::from(request.channel);
         let verdict = match Operation::from_code(request.code) {
@@ -306,11 +307,11 @@ impl ChannelMachine {
     }
 
     /// As [`ChannelMachine::fast_forward`], with edges computed by `step`, for example by gates.
-    /// Takes at most `patience` steps:
-    /// after these, the clock of a machine that never becomes stable stops.
+    /// Takes at most `patience` steps and then returns,
+    /// although edges remain if the machine never becomes stable.
     ///
-    /// If a step has changed only counters, further steps only count until a counter reaches its
-    /// end.
+    /// If a step has changed only counters, further steps only increment them
+    /// until one of them reaches its end.
     /// The edges before that end are skipped, and the edge at the end is computed by a step.
     pub fn fast_forward_by(
         &mut self,
@@ -332,7 +333,7 @@ impl ChannelMachine {
                     self.count_on(&before, edges as u32);
                     cycles -= edges;
                 }
-                // A counter was reset at this edge; only the next edge shows whether it counts.
+                // A counter was reset at this edge; only the next edge shows whether it is incremented.
                 None if *self != before => {}
                 None => return,
             }
@@ -346,10 +347,11 @@ impl ChannelMachine {
         still
     }
 
-    /// Returns the number of edges until the first counter that has counted since `before` reaches
-    /// its end.
+    /// Returns the number of edges until a counter reaches its end;
+    /// `None` if the edge after `before` incremented no counter.
     fn edges_to_a_counter(&self, before: &Self) -> Option<u64> {
-        // Gates may count beyond the model's limit; the subtraction saturates, and the next edge is a step.
+        // Gates may count beyond the model's limit. The difference is then 0,
+        // so the next edge is computed by a step.
         let lease = counted(self.serial.age, before.serial.age)
             .then_some((self.lease - 1).saturating_sub(self.serial.age));
         let limits = self.channel.iter().zip(&before.channel);
@@ -429,8 +431,8 @@ impl ChannelMachine {
     }
 }
 
-/// Returns true if the counter was incremented by one.
-/// Otherwise it is constant or was reset to zero.
+/// Returns true if the counter was incremented by one,
+/// and false if it did not change or was reset to zero.
 const fn counted(now: u32, then: u32) -> bool {
     now == then.wrapping_add(1)
 }

@@ -6,7 +6,7 @@
 use super::frame::{BODY_BITS, Body, CHECK_START, FRAME_BITS, check_bit};
 
 /// The number of equal samples after which the filtered level changes.
-/// They span three clock periods:
+/// From the first to the last of these samples, three clock periods pass.
 pub const FILTER_EDGES: u8 = 4;
 
 /// One serial line of the node that has the receiver: two synchroniser stages,
@@ -78,7 +78,7 @@ pub struct Serial {
     pub select_was: bool,
     /// The level of `clock` one edge ago.
     pub clock_was: bool,
-    /// The phase of the frame.
+    /// The current phase of the receiver.
     pub phase: Phase,
     /// The number of bits of the frame that have been shifted in this phase.
     pub count: u8,
@@ -251,8 +251,8 @@ mod tests {
             assert!((1..never).all(|width| !counts(width, begin)), "{begin}");
             assert!((always..600).all(|width| counts(width, begin)), "{begin}");
         }
-        // For pulse lengths between the two limits, the phase of the pulse decides:
-        // 125 ns are 315 hundredths of a period.
+        // Whether a pulse of 3 to 4 periods passes depends on its phase.
+        // This one has 125 ns, which are 315 hundredths of a period.
         let passed = (0..100).filter(|&begin| counts(315, begin)).count();
         assert_eq!(passed, 15);
     }

@@ -4,12 +4,12 @@ use fpga_model::LATENCY_EDGES;
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation, Status};
 use fpga_model::channels::{ChannelMachine, Pins, SETTLE_EDGES};
 
-/// A board and its lines; each write to a line is followed by the number of edges of a port access.
+/// A board and its lines. After each write to a line it runs the clock edges of one port access.
 #[derive(Clone)]
 pub struct Board {
     pub machine: ChannelMachine,
     pub pins: Pins,
-    /// The levels of select, clock, data and the node's last status line, recorded at each write.
+    /// The levels of select, clock, data and status line 4 of the node, recorded at each write.
     pub seen: Vec<[bool; 4]>,
 }
 

@@ -35,7 +35,7 @@ module channel_line_tb;
         trace = $fopen(name, "w");
         for (width = 1; width <= 5 * PERIOD; width = width + 1) begin
             counted = 0;
-            // Half a time unit after each edge, so that no change of the line coincides with a sample.
+            // Pulses begin and end half a time unit beside the clock edges, so that no change coincides with a sample.
             for (phase = 0; phase < PERIOD; phase = phase + STEP) begin
                 rose = 1'b0;
                 @(posedge clk);

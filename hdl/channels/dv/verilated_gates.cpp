@@ -14,7 +14,7 @@ struct Channel {
     uint64_t stage1, stage2, mask, level, limit, count, late, expired, early, overdue, toggled1, toggled2;
 };
 
-// Synchroniser stages, level, and the count of samples that differ from it.
+// One serial line: its synchroniser stages, its level, and the count of samples that differ from the level.
 struct Line {
     uint64_t stage1, stage2, level, run;
 };

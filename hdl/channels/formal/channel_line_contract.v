@@ -2,7 +2,7 @@
 //
 // Proved by induction from power-on, at every edge. A pulse shorter than three clock periods covers at most three
 // edges, and one of four periods or more at least four. So three_or_fewer_are_nothing and four_always_count are the contract
-// of CHANNELS.md in clock edges, the only unit of time in a synchronous design. channel_line_tb measures the same limits in time.
+// of channels/README.md in clock edges, the only unit of time in a synchronous design. channel_line_tb measures the same limits in time.
 `default_nettype none
 
 module channel_line_contract (

@@ -82,7 +82,7 @@ module channel_protocol #(
     wire [N-1:0] concerned = member | mask_i;
     wire         at_rest   = ~|((line ^ {N{level}}) & concerned);
     wire         fenced    = ~|((inside_q | (wire_q ^ pin_q) | (pin_q ^ stage1_q) | (stage1_q ^ stage2_q)) & concerned);
-    // A new member has the level that it last read and wrote; the last release passed its cable long before.
+    // The level that an old or new member last read is the channel's level: the last release has passed its cable.
     wire         told      = ~|((seen_q ^ {N{level}}) & concerned);
     always @* begin
         if (set_mask_i) begin
@@ -90,12 +90,13 @@ module channel_protocol #(
             if (RULE)
                 assume (at_rest);
         end
-        // channel_rules proves that the hardware drops members only under this condition, and that an overdue barrier waits for a member.
+        // channel_rules proves that the hardware drops members only under this condition: some members
+        // are missing, and exactly the arrived members remain.
         if (drop_i)
             assume (!set_mask_i && !set_limit_i && |mask_i && mask_i == (member & arrived) && |(member & ~arrived));
     end
 
-    // Registers: members were dropped at the last edge, and at the last but one.
+    // Registers: members were dropped at the last edge (drops_q), and at the last but one (dropped_q).
     reg drops_q   = 1'b0;
     reg dropped_q = 1'b0;
     always @(posedge clk_i) begin
@@ -150,7 +151,7 @@ module channel_protocol #(
             reg [1:0] entered_q = 2'd0;
             reg [1:0] left_q    = 2'd0;
 
-            // A member acts until the fence, and again from the edge after the change of members.
+            // A member polls and enters until the edge at which members change, and again after that edge.
             wire acts   = members_q[n] && !set_mask_i;
             wire seen   = back_i[n] ? level : seen_q[n];
             wire leaves = acts && poll_i[n] && inside_q[n] && seen == wire_q[n];

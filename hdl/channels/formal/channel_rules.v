@@ -79,7 +79,7 @@ module channel_rules #(
             assign taken_or_returned[c] = (|mask) != (|asked);
             assign by_member[c]         = |((mask | asked) & node_i);
             assign limited_by_member[c] = |(mask & node_i);
-            // Counts instead of a subtraction: fewer than half of the members may be dropped.
+            // The rule that fewer than half of the members may be dropped, with counts of nodes, unlike in the design.
             wire [N-1:0] arrived = arrived_i[c*N +: N];
             reg  [7:0]   members, lost;
             integer      n;
@@ -99,7 +99,7 @@ module channel_rules #(
     endgenerate
 
     always @* begin
-        // An assumption that channel_machine guarantees: only members arrive.
+        // Only members arrive: an assumption here, which channel_machine guarantees.
         assume (~|(arrived_i & ~mask_i));
         a_wrong_frame_changes_nothing:   assert ((execute_i && right_i) || ~|strobes);
         one_request_changes_one_thing:   assert (~|(strobes & (strobes - 1'b1)) && ~|(set_mask & set_limit) &&

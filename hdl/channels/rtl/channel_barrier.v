@@ -56,7 +56,7 @@ module channel_barrier #(
                 .rst_i       (rst_i),
                 .line_i      (line),
                 .set_mask_i  (set_mask[c]),
-                // The reply to a request for new members holds their mask.
+                // The value of the reply to a request for new members is their mask.
                 .mask_i      (reply[N-1:0]),
                 .set_limit_i (set_limit[c]),
                 .limit_i     (request[31:0]),
@@ -130,7 +130,8 @@ module channel_barrier #(
         .clk_i     (clk_i),
         .rst_i     (rst_i),
         .open_i    (listening),
-        // A rising clock is a bit only if select was high before: a clock that is high when the session opens is none.
+        // A rising clock shifts a bit only if select was high before.
+        // So a clock that is already high when the session opens shifts no bit.
         .tick_i    (select_was_q && clock && !clock_was_q),
         .data_i    (data),
         .execute_o (execute),

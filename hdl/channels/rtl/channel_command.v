@@ -104,14 +104,14 @@ module channel_command #(
 
     wire [63:0] not_nodes = argument & ~nodes;
     wire [63:0] unquiet   = not_idle & (mask | argument);
-    // A node that takes a free channel must be a new member; a node that returns a channel, a present member.
+    // The node must be a new member to take a free channel, and a present member to free a channel.
     wire [63:0] concerned = (|argument) ? argument : mask;
     wire        member    = |(mask & me);
 
     // Members may be dropped if the limit has expired and they are exactly the missing ones; they must be fewer than the arrived ones.
     wire        awaited = overdue && argument == (mask & ~arrived);
 
-    // Counts the high bits of 64, in groups of four, which takes fewer adders than one bit at a time.
+    // Counts the ones of a 64-bit word, in groups of four, which takes fewer adders than one bit at a time.
     function [6:0] high;
         input [63:0] lines;
         integer      n;

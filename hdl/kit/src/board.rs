@@ -32,7 +32,7 @@ pub enum Side {
     Back,
 }
 
-/// Front and back.
+/// Both sides, in the order of their indices.
 pub const SIDES: [Side; 2] = [Side::Front, Side::Back];
 
 impl Side {
@@ -45,12 +45,12 @@ impl Side {
     }
 }
 
-/// A placed pad.
+/// A pad of a part at its place on the board.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pad {
     /// The reference of the pad's part.
     pub part: String,
-    /// The pin's number, 0 for a shell; `None` for a mounting hole.
+    /// The pin's number, 0 for the shell of a connector; `None` for a mounting hole.
     pub pin: Option<usize>,
     /// The pad's net; `None` for a pin that is not connected.
     pub net: Option<String>,

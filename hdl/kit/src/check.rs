@@ -11,12 +11,12 @@ use crate::geometry::{Point, Shape};
 struct Copper<'a> {
     name: String,
     net: Option<&'a str>,
-    /// The sides of the board on which the piece is.
+    /// The sides of the board on which the copper is.
     sides: Vec<Side>,
     shape: Shape,
 }
 
-/// A hole.
+/// A hole with the copper around it.
 struct Hole {
     name: String,
     shape: Shape,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::tables::{Design, PinType};
 
-/// Pairs of pin types of which one net must not have both.
+/// Pairs of pin types that must not be connected to the same net.
 const FIGHTS: [(PinType, PinType); 6] = [
     (PinType::Output, PinType::Output),
     (PinType::Output, PinType::PowerOut),

@@ -16,7 +16,7 @@ const MASK_MARGIN: i64 = 50;
 /// The width of the silk screen's lines, um.
 const SILK: i64 = 150;
 
-/// Returns names and contents of the files.
+/// Returns the files for the manufacturer, each as name and contents.
 pub fn files(design: &Design, board: &Board) -> Vec<(String, String)> {
     let mut files = Vec::new();
     let mut add = |name: &str, text: String| files.push((format!("kit-{name}"), text));

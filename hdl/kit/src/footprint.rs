@@ -45,7 +45,7 @@ pub enum Outline {
 /// A pad of a footprint, relative to the footprint's origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PadOf {
-    /// The pin's number, 0 for a shell; `None` for a mounting hole.
+    /// The pin's number, 0 for the shell of a connector; `None` for a mounting hole.
     pub pin: Option<usize>,
     /// The centre of the pad from the footprint's origin.
     pub at: Point,
@@ -123,7 +123,7 @@ impl Footprint {
     /// Returns two opposite corners of the body's outline on the silk screen.
     pub fn body(self) -> (Point, Point) {
         let (a, b) = match self {
-            // The outline ends at the edge of the board, minus a margin.
+            // The outline ends a little before the edge of the board.
             Self::Dsub25 => ((-43_230, -1860), (9990, 9900)),
             Self::Soic14 => ((-1300, -4350), (1300, 4350)),
             Self::Soic16 => ((-1300, -4985), (1300, 4985)),

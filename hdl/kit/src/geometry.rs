@@ -79,7 +79,7 @@ impl Shape {
         }
     }
 
-    /// Returns true if the bounding boxes permit that the distance of the two shapes is at most `reach`.
+    /// Returns false only if the bounding boxes show that the shapes are more than `reach` um apart.
     pub fn may_be_within(&self, other: &Self, reach: i64) -> bool {
         let ((a, b), (c, d)) = (self.bounds(), other.bounds());
         let apart = (c.x - b.x).max(a.x - d.x).max(c.y - b.y).max(a.y - d.y);

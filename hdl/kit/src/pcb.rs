@@ -159,7 +159,7 @@ pub fn libraries(kind: &str) -> String {
     )
 }
 
-/// Deterministic identifiers, so that the file is reproducible.
+/// A counter from which deterministic identifiers are made, so that the file is reproducible.
 struct Identifiers(usize);
 
 impl Identifiers {
@@ -240,7 +240,7 @@ fn placed(
     text.push_str("  )\n");
 }
 
-/// Writes reference, value, outline and courtyard of a footprint.
+/// Writes the reference, the value, the body outline and the courtyard of a footprint.
 fn texts(
     text: &mut String,
     kind: Footprint,
@@ -295,7 +295,7 @@ fn texts(
     }
 }
 
-/// Returns a pad without the closing parenthesis, so that the caller can append its net.
+/// Returns the text of a pad without the closing parenthesis, so that the caller can append its net.
 fn pad_text(pad: &PadOf, turn: i64, ids: &mut Identifiers) -> String {
     let number = pad.pin.map_or(String::new(), |pin| pin.to_string());
     let kind = match (pad.drill, pad.size.0) {

@@ -15,11 +15,12 @@ use crate::tables::Design;
 
 /// The distance between grid points, um.
 const GRID: i64 = 250;
-/// The router's clearance, um: more than the design rule, because diagonal steps pass near corners of the grid.
+/// The minimum distance that the router keeps between nets, um.
+/// It exceeds [`CLEARANCE`](crate::board::CLEARANCE), because diagonal tracks pass near corners of the grid.
 const KEPT: i64 = 250;
 /// The number of passes after which the router returns an error.
 const PASSES: u32 = 60;
-/// The cost of a step along an axis.
+/// The cost of a step from one grid point to the next along an axis.
 const STEP: u32 = 10;
 const DIAGONAL: u32 = 14;
 const VIA_PRICE: u32 = 100;
@@ -58,7 +59,7 @@ pub fn route(design: &Design) -> Result<Routes, String> {
         .filter(|name| **name != GROUND)
         .map(|name| (name.to_string(), Routes::default()))
         .collect();
-    // The nets of the smallest extent are routed first, because they have the fewest detours.
+    // Nets with the smallest bounding boxes are routed first, because they can avoid others the least.
     let spans: BTreeMap<_, _> = names.iter().map(|n| (*n, router.span(n))).collect();
     router
         .nets
@@ -99,9 +100,9 @@ fn point(cell: Cell) -> Point {
 
 struct Router {
     pads: Vec<Pad>,
-    /// The vias beside the ground pads, and the tracks to these vias.
+    /// The vias beside the ground pads, and the tracks from the pads to these vias.
     ground: Routes,
-    /// The name and the present routes of each net except the ground.
+    /// Each net except the ground: its name and its current routes.
     nets: Vec<(String, Routes)>,
     /// The history cost of each cell, for crossings in earlier passes.
     past: Vec<u32>,
@@ -115,7 +116,7 @@ struct Prices {
 }
 
 impl Router {
-    /// Returns half of the perimeter of the box around a net's pads.
+    /// Returns half of the perimeter of the bounding box of a net's pads.
     fn span(&self, net: &str) -> i64 {
         let of_net = || self.pads.iter().filter(|p| p.net.as_deref() == Some(net));
         let extent = |of: fn(&Pad) -> i64| {
@@ -151,7 +152,7 @@ impl Router {
     }
 
     /// Routes every net that crosses another, or all nets in the first pass;
-    /// returns the nets that still cross.
+    /// returns the nets that still cross another.
     fn pass(&mut self, pass: u32) -> Result<Vec<String>, String> {
         let crossing = self.crossings();
         for index in 0..self.nets.len() {
@@ -234,7 +235,7 @@ impl Router {
                     }
                 }
             }
-            // No via in a pad without a hole: it would draw the solder away.
+            // A via in a surface-mount pad would draw the solder away.
             if pad.drill.is_none() {
                 near(0, &pad.shape(), VIA.0 / 2, |c| {
                     prices.is_shut_for_via[c] = true
@@ -327,7 +328,8 @@ impl Prices {
         }
     }
 
-    /// Forbids the cells that are closer to a shape than the clearance.
+    /// Forbids the cells at which a track of half width `half`, or a via, would be closer to the shape
+    /// than `distance`.
     fn shut(&mut self, side: usize, shape: &Shape, distance: i64, half: i64) {
         near(side, shape, distance + half, |cell| {
             self.is_shut[cell] = true;
@@ -338,7 +340,7 @@ impl Prices {
     }
 }
 
-/// Returns the copper of routes, each piece with its side's index.
+/// Returns the copper shapes of routes, each with the index of its side.
 fn copper(routes: &Routes) -> Vec<(usize, Shape)> {
     let tracks = routes.tracks.iter();
     let tracks = tracks.map(|track| (track.side as usize, track.shape()));
@@ -373,7 +375,7 @@ fn near(side: usize, shape: &Shape, distance: i64, mut found: impl FnMut(Cell)) 
 }
 
 /// Finds the cheapest path from any start cell to an end cell (A*);
-/// `left` returns a lower bound of the remaining cost.
+/// `left` returns a lower bound of the cost from a cell to the end.
 fn search(
     prices: &Prices,
     past: &[u32],

@@ -7,14 +7,14 @@ use std::fmt::Write as _;
 
 use crate::tables::{Design, Part, Pin};
 
-/// Distance between two pins, in mm.
+/// Distance between two adjacent pins, in mm.
 const GRID: f64 = 2.54;
 /// Height of a column of parts on the sheet, in mm.
 const COLUMN: f64 = 270.0;
 /// Distance between two columns of parts, in mm.
 const WIDTH: f64 = 27.0 * GRID;
 
-/// Returns the position of a pin's end relative to the middle of its part, in mm to the right and upwards.
+/// Returns the position of a pin's end relative to the centre of its part, in mm to the right and upwards.
 fn place(pins: usize, pin: usize) -> (f64, f64) {
     let left = pins.div_ceil(2);
     let top = (left as f64 - 1.0) / 2.0 * GRID;
@@ -87,7 +87,8 @@ pub fn identifiers(design: &Design) -> BTreeMap<String, String> {
     found
 }
 
-/// Returns a part's reference as KiCad's files need it; references that begin with # are not in the netlist.
+/// Returns a part's reference for KiCad. A part without a footprint gets a # before its reference,
+/// with which KiCad omits it from the netlist.
 fn reference(part: &Part) -> String {
     match part.footprint {
         Some(_) => part.reference.clone(),
@@ -217,7 +218,7 @@ impl Sheet {
         own
     }
 
-    /// Writes the label of a pin's net at the pin's end, or a no-connect flag.
+    /// Writes the label of the net at the outer end of a pin, or a no-connect flag for a pin without a net.
     fn end(&mut self, net: Option<&str>, x: f64, y: f64, is_left: bool) {
         let own = self.uuid();
         let (angle, side) = if is_left { (180, "right") } else { (0, "left") };

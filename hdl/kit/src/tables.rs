@@ -81,7 +81,7 @@ pub enum PinType {
     TriState,
     /// The pin drives only the low level.
     OpenCollector,
-    /// A pin of a resistor, a capacitor or a terminal.
+    /// The pin belongs to a passive part: a resistor, a capacitor or a terminal.
     Passive,
     /// The pin is supplied with power.
     PowerIn,
@@ -123,7 +123,7 @@ pub struct Pin {
 pub struct Item {
     /// The item's name, which parts refer to.
     pub name: String,
-    /// The number of spares to order in addition to the number on the board.
+    /// The number of spares to order in addition to the number of parts on the board.
     pub more: usize,
     /// The package of the item.
     pub package: String,
@@ -199,7 +199,7 @@ impl Design {
         self.nets.get(&(part.to_owned(), pin)).map(String::as_str)
     }
 
-    /// Returns the pins of a part's symbol by number; nothing for a part without a symbol.
+    /// Returns the pins of a part's symbol, each with its number; no pins for a part without a symbol.
     pub fn pins(&self, part: &Part) -> impl Iterator<Item = (usize, &Pin)> {
         let pins = self.symbols.get(&part.symbol);
         pins.into_iter()

@@ -109,7 +109,7 @@ impl Cells {
         }
     }
 
-    /// Returns the set without areas narrower than two cells.
+    /// Returns the set without the areas that are narrower than two cells.
     fn opened(&self) -> Self {
         let mut opened = Self::new(false);
         for row in 0..ROWS as i64 - 1 {
@@ -250,8 +250,8 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
     for (column, row) in cells {
         set.set(*column as i64, *row as i64, true);
     }
-    // Edges by start point, as directions. Each edge has the copper on its right;
-    // two edges start at a point where two cells touch only at that corner.
+    // All edges of cells by their start point, as directions. The copper is on the right of each edge.
+    // Two edges start at a point at which two cells touch only with their corners.
     let mut edges = BTreeMap::<Point, Vec<usize>>::new();
     for (column, row) in cells {
         let (x, y) = (*column as i64, *row as i64);
@@ -274,8 +274,8 @@ fn rings(cells: &[(usize, usize)]) -> Vec<Vec<Point>> {
     rings
 }
 
-/// Removes one closed ring from the edges.
-/// Where two edges start it turns right, so cells that share only a corner stay separate.
+/// Removes one closed ring from the edges and returns its corners.
+/// At a point with two edges it turns right, so cells that share only a corner stay separate.
 fn ring(edges: &mut BTreeMap<Point, Vec<usize>>, start: Point) -> Vec<Point> {
     let (mut at, mut before, mut corners) = (start, None, Vec::new());
     while let Some(open) = edges.get_mut(&at) {
@@ -308,7 +308,7 @@ fn join(outer: &mut Vec<Point>, hole: Vec<Point>) {
         return;
     };
     let from = hole[first];
-    // The nearest vertical edge to the left, by the x coordinate of its ends.
+    // Finds the nearest vertical edge to the left of the hole.
     let edge = (0..outer.len()).filter_map(|i| {
         let (a, b) = (outer[i], outer[(i + 1) % outer.len()]);
         let spans = a.x == b.x && a.x < from.x && (a.y.min(b.y)..=a.y.max(b.y)).contains(&from.y);

@@ -25,7 +25,7 @@ fn routes() -> Routes {
     Routes::read(&table).expect("routes")
 }
 
-/// Returns the routes without the longest track.
+/// Returns the routes without the longest track, so that a net is cut.
 fn cut() -> Routes {
     let mut routes = routes();
     let length = |t: &Track| (t.to.x - t.from.x).abs() + (t.to.y - t.from.y).abs();
@@ -160,8 +160,8 @@ fn the_schematic_keeps_its_electrical_rules_and_each_planted_fault_is_found() {
         let pins = design.symbols.values().flat_map(BTreeMap::values);
         pins.filter(|pin| pin.kind == PinType::Passive).count()
     };
-    // Passive pins: two for each resistor, each capacitor and the terminal,
-    // one for each test point and for each connector's shell.
+    // The number of passive pins of the symbols: two each for resistor, capacitor and terminal,
+    // one each for test point and for a connector's shell.
     assert_eq!(passive(&sound), 8);
     let planted = |change: &dyn Fn(&mut Design), sentence: &str| {
         let mut broken = design();
@@ -330,7 +330,7 @@ fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     for row in currents::table(&cases).lines() {
         assert!(document.contains(row), "WIRING.md lacks {row}");
     }
-    // A resistor of an earlier design, which exceeds a limit.
+    // With R6 of 33 ohms, as in an earlier design, the current exceeds a limit.
     let mut former = design();
     for part in &mut former.parts {
         if part.reference == "R6" {
@@ -341,7 +341,7 @@ fn no_side_without_power_is_fed_more_than_its_parts_stand() {
     assert!(cases[0].milliamperes() > cases[0].limit);
 }
 
-/// Compares headers of the board, connector pins and values with other documents.
+/// Compares connector pins, pins of the FPGA board and values with the .pcf files and WIRING.md.
 #[test]
 fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
     let pins = include_str!("../../boards/kit/kit_top.pcf");
@@ -366,7 +366,7 @@ fn the_tables_agree_with_the_boards_pins_and_the_wiring() {
         said(&format!("J{}", 8 + node), 1, &format!("OUT{node}"));
         said(&format!("J{}", 8 + node), 2, &format!("BACK{node}"));
     }
-    // Nodes 4 to 7 are on a second board.
+    // Nodes 4 to 7 are on a second board of the kit.
     (4..8).for_each(|node| assert!(pins.contains(&format!("set_io node_i[{node}] "))));
     said("J2", 10, "RELEASE");
     // The table in WIRING.md: receivers and the return path.
@@ -426,7 +426,7 @@ fn project(into: &Path, routes: Routes) {
     }
 }
 
-/// KiCad with a command line is in the backports of Debian 12.
+/// This test needs `kicad-cli`; for Debian 12 it is in the backports.
 #[test]
 fn kicad_reads_the_schematic_and_finds_the_nets_of_the_table_and_a_planted_short() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -500,7 +500,7 @@ fn kicad_finds_no_fault_of_the_board_and_a_planted_one() {
     assert!(!checked.status.success(), "a missing track passes");
 }
 
-/// Returns the nets in KiCad's netlist that connect at least two pins.
+/// Returns each net of a KiCad netlist that connects at least two pins, with its pins.
 fn of_kicad(list: &str) -> BTreeMap<String, BTreeSet<(String, usize)>> {
     let mut nets = BTreeMap::<_, BTreeSet<_>>::new();
     let quoted = |text: &str, key: &str| {

@@ -1,4 +1,5 @@
-// Testbench of the SoC of litex/try_soc.py: prints the barriers of the core and of the other master, early leaves, and releases.
+// Testbench of the SoC of litex/try_soc.py: prints the numbers of barriers that the core and the other master passed,
+// whether one left early (1) or not (0), and the number of releases.
 `default_nettype none
 `timescale 1ns / 1ps
 
@@ -25,7 +26,7 @@ module litex_tb;
         cycles <= cycles + 1;
         if (cycles == 20)
             rst <= 1'b0;
-        // Both have finished; the number of barriers is even, so the last release sets the level to 0 again.
+        // Both masters have finished. The number of barriers is even, so the last release sets the level to 0 again.
         if (core == ROUNDS && other == ROUNDS && dut.barrier_wishbone.regs.level_o == 1'b0) begin
             $display("core %0d, other %0d, early %0d, released %0d", core, other, early, dut.barrier_wishbone.regs.released);
             $finish;

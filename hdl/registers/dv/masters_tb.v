@@ -5,10 +5,11 @@
 //   2  a pulse on enter_i, then sleep until the pulse on release_o (a core's own instruction)
 //
 // The masters share a Wishbone through a round-robin arbiter. SYNC is 0: masters and block have one clock.
-// Each master counts its entries before it enters and compares the counts of all others when it leaves, which detects an early release.
+// Each master counts its entries before it enters. When it leaves, it compares its count with those of the others, which detects an early release.
 // Each release starts a pulse of WIDTH cycles on start_o.
-// It prints one line: WAY, the barriers, the early releases, the minimum and maximum number of cycles from the arrival of the last master at
-// the block until a master detects the release, the start pulses, the cycles from that arrival to their beginnings, and their widths.
+// It prints one line: WAY, the numbers of masters, barriers, early releases and bus errors; the minimum and maximum number of cycles from
+// the arrival of the last master at the block until a master detects the release; the number of start pulses, the minimum and maximum
+// number of cycles from that arrival until a pulse begins, and the minimum and maximum width of a pulse in cycles.
 `default_nettype none
 `timescale 1ns / 1ps
 
@@ -22,7 +23,7 @@ module masters_tb;
     reg rst = 1'b1;
     always #5 clk = !clk;
 
-    // The present request of each master.
+    // The current bus request of each master.
     reg  [N-1:0]    asks = {N{1'b0}};
     reg  [N-1:0]    stores = {N{1'b0}};
     reg  [18:0]     address [0:N-1];
@@ -67,7 +68,7 @@ module masters_tb;
         .start_time_o (start_time)
     );
 
-    // Configuration: members, start pulse, enable, then the nodes' event enables.
+    // The set-up sequence writes: members, start pulse, enable, then each node's event enable.
     localparam [15:0] PULSE_WIDTH = WIDTH;
     integer step = 0;
     always @(posedge clk) if (!rst && !set_up && ack) begin
@@ -98,7 +99,7 @@ module masters_tb;
             errors = errors + 1;
     end
 
-    // The start pulses: their widths, and the cycles from the last arrival to their beginnings.
+    // The start pulses: their number, their widths in cycles, and the cycles from the last arrival to the begin of a pulse.
     integer pulses = 0, width = 0, narrowest = 1000000, widest = 0, soonest = 1000000, latest = 0, began;
     reg     active = 1'b0;
     always @(posedge clk) begin

@@ -2,8 +2,8 @@
 //
 // The file contains the registers at their addresses. If software changes a word, the program writes it to the block over the bus; it reads
 // the registers that the hardware changes from the block and stores them into the file. So every value in the file is from the RTL.
-// A file of plain memory has two limits: a second store of the same value is not noticed; and a store between the program's read and its
-// replacement of a word stays and becomes the next write. ARRIVE is never replaced, so no arrival is lost; for rw1c registers this is best effort.
+// Plain memory has two limits. A second store of the same value is not noticed. A store between the program's read and its replacement of
+// a word remains in the file and becomes the next write. ARRIVE is never replaced, so no arrival is lost; for rw1c registers this is best effort.
 //
 // It prints "ready" after the file contains the block's registers, and at the end the number of releases of group 0.
 #include <atomic>
@@ -134,7 +134,7 @@ int main(int count, char **arguments) {
             if (poll(&input, 1, 0) > 0 && read(0, &byte, 1) == 0)
                 break;
         }
-        // The nodes' processes need a processor too.
+        // Yields the processor to the processes of the nodes.
         sched_yield();
     }
     printf("%u\n", read_register(0x134));

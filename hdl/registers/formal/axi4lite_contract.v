@@ -15,7 +15,7 @@ module axi4lite_contract (
     input wire        arvalid_i,
     input wire [18:0] araddr_i,
     input wire        rready_i,
-    // Answers of the register block, arbitrary.
+    // Read data and error flags of the register block; they are arbitrary.
     input wire [31:0] rdata_i,
     input wire        rerror_i,
     input wire        werror_i

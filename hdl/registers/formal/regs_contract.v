@@ -1,7 +1,7 @@
 // Contract of the register block, for any traffic on its bus, any wires, any pulses and any resets.
 //
-// Addresses and bits are literal numbers here, so the proof does not depend on the description from which the design's are generated.
-// "Before" is the state before the last edge, with the inputs of that cycle; the assertions compare it with the present state.
+// Addresses and bits are literal numbers here, so the proof does not depend on the description from which the design's addresses are generated.
+// State and inputs "before" are those of the cycle before the last edge; the assertions compare them with the present state.
 //
 // * Each group's level is that of a toggle_machine whose inputs are the members' lines. Nodes that are not members have the inverse of the
 //   level as input, so they never delay a release. In a group without members, or if the block is not enabled, all inputs have the level.
@@ -160,7 +160,7 @@ module regs_contract #(
             );
             assign as_toggle_machine[g] = level[g] == machine;
 
-            // The release event, its pulses and the level change at the same edge.
+            // The release event, the release pulses and the level change at the same edge.
             wire toggled = !rst_q && level[g] != level_q[g];
             assign releases_once[g]  = (events_q[g] && !rst_q) == toggled && (!toggled || intr[g]);
             assign pulses_members[g] = released[g*N +: N] == (toggled ? mask_q[g*N +: N] : {N{1'b0}});

@@ -43,7 +43,7 @@ module wishbone_contract (
 
     wire ends = ack || err;
 
-    // State of the previous cycle; waits_q: its request was not answered.
+    // State of the previous cycle. waits_q is high if its request was not answered.
     reg        rst_q = 1'b1, waits_q = 1'b0, waited_q = 1'b0, ended_q = 1'b0, we_q = 1'b0, rerror_q = 1'b0;
     reg [18:0] adr_q = 19'd0;
     reg [31:0] dat_q = 32'd0, answer_q = 32'd0;

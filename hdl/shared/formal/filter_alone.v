@@ -1,4 +1,4 @@
-// Proof of the filter alone, for filters so long that the proof of the whole barrier cannot hold the history of a pin.
+// Proof of the filter alone, for long filters: a proof of the whole barrier would need too long a history of each pin.
 // The assertions are in shared/rtl/level_filter.v and refer to the history of each wire.
 `default_nettype none
 

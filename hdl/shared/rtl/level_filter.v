@@ -32,7 +32,7 @@ module level_filter #(
 
 `ifdef FORMAL
     // The contract: if the last SAMPLES samples of a wire agree, the output has their level; else it keeps its previous level.
-    // The lemma that makes it inductive: the count is the number of trailing samples that differ from the held level.
+    // The lemma that makes the contract inductive: the count is the number of trailing samples that differ from the held level.
     wire [N-1:0] agreed, kept, counted;
     genvar k;
     always @* if (SAMPLES > 1) begin

@@ -51,8 +51,9 @@ impl ChannelGates for ChannelRtl {
     }
 }
 
-/// Runs one stimulus on board `whole`, and on board `parted`, which runs other edges between any two edges of the stimulus:
-/// if they differ, the design has state outside the known flip-flops.
+/// Runs one stimulus on the boards `whole` and `parted`. Before each of its edges, `parted` also runs an edge
+/// of another stimulus; then its known flip-flops are set to those of `whole`.
+/// If the next states differ, the design has state outside the known flip-flops.
 ///
 /// The outputs must also equal those that the model computes from the same flip-flops,
 /// because simulated nodes read the model's outputs and not those of the RTL.
@@ -63,8 +64,8 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
     let (mut pins, mut elsewhere) = (Pins::default(), Pins::default());
     let mut other = now;
     for edge in 1..=TRIAL {
-        // The stimulus of the other edges must be different:
-        // its lines change at random, while those of the trial often stay unchanged.
+        // On `parted`, the stimulus of the additional edges differs from the trial's:
+        // its lines change at every edge, the trial's only at every eighth.
         stir(&mut elsewhere, wires, &mut random);
         let (disturbed, _) = parted.edge(&ChannelFlipFlops::of(&other), &elsewhere);
         other = disturbed.after(&other);
@@ -88,7 +89,7 @@ fn check(whole: &mut Channels, parted: &mut Channels) -> Result<(), CosimError> 
 
 /// Changes input lines at random.
 /// All nodes are members of channel 0 after power-on,
-/// so half of the calls set all its arrive lines to one level, to complete barriers.
+/// so half of the calls set all arrival lines of channel 0 to one level, to complete barriers.
 fn stir(pins: &mut Pins, wires: u64, random: &mut Random) {
     for arrive in &mut pins.arrive {
         *arrive ^= random.next_u64() & random.next_u64() & wires;

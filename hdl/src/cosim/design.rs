@@ -47,7 +47,7 @@ impl Design {
 }
 
 impl ChannelDesign {
-    /// Returns version 2 as in this crate.
+    /// Returns this crate's RTL of version 2.
     pub fn channel_barrier() -> ChannelDesign {
         ChannelDesign(texts(&CHANNEL_RTL))
     }

@@ -65,15 +65,16 @@ impl Gates for Rtl {
     }
 }
 
-/// Runs one stimulus on barrier `whole`, and on barrier `parted`, which runs other edges between any two edges of the stimulus:
-/// if they differ, the design has state outside the known flip-flops.
+/// Runs one stimulus on the barriers `whole` and `parted`. Before each of its edges, `parted` also runs an edge
+/// from random flip-flops; then its known flip-flops are set to those of `whole`.
+/// If the next states differ, the design has state outside the known flip-flops.
 fn check(whole: &mut Barrier, parted: &mut Barrier) -> Result<(), CosimError> {
     let wires = whole.wires();
     let mut random = Random::default();
     let mut next = || random.next_u64();
     let (mut now, mut inputs) = (whole.flip_flops(), 0);
     for edge in 1..=TRIAL {
-        // Some of the nodes that have not arrived enter; sometimes all nodes enter, or some withdraw their arrival.
+        // Nodes that have not arrived enter at random; sometimes all nodes enter, or some withdraw their arrivals.
         inputs ^= next() & !(inputs ^ now.output) & wires;
         match next() % 8 {
             0 => inputs ^= next() & next() & wires,

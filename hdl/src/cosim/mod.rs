@@ -7,9 +7,9 @@
 //!   so a run can be repeated if the order of the accesses is the same.
 //! * An [`Rtl`] is the next-state function of a board whose flip-flops are stored elsewhere, such as the simulator's in shared memory:
 //!   It loads the flip-flops, evaluates one edge, and returns the new flip-flops.
-//!   So any number of processes can share one RTL machine, no process hosts it, and no state is lost
-//!   when a process dies.
-//!   That is correct only if the design has no other flip-flops, which a trial at the start checks.
+//!   So several processes can share one RTL machine although no process hosts it,
+//!   and no state is lost when a process dies.
+//!   The result is correct only if the design has no other flip-flops, which a trial at the start checks.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -5,7 +5,7 @@
 //! | lines | Verilator's line points | gcov's lines with code, of GHDL's gcc back end |
 //! | branches | Verilator's points of `if`, `else` and `case` | arms of `if`, `elsif`, `else` and `case`, from gcov's counts of lines |
 //! | toggles | each bit of each signal in a dump of Icarus rises and falls | the same in a dump of GHDL |
-//! | states | values and transitions of named registers in that dump | the same |
+//! | states | values and transitions of named registers in the dump of Icarus | the same in the dump of GHDL |
 //!
 //! gcov's own branch counts of VHDL are not used, because they count the compiler's branches, such as range checks.
 
@@ -43,7 +43,7 @@ pub struct Subject {
 pub struct Machine {
     /// The end of the register's path in the dump.
     pub register: &'static str,
-    /// The number of states.
+    /// Number of states of the state machine.
     pub states: usize,
     /// Number of the design's transitions between two different states.
     pub steps: usize,
@@ -52,7 +52,7 @@ pub struct Machine {
 /// Coverage points of one kind: their number, and the names of those not reached.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Number of all points.
+    /// Number of points, reached or not.
     pub all: usize,
     /// The names of the points that were not reached.
     pub missed: Vec<String>,

@@ -88,8 +88,8 @@ pub fn measure(subject: &Subject, folder: &Path) -> Result<Counts, ToolError> {
     Ok(counts)
 }
 
-/// gcov's counts of a source line:
-/// how often it ran, and how often its last conditional jump went each way (into the arm, past it).
+/// gcov's counts of a source line: how many times it was executed,
+/// and how many times its last conditional jump led into the arm of the branch, and how many times past it.
 #[derive(Debug, Clone, Copy, Default)]
 struct Line {
     times: u64,
@@ -120,7 +120,7 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
         }
         let line = lines.entry(usize::try_from(number).ok()?).or_default();
         line.times += times;
-        // The last jump is that of the condition; the others belong to range checks.
+        // The last conditional jump is that of the condition; the others belong to range checks.
         if let [.., into, past] = jumps.as_slice() {
             line.jump = Some((into["count"].as_u64()?, past["count"].as_u64()?));
         }
@@ -128,7 +128,8 @@ fn executed(report: &str) -> Option<BTreeMap<usize, Line>> {
     Some(lines)
 }
 
-/// An open `if`: whether its current arm was entered, and how often none of the arms so far was taken.
+/// An `if` whose end has not been reached: whether its current arm was entered,
+/// and how many times none of the arms so far was taken.
 struct Open {
     from: usize,
     entered: bool,

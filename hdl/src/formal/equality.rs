@@ -1,8 +1,8 @@
 //! Equivalence check of two designs: with the same inputs, their outputs never differ.
 //!
-//! yosys combines both to a miter, whose one output is high if their outputs differ; ABC decides whether it can ever be high.
+//! yosys combines both designs into a miter, whose one output is high if their outputs differ; ABC decides whether it can ever be high.
 //! By simulation ABC finds pairs of signals that agree from power-on, possibly inverted, and proves by induction over
-//! one edge that they are equal (`scorr`). That removes a miter of equal designs; else ABC searches for a difference (`pdr`).
+//! one edge that they are equal (`scorr`). If the designs are equal, this removes the miter; otherwise ABC searches for a difference (`pdr`).
 //! An undriven net is a free input in each design, so a proof holds for all its values.
 
 use std::path::Path;

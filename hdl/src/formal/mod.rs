@@ -1,7 +1,7 @@
 //! Proofs by yosys and ABC: the claims about a design, their decision procedures, and mutants that must be refuted.
 //!
 //! A [`Design`] is a set of source texts, so a mutant is a design with one expression replaced.
-//! [`decide`] decides a [`Claim`] about a design without guessing:
+//! [`decide`] decides a [`Claim`] about a design:
 //! a proof by temporal induction from the power-on state is [`Verdict::Proved`] for all time,
 //! a counter-example from the power-on state is [`Verdict::Refuted`], everything else is [`Verdict::Open`].
 //!
@@ -138,14 +138,14 @@ pub enum Claim {
     },
     /// The VHDL is equivalent to the Verilog.
     VhdlIsVerilog {
-        /// Names and values, used for both languages; in VHDL they are generics.
+        /// Names and values of parameters, used for both languages; in VHDL they are generics.
         parameters: &'static [(&'static str, usize)],
     },
     /// The netlist synthesised for a device is equivalent to the Verilog.
     NetlistIsVerilog {
         /// The device family.
         family: Family,
-        /// Names and values, used for both designs and set before synthesis.
+        /// Names and values of parameters, used for both designs and set before synthesis.
         parameters: &'static [(&'static str, usize)],
     },
 }

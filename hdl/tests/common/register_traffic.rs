@@ -135,7 +135,8 @@ impl Script {
         self.members(g).iter().map(|n| 1 << n).sum()
     }
 
-    /// Lets node `n` enter group `g`, in one of the four ways.
+    /// Lets node `n` enter group `g` in a random way: a write of ARRIVE or of TOGGLE,
+    /// a pulse on `enter_i`, or a change of the wire.
     fn enter(&mut self, g: usize, n: usize) {
         let line = 1 << (g * NODES + n);
         let way = self.random.below(4);
@@ -170,7 +171,7 @@ impl Script {
         self.write(INTR_STATE, 0x01ff_ffff);
     }
 
-    /// Barriers whose limit expires, with every refusal and with each way to continue.
+    /// Adds barriers whose limit expires, with every refusal and with each way to continue.
     fn limits(&mut self) {
         for (turn, g) in [0, 1, 0, 1].into_iter().enumerate() {
             let members = self.members(g);
@@ -201,7 +202,8 @@ impl Script {
         self.write(CTRL, 1);
     }
 
-    /// Start pulses of both polarities and several widths, from each group, with releases and a reset during a pulse.
+    /// Adds start pulses of both polarities and several widths, from each group,
+    /// with releases and a reset during a pulse.
     fn pulses(&mut self) {
         for (turn, width) in [1, 2, 7, 0x5555, 0xffff].into_iter().enumerate() {
             let inverted = u32::from(turn % 2 == 1) << 16;
@@ -223,7 +225,7 @@ impl Script {
         }
     }
 
-    /// Expired limits and early arrivals of group 0 count to their maximum.
+    /// Lets the counters of group 0 count expired limits and early arrivals up to their maximum.
     fn counters(&mut self) {
         self.write(group(0, LIMIT), 1);
         for _ in 0..260 {
@@ -345,7 +347,7 @@ struct Axi {
 impl Axi {
     fn edge(&mut self, write: Option<(u32, u32, u8)>, read: Option<u32>) -> (String, bool) {
         let [takes_b, takes_r] = [(); 2].map(|()| !self.random.one_in(4));
-        // Sometimes only address or only data of a write is valid.
+        // Sometimes only the address or only the data of a write is valid.
         let halves = (write.is_some() && self.random.one_in(8)).then(|| self.random.one_in(2));
         let (address, value, strobes) = write.unwrap_or((0, 0, 0));
         let (aw, w) = (

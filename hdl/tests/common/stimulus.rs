@@ -62,7 +62,8 @@ pub fn directed(nodes: usize, samples: u16) -> Vec<Edge> {
         };
         edges.extend(std::iter::repeat_n(edge, times));
     };
-    // With this number of edges a new level passes the filter and is then held for `edges` edges.
+    // After this number of edges with constant inputs a new level has passed the filter
+    // and has been held for `edges` edges.
     let settled = |edges| edges + samples - 1;
     // Two good barriers, one to each level, and then the same with the last node late.
     for late in [0, 1, 2, 3, 9] {
@@ -137,7 +138,7 @@ pub fn text(edges: &[Edge]) -> String {
 /// Numbers of visited states and of transitions.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Coverage {
-    /// Number of edges before which the level was 0, and was 1.
+    /// Number of edges before which the level was 0, and number before which it was 1.
     pub states: [u64; 2],
     /// Number of transitions from 0 to 1 and from 1 to 0,
     /// and number of edges with some (not all) nodes arrived, in state 0 and in state 1.
@@ -148,7 +149,8 @@ pub struct Coverage {
 }
 
 impl Coverage {
-    /// Returns true if every state and transition was reached; with one node, a barrier never has to wait.
+    /// Returns true if every state and transition was reached.
+    /// With one node, no edge can have only some nodes arrived.
     pub fn is_complete(&self, nodes: usize) -> bool {
         let Coverage {
             states,

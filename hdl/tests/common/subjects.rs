@@ -30,7 +30,8 @@ const FOUND: &[Machine] = &[Machine {
     states: 2,
     steps: 2,
 }];
-/// The state machine of a frame's phases; a session's end leads from each to receive.
+/// The state machine of a frame's phases, in which the end of a session leads from each phase to
+/// `receive`, and the counter of a line's filter.
 const PHASES: &[Machine] = &[
     Machine {
         register: "frame.phase_q",

@@ -2,14 +2,16 @@
 //
 // Cascaded boards are proved by contracts, so the proof holds for any number of boards and levels of the cascade.
 //
-// * The root's contract, assumed here: it releases only after this board (and every other board, none of which is modelled) has announced.
+// * The root's contract, assumed here: it releases only after this board (and every other board, none of which is modelled) has announced,
+//   which means that it has changed its output.
 //   toggle_protocol.v proves this contract for a barrier whose "nodes" are the boards below it.
 // * This board's contract, proved here: it changes its output only after all its nodes have entered, and only after the root
 //   has released its previous announcement; so the board above sees a node that obeys the protocol. This board's "nodes" may
 //   also be boards, because this proof assumes of a node exactly what it proves of a board.
 //
 // Every barrier that a node has left was released by the root; every barrier that the root has released was announced by every board; every
-// barrier that a board has announced was entered by all its nodes. Assumption and claim concern the past of each other, hence no circular reasoning.
+// barrier that a board has announced was entered by all its nodes. The assumption and the claim each rely only on earlier edges of the
+// other, so the reasoning is not circular.
 //
 // One step is one clock edge of this board; the other boards' clocks are free inputs. Ghost counters count modulo 4, as in toggle_protocol.v.
 `default_nettype none
@@ -58,7 +60,7 @@ module board_below #(
     wire       level       = node_o[0];
     wire [1:0] announced   = announced_q + (level != old_level_q);
 
-    // The root's contract: it may release an announcement of this board, and it releases only then.
+    // The root's contract: it releases only an announcement of this board that it has not released yet.
     wire releases = root_i && announced != released_q;
     always @(posedge clk_i) begin
         old_level_q <= level;
@@ -121,7 +123,7 @@ module board_below #(
             wire [1:0] left_behind   = released_q - left_q;
             wire [1:0] still_inside  = entered_q - left_q;
 
-            // The loop from the node's wire through this board and the root back to the node.
+            // The levels along the loop from the node's wire through this board and the root back to the node.
             wire [6:0] way = {wire_q[n], pin_q[n], stage1_q[n], stage2_q[n], level, root_q, seen_q[n]};
             wire [5:0] changes = way[6:1] ^ way[5:0];
 

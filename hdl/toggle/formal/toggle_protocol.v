@@ -107,7 +107,7 @@ module toggle_protocol #(
             wire leaves = poll_i[n] && inside_q[n] && seen == wire_q[n];
             wire out    = leaves || !inside_q[n];
             wire enters = enter_i[n] && out;
-            // A node that has left knows that the level is the one that it drives.
+            // The barrier's level as the driver remembers it: when a node leaves, this is the level of its own wire.
             wire known  = leaves ? wire_q[n] : level_q[n];
             wire drives = enters ? (fresh_i[n] ? !seen : !known) : wire_q[n];
             wire reboots = REBOOTS && n == 0 && reboot_i;

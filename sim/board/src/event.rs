@@ -22,7 +22,7 @@ pub enum What {
     },
     /// The wires from the barrier to all nodes went to this level: a release.
     Release {
-        /// The new level.
+        /// The new level of these wires.
         high: bool,
     },
     /// The program on this node called the barrier.

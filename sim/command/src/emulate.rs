@@ -22,7 +22,8 @@ use std::thread;
 /// `{rank}` in it stands for the node's number.
 const PORT: &str = "HWBARR_PORT";
 
-/// The lines of each emulated GPIO chip, as in the examples of the port's text.
+/// The lines of each emulated GPIO chip for the wires of its node: outward and inward,
+/// as in the example `gpio:/dev/gpiochip0,out=17,in=27` of `hwbarr port list`.
 const GPIO_LINES: (u32, u32) = (17, 27);
 
 /// Play the hardware of a barrier, so that its ports can be tried on any machine.
@@ -166,12 +167,12 @@ impl Emulate {
     }
 }
 
-/// The wires of a node, whose releases are reported to no other code.
+/// The wires of a node, with a function that ignores releases as `ring`.
 type NodeWires = Wires<'static, fn(usize)>;
 
 fn ignored(_: usize) {}
 
-/// What a file system in user space needs.
+/// The end of an error message: the requirements of a file system in user space.
 const MOUNT: &str = "it needs /dev/fuse and the right to mount";
 
 fn released(what: &str, times: u64) -> Result<(), Failure> {
@@ -188,8 +189,8 @@ fn usual_plug() -> Result<Plug, Failure> {
     plug.ok_or_else(|| "a parallel port has no D0 or nACK".into())
 }
 
-/// Runs a command to its end. Until then this program passes SIGTERM on to it and ignores SIGINT, which a terminal sends to both,
-/// so that the emulated devices are removed after the command has ended.
+/// Runs a command to its end. Until then this program forwards SIGTERM to it and ignores SIGINT,
+/// which a terminal sends to both; so the emulated devices are removed after the command has ended.
 fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let handle = signals.handle();
@@ -199,7 +200,7 @@ fn run(command: &mut Command) -> std::io::Result<ExitStatus> {
         scope.spawn(move || {
             for signal in signals.forever() {
                 if signal == SIGTERM {
-                    // It fails if the command has ended.
+                    // The call fails if the command has already ended.
                     let _ = kill_process(pid, Signal::TERM);
                 }
             }

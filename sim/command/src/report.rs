@@ -82,7 +82,7 @@ impl Report {
             let hardware = study.summary.complete.median();
             page.measured(&here.name(), here.mean, hardware);
         }
-        // A board of version 2 has no such waveform.
+        // These waveforms exist only for a board of version 1.
         if parameters.channels == 0 {
             let first = Parameters {
                 barriers: self.show.clamp(1, self.barriers),

@@ -5,7 +5,8 @@
 //! The hardware is simulated in virtual time:
 //! cascaded boards, each with its own clock, on as many levels as the ranks require.
 //! When the last node arrives, all boards that are not on its path to the root are complete.
-//! So the run has only enough boards for the number of levels, but the fan-out to all ranks.
+//! So the run has only enough boards for the number of levels.
+//! The delay of the fan-out is that for all ranks.
 //! No such tree of boards has been built.
 //!
 //! Version 2 (`--channels`) has one board with one wire per host:
@@ -233,7 +234,7 @@ impl Scale {
     }
 
     /// Returns the table cell of a time: with its unit in text output, else in nanoseconds.
-    /// Returns `None` if the time is saturated.
+    /// Returns `None` if the time is the maximum of `Time`, which means that it overflowed.
     fn cell(&self, time: Time) -> Option<Value> {
         if time == Time::from_ps(u64::MAX) {
             return None;

@@ -122,8 +122,8 @@ fn a_report_is_one_page() {
     assert_eq!(files, 1, "a page needs no other file");
 }
 
-/// On Debian: `apt-get install chromium && cargo test -p hwbarr --test command -- --ignored
-/// browser`.
+/// This test needs a browser. On Debian:
+/// `apt-get install chromium && cargo test -p hwbarr --test command -- --ignored browser`.
 #[test]
 #[ignore = "needs a browser (Debian: chromium): cargo test -p hwbarr --test command -- --ignored browser"]
 fn a_browser_shows_every_plot_of_a_report() {

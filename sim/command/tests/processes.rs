@@ -169,7 +169,7 @@ fn a_process_killed_at_any_instant_leaves_the_board_working_and_the_record_whole
             nodes.iter_mut().for_each(Node::read_answer);
             nodes.iter_mut().for_each(Node::let_go);
         }
-        // The process is killed after many commits, however the cores are shared;
+        // The process is killed after many commits, even if processes wait for cores;
         // the odd factor varies the time of the kill.
         let (before, enough) = (board.releases(), 50 + round * 7919 % 300);
         let deadline = Instant::now() + LIMIT;

@@ -141,7 +141,7 @@ fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     let shown = std::fs::read_to_string(readme()).expect("a README");
     let rows = shown.lines().filter_map(|line| line.strip_prefix(HARDWARE));
     let rows: Vec<Vec<_>> = rows.map(|row| row.split_whitespace().collect()).collect();
-    // Only tables with three columns of times are such predictions.
+    // Only the rows with three times are predictions.
     let rows: Vec<_> = rows.iter().filter(|row| row.len() == 3).collect();
     assert!(rows.len() >= 3, "{rows:?}");
     let now = scaled();

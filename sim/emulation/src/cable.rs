@@ -5,7 +5,7 @@ use embedded_hal::digital::{InputPin, OutputPin, PinState};
 /// The state of one wire of a cable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Cable {
-    /// A correct wire.
+    /// The wire is correct and carries its level unchanged.
     #[default]
     Straight,
     /// The wire has an inverter that the driver is not configured for.

@@ -1,6 +1,6 @@
 //! A folder of emulated device files such as `uio0` and `uio1`,
 //! by a file system in user space (FUSE).
-//! The file system is mounted until this value is dropped.
+//! The file system is mounted until the [`DeviceFolder`] is dropped.
 
 use fuser::{
     BackgroundSession, Config, Errno, FileAttr, FileType, Filesystem, Generation, INodeNo,

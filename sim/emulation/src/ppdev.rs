@@ -6,7 +6,7 @@
 //!
 //! # Behaviour copied from `drivers/char/ppdev.c`
 //!
-//! * Before `PPCLAIM` a register access is refused with EPERM, and a second `PPCLAIM` or a late `PPEXCL` with EINVAL.
+//! * Before `PPCLAIM` a register access fails with EPERM. A second `PPCLAIM`, and `PPEXCL` after `PPCLAIM`, fail with EINVAL.
 //! * The first `PPCLAIM` of an open file registers it with the port.
 //!   The registration fails with ENXIO if the file has set `PPEXCL` and other files are registered,
 //!   or if an exclusive file is registered.

@@ -2,8 +2,9 @@
 //!
 //! Levels are exact: the thread polls every node's ARRIVE in the mapped file, and writes LEVEL,
 //! DONE and the registers of the node's group.
-//! Differences from the hardware: a new member mask takes effect at once and not only at rest;
-//! limits and stamps are absent; the start pulse has its registers and no line, and its clock is one of 1 MHz that starts with the device; and bit 31 of a node's INTR_STATE is always 1,
+//! Differences from the hardware: a new member mask takes effect immediately, even if lines are
+//! not at rest; limits and stamps are absent; the start pulse has registers but no line, and its
+//! clock has 1 MHz and starts with the device; bit 31 of a node's INTR_STATE is always 1,
 //! because a program's store that clears an event must change the value of the word.
 
 use barrier_driver::registers::RegisterBlock;
@@ -20,7 +21,7 @@ use std::time::Instant;
 /// A program writes only event bits, so the thread recognises a program's write by a clear bit 31.
 const SHOWN: u32 = 1 << 31;
 
-/// The frequency of the emulated clock, on which START is a time.
+/// The frequency in Hz of the emulated clock, in whose cycles START is counted.
 const CLOCK_HZ: u32 = 1_000_000;
 
 /// Binary logarithm of the size of a node's page in bytes.

@@ -31,16 +31,19 @@ use std::os::unix::fs::FileExt;
 use std::sync::mpsc;
 use std::{fmt, io, panic, slice, thread};
 
-/// Polling interval of lines while a program waits for their edges, and of the end of the work otherwise, in nanoseconds.
+/// How long the supervisor waits for an ioctl while a program waits for edges of a line, in ns.
+/// After this time it polls the lines.
 const OFTEN: i64 = 50_000;
+/// How long the supervisor waits for an ioctl at any other time, in ns.
+/// After this time it checks whether the command has ended.
 const SELDOM: i64 = 5_000_000;
 
-/// Why no chips can be emulated on this machine.
+/// The reason why no chips can be emulated on this machine.
 #[derive(Debug)]
 pub enum Refused {
     /// The `/dev` with the chips could not be mounted.
     Mount(io::Error),
-    /// The kernel refused the filter.
+    /// The kernel refused to install the seccomp filter.
     Filter(io::Error),
 }
 
@@ -61,12 +64,12 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// Runs `work` on a thread where `/dev/gpiochip0`, `/dev/gpiochip1` and so on are these chips,
-/// as they are for the processes that `work` starts.
+/// Runs `work` on a new thread. For this thread and the processes that it starts,
+/// `/dev/gpiochip0`, `/dev/gpiochip1` and so on are these chips.
 ///
 /// # Errors
 ///
-/// Describes what this machine does not permit; `work` has not run then.
+/// The error describes what this machine does not permit; in this case `work` was not called.
 pub fn run<T: Send>(chips: Vec<GpioChip>, work: impl FnOnce() -> T + Send) -> Result<T, Refused> {
     let count = chips.len();
     thread::scope(|scope| {
@@ -93,7 +96,8 @@ pub fn run<T: Send>(chips: Vec<GpioChip>, work: impl FnOnce() -> T + Send) -> Re
     })
 }
 
-/// Gives this thread the chips, and returns the listener and the identities of the chips' files.
+/// Moves this thread to a `/dev` with `count` chips and installs the filter.
+/// Returns the listener and the identities of the chips' files.
 fn enter(count: usize) -> Result<(OwnedFd, Vec<FileIdentity>), Refused> {
     let mounted = || {
         let folder = tempfile::tempdir()?;
@@ -183,7 +187,7 @@ impl Supervisor {
     fn answer_next(&mut self) {
         // SAFETY: all-zero is a valid `seccomp_notif`, and the kernel requires it.
         let mut call: libc::seccomp_notif = unsafe { mem::zeroed() };
-        // The caller may have been killed since the poll: ENOENT.
+        // If the caller has been killed since the poll, the call fails with ENOENT.
         if self
             .control(libc::SECCOMP_IOCTL_NOTIF_RECV, &mut call)
             .is_err()
@@ -201,7 +205,7 @@ impl Supervisor {
             error,
             flags,
         };
-        // A caller that has been killed needs no answer: ENOENT.
+        // If the caller has been killed, the call fails with ENOENT, and no answer is needed.
         let _ = self.control(libc::SECCOMP_IOCTL_NOTIF_SEND, &mut response);
     }
 
@@ -216,7 +220,7 @@ impl Supervisor {
         }
     }
 
-    /// Answers an ioctl; returns false if its file is no chip's and no request's.
+    /// Answers an ioctl; returns false if its file is neither that of a chip nor that of a request.
     fn answer(&mut self, call: &libc::seccomp_notif) -> Result<bool, Errno> {
         let [file, code, address, ..] = call.data.args;
         let (file, code) = (file as RawFd, code as u32);
@@ -227,7 +231,8 @@ impl Supervisor {
             inode: about.st_ino,
         };
         let caller = Caller::open(call.pid, address)?;
-        // The process with this number is still the caller, so what was opened is the caller's.
+        // If this call succeeds, the process with this ID is still the caller,
+        // so the opened memory is that of the caller.
         let mut id = call.id;
         self.control(libc::SECCOMP_IOCTL_NOTIF_ID_VALID, &mut id)?;
         let chips = self.chips.iter();
@@ -261,7 +266,7 @@ impl Supervisor {
                     newfd: 0,
                     newfd_flags: libc::O_CLOEXEC as u32,
                 };
-                // If the caller gets no file, dropping `ours` ends the request.
+                // If the caller cannot get a descriptor, the error drops `ours`, which ends the request.
                 request.set_file(self.control(libc::SECCOMP_IOCTL_NOTIF_ADDFD, &mut added)?);
                 caller.write(&request)
             }
@@ -286,25 +291,26 @@ impl Chip {
     }
 }
 
-/// A type of the kernel's interface that is copied byte by byte.
+/// A structure of the kernel's interface that is copied byte by byte.
 ///
 /// # Safety
 ///
 /// Every sequence of bytes is a value of the type, and no byte of a value is padding.
 unsafe trait Structure: Sized {}
 
-// SAFETY: arrays of bytes and a number behind them, 68 bytes together.
+// SAFETY: the structure consists of arrays of bytes and one number, 68 bytes in total.
 unsafe impl Structure for ChipInfo {}
-// SAFETY: bytes and numbers in a `repr(C)` that names its padding, 256 bytes together.
+// SAFETY: the `repr(C)` structure consists of bytes and numbers and declares its padding
+// as fields, 256 bytes in total.
 unsafe impl Structure for LineInfo {}
-// SAFETY: as for `LineInfo`, 592 bytes together.
+// SAFETY: as for `LineInfo`, 592 bytes in total.
 unsafe impl Structure for LineRequest {}
-// SAFETY: as for `LineInfo`, 272 bytes together.
+// SAFETY: as for `LineInfo`, 272 bytes in total.
 unsafe impl Structure for LineConfig {}
-// SAFETY: two numbers of 64 bits.
+// SAFETY: the structure consists of two numbers of 64 bits.
 unsafe impl Structure for LineValues {}
 
-/// The memory of a caller, and the address of its structure.
+/// The memory of a caller, and the address of the ioctl's structure in it.
 struct Caller {
     memory: File,
     address: u64,

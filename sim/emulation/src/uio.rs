@@ -1,9 +1,9 @@
 //! `/dev/uioN` without a kernel driver: a file system in user space,
 //! with one file for the interrupt of each node of a register block.
 //!
-//! A read returns the node's number of interrupts as four bytes. It is possible when the number
-//! differs from the one that this open file has last read;
-//! `poll` then reports the file as readable.
+//! A read returns the node's number of interrupts as four bytes. The file is readable if this
+//! number differs from the one that the same open file has returned last,
+//! and `poll` reports this.
 //! A write of 1 or 0 enables or disables the next interrupt, as in `drivers/uio/uio.c`.
 //! A read that would block fails with EAGAIN. The registers are in the mapped file of the
 //! [`RegisterDevice`].
@@ -103,7 +103,7 @@ impl std::fmt::Debug for Sleepers {
     }
 }
 
-/// The open files: each one's node, and the interrupt count that it has last read.
+/// The open files, each with its node and the interrupt count that it has returned last.
 #[derive(Default)]
 struct Opened {
     files: HashMap<FileHandle, (usize, u64)>,

@@ -53,8 +53,8 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
         "lib/x86_64-linux-gnu",
     ];
     let libraries = libraries.map(|folder| root.join(folder).display().to_string());
-    // Packages that this machine has installed are not unpacked, and QEMU looks for its modules
-    // beside its program only.
+    // QEMU looks for its modules only beside its program. If the package with the modules is installed
+    // on this machine, it was not unpacked into the folder, and the installed modules are used.
     let modules = "usr/lib/x86_64-linux-gnu/qemu";
     let unpacked = root.join(modules);
     let modules = match unpacked.exists() {

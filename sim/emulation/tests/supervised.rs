@@ -16,12 +16,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Far more than any test needs.
+/// Time limit of a test, far longer than any test takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(30);
-/// The sleep limit: longer than [`LIMIT`], within which the late node must see the sleepers awake.
+/// Maximum sleep of a waiting node. It is longer than [`LIMIT`],
+/// so the test fails if no edge wakes the node.
 const OVERSLEPT: Duration = Duration::from_secs(40);
 
-/// Variable of the child process in which the port is opened.
+/// Environment variable of the child process that opens the port and holds it.
 const HELD: &str = "SUPERVISED_HELD";
 
 /// Runs `work` where each node of a board has a chip, with its wires at lines 17 and 27; `None` if this machine does not permit it.
@@ -66,7 +67,7 @@ fn nodes_pass_barriers_and_an_edge_wakes_a_sleeper() {
                     for round in 1..=ROUNDS {
                         let is_late = node == 0;
                         if is_late && round % 3 != 0 {
-                            // Sometimes the others are asleep already, sometimes they are about to sleep.
+                            // In some rounds the other nodes already sleep, in others they are about to sleep.
                             thread::sleep(Duration::from_millis(round % 4));
                         }
                         barrier.enter().expect("an idle node can enter");
@@ -87,7 +88,7 @@ fn nodes_pass_barriers_and_an_edge_wakes_a_sleeper() {
     });
 }
 
-/// Opens the port in a process of its own, which is killed: the kernel closes its files.
+/// A child process opens the port and is then killed; the kernel closes its files.
 #[test]
 fn a_line_has_one_user_until_its_process_dies() {
     if std::env::var_os(HELD).is_some() {

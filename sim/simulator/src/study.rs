@@ -194,7 +194,7 @@ pub enum BadSweep {
     Value {
         /// The parameter that was to be varied.
         axis: Axis,
-        /// The value, as given.
+        /// The value, as the user wrote it.
         word: String,
     },
     /// The range is empty, is incomplete, or has more than 10,000 values.

@@ -69,7 +69,7 @@ pub struct Group {
 /// How a viewer displays a signal.
 #[derive(Clone, Copy, Debug)]
 pub enum Show {
-    /// A number of this many bits.
+    /// A number with this number of bits.
     Bits(u32),
     /// A text; `Some(bits)` gives its width in a file format without texts.
     Text(Option<u32>),

@@ -1,6 +1,6 @@
 /* Program of every core of cores_tb.v: barriers over the register block; a waiting core polls or sleeps.
  *
- * Core 0 configures the group; the others wait for that. Before each barrier each core executes a delay loop of varying length. */
+ * Core 0 configures the group; the others wait until it is configured. Before each barrier each core executes a delay loop of varying length. */
 #include <stdint.h>
 
 #include "barrier_regs.h"

@@ -1,11 +1,11 @@
 // Testbench of several PicoRV32 cores of one chip that pass barriers through the register block; each has cores.c in its own memory.
 //
 // The cores share a Wishbone through a round-robin arbiter; the block runs on their clock (SYNC is 0). A core polls LEVEL or sleeps with the
-// instruction waitirq, with wake_o as its interrupt. Each core counts its entries before it enters, and when it leaves the testbench compares
-// the counts of all others, which detects an early release.
+// instruction waitirq, with wake_o as its interrupt. Each core counts its entries before it enters; when it leaves, the testbench compares
+// its count with those of the other cores, which detects an early release.
 // It prints one line: whether the cores sleep, the numbers of cores, barriers, early releases and bus errors, and the minimum and maximum
 // number of cycles from the arrival of the last core at the block to the wake line, to the core's first fetch after its sleep, and to its
-// first store after the barrier. The first two are 0 if the cores do not sleep.
+// first store after the barrier. The first two pairs of numbers are 0 if the cores do not sleep.
 `default_nettype none
 `timescale 1ns / 1ps
 

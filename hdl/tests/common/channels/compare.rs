@@ -1,4 +1,4 @@
-//! The testbenches' file formats, and the comparison of a trace with the model.
+//! Writes stimuli in the testbenches' format, and compares a trace with the model.
 
 use super::{Coverage, Edge, LEASE_BITS, apply};
 use fpga_model::channels::{Channel, ChannelMachine, Line, Pins};

@@ -11,7 +11,7 @@ pub struct Coverage {
     pub edges: u64,
     /// Number of replies by operation code (0 for a nonexistent operation) and status.
     pub answers: BTreeMap<(u8, u8), u64>,
-    /// Numbers of transitions between frame phases; 9 is a reset.
+    /// Number of transitions by the numbers of the old and the new phase of the frame; 9 means a reset.
     pub frame: BTreeMap<(u8, u8), u64>,
     /// Numbers of a channel's events ([`CHANNEL`]), by event and level.
     pub channel: BTreeMap<(&'static str, bool), u64>,
@@ -166,7 +166,7 @@ impl Coverage {
         all(&mut self.arbiter, &other.arbiter);
     }
 
-    /// Returns descriptions of what was not reached.
+    /// Returns a description of each reply, transition and event that was not reached.
     pub fn missing(&self) -> Vec<String> {
         let answers = possible();
         let answers = answers

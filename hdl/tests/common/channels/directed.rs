@@ -4,7 +4,7 @@ use super::{Edge, LEASE_BITS, apply};
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Phase, Pins};
 
-/// Number of edges for which a serial line keeps a level: the filter's need and a margin.
+/// Number of edges for which a serial line keeps a level: four for the filter, and one more.
 const HOLD: usize = 5;
 
 struct Script {
@@ -26,8 +26,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     let (set_mask, set_limit) = (Operation::SetMask as u8, Operation::SetLimit as u8);
     let pair = 1 | 1 << last;
 
-    // Every request about every channel, at rest, by a member and a non-member.
-    // Each request is also sent with a wrong checksum.
+    // Every request about every channel, by a member and by a non-member, while no node has arrived.
+    // Each request is also sent with wrong check bits.
     script.ask(0, set_mask, 1, pair);
     for node in [0, 1] {
         for code in 0..=9 {
@@ -47,7 +47,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.ask(0, set_mask, 1, 1);
     script.ask(0, set_mask, 1, pair);
 
-    // Barriers of channel 1 in both directions: one node arrives, the state is read, the limit expires, the other arrives.
+    // Barriers of channel 1 to both levels: one node arrives, the state is read, the limit expires, the other arrives.
     for _ in 0..2 {
         script.ask(last, set_limit, 1, 9);
         script.arrive(1, 1);
@@ -59,7 +59,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         ] {
             script.ask(1, read as u8, 1, 0);
         }
-        // Refused and accepted: members cannot change while a node has arrived; the limit can.
+        // While a node has arrived, a change of the members is refused and a change of the limit is accepted.
         script.ask(0, set_mask, 1, 0);
         script.ask(0, set_limit, 1, 11);
         script.arrive(1, 1 << last);
@@ -74,7 +74,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
         script.arrive(1, pair);
         script.hold(8);
     }
-    // The channel is also freed and claimed while its level is high.
+    // The channel is freed and claimed again, now while its level is high.
     script.arrive(1, pair);
     script.hold(6);
     script.ask(last, set_mask, 1, 0);
@@ -170,7 +170,8 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.hold(HOLD);
     script.serial(last, false, false, false);
     script.hold(HOLD);
-    // A silent node loses the receiver and is not granted it before its select falls; in that time another node is.
+    // A silent node loses the receiver and is not granted it again before its select falls.
+    // In that time another node gets the receiver.
     script.serial(0, true, false, false);
     script.hold((1 << LEASE_BITS) + 20);
     script.ask(last, Operation::Identify as u8, 0, 0);
@@ -205,7 +206,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Returns more expiries and early releases of channel 0 than its counters can count,
+/// Returns a stimulus with more expired limits and early releases of channel 0 than its counters can count,
 /// followed by a change of members, which clears the counters.
 ///
 /// The board `blank` must have at least two nodes.
@@ -243,7 +244,8 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Returns a stimulus with all nodes in each channel: limits use every bit; each node is late and silent once.
+/// Returns a stimulus with all nodes in each channel. The limits use every bit of their register.
+/// Each node is late once, and once it keeps the receiver without sending.
 pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
     let mut script = Script {
         machine: blank,
@@ -311,7 +313,7 @@ impl Script {
         self.pins.arrive[channel] ^= nodes;
     }
 
-    /// Returns the lines' levels with which all nodes are at this channel's level.
+    /// Returns the mask of arrival lines for which all nodes are at this channel's level.
     fn level(&self, channel: usize) -> u64 {
         let level = self.machine.channel(channel).map(|channel| channel.level);
         match level {
@@ -344,7 +346,7 @@ impl Script {
         self.end(node);
     }
 
-    /// Sends a request; node 0 arrives `offset` edges after the start of the last bit.
+    /// Sends a request; node 0 arrives `offset` edges after the clock of the last bit rises.
     fn ask_and(&mut self, node: usize, code: u8, channel: u64, value: u64, offset: usize) {
         let frame = body(code, channel, value).frame();
         self.begin(node);
@@ -376,7 +378,7 @@ impl Script {
         }
         if phase == Phase::Execute {
             self.serial(node, true, true, frame & 1 == 1);
-            // Select falls at such an edge that the filtered select falls at the edge that completes the request.
+            // Select falls early enough that the filtered select falls at the edge that completes the request.
             self.hold(1);
             self.pins.select = 0;
             while self.machine.serial().phase == Phase::Receive && self.machine.serial().grant != 0
@@ -392,7 +394,7 @@ impl Script {
     }
 
     fn clock(&mut self, node: usize, frame: u128, bit: u8) {
-        // After the request's frame the data line is low.
+        // While the reply is shifted out, the data line is low.
         let data = bit < FRAME_BITS && frame >> (FRAME_BITS - 1 - bit) & 1 == 1;
         self.serial(node, true, true, data);
         self.hold(HOLD);

@@ -43,7 +43,7 @@ struct Write {
 /// Returns the writes of a random session of one node, which may be faulty in every way.
 fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeque<Write> {
     let channels = u64::from(machine.identity().channels);
-    // Sometimes one channel number more than exist.
+    // One call in ten also permits the first channel number that does not exist.
     let end = channels + u64::from(random.one_in(10));
     let channel = random.below(end);
     let mask = machine
@@ -99,7 +99,7 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
     let mut writes = VecDeque::from([write(false, random.one_in(10), false); 2]);
     writes.push_back(write(true, false, false));
     for bit in 0..bits {
-        // After the request's frame the data line is low.
+        // While the reply is shifted out, the data line is low.
         let rest = aligned.checked_shl(bit as u32);
         let data = rest.is_some_and(|rest| rest >> 127 == 1);
         writes.push_back(write(true, true, data));
@@ -124,7 +124,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
     let mut made = Vec::with_capacity(edges);
     for number in 0..edges {
         if number % 512 == 0 {
-            // A channel can be programmed only while its nodes do not arrive.
+            // The nodes in this mask do not arrive, because a channel can be programmed only while its nodes do not arrive.
             calm = random.next_u64() | random.next_u64() | random.next_u64();
         }
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
@@ -156,7 +156,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             let level = if channel.level { machine.wires() } else { 0 };
             match random.below(64) {
                 _ if calm >> number & 1 == 1 => *lines = level,
-                // All lines go to the level, all nodes arrive, some arrive, or some withdraw.
+                // All lines take the channel's level, or all nodes arrive, or some arrive, or some withdraw.
                 0 => *lines = level,
                 1 => *lines = !level & machine.wires(),
                 2..5 => *lines ^= random.next_u64() & !(*lines ^ level) & machine.wires(),

@@ -66,7 +66,7 @@ pub struct Look {
     pub channels: Vec<ChannelLook>,
 }
 
-/// An eureka line as an observer sees it.
+/// A eureka line as an observer sees it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LineLook {
     /// True if a node has raised the line.
@@ -77,7 +77,7 @@ pub struct LineLook {
 
 impl Look {
     /// Returns the view of one board of `nodes` nodes.
-    /// Bit `n` of `driven`: a process drives node `n`'s wire.
+    /// Bit `n` of `driven` is set if a process drives node `n`'s wire.
     pub fn at(board: &Snapshot, nodes: usize, driven: u64) -> Self {
         let mut look = Self {
             at_ns: board.at_ns,
@@ -125,7 +125,7 @@ impl Snapshot {
 pub enum InitError {
     /// A barrier cannot have this number of nodes.
     Nodes(BadNodeCount),
-    /// The memory is too small.
+    /// The memory is too small for the board.
     TooSmall {
         /// The bytes that the board requires, by [`Board::layout_size`].
         need: usize,
@@ -134,7 +134,7 @@ pub enum InitError {
     },
     /// The memory is not aligned to this number of bytes.
     Misaligned {
-        /// The required alignment.
+        /// The required alignment in bytes.
         align: usize,
     },
 }
@@ -149,7 +149,7 @@ pub enum AttachError {
     },
     /// The memory is not aligned to this number of bytes.
     Misaligned {
-        /// The alignment that is needed.
+        /// The required alignment in bytes.
         align: usize,
     },
 }

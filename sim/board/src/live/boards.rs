@@ -11,8 +11,8 @@
 //! a polling node does it if that node was killed first.
 //!
 //! Several nodes may drive the same wire between boards, but no node can drive an outdated level:
-//! the board's output leaves the level only after all of its nodes have left it, and the driving
-//! node keeps its own wire at the level until it has finished.
+//! the board's output keeps the level until the wires of all its nodes have left the level, and the
+//! driving node keeps its own wire at the level until it has driven the wires above.
 //! A lock ensures that only one thread at a time uses a node's wires.
 
 use super::Snapshot;

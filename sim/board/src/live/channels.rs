@@ -25,9 +25,10 @@ use std::hint::spin_loop;
 use std::sync::{Mutex, PoisonError};
 
 /// Number of words of a slot for the edge, the channels' levels and the three serial lines.
-/// The next constants are the number of words of a channel and of the serial receiver.
 const PINS: usize = 1 + MAX_CHANNELS + 3;
+/// Number of words of a slot for each channel.
 const CHANNEL: usize = 8;
+/// Number of words of a slot for the serial receiver.
 const SERIAL: usize = 9;
 /// Number of a slot's words for recorded line changes (three):
 /// the number of changes of earlier commits, then the time and the line of this commit's change.

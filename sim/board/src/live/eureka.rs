@@ -2,7 +2,7 @@
 //!
 //! A node's wires to the line belong to one process at a time, like its wires to the barrier, and have a separate claim.
 //! Reading changes nothing in the memory.
-//! A rising line wakes no node: searching nodes poll the line.
+//! A rising line wakes no node: nodes that search for a result poll the line.
 //! A board with a record records each change of a wire, by a commit on the board.
 //! If that commit contains a release, it also wakes the nodes.
 
@@ -67,8 +67,8 @@ impl fmt::Debug for Writer<'_> {
 }
 
 impl<'m> Board<'m> {
-    /// Claims the wires of `node` at the board's eureka line;
-    /// When a commit contains a release, `ring` wakes the other nodes as in [`wires`](Self::wires).
+    /// Claims the wires of `node` at the board's eureka line.
+    /// When a commit contains a release, `ring` wakes the other nodes, as in [`wires`](Self::wires).
     pub fn eureka<R: Fn(usize)>(
         &self,
         node: usize,
@@ -114,7 +114,7 @@ impl Writer<'_> {
     }
 
     /// Drives the node's wire, and calls `changed` if the level changes.
-    /// A rising wire has passed the line's synchroniser on return,
+    /// When the call returns, a rising wire has passed the line's synchroniser,
     /// so the node reads the line as high.
     fn say(&mut self, high: bool, changed: impl FnOnce()) {
         // A write of the current level changes nothing.

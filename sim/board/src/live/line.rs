@@ -5,8 +5,8 @@
 //! protocol, so it does not slow barriers down.
 //! The line's only input from the board is the number of releases; each release clears the line.
 //! A reader loads that number after the line's slot, so a node that has seen a release
-//! finds the line cleared. At which edge between two commits the release occurred has no effect,
-//! because the wires' levels have then passed the synchroniser: nodes lower their wires
+//! finds the line cleared. It does not matter at which edge between two commits the release
+//! occurred, because the wires' levels have then passed the synchroniser: nodes lower their wires
 //! before they enter, and a release takes at least as many edges as the synchroniser.
 
 use super::CLOCK;

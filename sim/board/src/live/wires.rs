@@ -126,7 +126,7 @@ impl Writer<'_> {
             return level;
         }
         let mut state = self.core().current();
-        // Between two edges there is nothing to commit.
+        // If no clock edge has passed since the last commit, there is nothing to commit.
         if state.is_behind(self.core().now_ns()) {
             state = self.touch(released, |_, _| ());
         }

@@ -1,4 +1,4 @@
-//! The frames of the protocol: three kinds of fixed size, each encoded and decoded by one function.
+//! The frames of the protocol: greetings, requests and replies of fixed sizes, each with one encoder and one decoder.
 //!
 //! Decoding is total: any bytes give a frame or [`Malformed`], and a decoded frame encodes to the same bytes.
 //! Numbers are little-endian; bytes that a frame does not use are zero, so that a later version can use them.
@@ -25,7 +25,7 @@ pub const REPLY: usize = 48;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed;
 
-/// The first frame of either side.
+/// The first frame that the server or the client sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Greeting {
     /// The sender's protocol version.
@@ -53,13 +53,13 @@ pub enum Request {
     /// Set the node's wire to this level, unless the board has had more than `seen` releases.
     Withdraw { high: bool, seen: u64 },
     /// Set all lines of a node of version 2 to these levels.
-    /// An arrival line stays if its channel has released since the counters were `seen`.
+    /// An arrival line keeps its level if its channel's release counter has changed since `seen`.
     Drive { levels: u8, seen: u64 },
     /// Set the node's wire to the eureka line to this level.
     Say { high: bool },
     /// Read the eureka line.
     Hear,
-    /// Disconnect the node.
+    /// Disconnect the node; its wire keeps its level.
     Disconnect,
     /// Read a channel of a board of version 2.
     ReadChannel { channel: u8 },
@@ -127,7 +127,7 @@ pub enum Refusal {
         /// The maximum number of observers.
         observers: u8,
     },
-    /// An observer sent a write.
+    /// An observer sent a write, but may only read.
     OnlyLooks,
     /// The request violates this version of the protocol.
     Malformed,

@@ -25,9 +25,9 @@ use std::time::Duration;
 
 /// Maximum number of clients without a role.
 pub(super) const WITHOUT_ROLE_MAX: usize = 64;
-/// Minimum time in which a client can send its role, for any number of new connections.
-/// A busy machine needs less time to schedule the client.
-/// Without this time, a flood of connections could replace a node that has connected
+/// Minimum time that each client has to send its role, whatever the number of new connections.
+/// Even a busy machine schedules the client within this time.
+/// Without this minimum, a flood of connections could replace a node that has connected
 /// but has not sent its greeting yet.
 pub(super) const GRACE: Duration = Duration::from_millis(250);
 /// Maximum time that a client may be without a role.
@@ -254,8 +254,8 @@ impl Hub {
     /// Returns the earliest time limit of a client, at which [`sweep`](Self::sweep) must be called.
     pub fn deadline(&self) -> Option<Duration> {
         let clients = self.clients.values().filter_map(Client::deadline);
-        // While writes are deferred,
-        // each loop of the server checks how long the sending node is silent.
+        // While writes are deferred, each iteration of the server's loop
+        // checks how long the sending node has been silent.
         clients.min()
     }
 

@@ -44,7 +44,7 @@ pub(super) struct Line {
     last_received: Instant,
     /// Time at which the liveness check was sent; `None` once it is answered.
     checked_at: Option<Instant>,
-    /// The protocol version that serves the board.
+    /// The protocol version that the server uses for its board.
     version: u8,
     /// The last state of the board that the server sent.
     view: View,
@@ -184,7 +184,7 @@ impl Line {
 
     /// Returns the level of the barrier's wires.
     /// While this node waits in a barrier, the last received state has the level;
-    /// else the server is asked.
+    /// else the client sends a request to the server.
     pub fn level(&mut self) -> Result<bool, LineError> {
         match self.is_waiting() {
             true => self.listen()?,
@@ -404,7 +404,7 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         if self.broken.is_none() && self.owner == getpid() {
-            // If the server does not answer, the end of the connection frees the node, only later.
+            // If the server does not answer, the node becomes free later, when the connection ends.
             let _ = self.disconnect_node();
         }
     }
@@ -434,7 +434,7 @@ impl BoardObserver {
     }
 
     /// Returns true for a board of version 2;
-    /// it does not send the levels of its lines to an observer.
+    /// the server does not send the levels of such a board's lines to an observer.
     pub fn has_channels(&self) -> bool {
         self.0.version != VERSION
     }
@@ -509,7 +509,8 @@ fn frame<const N: usize>(
     }
 }
 
-/// Sends all bytes: the few bytes fit into the socket's buffer unless the peer does not read.
+/// Sends all bytes. A request is so short that it fits into the socket's buffer,
+/// unless the peer does not read.
 fn transmit(stream: &TcpStream, mut bytes: &[u8], until: Instant) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match send(stream, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {

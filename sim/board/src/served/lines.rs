@@ -49,7 +49,7 @@ impl ChannelLines {
         self.hand().line.detect_loss_within(limit);
     }
 
-    /// Checks that the board answers.
+    /// Checks with a request that the server answers.
     pub fn check(&self) -> Result<(), LineError> {
         self.hand().line.look().map(drop)
     }

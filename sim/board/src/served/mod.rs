@@ -13,7 +13,7 @@
 //! Both sides start with eight bytes that are the same in every version: `HWBARR`, the version,
 //! and one more byte: from the server the number of nodes, from the client the role (see `frame`).
 //! Then the client sends requests of 16 bytes, one at a time, and the server answers each with a reply of 48 bytes.
-//! Every reply contains the state of the whole board, so all requests have the same kind of answer.
+//! Every reply contains the state of the whole board, so one reply format serves all requests.
 //! The server also sends one unsolicited reply to each other node when it releases the barrier.
 //!
 //! ```text

@@ -44,7 +44,7 @@ pub fn matrix(cases: &[Case]) -> String {
 }
 
 /// Returns the HTML of one cell. When opened, it shows the first case with the worst outcome:
-/// the place, the message, and the reason from the documented list.
+/// the place, the message, and the documented reason if there is one.
 fn entry(cell: &[&Case], worst: Class) -> String {
     let worst_cases = || cell.iter().filter(|case| case.class == worst);
     let count = match worst_cases().count() {

@@ -338,7 +338,7 @@ pub fn sweep(sweep: &Sweep, studies: &[(f64, Study)]) -> String {
     picture.finish()
 }
 
-/// Moves positions apart until they differ by `distance`, in the same order and within the bounds.
+/// Moves positions apart until they differ by at least `distance`, in the same order and within the bounds.
 fn spread(wanted: Vec<f64>, distance: f64, [top, bottom]: [f64; 2]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&a, &b| wanted[a].total_cmp(&wanted[b]));

@@ -146,7 +146,7 @@ fn every_plot_is_there_with_its_words() {
     ] {
         assert!(page.contains(&format!("<h2>{title}</h2>")), "{title}");
     }
-    // The factor in the title is that of the network with this name.
+    // The title names the network for which its factor holds.
     assert!(page.contains("than the best software barrier under LogP, network loggopsim<"));
     assert!(page.contains("<title>A &lt;barrier&gt; &amp; its &quot;report&quot;</title>"));
 }

@@ -14,7 +14,7 @@ const TOP: f64 = 26.0;
 /// Maximum number of rows in the plot.
 const MOST_ROWS: usize = 64;
 
-/// Returns the step between nodes with a row: one node in this number has a row.
+/// Returns the smallest `n` such that the plot has rows enough for one node in `n`.
 pub fn shown(nodes: usize) -> usize {
     nodes.div_ceil(MOST_ROWS).max(1)
 }

@@ -100,7 +100,7 @@ impl Nodes for Look {
 }
 
 /// Returns the state of each node of a version 2 board.
-/// A node for which a channel waits is awaited; otherwise a node that waits in a channel is in it.
+/// A node is `Awaited` if a channel waits for it, and otherwise `In` if it waits in a channel.
 fn channel_phases(look: &Look) -> Vec<Phase> {
     let (entered, missing) = (look.entered(), look.missing());
     let phase = |(node, (_, driven)): (usize, &(bool, bool))| match (
@@ -200,7 +200,7 @@ impl History {
     }
 
     /// Returns the barriers per second, averaged over the last two seconds;
-    /// `None` if there is one sample.
+    /// `None` if there is only one sample.
     pub fn rate(&self) -> Option<f64> {
         let ((from, before), (to, after)) = self.recent.front().zip(self.recent.back())?;
         let seconds = to.checked_sub(*from).filter(|ns| *ns > 0)? as f64 / 1e9;

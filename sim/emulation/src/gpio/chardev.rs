@@ -110,7 +110,7 @@ pub struct LineRequest {
 }
 
 impl LineRequest {
-    /// Sets the descriptor of the request's file, as its user knows it.
+    /// Stores the descriptor that the request's file has in the process that requested the lines.
     pub fn set_file(&mut self, fd: RawFd) {
         self.fd = fd;
     }
@@ -153,9 +153,9 @@ const fn size_in(code: u32) -> usize {
 /// The identity of an open file: its device and inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileIdentity {
-    /// The device.
+    /// The number of the device.
     pub device: u64,
-    /// The inode.
+    /// The number of the inode on this device.
     pub inode: u64,
 }
 
@@ -177,7 +177,7 @@ struct RequestedLines {
     consumer: [u8; 32],
     lines: Vec<u32>,
     are_outputs: bool,
-    /// The lines' levels at the last poll; `None` unless the user has enabled edge detection.
+    /// The lines' levels at the last poll; `None` if edge detection is disabled.
     told: Option<Vec<bool>>,
 }
 
@@ -208,7 +208,7 @@ impl RequestedLines {
     }
 }
 
-/// The requests of all users: which lines each has.
+/// The requests of all users, with the lines that are assigned to each.
 #[derive(Default)]
 pub struct Requests(Vec<RequestedLines>);
 
@@ -323,7 +323,7 @@ impl Requests {
     }
 
     /// Polls the lines with edge detection, and sends their edges;
-    /// returns true if there are such lines.
+    /// returns true if any line has edge detection.
     pub fn tell_edges(&mut self, chip: &mut GpioChip) -> bool {
         self.0.iter_mut().for_each(|held| held.tell_edges(chip));
         self.0.iter().any(|held| held.told.is_some())

@@ -83,7 +83,7 @@ pub fn enter_with_chips(folder: &Path, chips: usize) -> io::Result<Vec<File>> {
     Ok(files)
 }
 
-/// Gives this thread mounts of its own, and mounts an empty file system over the folder.
+/// Moves this thread to a new mount namespace, and mounts an empty file system over the folder.
 fn leave_the_hosts_mounts(folder: &Path) -> io::Result<()> {
     // SAFETY: a new mount namespace affects only this thread,
     // and neither its memory nor its open files.

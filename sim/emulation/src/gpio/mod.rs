@@ -4,7 +4,8 @@
 //! * [`chardev`]: the ioctls of `/dev/gpiochip0`, which crate `gpiocdev` issues, and by which `rppal` reads the chip's name.
 //! * [`machine`]: a `/dev` with these two files and a `/proc/cpuinfo` of a Raspberry Pi, or with several chips, for one thread and its children.
 //!
-//! Both interfaces access one [`GpioChip`], as in the real machine; [`trap`](super::trap) redirects the accesses of this process to it,
+//! Both interfaces access one [`GpioChip`], as in the real machine.
+//! [`trap`](super::trap) redirects the accesses of this process to the chip,
 //! and [`supervised`](super::supervised) those of other processes.
 //!
 //! # The lines

@@ -66,7 +66,8 @@ impl Registers {
     }
 }
 
-/// Returns the lines of one of several equal registers with `each` lines, with their bit positions.
+/// Returns the lines of register `register` in a group of registers with `each` lines per register.
+/// Each line is returned with its position in the register.
 fn lines(register: u32, each: u32) -> impl Iterator<Item = (u32, u32)> {
     let all = (0..each).map(move |place| (register * each + place, place));
     all.take_while(|&(line, _)| line < LINES)

@@ -25,7 +25,7 @@ pub(super) fn ack(port: &mut ParallelPort) -> bool {
 }
 
 /// The ports, their files, and the condition variable
-/// on which the thread waits until a program sleeps.
+/// on which the polling thread waits until a program sleeps.
 pub(super) struct Lines {
     state: Mutex<Watched>,
     changed: Condvar,
@@ -71,7 +71,7 @@ impl Lines {
         InterruptsGuard(self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Counts a program that starts to sleep, and lets the thread poll.
+    /// Counts a program that starts to sleep, and wakes the thread, which then polls the ports.
     pub(super) fn has_sleepers(&self) {
         self.sleeps.fetch_add(1, Ordering::Relaxed);
         self.changed.notify_all();

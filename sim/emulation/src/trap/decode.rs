@@ -4,7 +4,7 @@
 //! Intel SDM volume 2, chapter 2 (prefixes, ModRM, SIB), "MOV", "AND", "OR", "XOR", "TEST".
 //! The address is not computed here: the kernel reports it with the fault.
 
-/// The memory access of an instruction, which emulates it on a device register.
+/// The memory access of an instruction, as the handler performs it on a device register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Load the memory word into this general register, numbered as in the encoding.

@@ -97,8 +97,8 @@ pub(super) unsafe fn ioctl(file: RawFd, code: u32, argument: i64) -> i32 {
         return libc::ENODEV;
     };
     // SAFETY: by this function's contract, `argument` points to the structure of `code`.
-    // The program waits for the handler as it would for the kernel, and keeps its file open meanwhile;
-    // a closed descriptor is refused by the kernel (EBADF).
+    // The program waits for the handler as it would for the kernel, so its file stays open;
+    // the kernel refuses a closed descriptor with EBADF.
     let done = unsafe {
         let identity = || FileIdentity::of(BorrowedFd::borrow_raw(file));
         match code {

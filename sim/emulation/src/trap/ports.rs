@@ -18,7 +18,7 @@ impl Drop for Plugged {
     }
 }
 
-/// The port whose registers are at a base address.
+/// An installed port, which the signal handlers of all threads access.
 type Shared = Arc<Mutex<ParallelPort>>;
 
 static PORTS: LazyLock<RwLock<HashMap<u16, Shared>>> = LazyLock::new(RwLock::default);

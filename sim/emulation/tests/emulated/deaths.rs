@@ -66,7 +66,7 @@ fn after(text: &str, end: &str, board: &Board<'_>, memory: Option<&Memory>) -> (
     (board.snapshot().arrived(), status)
 }
 
-/// Returns memory with a board that a program can access by itself.
+/// Returns memory for a board of two nodes, which the started program accesses itself.
 fn shared() -> &'static Memory {
     let memory = Memory::create(Board::layout_size(2, 0)).expect("memory");
     Box::leak(Box::new(memory))
@@ -89,8 +89,8 @@ fn a_program_that_dies_in_the_barrier_puts_its_wire_back_and_ends_as_it_would_ha
     }
 }
 
-/// This test sends no signal to the process: the handler could run on a thread
-/// whose accesses are not emulated, and on a real machine the port accesses of every thread work.
+/// The case TERMINATE is omitted: the kernel may run the handler of SIGTERM on a thread whose port
+/// instructions are not emulated. On a real machine the port instructions of every thread work.
 #[test]
 fn the_same_by_port_instructions() {
     for (end, status) in [EXIT, ABORT] {

@@ -185,7 +185,7 @@ impl Job {
     }
 }
 
-/// Checks that all nodes refuse, and that at least one message contains `words`.
+/// Checks that every node reports an error, and that at least one message contains `words`.
 fn refused(said: &[Result<(), String>], words: &str) {
     let all: Vec<_> = said.iter().filter_map(|said| said.as_ref().err()).collect();
     assert_eq!(all.len(), NODES, "a node went on: {said:?}");

@@ -79,7 +79,7 @@ pub fn plug_if_told(node: usize, text: &str) -> Option<Box<dyn Any>> {
     Some(plug(Box::leak(Box::new(memory)), node, text))
 }
 
-/// Installs this node's wires; the wires exist as long as the result.
+/// Installs this node's wires, which are removed when the result is dropped.
 fn plug(memory: &'static Memory, node: usize, text: &str) -> Box<dyn Any> {
     trap::install(Rights::Granted).expect("seccomp filters are allowed");
     let board = memory.attach().expect("the parent has made it");

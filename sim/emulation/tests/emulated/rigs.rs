@@ -80,7 +80,7 @@ macro_rules! claims_where {
 pub(crate) use claims_where;
 
 /// A rig of ports that are accessed by `in` and `out`.
-/// The lines of node `n` depend on `n`; the port inverts some of them.
+/// Different nodes use different lines, some of which the port inverts.
 pub struct Instructions {
     board: Board<'static>,
     places: Vec<(String, Plugged)>,
@@ -121,7 +121,7 @@ mod by_instructions {
     barrier_driver::sleeper_suite!(super::Instructions);
 }
 
-/// Returns files of ppdev, or `None` if this machine does not allow mounting.
+/// Mounts files that answer ppdev's ioctls; `None` if this machine does not allow mounting.
 pub fn mounted(ports: Vec<ParallelPort>) -> Option<Parports> {
     match Parports::mount(ports) {
         Ok(files) => Some(files),

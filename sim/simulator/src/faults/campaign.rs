@@ -78,7 +78,7 @@ pub struct Case {
 pub enum CaseError {
     /// There is no fault with this name.
     Fault {
-        /// The fault's name, as given.
+        /// The requested name of a fault.
         fault: String,
         /// The names of all faults.
         names: Vec<String>,

@@ -429,8 +429,8 @@ pub fn catalogue(sizes: &Sizes) -> Vec<Kind> {
         ),
         Kind::new("pair reversed", Nodes, Always, |setup, place, _| {
             if let Place::Node(node) = place {
-                // The test of the cabling: outputs are connected to outputs, and inputs to inputs;
-                // pull-ups hold the inputs high.
+                // In a cable with reversed pairs outputs are connected to outputs, and inputs to inputs,
+                // which pull-ups hold high.
                 let open = Source::Open { high: true };
                 setup.wiring.plug(Sink::pin(node), open);
                 setup.wiring.plug(Sink::input(node), open);

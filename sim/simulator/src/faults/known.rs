@@ -55,7 +55,7 @@ impl KnownUnsafe {
         Self::parse(SHIPPED)
     }
 
-    /// Returns an empty list.
+    /// Returns a list that documents no unsafe outcome.
     pub fn none() -> Self {
         Self::default()
     }

@@ -1,7 +1,7 @@
 //! The moments at which a fault begins:
 //! times of a run without faults, named by the state of the protocol.
 //!
-//! A run is deterministic, so until that time the run with the fault equals the run without it.
+//! A run is deterministic, so until the fault begins the run equals the run without the fault.
 
 use crate::virtual_time::Time;
 use barrier_board::event::{Event, What};

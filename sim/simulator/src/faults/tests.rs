@@ -24,7 +24,7 @@ fn only(fault: &str, campaign: Campaign) -> Vec<Case> {
     cases
 }
 
-/// For four nodes see [`every_line_of_the_documented_list_is_needed`].
+/// Tests 2, 3 and 7 nodes; for 4 nodes see [`every_line_of_the_documented_list_is_needed`].
 #[test]
 fn every_unsafe_outcome_is_documented_with_a_reason() {
     for (nodes, seed) in [(2, 1), (3, 2), (7, 4)] {

@@ -28,7 +28,7 @@ impl Collective {
     pub const MOST_RANKS: u64 = 1 << 20;
 
     /// Returns the time from the start until the last of `ranks` ranks has completed.
-    /// `bytes` is the data at each rank, or per pair of ranks.
+    /// `bytes` is the length of the data at each rank, or for each pair of ranks.
     ///
     /// A barrier's messages have the network's message length.
     /// For more than [`MOST_RANKS`](Self::MOST_RANKS) ranks, returns the maximum `Time`.

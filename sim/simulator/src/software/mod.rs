@@ -78,7 +78,7 @@ impl Network {
         bytes: 64,
     };
 
-    /// The named networks as name, description and parameters; the current network is first.
+    /// The named networks as name, description and parameters; the network of a current cluster is first.
     pub const NAMED: [(&str, &str, Self); 2] = [
         ("hdr", "a cluster of today, InfiniBand HDR", Self::HDR),
         (

@@ -2,7 +2,7 @@
 //!
 //! The program is ordinary sequential code and uses the real driver.
 //! The program is a coroutine: a port access, a fence or a computation suspends the program,
-//! and the world resumes it when that virtual time has passed.
+//! and the world resumes it when the virtual time of this access, fence or computation has passed.
 //! So sixty nodes need one thread and no locks, and all events of a run have a fixed order.
 
 use super::Time;
@@ -111,8 +111,8 @@ impl<'y> Host<'y> {
         (self.pin(0), self.pin(0))
     }
 
-    /// Returns one line of the node's port; an outward and an inward line have the same number.
-    /// For the numbers see `fpga_model::channels`.
+    /// Returns the pin of the outward line and of the inward line with the number `line`.
+    /// For the numbers of the lines see `fpga_model::channels`.
     pub fn pin(&self, line: usize) -> Pin<'_> {
         Pin { host: self, line }
     }

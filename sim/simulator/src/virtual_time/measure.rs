@@ -12,11 +12,14 @@ use super::stats::{Distribution, Phase, Summary};
 struct Passage {
     first_enter: Time,
     last_enter: Time,
-    /// The last node that entered. The next fields are times of this node:
-    /// a read showed the wire idle, its level reached the connector, its level reached the board.
+    /// The last node that entered.
     last: usize,
+    /// Time of that node's last read before its write, which showed its wire idle;
+    /// if it did not read, the time of its entry.
     ready: Time,
+    /// Time at which that node's level reached its connector.
     driven: Time,
+    /// Time at which that node's level reached the pin of its board.
     at_pin: Time,
     /// Time at which the last arrival reached the root board, whose output goes to the nodes.
     at_root: Time,
@@ -24,11 +27,12 @@ struct Passage {
     /// Time between the release and the machine's previous clock edge.
     toggle: Time,
     /// Time at which the release reached the connector of the node that had arrived last.
-    /// The next fields are the times of the read that sampled it, of that node's exit,
-    /// and of the last node's exit.
     back: Time,
+    /// Time of the read by which that node sampled the release.
     read: Time,
+    /// Time at which that node left the barrier.
     left: Time,
+    /// Time at which the last of all nodes left the barrier.
     last_left: Time,
     /// The time at which each node entered.
     entries: Vec<Time>,

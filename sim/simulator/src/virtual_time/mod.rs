@@ -15,7 +15,7 @@
 //! ```
 //!
 //! An access of the parallel port takes about a microsecond at any processor speed, because it is a
-//! cycle of the ISA or LPC bus. A write takes effect at the end of the access; a read samples then.
+//! cycle of the ISA or LPC bus. A write takes effect at the end of the access; a read samples the level there.
 //! The defaults are measured or documented values: port access 1.2 us (lirc's measurement and the Linux
 //! IO-Port-Programming mini-HOWTO give 1 to 1.56 us), 5 ns per metre of cable, 4.9 ns into and 4.3 ns out of the chip
 //! (nextpnr for iCE40 HX), 25.175 MHz.
@@ -80,7 +80,7 @@ pub struct Parameters {
     pub clock_hz: u64,
     /// Maximum of the random additional duration of each port access.
     pub jitter: Time,
-    /// Duration of a software barrier among the nodes, which open the barrier with its help.
+    /// Duration of a software barrier (fence) among the nodes, which the driver needs to open the barrier.
     pub fence: Time,
     /// Seed of the random numbers.
     pub seed: u64,
@@ -161,7 +161,7 @@ impl Parameters {
         self.edge_back.unwrap_or(self.edge)
     }
 
-    /// Returns the numbers of a node's lines: to the board, and from the board.
+    /// Returns how many lines a node has to the board, and how many from the board.
     pub fn lines(&self) -> [usize; 2] {
         match self.channels {
             0 => [1, 1],

@@ -2,15 +2,14 @@
 
 use mpi_base::random::SplitMix64;
 
-/// A stream of random numbers.
+/// The generator of one node's random numbers.
 #[derive(Debug, Clone)]
 pub struct Random(SplitMix64);
 
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Random {
-    /// Returns the stream of one node; streams of different nodes or different seeds are
-    /// independent.
+    /// Returns the generator of one node; the numbers of different nodes or seeds are independent.
     pub fn new(seed: u64, node: usize) -> Self {
         let mixed = |seed| SplitMix64(seed).next_u64();
         let start = mixed(seed) ^ (node as u64).wrapping_mul(GOLDEN_GAMMA);

@@ -73,7 +73,7 @@ impl Distribution {
         self.0.len()
     }
 
-    /// Returns the smallest sample that at least `percent` of the samples do not exceed.
+    /// Returns the smallest sample `s` such that at least `percent` % of the samples are at most `s`.
     /// Returns zero if there are no samples.
     pub fn percentile(&self, percent: f64) -> Time {
         let rank = (percent / 100.0 * self.0.len() as f64).ceil() as usize;
@@ -88,7 +88,7 @@ impl Distribution {
         &self.0
     }
 
-    /// Returns the median by nearest rank: at least half of the samples do not exceed it.
+    /// Returns the median by nearest rank: the smallest sample that is not below half of the samples.
     pub fn median(&self) -> Time {
         self.percentile(50.0)
     }
@@ -117,7 +117,7 @@ pub struct Summary {
     /// Virtual time from power-on to the end of the last barrier.
     pub duration: Time,
     /// The time at which each node entered each barrier;
-    /// other barriers are compared on these entries.
+    /// software barriers are simulated with the same entries.
     pub entries: Vec<Vec<Time>>,
 }
 

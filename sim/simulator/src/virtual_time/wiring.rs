@@ -11,7 +11,7 @@ use super::Time;
 use barrier_board::tree::Tree;
 use std::fmt;
 
-/// The end of a wire from which its level comes.
+/// The end of a wire that determines its level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// An outward line of this node's port.
@@ -103,7 +103,7 @@ pub struct Line {
     /// The input level; `since` is the time of its last change.
     input: bool,
     since: Time,
-    /// The last output level.
+    /// The output level at the last evaluation.
     output: bool,
     /// The last level that the source has sent;
     /// it is fed into the wire after the propagation delay.
@@ -225,7 +225,7 @@ pub struct Wiring {
 
 impl Wiring {
     /// Connects every node to its own pin of these boards.
-    /// `lines` has a node's numbers of outward and inward lines.
+    /// `lines` is the number of a node's outward lines, and the number of its inward lines.
     pub fn straight(tree: &Tree, nodes: usize, lines: [usize; 2]) -> Self {
         let [outward, inward] = lines;
         let each = |lines: usize| (0..nodes * lines).map(move |k| (k / lines, k % lines));
@@ -255,7 +255,7 @@ impl Wiring {
         }
     }
 
-    /// Returns a node's numbers of outward and inward lines.
+    /// Returns the number of a node's outward lines, and the number of its inward lines.
     pub fn lines(&self) -> [usize; 2] {
         self.lines
     }

@@ -78,7 +78,7 @@ struct Node {
     program: Option<Task>,
     random: Random,
     slowness: f64,
-    /// The start and the number of the program's current watch, while it waits for a level change.
+    /// The program's current watch, while it waits for a level change: its start and its number.
     watching: Option<(Time, u64)>,
     /// Start of the read access that was in progress when a watch ended.
     reading_since: Option<Time>,
@@ -563,7 +563,7 @@ impl<O: Observer> World<O> {
         } else {
             Answer::FenceFailed
         };
-        // All nodes leave this fence before any node can enter the next.
+        // All nodes leave this fence before any node can enter the next one.
         let nodes = self.nodes.iter_mut().enumerate();
         let fencing: Vec<_> = nodes
             .filter_map(|(number, node)| std::mem::take(&mut node.fencing).then_some(number))

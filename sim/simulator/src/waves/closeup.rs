@@ -1,6 +1,6 @@
 //! A close-up of one release at the scale of the clock:
-//! the path of the last arrival from port to port, through every flip-flop. For an overview,
-//! the close-up also has these rows, and those of some other nodes, for the whole run.
+//! the path of the last arrival from port to port, through every flip-flop.
+//! For an overview, it also contains these rows and the wires of some other nodes for the whole run.
 
 use super::Trace;
 use super::draw::{self, Drawing};

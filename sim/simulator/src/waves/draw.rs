@@ -7,7 +7,7 @@ use barrier_board::tree::Tree;
 use barrier_waveform::dump::{Kind, Value};
 use barrier_waveform::view::{Group, Show, View};
 
-/// Maximum number of clock edges of all boards that are all written;
+/// Maximum number of clock edges of all boards up to which every edge is written;
 /// in longer runs some are left out.
 const WHOLE_EDGES: u64 = 200_000;
 /// Number of clock edges that are written after the flip-flops are stable.
@@ -262,7 +262,7 @@ impl Artist {
         self.drawing.change(at, signal, Value::Bits(waiting as u64));
     }
 
-    /// Sets the level at a pin of a board, after all edges until `at`.
+    /// Simulates all edges until `at`, and then sets the level at a pin of a board.
     fn arrive(&mut self, at: Time, board: usize, pin: usize, high: bool) {
         self.run(board, at);
         self.boards[board].board.set(at, pin, 0, high);

@@ -44,7 +44,7 @@ use fpga_model::channels::{ChannelMachine, MAX_CHANNELS, Phase, Pins, SETTLE_EDG
 use frames::{reply_text, request_text};
 use std::io;
 
-/// The board's clock, in picoseconds.
+/// The board's clock, whose time is counted in picoseconds.
 const CLOCK: Clock = Clock {
     hz: fpga_model::CLOCK_HZ,
     units_per_s: 1_000_000_000_000,
@@ -276,7 +276,7 @@ impl<D: Dump> Drawing<D> {
                 self.reply = reply_text(self.machine.serial().shift);
             }
             if self.looks_like(&before) {
-                // Until the next visible change only counters change; those edges are skipped.
+                // Until the next change of a shown signal only counters change; these edges are skipped.
                 self.skip(due);
             } else {
                 self.draw_edge()?;

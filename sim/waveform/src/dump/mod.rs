@@ -51,7 +51,7 @@ pub enum Unit {
     Picosecond,
 }
 
-/// The kind of a signal.
+/// The type of a signal: a vector or a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// A vector of this number of bits, shown as one number.

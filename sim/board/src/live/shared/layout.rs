@@ -142,7 +142,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
             .iter()
             .for_each(|entry| entry.what.store(0, Ordering::Relaxed));
         shared.fill(0, power_on);
-        // Pairs with the Acquire in `attach`: a process that sees the magic sees the board.
+        // Pairs with the Acquire in `attach`:
+        // a process that reads the magic number finds the board initialised.
         header.magic.store(magic, Ordering::Release);
         shared
     }
@@ -202,7 +203,7 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
         // SAFETY: header, slots and entries follow each other within the size that the caller
         // guarantees.
         // The header's size is a multiple of the slots' alignment,
-        // and the slots' size of the entries'.
+        // and the slots' size is a multiple of the entries' alignment.
         // All fields are atomics, so they may change while this process holds
         // shared references to them, and every bit pattern is a valid value.
         unsafe {
@@ -242,7 +243,8 @@ impl<'m, const WORDS: usize> Shared<'m, WORDS> {
 
     /// Writes a state into a slot that is not current.
     pub(in crate::live) fn fill(&self, slot: usize, words: &[u64; WORDS]) {
-        // Pairs with the fence in `read`; this handle has seen a head that names another slot.
+        // Pairs with the fence in `read`: a reader that loads one of these words then also sees
+        // a head that names another slot, as this handle has read it.
         fence(Ordering::Release);
         for (place, word) in self.slots[slot].0.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Shared memory for boards, for programs that have none.
+//! Shared memory for boards, for programs that have no shared memory of their own.
 
 use crate::live::{AttachError, Board, Boards, ChannelBoard, InitError};
 use crate::tree::Tree;

@@ -1,6 +1,6 @@
 //! The served board of version 2: five channels, with leases and time limits.
 //!
-//! The hub's clock drives the board's clock; a write also steps the board by the edges it needs.
+//! The hub's clock drives the board's clock; a write also steps the board until the hardware has reacted.
 
 use super::super::frame::{CHANNELS_VERSION, Request};
 use super::{Board, Rested, Written, nanoseconds};

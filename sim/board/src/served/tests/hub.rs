@@ -299,8 +299,8 @@ proptest! {
     }
 }
 
-/// A node of a version 2 board that encodes its own frames:
-/// its lines, and the last received counters.
+/// A client of a version 2 board whose frames the test encodes itself:
+/// its ID at the hub, and the release counters that it has received last.
 struct Speaker {
     id: u64,
     seen: u64,

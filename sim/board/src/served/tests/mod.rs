@@ -1,5 +1,5 @@
-//! Tests of the served board: the hub without sockets, sockets on the loopback address,
-//! and the port suite over both.
+//! Tests of the served board: of the hub without sockets, of clients and servers on the loopback
+//! address that violate the protocol, and of the wires by the port suite.
 
 mod hub;
 mod peers;

@@ -106,7 +106,7 @@ impl Board {
         })
     }
 
-    /// Sets the level of a line at a pin, after all edges until `now`.
+    /// Steps the machine by all edges until `now`, and then sets the level of a line at a pin.
     pub fn set(&mut self, now: Time, pin: usize, line: usize, high: bool) {
         self.run_until(now);
         self.changes += 1;
