@@ -3,9 +3,11 @@
 //! The recorder is loaded by LD_PRELOAD under the other library's launcher, or by `mpirun --on`.
 //! The report must be the same on all libraries, so one snapshot serves all.
 
+use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use tests::peers::{Peer, Program, complains, debian_open_mpi, preload, succeeds};
 use tests::{Job, compile, installation, mpich, needs};
 use xtask::packages;
@@ -383,6 +385,19 @@ fn programs_of_the_standard_on_another_library_are_traced() {
     }
 }
 
+/// Waits up to a minute for a whole report in this file.
+fn written(file: &Path) -> Value {
+    let begin = Instant::now();
+    loop {
+        let text = std::fs::read_to_string(file).unwrap_or_default();
+        if let Ok(report) = serde_json::from_str(&text) {
+            return report;
+        }
+        assert!(begin.elapsed() < Duration::from_secs(60), "{text:?}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
 fn a_program_of_the_standard_that_hangs_on_another_library_is_explained() {
     for library in below() {
@@ -391,20 +406,21 @@ fn a_program_of_the_standard_that_hangs_on_another_library_is_explained() {
         let job = on(&library, "hang", 2)
             .with(["--hang-after", "1500ms", "--hang-report"])
             .with([&file])
-            .with(["--timeout", "4"])
             .arg("tag");
-        let outcome = job.run();
+        // Beside other load the ranks start late, so the job ends only when its report is there.
+        let job = job.start();
+        job.complains("their tags differ, so they never meet", 1);
+        let report = written(&file);
+        job.signal(Signal::TERM);
+        let outcome = job.wait();
         assert!(!outcome.status.success());
         for part in [
             "portcullis: nothing has moved for 1.5 s, and as far as their calls show all ranks wait for each other\n",
             "ranks 0, 1 wait for each other in a circle:",
             "rank 0 waits in MPI_Ssend to rank 1, tag 7, 4 bytes",
-            "their tags differ, so they never meet",
         ] {
             assert!(outcome.stderr.contains(part), "{}", outcome.stderr);
         }
-        let text = std::fs::read_to_string(&file).expect("a report");
-        let report: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(report["jobs"][0]["findings"][0]["kind"], "circle");
     }
 }
