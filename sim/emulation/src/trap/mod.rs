@@ -6,7 +6,7 @@
 //! 1. [`install`] puts a seccomp filter on the calling thread and on threads and processes that it
 //!    creates later, so that `ioperm` and the ioctls of GPIO chips raise SIGSYS instead of
 //!    entering the kernel.
-//! No thread gets the processor's permission to access ports.
+//!    No thread gets the processor's permission to access ports.
 //! 2. The SIGSYS handler answers `ioperm` from [`Rights`] and records per thread the permitted
 //!    ports; it answers the ioctls from the chip that is [installed](plug_chip).
 //! 3. `in` and `out` without the processor's permission raise a general protection fault, which Linux delivers as SIGSEGV
