@@ -205,7 +205,12 @@ fn a_preloaded_library_gives_open_mpi_mapped_registers() {
         ("PORTCULLIS_MCA_coll_hwbarr_port", &port),
     ];
     let outcome = run_open_mpi(&program, 3, &settings, BARRIERS);
-    assert!(device.releases() >= RELEASES, "{}", outcome.stderr);
+    let releases = device.releases();
+    assert!(
+        releases >= RELEASES,
+        "{releases} releases\n{}",
+        outcome.stderr
+    );
 }
 
 /// The number of barriers in `duplicates.c` that use the hardware.

@@ -52,7 +52,8 @@ pub fn run() -> Result<(), MachineError> {
                 "--",
             ])
             .args(["--ignored", "--nocapture"])
-            .env("PORTCULLIS_GUESTS", &folder);
+            .env("PORTCULLIS_GUESTS", &folder)
+            .env(machines::MODULES_VARIABLE, machines::modules(&folder));
         let outcome = process::output(&mut test, MINUTES)?;
         print!("{}", outcome.stdout);
         Ok(())

@@ -78,6 +78,19 @@ pub(crate) fn folder() -> PathBuf {
     workspace::target().join("guests")
 }
 
+/// The variable that names the folder of QEMU's modules; without it, QEMU looks only beside its program.
+pub(crate) const MODULES_VARIABLE: &str = "QEMU_MODULE_DIR";
+
+/// Returns the folder of QEMU's modules: a package that this machine has installed is not unpacked.
+pub(crate) fn modules(folder: &Path) -> PathBuf {
+    let modules = "usr/lib/x86_64-linux-gnu/qemu";
+    let unpacked = folder.join("root").join(modules);
+    match unpacked.exists() {
+        true => unpacked,
+        false => Path::new("/").join(modules),
+    }
+}
+
 /// Returns the emulator's command without any device.
 pub(crate) fn emulator(folder: &Path) -> Command {
     let root = folder.join("root");
@@ -87,18 +100,10 @@ pub(crate) fn emulator(folder: &Path) -> Command {
         "lib/x86_64-linux-gnu",
     ];
     let libraries = libraries.map(|folder| root.join(folder).display().to_string());
-    // QEMU looks for its modules only beside its program, so this variable names the folder.
-    // If this machine has the modules' package installed, the package is not unpacked.
-    let modules = "usr/lib/x86_64-linux-gnu/qemu";
-    let unpacked = root.join(modules);
-    let modules = match unpacked.exists() {
-        true => unpacked,
-        false => Path::new("/").join(modules),
-    };
     let mut command = Command::new(root.join("usr/bin/qemu-system-x86_64"));
     command
         .env("LD_LIBRARY_PATH", libraries.join(":"))
-        .env("QEMU_MODULE_DIR", modules)
+        .env(MODULES_VARIABLE, modules(folder))
         .arg("-L")
         .arg(root.join("usr/share/qemu"))
         .arg("-L")

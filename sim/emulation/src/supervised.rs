@@ -285,7 +285,7 @@ impl Chip {
                 requests.get(chip, file, &mut values)?;
                 caller.write(&values)
             }
-            SET_VALUES => requests.set(chip, file, &mut caller.read::<LineValues>()?),
+            SET_VALUES => requests.set(chip, file, &caller.read::<LineValues>()?),
             _ => Err(Errno::INVAL),
         }
     }

@@ -8,6 +8,9 @@
 //! PORTCULLIS_GUESTS=target/guests cargo test -p barrier-emulation --test guests -- --ignored --nocapture
 //! ```
 //!
+//! The command also sets QEMU_MODULE_DIR, which the emulators inherit: the folder of QEMU's modules.
+//! By hand, set this variable to `/usr/lib/x86_64-linux-gnu/qemu` if this machine has QEMU installed.
+//!
 //! QEMU passes the guest's port accesses to the host's `/dev/parportN`,
 //! here a file of [`Parports`].
 //! The only connection between the guests is the barrier; each has a serial line to this test,
@@ -53,18 +56,9 @@ fn boot(guests: &Path, node: usize, port: &Path, fence: &Path, console: &Path) -
         "lib/x86_64-linux-gnu",
     ];
     let libraries = libraries.map(|folder| root.join(folder).display().to_string());
-    // QEMU looks for its modules only beside its program. If the package with the modules is installed
-    // on this machine, it was not unpacked into the folder, and the installed modules are used.
-    let modules = "usr/lib/x86_64-linux-gnu/qemu";
-    let unpacked = root.join(modules);
-    let modules = match unpacked.exists() {
-        true => unpacked,
-        false => Path::new("/").join(modules),
-    };
     let mut command = Command::new(root.join("usr/bin/qemu-system-x86_64"));
     command
         .env("LD_LIBRARY_PATH", libraries.join(":"))
-        .env("QEMU_MODULE_DIR", modules)
         .args(["-L".into(), root.join("usr/share/qemu")])
         .args(["-L".into(), root.join("usr/share/seabios")])
         .args(["-L", "/usr/share/qemu", "-L", "/usr/share/seabios"])

@@ -101,18 +101,9 @@ impl Ending {
             Due::KillWithoutHandler(signal) => ranks.kill_without_handler(signal),
             Due::Announce { signal, left } => {
                 let alive: Vec<u32> = ranks.jobs.alive().map(|(_, rank)| rank.rank).collect();
-                // All ranks may have ended while the launcher of another host still runs.
-                let (noun, have) = match alive.len() {
-                    0 => return,
-                    1 => ("rank", "has"),
-                    _ => ("ranks", "have"),
-                };
-                ranks.outputs.say(&format!(
-                    "{noun} {} {have} not ended after {} and {have} {} s more; the same signal once more ends the job at once",
-                    list(&alive),
-                    sys::signal_name(signal),
-                    left.as_secs_f64().ceil()
-                ));
+                if let Some(sentence) = announcement(&alive, signal, left) {
+                    ranks.outputs.say(&sentence);
+                }
             }
             Due::Kill => self.kill(ranks),
         }
@@ -144,6 +135,23 @@ impl Ending {
     }
 }
 
+/// Returns the sentence about the ranks that still run after a signal of the user.
+///
+/// `None` if all ranks have ended: mpirun may still wait for the launcher of another host.
+fn announcement(alive: &[u32], signal: Signal, left: Duration) -> Option<String> {
+    let (noun, have) = match alive {
+        [] => return None,
+        [_] => ("rank", "has"),
+        _ => ("ranks", "have"),
+    };
+    Some(format!(
+        "{noun} {} {have} not ended after {} and {have} {} s more; the same signal once more ends the job at once",
+        list(alive),
+        sys::signal_name(signal),
+        left.as_secs_f64().ceil()
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -168,6 +176,25 @@ mod tests {
         ending.begin_by_signal(libc::SIGINT, &mut ranks);
         assert!(!ending.lifecycle.is_asked());
         assert_eq!(ending.status(), 3);
+    }
+
+    #[test]
+    fn the_announcement_names_the_ranks_that_run_and_is_omitted_if_all_have_ended() {
+        let said = |alive: &[u32]| announcement(alive, libc::SIGINT, Duration::from_millis(1500));
+        let rest = "the same signal once more ends the job at once";
+        assert_eq!(said(&[]), None);
+        assert_eq!(
+            said(&[3]),
+            Some(format!(
+                "rank 3 has not ended after SIGINT and has 2 s more; {rest}"
+            ))
+        );
+        assert_eq!(
+            said(&[0, 2]),
+            Some(format!(
+                "ranks 0, 2 have not ended after SIGINT and have 2 s more; {rest}"
+            ))
+        );
     }
 
     #[test]
