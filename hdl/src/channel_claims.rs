@@ -2,11 +2,13 @@
 //!
 //! Three statements together make the design safe:
 //!
-//! 1. for any request, members change only
-//!    while their lines are at the channel's level, by a member,
-//!    in one channel at a time, and independently of the other channels (`channel_rules`);
-//! 2. in a channel whose members change only in this way, no node leaves before all have entered, and then every node leaves,
-//!    for any activity on the lines of other nodes (`channel_protocol`);
+//! 1. whatever a node requests, a request changes the set of members of at most one channel,
+//!    whatever the state of the other channels is. The requesting node is an old or new member.
+//!    Either the lines of all old and new members are at the channel's level,
+//!    or the removed members are late in a barrier and all other members wait (`channel_rules`);
+//! 2. in a channel whose members change only in this way, no member leaves a barrier before all
+//!    have entered it, and then every member leaves it,
+//!    whatever the levels of other nodes' lines are (`channel_protocol`);
 //! 3. the channels share only the strobes that statement 1 is about:
 //!    `channel_barrier` gives each channel its own synchroniser and machine.
 //!

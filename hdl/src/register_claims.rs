@@ -18,12 +18,13 @@ pub fn design() -> Design {
     }
 }
 
-/// A bus: the register block with its front (the bus protocol's module), and the claims about the front.
+/// A bus: the register block with its front (the adapter from the bus protocol to the register
+/// block, such as `apb_front`), and the claims about the front.
 #[derive(Debug, Clone, Copy)]
 pub struct Bus {
-    /// The module with front and register block.
+    /// The name of the top module, which connects the front with the register block.
     pub top: &'static str,
-    /// The name of the module that implements the bus protocol.
+    /// The name of the front's module.
     pub front: &'static str,
     /// The files of `top`; the second one is the front.
     pub rtl: &'static [Source],

@@ -121,7 +121,9 @@ pub const REGISTER_VHDL: [Source; 5] = [
     source!("registers/rtl/barrier_regs.vhd"),
 ];
 
-/// Returns the register block with a bus: the top module, the front, and the block.
+/// Returns the Verilog files of the register block with a bus: the top module,
+/// the front (the adapter from the bus protocol to the register block, such as `apb_front`),
+/// and the files of the register block without its contract.
 macro_rules! bus {
     ($top:literal, $front:literal) => {
         [

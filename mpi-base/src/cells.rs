@@ -31,12 +31,15 @@
 //! The result may be longer than the members' data, so its cell may be in another ring.
 //! The operation has space if both rings have space ([`Cells::has_room`]).
 //!
-//! If an operation needs the previous operation's result, a member need not wait for it:
-//! the member writes its own contribution to its cell and offers the cell ([`Cells::offer`]).
-//! The member that claims the offer ([`Cells::claim`]) combines its data with that contribution,
-//! and publishes the cell for the owner. Offers are in the line of the owner's finished number,
-//! but not in the same 64-byte cache line:
-//! the number is polled in every operation, and offers are written rarely.
+//! If a member needs the result of the preceding member in the same operation (a scan's prefix)
+//! and that result is not yet published, the member writes its own contribution to its cell
+//! and offers the cell ([`Cells::offer`]).
+//! One member claims the offer ([`Cells::claim`]): a preceding member that has its own result,
+//! or the owner, if it sees the preceding member's result after making the offer.
+//! This member combines the preceding result with the contribution in the offered cell,
+//! and publishes the cell as the owner's result.
+//! A member's offers are in the second cache line of the two ([`LINE`]) whose first one has
+//! the member's finished number: the number is polled in every operation, and offers are rare.
 //!
 //! SYNC POINT `cells.shown`: the operation number is stored (Release) after the data,
 //! and loaded (Acquire) before the data.

@@ -60,7 +60,8 @@ impl Crowd {
         keep: KEEP,
     };
 
-    /// Returns true if the thread must not yield at `now`, because a process that computes would run.
+    /// Returns true if the thread must not yield at `now`: a recent yield lasted longer than
+    /// [`HOGGED`], so a process that computes would probably use another whole time slice.
     fn keeps(&self, now: Instant) -> bool {
         self.keep_until.is_some_and(|time| now < time)
     }

@@ -22,6 +22,8 @@
 //!
 //! SYNC POINT `slot.mark`: a member stores the round's mark (Release) after the slot's words;
 //! another member loads the mark (Acquire) before the words.
+//! SYNC POINT `slot.left`: a member stores the flag that it has left (Release) after its last read;
+//! the owner of the memory loads the flags (Acquire) of all living members before it frees the memory.
 
 use crate::atomic::{AtomicU64, Ordering};
 use crate::cells::LINE;
@@ -145,7 +147,7 @@ impl<M: Deref<Target = [AtomicU64]>> ShmAgreement<M> {
 
     /// Publishes that this member no longer reads the slots.
     pub fn leave(&self) {
-        // SYNC POINT slot.left: after this member's last read.
+        // SYNC POINT slot.left
         self.slot(self.me, 0)[1].store(1, Ordering::Release);
     }
 

@@ -101,7 +101,7 @@ impl Services for ForeignComm {
     /// Ignores the reason: the component never reports a reason through this service.
     fn fail(&self, _: &CStr) {}
 
-    /// Passes the counts to the observer of the wire, for reports and traces.
+    /// Passes the counts of barriers to the callback that observes the wire ([`crate::wire`]), for hang reports and traces.
     fn barrier_wire(&self, wire: u32, entered: u64, released: u64) {
         crate::wire::changes(wire, entered, released);
     }

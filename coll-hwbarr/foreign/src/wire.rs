@@ -3,18 +3,18 @@
 
 use std::sync::OnceLock;
 
-/// The observer's callback. Arguments: the wire's number and the numbers of barriers entered and
+/// The callback that observes the wire. Arguments: the wire's number and the numbers of barriers entered and
 /// released.
 pub type Told = fn(u32, u64, u64);
 
 static TOLD: OnceLock<Told> = OnceLock::new();
 
-/// Registers the observer; a second registration is ignored.
+/// Registers the callback; a second registration is ignored.
 pub fn notify(told: Told) {
     let _ = TOLD.set(told);
 }
 
-/// Calls the observer after the wire was driven or has changed.
+/// Calls the callback after the wire was driven or has changed.
 pub(crate) fn changes(wire: u32, entered: u64, released: u64) {
     if let Some(told) = TOLD.get() {
         told(wire, entered, released);

@@ -62,9 +62,11 @@ pub struct NodeBarrier {
     /// `None` if this rank is the only rank of its node.
     arrival_slots: Option<ArrivalSlots>,
     leader: u32,
-    /// The ranks of this node.
+    /// The ranks of this node (a port of the board), this rank included.
+    /// A host has several nodes if each rank has a port of its own.
     node_mates: Vec<u32>,
-    /// The other members of the communicator on this host.
+    /// The other members of the communicator on this host, on any of its nodes.
+    /// The leader wakes them at a release.
     neighbours: Vec<u32>,
     /// The wire of the hardware barrier, at the leader; `None` at other ranks.
     wire: Option<Box<dyn Barrier>>,

@@ -1,4 +1,4 @@
-// Contract of an APB slave (AMBA IHI 0024), for any inputs of the front and any register block behind it.
+// Contract of an APB slave (AMBA IHI 0024), for any inputs of the front (bus adapter) and any register block behind it.
 `default_nettype none
 
 module apb_contract (

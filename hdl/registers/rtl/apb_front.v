@@ -1,4 +1,4 @@
-// APB front of the register block, without wait states: data, error and effect are in the cycle of PENABLE.
+// APB front (bus adapter) of the register block, without wait states: data, error and effect are in the cycle of PENABLE.
 //
 // For APB3, which has no PSTRB, tie the input of PSTRB high.
 `default_nettype none

@@ -1,4 +1,4 @@
--- APB front of the register block, equivalent to apb_front.v, which explains it.
+-- APB front (bus adapter) of the register block, equivalent to apb_front.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 

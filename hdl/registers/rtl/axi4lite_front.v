@@ -1,4 +1,4 @@
-// AXI4-Lite front of the register block: accepts a write when its address and its data are both valid, and a read immediately,
+// AXI4-Lite front (bus adapter) of the register block: accepts a write when its address and its data are both valid, and a read immediately,
 // if the response register of its channel is free or becomes free in this cycle.
 //
 // A write has its effect in the cycle in which it is accepted, so a response that waits for its READY does not repeat the effect.

@@ -1,4 +1,4 @@
--- AXI4-Lite front of the register block, equivalent to axi4lite_front.v, which explains it.
+-- AXI4-Lite front (bus adapter) of the register block, equivalent to axi4lite_front.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 

@@ -1,4 +1,4 @@
-// Wishbone B4 classic front of the register block: each transfer takes two cycles.
+// Wishbone B4 classic front (bus adapter) of the register block: each transfer takes two cycles.
 //
 // In the first cycle the block is read. In the second one ACK or ERR ends the transfer, and a write has its effect;
 // so a master that holds STB longer does not repeat a write, and a request withdrawn before the end has no effect.

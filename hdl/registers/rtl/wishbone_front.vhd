@@ -1,4 +1,4 @@
--- Wishbone B4 classic front of the register block, equivalent to wishbone_front.v, which explains it.
+-- Wishbone B4 classic front (bus adapter) of the register block, equivalent to wishbone_front.v, which explains it.
 library ieee;
 use ieee.std_logic_1164.all;
 

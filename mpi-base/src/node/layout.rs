@@ -97,11 +97,15 @@ impl Sizes {
 /// Maximum number of ranks with long rings, which can hold long data of all pairs at the same time.
 const FEW: u32 = 8;
 
-/// Maximum length in bytes of a cyclic span, regardless of the cache sizes.
+/// Maximum length in bytes of a span that [`cycled_span`] chooses, whatever the cache sizes are.
 const LONGEST_SPAN: usize = 4 << 20;
 
-/// Returns the span of each ring in bytes if every core has its own level 2 cache.
-/// Returns `None` if a short span is better.
+/// Returns the span of each ring in bytes: twice the size of the level 2 cache, but at most
+/// [`LONGEST_SPAN`] and the ring's share of the level 3 cache.
+///
+/// Returns `None`, so that rings have the spans of [`Sizes::for_ranks`], if cores share a level 2
+/// cache, with more than [`FEW`] ranks or only one, without a level 3 cache,
+/// or if the span would be at most [`NEAR`] bytes.
 fn cycled_span(nlocal: u32, caches: Caches) -> Option<u32> {
     let pairs = nlocal as usize * nlocal.saturating_sub(1) as usize;
     if !caches.level_2_is_private || nlocal > FEW {

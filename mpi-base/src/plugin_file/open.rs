@@ -2,8 +2,9 @@
 //!
 //! Files are opened with `RTLD_NOW | RTLD_LOCAL`: a missing symbol is reported now and not later,
 //! and a plugin's symbols are invisible to other files.
-//! A file is never closed: its constructors, thread-local storage
-//! and tables may be referenced until the process ends.
+//! A file is never closed: until the process ends, this library may call the functions of the
+//! plugin's tables, and the C library may run the file's exit handlers and the destructors of its
+//! thread-local variables.
 #![allow(unsafe_code)]
 
 use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};

@@ -136,7 +136,7 @@ pub struct Options {
     #[arg(long, alias = "output-directory", value_name = "DIR", help_heading = OUTPUT, hide_short_help = true, conflicts_with = "output", value_parser = bytes(OutputFolder::parse))]
     pub output_filename: Option<OutputFolder>,
 
-    /// Buffering of ranks' output: 0 none, also inside mpirun; 1 by lines; 2 full
+    /// Buffering of ranks' stdout and stderr: 0 none (mpirun also prints bytes as they arrive); 1 by lines; 2 full
     #[arg(long, value_name = "MODE", help_heading = OUTPUT, hide_short_help = true, value_parser = buffering, allow_hyphen_values = true)]
     pub stream_buffering: Option<u8>,
 

@@ -233,7 +233,7 @@ fn who_takes_any_message_waits_in_vain_only_when_nobody_can_move() {
             .any(|found| matches!(found, Finding::NoSender { waiting, .. } if *waiting == [0]))
     };
     assert!(!vain(&[any(), idle(1)]));
-    // Rank 1 proceeds after rank 2, and may then send to rank 0.
+    // Rank 1 waits for a message from rank 2, which computes, so rank 1 may later send to rank 0.
     assert!(!vain(&[any(), receives(1, 2, 1), idle(2)]));
     assert!(vain(&[any(), gone(1)]));
     assert!(vain(&[any(), receives(1, 0, 1)]));

@@ -40,8 +40,9 @@ pub(super) struct Tally {
     /// `named` counts those of them whose messages name such a function.
     described: usize,
     named: usize,
-    /// `marked`: the number of programs with a reported mistake and with marked lines that only some ranks execute.
-    /// `accused`: the number of those whose messages name these ranks.
+    /// `marked`: the number of programs with a reported mistake in which the suite marks a wrong line
+    /// (by the comment `MBIERROR`) that only some ranks execute.
+    /// `accused`: the number of those programs whose messages name these ranks.
     marked: usize,
     accused: usize,
     /// Durations until mpirun ended a deadlocked job.

@@ -38,7 +38,7 @@ use plugins::Plugins;
 pub struct Suite {
     /// The folder of the test sources, below the target folder.
     folder: &'static str,
-    /// The test folders of the implemented chapters.
+    /// The folders of the tests for the implemented chapters of the MPI standard.
     tests: &'static [&'static str],
     /// The folders of code that tests share; they are built before the tests.
     shared: &'static [&'static str],
@@ -121,7 +121,7 @@ const FORTRAN_FOLDERS: &[&str] = &[
     "f08/topo",
 ];
 
-/// The test folders of the implemented chapters, in C.
+/// The folders of the C tests for the implemented chapters of the MPI standard.
 const FOLDERS: &[&str] = &[
     "attr",
     "coll",
@@ -348,7 +348,7 @@ fn check(
             let surprises = failures.iter().filter(|(how, _)| Some(*how) != why);
             let told = sentences.len();
             sentences.extend(surprises.map(|(_, what)| format!("{program} {what}")));
-            // Unexpected results are also printed immediately: a chapter takes minutes.
+            // Unexpected results are also printed immediately, because the tests of one folder can take minutes.
             for sentence in &sentences[told..] {
                 ui::say(&format!("      {sentence}"));
             }

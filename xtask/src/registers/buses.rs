@@ -1,4 +1,5 @@
 //! Generator of modules that connect a bus front with `barrier_regs`, in Verilog and VHDL.
+//! A front is the adapter from a bus protocol to the register block, such as `apb_front`.
 //!
 //! Each generated module (a *unit*) has the bus ports of the front, the node ports of
 //! `barrier_regs`, and the parameters of both.

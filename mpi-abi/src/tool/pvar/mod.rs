@@ -48,7 +48,8 @@ enum Read {
     Process(fn() -> u64),
     /// An item of an enumeration.
     State(fn() -> c_int, &'static Enumeration),
-    /// A value of the process that is counted while an observer exists.
+    /// A value of the process that the engine counts only while its message observer is set;
+    /// starting the variable sets one ([`begin_to_count`]).
     Observed(fn(&Engine) -> u64),
     /// A sum over all messages sent by this process, counted while the handle is started.
     Total(Kind, fn(Amount) -> u64),

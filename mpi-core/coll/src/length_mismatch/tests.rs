@@ -18,7 +18,8 @@ fn scratch(count: i64) -> RecvBuf {
     memory.expect("memory").all()
 }
 
-/// Returns a rank's call with `count` elements per block, or in total.
+/// Returns a rank's call: with `count` elements per block if the operation has a block for each rank
+/// (such as gather or alltoall), otherwise with `count` elements in total.
 fn call(id: CallId, count: i64, comm: &Comm, root: u32) -> Call {
     let (size, at_root) = (i64::from(comm.size()), comm.rank() == root);
     let send = Some(scratch(count).as_send());

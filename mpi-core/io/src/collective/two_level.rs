@@ -224,7 +224,8 @@ impl<'a> Answer<'a> {
 }
 
 /// Reads the span of the requested bytes of a part into `buffer` by [`read_all`].
-/// Returns the offset in the part at which the file ends.
+/// Returns the offset in the part at which the file ends,
+/// or `usize::MAX` if nothing is requested or the file does not end within the span.
 fn read_in(
     disk: &Disk,
     buffer: &mut ShmBuffer<'_>,
@@ -264,7 +265,8 @@ fn take_in(buffer: &ShmBuffer<'_>, message: &[u8]) {
     });
 }
 
-/// Copies a reply's data to the marked ranges. Returns the offset in the part where the data end.
+/// Copies a reply's data to the marked ranges. Returns the offset in the part where the data end,
+/// or `usize::MAX` if the data fill all marked ranges.
 fn put_back(buffer: &ShmBuffer<'_>, mut data: &[u8]) -> usize {
     let ends = buffer.marked(|range| {
         let there = data.len().min(range.len());

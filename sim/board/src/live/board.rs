@@ -47,7 +47,7 @@ pub(super) enum TreeRole {
     Later,
 }
 
-/// A board, or the boards of a tree, as an observer sees them.
+/// A board, or the boards of a tree, as an observer (a process that only reads the board) sees them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Look {
     /// Nanoseconds since the board was created; for a tree, since its root was created.

@@ -1,4 +1,4 @@
-//! A channel of a version 2 board, as an observer sees it.
+//! A channel of a version 2 board, as an observer (a process that only reads the board) sees it.
 
 use fpga_model::channels::Channel;
 

@@ -226,8 +226,9 @@ fn becoming_an_output_does_not_move_the_wire<W: Way>() {
     drop(wires);
 }
 
-/// The released wire keeps its level,
-/// until the next job's `open` reads the idle level and writes it.
+/// When a port is dropped, its outgoing wire keeps its level.
+/// The next job's `ToggleBarrier::open`, which is not tested here,
+/// reads the idle level from the incoming wire and writes it to the outgoing wire.
 fn a_wire_keeps_its_level_when_the_port_is_given_back<W: Way>() {
     if !on_a_pi() {
         return;

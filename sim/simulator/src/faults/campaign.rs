@@ -23,8 +23,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub enum Class {
     /// Every node passed every barrier, and none left before all had entered.
     Safe,
-    /// No node left early, and a driver reported an error:
-    /// the node does not use the barrier, or does not leave its wire idle.
+    /// No node left early, and a driver reported an error other than a time-out:
+    /// no node starts its barriers (`ProgramOutcome::Refused`),
+    /// or the driver could not set its wire to the idle level (`ProgramOutcome::NotClosed`).
     Detected,
     /// No node left early; a node waited until its time limit,
     /// and its driver reported the time-out.

@@ -57,7 +57,9 @@ static COPIED_MAX: Param<usize> = Param::new(
     "Maximum memory for copies of short messages whose receiver has too many unexpected ones; above it, a send waits for its receive",
 );
 
-/// If true, the type signatures of messages and receives are compared. The comparison needs an observer.
+/// If true, the type signatures of messages and receives are compared.
+/// The engine then sets an observer ([`crate::observer::Observer`]), because only the code paths
+/// that notify an observer compare signatures.
 pub static CHECK_TYPES: Param<bool> = Param::new(
     "pml",
     "ob1",
@@ -67,7 +69,9 @@ pub static CHECK_TYPES: Param<bool> = Param::new(
     "Compare the type signature of each message with that of its receive; a difference is an error of the receive that names both",
 );
 
-/// If true, standard sends of the program are synchronous. This check needs an observer, too.
+/// If true, standard sends of the program are synchronous.
+/// The engine then sets an observer, because only the code path of sends that notifies an observer
+/// tests this parameter.
 pub static CHECK_BUFFERING: Param<bool> = Param::new(
     "pml",
     "ob1",

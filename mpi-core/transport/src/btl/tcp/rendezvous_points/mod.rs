@@ -39,10 +39,10 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Time after which the next address is tried if an address has not replied.
+/// Time after which the next address is tried if no address has accepted the connection.
 const STAGGER: Duration = Duration::from_millis(50);
-/// Time after which the next address is tried if an address has accepted the connection;
-/// the wait is longer than [`STAGGER`], because the process there may be computing.
+/// Time after which the next address is tried if an address has accepted the connection but has
+/// not replied; longer than [`STAGGER`], because the accepting process may be computing.
 const GREETED: Duration = Duration::from_millis(500);
 /// Delay after a refusal before the same address is tried again.
 const REFUSED_PAUSE: Duration = Duration::from_millis(10);
