@@ -136,7 +136,7 @@ impl Channel {
         }
     }
 
-    /// Writes queued bytes. If nobody reads them any more, the supervisor's next write fails, and
+    /// Writes queued bytes. If the reader has closed the output, the supervisor's next write fails, and
     /// the supervisor ends the job. Returns true if bytes are lost by another error.
     fn write(&mut self) -> bool {
         self.sink.drain();

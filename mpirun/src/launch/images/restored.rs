@@ -119,6 +119,9 @@ pub fn run(restart: &Restart) -> i32 {
             return 2;
         }
     };
+    for (set, damage) in restart.found.skipped.iter().filter(|_| !restart.is_quiet) {
+        printable::eprintln!("mpirun: the checkpoint {set} is passed over: {damage}");
+    }
     launch(restart, &plan).unwrap_or_else(|error| {
         printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
         1

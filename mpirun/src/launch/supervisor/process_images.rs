@@ -18,7 +18,7 @@ pub(super) fn step(supervisor: &mut Supervisor<'_>) {
     // What is still queued is in the image, and is written after the checkpoint.
     supervisor.control.ranks.outputs.drain();
     let waiting = remote_control::close(supervisor);
-    // If the front end dies now, it may leave this process stopped, and nobody would end the ranks.
+    // If the front end dies now, it may leave this process stopped, and no process would end the ranks.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let descriptors: Vec<_> = waiting
         .iter()
