@@ -1,17 +1,19 @@
 //! `criu`: the component that saves images of all processes of a job on one host, with CRIU.
 //!
 //! The program is not involved. This module builds CRIU's arguments and interprets its output;
-//! it does not run CRIU.
+//! mpirun runs CRIU (`mpirun/src/launch/images`).
 //!
-//! The dumped process tree begins with the launcher's supervisor.
+//! The dumped process tree begins with the launcher's supervisor, the leader of its session.
 //! So the tree contains sockets, pipes and shared memory between the supervisor and the ranks.
 //! The front end is outside the tree. The dump lists its socket to the supervisor as external.
-//! A restart passes a new socket to the supervisor. Each process gets its old process id,
-//! so a restart needs its own PID namespace unless all of these ids are free.
+//! A restart passes a new socket, and new pipes for the output. Each process gets its old
+//! process id, so a restart happens in a PID namespace of its own.
 //!
 //! Each version of CRIU fails on some newer kernels.
 //! On Linux 6.18, CRIU 4.2 is the first version that works:
 //! CRIU 3.17 does not start on this kernel, and CRIU 4.1 cannot dump TCP sockets.
+
+pub mod open_files;
 
 use mpi_base::param::{Level, Param};
 use printable::name;
@@ -28,6 +30,12 @@ pub static PROGRAM: Param<PathBuf> = Param::new(
     Level::USER,
     "The CRIU program: a path, or a name that is searched in PATH",
 );
+
+/// The name of this component, in manifests and in the parameter `crs`.
+pub const NAME: &str = "criu";
+
+/// The folder of the images in a checkpoint.
+pub const IMAGES: &str = "images";
 
 /// A version of CRIU: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -74,6 +82,10 @@ pub enum CriuError {
         why: String,
     },
     NoPrivilege,
+    /// `what` names a program or a device that the job uses.
+    Unserved {
+        what: String,
+    },
     OtherHosts {
         hosts: usize,
     },
@@ -116,11 +128,15 @@ impl fmt::Display for CriuError {
                 name(program)
             ),
             CriuError::NoPrivilege => f.write_str(
-                "CRIU needs the capability CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN, and this process has neither; run it as root, or give CRIU the capability",
+                "checkpoints of processes need the capability CAP_SYS_ADMIN, which this process has not; run mpirun as root, or use --checkpoint-dir without --mca crs criu",
             ),
+            CriuError::Unserved { what } => {
+                write!(f, "the job uses {what}, and checkpoints of processes cannot contain it")
+            }
             CriuError::OtherHosts { hosts } => write!(
                 f,
-                "the job runs on {hosts} hosts, and CRIU writes checkpoints of jobs on one host; --checkpoint-dir with the functions MPIX_Checkpoint_... works on any number"
+                "checkpoints of processes are of jobs on this host alone, and this job has {hosts} host{} that mpirun reaches by a daemon; --checkpoint-dir with the functions MPIX_Checkpoint_... works on any number",
+                if *hosts == 1 { "" } else { "s" }
             ),
             CriuError::ForeignDescriptor { what } => write!(f, "{what}, which CRIU cannot save"),
             CriuError::OtherLibrary => f.write_str(
@@ -140,10 +156,23 @@ impl fmt::Display for CriuError {
 
 impl std::error::Error for CriuError {}
 
-/// Fails if this version of CRIU cannot dump and restore processes with this library.
-pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
+/// Reads the output of `criu --version`. Returns the version as text.
+/// Fails if this version cannot dump and restore processes with this library.
+pub fn admit(program: &Path, output: &str) -> Result<String, CriuError> {
+    let shown = program.display().to_string();
+    let Some(version) = Version::read(output) else {
+        let output = output.lines().next().unwrap_or_default().to_owned();
+        return Err(CriuError::Unreadable {
+            program: shown,
+            output,
+        });
+    };
+    let text = output
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("Version:"));
+    let text = text.map_or_else(|| version.to_string(), |text| text.trim().to_owned());
     if version >= NEEDED {
-        return Ok(());
+        return Ok(text);
     }
     let why = match version {
         version if version < Version(4, 1) => {
@@ -152,8 +181,8 @@ pub fn admit(program: &Path, version: Version) -> Result<(), CriuError> {
         _ => "which dumps no TCP socket on Linux 6.16 and later",
     };
     Err(CriuError::TooOld {
-        program: program.display().to_string(),
-        version: version.to_string(),
+        program: shown,
+        version: text,
         why: why.into(),
     })
 }
@@ -169,10 +198,20 @@ pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), 
         target if target.starts_with("/dev/xpmem") => "XPMEM",
         target if target.starts_with("/dev/parport") => "a parallel port",
         target if target.starts_with("/dev/gpiochip") => "a GPIO port",
+        target if target.starts_with("/dev/pts/") || target.starts_with("/dev/tty") => "a terminal",
         _ => return Ok(()),
     };
     let what = format!("{process} has descriptor {number} ({what})");
     Err(CriuError::ForeignDescriptor { what })
+}
+
+/// The state of the processes after a successful dump.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum After {
+    /// They continue immediately.
+    Running,
+    /// They are stopped, so that they are either killed or continued by SIGCONT.
+    Stopped,
 }
 
 /// Returns the CRIU arguments that dump the process tree of a supervisor.
@@ -180,10 +219,11 @@ pub fn check_descriptor(process: &str, number: u32, target: &str) -> Result<(), 
 /// `outside` contains the inodes of both ends of the supervisor's socket to the front end.
 /// Both ends of each loopback connection are in the tree, so CRIU need not lock the network.
 pub fn dump_arguments(
-    supervisor: u32,
+    supervisor: i32,
     images: &Path,
+    log: &Path,
     outside: &[u64],
-    keeps_running: bool,
+    after: After,
 ) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec![
         "dump".into(),
@@ -192,8 +232,7 @@ pub fn dump_arguments(
         "-D".into(),
         images.into(),
         "-o".into(),
-        "dump.log".into(),
-        "--shell-job".into(),
+        log.into(),
         "--tcp-established".into(),
         "--network-lock".into(),
         "skip".into(),
@@ -202,36 +241,49 @@ pub fn dump_arguments(
     for inode in outside {
         arguments.extend(["--external".into(), format!("unix[{inode}]").into()]);
     }
-    if keeps_running {
-        arguments.push("--leave-running".into());
-    }
+    let after = match after {
+        After::Running => "--leave-running",
+        After::Stopped => "--leave-stopped",
+    };
+    arguments.push(after.into());
     arguments
 }
 
+/// A descriptor of the front end that takes the place of one of the dumped tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    pub descriptor: i32,
+    /// The name of the dumped file as `/proc/PID/fd` shows it: `socket:[7]`, `pipe:[8]`.
+    pub dumped: String,
+}
+
 /// Returns the CRIU arguments that restore a process tree.
-/// `socket` contains the new descriptor of the supervisor's socket to the front end,
-/// and the inode that this socket had at the dump.
-pub fn restore_arguments(images: &Path, socket: (u32, u64)) -> Vec<OsString> {
-    let (descriptor, inode) = socket;
-    vec![
+pub fn restore_arguments(images: &Path, log: &Path, replaced: &[Replacement]) -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = vec![
         "restore".into(),
         "-d".into(),
         "-S".into(),
         "-D".into(),
         images.into(),
         "-o".into(),
-        "restore.log".into(),
-        "--shell-job".into(),
+        log.into(),
         "--tcp-established".into(),
         "--file-locks".into(),
-        "--inherit-fd".into(),
-        format!("fd[{descriptor}]:socket:[{inode}]").into(),
-    ]
+    ];
+    for Replacement { descriptor, dumped } in replaced {
+        let pair = format!("fd[{descriptor}]:{dumped}");
+        arguments.extend(["--inherit-fd".into(), pair.into()]);
+    }
+    arguments
 }
+
+/// The error that CRIU logs without the capability CAP_SYS_RESOURCE. CRIU continues after it.
+const HARMLESS: &str = "Can't setup RLIMIT_NOFILE";
 
 /// Returns the first error in a CRIU log; that line names the cause.
 pub fn first_error(log: &str) -> Option<&str> {
-    let line = log.lines().find(|line| line.contains("Error ("))?;
+    let is_error = |line: &&str| line.contains("Error (") && !line.contains(HARMLESS);
+    let line = log.lines().find(is_error)?;
     Some(line.split_once("): ").map_or(line, |(_, text)| text).trim())
 }
 
@@ -246,18 +298,25 @@ mod tests {
         assert_eq!(read("4.2"), Some(Version(4, 2)));
         assert_eq!(read("5"), Some(Version(5, 0)));
         assert_eq!(Version::read("criu\n"), None);
-        let admitted = |text: &str| admit(Path::new("/usr/sbin/criu"), read(text).unwrap());
+        let admitted =
+            |text: &str| admit(Path::new("/usr/sbin/criu"), &format!("Version: {text}\n"));
         let sentence = |text: &str| admitted(text).unwrap_err().to_string();
         assert_eq!(
             sentence("3.17.1"),
-            "checkpoints of processes need CRIU 4.2 or later, and /usr/sbin/criu is 3.17, which does not start on Linux 6.13 and later (its memory layout of the vDSO is older)"
+            "checkpoints of processes need CRIU 4.2 or later, and /usr/sbin/criu is 3.17.1, which does not start on Linux 6.13 and later (its memory layout of the vDSO is older)"
         );
-        assert!(
-            sentence("4.1.1").ends_with(
-                "/usr/sbin/criu is 4.1, which dumps no TCP socket on Linux 6.16 and later"
-            )
+        assert!(sentence("4.1.1").ends_with(
+            "/usr/sbin/criu is 4.1.1, which dumps no TCP socket on Linux 6.16 and later"
+        ));
+        assert_eq!(admitted("4.2.1"), Ok("4.2.1".into()));
+        assert_eq!(admitted("4.10"), Ok("4.10".into()));
+        let other = admit(Path::new("criu"), "cargo 1\n")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            other,
+            "criu does not report its version as CRIU does, but \"cargo 1\""
         );
-        assert_eq!((admitted("4.2.1"), admitted("4.10")), (Ok(()), Ok(())));
     }
 
     #[test]
@@ -268,19 +327,20 @@ mod tests {
                 .map(|word| word.into_string().unwrap());
             words.collect::<Vec<_>>().join(" ")
         };
+        let (images, log) = (Path::new("/d/1.tmp/images"), Path::new("/d/log"));
         assert_eq!(
-            text(dump_arguments(
-                17,
-                Path::new("/d/1.tmp/images"),
-                &[5, 6],
-                true
-            )),
-            "dump -t 17 -D /d/1.tmp/images -o dump.log --shell-job --tcp-established --network-lock skip --file-locks \
+            text(dump_arguments(17, images, log, &[5, 6], After::Running)),
+            "dump -t 17 -D /d/1.tmp/images -o /d/log --tcp-established --network-lock skip --file-locks \
              --external unix[5] --external unix[6] --leave-running"
         );
-        let restored = text(restore_arguments(Path::new("/d/1/images"), (3, 5)));
+        let replaced = [(3, "socket:[5]"), (4, "pipe:[6]")];
+        let replaced = replaced.map(|(descriptor, dumped)| Replacement {
+            descriptor,
+            dumped: dumped.into(),
+        });
+        let restored = text(restore_arguments(images, log, &replaced));
         assert!(
-            restored.ends_with("--inherit-fd fd[3]:socket:[5]"),
+            restored.ends_with("--inherit-fd fd[3]:socket:[5] --inherit-fd fd[4]:pipe:[6]"),
             "{restored}"
         );
     }
@@ -298,6 +358,7 @@ mod tests {
             "/dev/gpiochip0",
             "/dev/kfd",
             "/dev/xpmem",
+            "/dev/pts/3",
         ] {
             assert!(refused(device).is_err(), "{device}");
         }
@@ -314,7 +375,7 @@ mod tests {
 
     #[test]
     fn the_first_error_of_a_log_is_found() {
-        let log = "(00.1) Dumping\n(00.2) Error (criu/sk-inet.c:1): inet: Can't get 1:16 opt\n(00.3) Error (criu/x.c:2): later\n";
+        let log = "(00.1) Dumping\n(00.1) Error (criu/util.c:1): rlimit: Can't setup RLIMIT_NOFILE for self: Operation not permitted\n(00.2) Error (criu/sk-inet.c:1): inet: Can't get 1:16 opt\n(00.3) Error (criu/x.c:2): later\n";
         assert_eq!(first_error(log), Some("inet: Can't get 1:16 opt"));
         assert_eq!(first_error("(00.1) fine\n"), None);
     }

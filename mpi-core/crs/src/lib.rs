@@ -47,7 +47,7 @@ pub struct Component {
 /// All checkpoint components.
 pub static COMPONENTS: &[Component] = &[
     Component {
-        name: "self",
+        name: self_::NAME,
         params: &[
             self_::DIR.about(),
             self_::KEEP.about(),
@@ -56,7 +56,7 @@ pub static COMPONENTS: &[Component] = &[
         ],
     },
     Component {
-        name: "criu",
+        name: criu::NAME,
         params: &[criu::PROGRAM.about()],
     },
 ];

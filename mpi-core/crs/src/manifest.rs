@@ -5,8 +5,9 @@
 
 use crate::description::Description;
 use crate::words::{decode, encode};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Write as _};
+use std::path::{Path, PathBuf};
 
 /// The first line of a manifest: the format and its version.
 const FIRST: &str = "portcullis checkpoint 1";
@@ -24,7 +25,7 @@ pub struct FileEntry {
 /// The contents of a manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// The component that took the checkpoint: `self`.
+    /// The component that took the checkpoint: `self` or `criu`.
     pub component: String,
     pub number: u64,
     /// The number of the point at which all ranks took the checkpoint.
@@ -32,6 +33,8 @@ pub struct Manifest {
     /// The version of the Portcullis library.
     pub library: String,
     pub job: Description,
+    /// What the component needs for a restart beyond the files, as names with values.
+    pub system: Vec<(String, OsString)>,
     /// The host of each rank; only for output to users.
     pub hosts: Vec<OsString>,
     pub files: Vec<FileEntry>,
@@ -83,6 +86,22 @@ impl Manifest {
             .fold(0, |sum, file| sum.saturating_add(file.len))
     }
 
+    /// Returns the value of an entry in `system`.
+    pub fn system(&self, name: &str) -> Option<&OsStr> {
+        let mut entries = self.system.iter();
+        let entry = entries.find(|(present, _)| present == name);
+        entry.map(|(_, value)| value.as_os_str())
+    }
+
+    /// Returns the path of a file below the checkpoint's folder.
+    pub fn path_of(&self, file: &FileEntry) -> PathBuf {
+        let folder = match self.component.as_str() {
+            crate::criu::NAME => crate::criu::IMAGES.into(),
+            _ => format!("rank-{}", file.rank),
+        };
+        Path::new(&folder).join(&file.name)
+    }
+
     /// Returns the manifest as text.
     pub fn write(&self) -> String {
         let mut text = format!(
@@ -97,6 +116,9 @@ impl Manifest {
             // A write to a `String` does not fail.
             let _ = writeln!(text, "{line}");
         };
+        for (name, value) in &self.system {
+            line(format_args!("system {name} {}", encode(value)));
+        }
         for host in &self.hosts {
             line(format_args!("host {}", encode(host)));
         }
@@ -150,10 +172,14 @@ impl Manifest {
         let library = next("library")?.to_owned();
         let job = Description::read(next("job")?);
         let job = job.ok_or_else(|| ManifestError::Line { line: "job".into() })?;
-        let (mut hosts, mut files) = (Vec::new(), Vec::new());
+        let (mut hosts, mut files, mut system) = (Vec::new(), Vec::new(), Vec::new());
         for line in lines {
             let wrong = || ManifestError::Line { line: line.into() };
             match line.split_once(' ') {
+                Some(("system", entry)) => {
+                    let (name, value) = entry.split_once(' ').ok_or_else(wrong)?;
+                    system.push((name.to_owned(), decode(value).ok_or_else(wrong)?));
+                }
                 Some(("host", host)) => hosts.push(decode(host).ok_or_else(wrong)?),
                 Some(("file", file)) => files.push(read_file(file).ok_or_else(wrong)?),
                 _ => return Err(wrong()),
@@ -170,6 +196,7 @@ impl Manifest {
             point,
             library,
             job,
+            system,
             hosts,
             files,
         })
@@ -213,6 +240,7 @@ pub(crate) mod tests {
                     args: vec!["two words".into()],
                 }],
             },
+            system: Vec::new(),
             hosts: vec!["a".into(), "b".into()],
             files,
         }
@@ -235,6 +263,21 @@ pub(crate) mod tests {
             Ok(manifest.clone())
         );
         assert_eq!((manifest.ranks(), manifest.bytes()), (2, 20));
+    }
+
+    #[test]
+    fn images_have_a_folder_and_entries_of_their_own() {
+        let mut manifest = example(7, vec![file(0, "pages-1.img")]);
+        let entry = &manifest.files[0];
+        assert_eq!(manifest.path_of(entry), Path::new("rank-0/pages-1.img"));
+        manifest.component = "criu".into();
+        manifest.system = vec![("kernel".into(), "6.1 of a host".into())];
+        let read = Manifest::read(manifest.write().as_bytes());
+        assert_eq!(read, Ok(manifest.clone()));
+        assert_eq!(manifest.system("kernel"), Some("6.1 of a host".as_ref()));
+        assert_eq!(manifest.system("criu"), None);
+        let entry = &manifest.files[0];
+        assert_eq!(manifest.path_of(entry), Path::new("images/pages-1.img"));
     }
 
     #[test]

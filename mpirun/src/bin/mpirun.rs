@@ -2,6 +2,7 @@
 
 use mpi_base::environment;
 use mpirun::cli::{self, CliError, Request};
+use mpirun::launch::images::{front, restored};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
 use mpirun::launch::{self, daemon, foreign_launcher, frontend};
@@ -21,6 +22,7 @@ fn main() {
             foreign_launcher::pass_watch_options(&mut plan);
             run(&plan)
         }
+        Ok(Request::Restart(restart)) => restored::run(&restart),
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
         Err(CliError::Answer(text)) => {
@@ -34,6 +36,11 @@ fn main() {
         }
     };
     std::process::exit(code);
+}
+
+/// Runs a job with the front end that its kind of checkpoints needs.
+fn start(plan: &Plan) -> i32 {
+    front::run(plan).unwrap_or_else(|| frontend::run(plan))
 }
 
 /// Runs a job, or replaces this process by the launcher that must start the job.
@@ -64,14 +71,14 @@ fn run(plan: &Plan) -> i32 {
         }
     }
     match srun::launcher(plan, |name| environment::text(name)) {
-        Ok(Launcher::Ourselves) => frontend::run(plan),
+        Ok(Launcher::Ourselves) => start(plan),
         Ok(Launcher::OurselvesBecause(why)) => {
             if !plan.quiet {
                 printable::eprintln!(
                     "mpirun: {why}, so the allocation's hosts are reached without srun"
                 );
             }
-            frontend::run(plan)
+            start(plan)
         }
         Ok(Launcher::Srun(command)) => {
             let error = srun::become_command(*command, plan.verbose);

@@ -3,10 +3,15 @@
 //! The store of checkpoints and the protocol with the ranks are in [`mpi_core::crs`].
 //! The supervisor's code for checkpoints is in `launch/supervisor/checkpoints.rs`.
 
+mod images;
+
+pub use images::{Unasked, restart_of_images};
+
 use crate::launch::program::{App, Checkpointing, Plan};
 use crate::launch::sys::Signal;
 use crate::rank_environment::set_env;
-use mpi_base::param::PREFIX;
+use mpi_base::param::{PREFIX, ParamError, Params};
+use mpi_core::crs::criu::CriuError;
 use mpi_core::crs::description::{Description, Program, fingerprint};
 use mpi_core::crs::self_::{DIR, JOB, KEEP, RESTART};
 use mpi_core::crs::store::{Found, Store, StoreError};
@@ -46,6 +51,17 @@ pub enum CheckpointError {
         option: &'static str,
         why: &'static str,
     },
+    /// A parameter cannot be read.
+    Parameter(ParamError),
+    /// Checkpoints of processes cannot be taken.
+    Images(CriuError),
+    /// The parameter `crs` excludes all components.
+    NoComponent,
+    /// An option was given with the restart of process images, which contain the job's options.
+    Contained {
+        set: String,
+        option: &'static str,
+    },
     /// The description of the programs exceeds `LONGEST` bytes, the limit of one variable.
     TooLong {
         bytes: usize,
@@ -74,6 +90,16 @@ impl fmt::Display for CheckpointError {
             CheckpointError::Excluded { option, why } => {
                 write!(f, "{option} and checkpoints exclude each other: {why}")
             }
+            CheckpointError::Parameter(error) => error.fmt(f),
+            CheckpointError::Images(error) => error.fmt(f),
+            CheckpointError::NoComponent => f.write_str(
+                "--mca crs excludes both self and criu, and checkpoints need one of them",
+            ),
+            CheckpointError::Contained { set, option } => write!(
+                f,
+                "the checkpoint {} contains the processes of the job with all options, so its restart takes no {option}",
+                name(set)
+            ),
             CheckpointError::TooLong { bytes } => write!(
                 f,
                 "the arguments of the programs are {bytes} bytes long, and checkpoints keep at most {LONGEST}; pass them in a file"
@@ -144,6 +170,17 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         return Err(CheckpointError::Excluded { option, why });
     }
     let job = describe(plan, ranks)?;
+    let params = Params::load(plan.env.iter().cloned(), &crate::prefix::parameter_files());
+    let images = match images::is_chosen(&params)? {
+        true => Some(images::settings(plan, &params, (wanted.keep, &job))?),
+        false => None,
+    };
+    if images.is_some() && wanted.origin.is_some() {
+        return Err(CheckpointError::Excluded {
+            option: "--mca crs criu",
+            why: "the checkpoint of --restart was written by the ranks themselves (crs self)",
+        });
+    }
     let mut notes = Vec::new();
     let mut set = |name: String, value: std::ffi::OsString| {
         set_env(&mut plan.env, format!("{PREFIX}{name}"), value);
@@ -156,6 +193,16 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
     Store::new(&dir)
         .admit(&job)
         .map_err(CheckpointError::Store)?;
+    if images.is_some() {
+        plan.checkpoints = Some(Checkpointing {
+            dir,
+            every: wanted.every,
+            signal: wanted.signal,
+            notes,
+            images,
+        });
+        return Ok(());
+    }
     let text = job.write();
     if text.len() > LONGEST {
         return Err(CheckpointError::TooLong { bytes: text.len() });
@@ -170,6 +217,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         every: wanted.every,
         signal: wanted.signal,
         notes,
+        images: None,
     });
     Ok(())
 }

@@ -41,10 +41,14 @@ pub use error::CliError;
 pub use settings::{check_values, unknown_params};
 
 use crate::checkpoint::{self, CheckpointError};
+use crate::launch::images::restored::Restart;
 use crate::launch::program::Plan;
+use crate::rank_environment::{clean_env, set_env};
 use assemble::assemble;
 use clap::Parser;
 use dashes::OptionPosition;
+use mpi_base::param::PREFIX;
+use mpi_core::crs::criu;
 use mpi_core::crs::description::Program;
 use mpi_core::crs::store::Found;
 use options::{Options, Section};
@@ -56,6 +60,8 @@ use std::path::Path;
 pub enum Request {
     /// Run the programs of this plan, which is complete: hosts are known and options are validated.
     Job(Box<Plan>),
+    /// Restart a job from images of its processes.
+    Restart(Box<Restart>),
     /// Serve a running process, a singleton that started this launcher, as rank 0 of a job.
     Adoption {
         /// The plan for the jobs that the process spawns.
@@ -105,6 +111,12 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     }
     let origin = options.restart.as_deref().map(checkpoint::origin);
     let origin = origin.transpose().map_err(CliError::Checkpoint)?;
+    let origin = match origin {
+        Some(found) if found.manifest.component == criu::NAME => {
+            return restart(&options, &sections, found);
+        }
+        origin => origin,
+    };
     if let Some(found) = &origin {
         sections = programs_of(found, sections)?;
     }
@@ -113,6 +125,43 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
         Some(job) => Request::Adoption { plan, job },
         None => Request::Job(plan),
     })
+}
+
+/// Returns the request to restart a job from images of its processes.
+fn restart(options: &Options, sections: &[Section], found: Found) -> Result<Request, CliError> {
+    let app = sections.first().map(|section| &section.app);
+    let given = [
+        (
+            sections.iter().any(|section| !section.command.is_empty()),
+            "program",
+        ),
+        (app.is_some_and(|app| app.procs.is_some()), "-n"),
+        (app.is_some_and(|app| !app.host.is_empty()), "--host"),
+        (
+            app.is_some_and(|app| !app.hostfile.is_empty()),
+            "--hostfile",
+        ),
+        (options.checkpoint_dir.is_some(), "--checkpoint-dir"),
+        (options.checkpoint_every.is_some(), "--checkpoint-every"),
+        (options.checkpoint_signal.is_some(), "--checkpoint-signal"),
+    ];
+    let mut env = clean_env();
+    for pair in app.iter().flat_map(|app| app.mca.chunks_exact(2)) {
+        let name = format!("{PREFIX}{}", pair[0].to_string_lossy());
+        set_env(&mut env, name, &pair[1]);
+    }
+    let unasked = checkpoint::Unasked {
+        env,
+        keep: options.checkpoint_keep,
+        is_quiet: options.quiet,
+        truncates: options.checkpoint_truncate,
+    };
+    let option = given
+        .into_iter()
+        .find_map(|(is, option)| is.then_some(option));
+    let restart = checkpoint::restart_of_images(found, option, unasked);
+    let restart = restart.map_err(CliError::Checkpoint)?;
+    Ok(Request::Restart(Box::new(restart)))
 }
 
 /// Returns the programs to run on a restart from a checkpoint.

@@ -204,6 +204,10 @@ pub struct Options {
     #[arg(long, value_name = "N", help_heading = CHECKPOINTS, hide_short_help = true, value_parser = count, allow_hyphen_values = true)]
     pub checkpoint_keep: Option<usize>,
 
+    /// Cut files that have grown since a checkpoint of processes (--mca crs criu) to their length of then
+    #[arg(long, requires = "restart", help_heading = CHECKPOINTS, hide_short_help = true)]
+    pub checkpoint_truncate: bool,
+
     /// Begin from the newest complete checkpoint in DIR, or from checkpoint N there; without a program, with the one of then
     #[arg(long, value_name = "DIR[@N]", help_heading = CHECKPOINTS, hide_short_help = true)]
     pub restart: Option<PathBuf>,

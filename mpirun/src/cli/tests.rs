@@ -13,7 +13,9 @@ fn parsed(line: &str) -> Result<Plan, CliError> {
     let words = line.split_whitespace().map(OsString::from);
     match request(std::iter::once("mpirun".into()).chain(words))? {
         Request::Job(plan) => Ok(*plan),
-        Request::Daemon | Request::Adoption { .. } => panic!("{line} makes a daemon"),
+        Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+            panic!("{line} makes a daemon")
+        }
     }
 }
 

@@ -62,7 +62,9 @@ pub const TOPICS: &[Topic] = &[
                mpirun -n 4 --checkpoint-dir saved --checkpoint-every 30min ./stencil\n  mpirun --restart saved\n\n\
                A checkpoint is taken by the time, by a signal, by mpi-ctl checkpoint, or when the program asks for it; it is complete, or it is not there. \
                --restart without a program runs the program of then with its arguments; other options are given again. \
-               mpi-ctl checkpoint --stop ends the job after the checkpoint, with exit status 85.",
+               mpi-ctl checkpoint --stop ends the job after the checkpoint, with exit status 85.\n\n\
+               A program without such calls is saved as images of its processes, on this host, as root and with CRIU 4.2:\n\n  \
+               mpirun -n 4 --checkpoint-dir saved --mca crs criu ./program",
     },
     Topic {
         name: "diagnostics",

@@ -9,6 +9,7 @@
 
 pub mod client;
 mod command;
+mod peer;
 pub(crate) mod server;
 
 pub use command::{Command, Options};
@@ -18,6 +19,9 @@ use rustix::process::{Pid, getuid};
 
 /// The prefix of all socket names.
 const NAME: &str = "portcullis-control";
+
+/// The user number of root.
+const ROOT: u32 = 0;
 
 /// The maximum length of a request in bytes.
 const LONGEST: usize = 256;
@@ -34,6 +38,6 @@ fn address(mpirun: Pid) -> Result<SocketAddrUnix, rustix::io::Errno> {
 
 /// Returns true if the process at the other end of a connection may control this user's jobs.
 fn is_trusted(socket: &rustix::fd::OwnedFd) -> bool {
-    let peer = rustix::net::sockopt::socket_peercred(socket);
-    peer.is_ok_and(|peer| peer.uid == getuid() || peer.uid.is_root())
+    let user = peer::user(socket);
+    user.is_some_and(|user| user == getuid().as_raw() || user == ROOT)
 }

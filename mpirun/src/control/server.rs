@@ -104,19 +104,37 @@ impl ControlSocket {
         let Some(connection) = self.connections.remove(&number) else {
             return;
         };
-        let (word, text) = match reply {
-            Ok(text) => (DONE, text),
-            Err(why) => (REFUSED, why),
-        };
-        let bytes = format!("{word}\n{text}\n");
-        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let _ = rustix::net::send(&connection.socket, bytes.as_bytes(), flags);
+        reply_on(connection.socket.as_fd(), reply);
+    }
+
+    /// Closes the socket and all connections except those with these numbers, which are returned.
+    pub(crate) fn into_connections(mut self, numbers: &[usize]) -> Vec<OwnedFd> {
+        let kept = numbers.iter();
+        let kept = kept.filter_map(|number| self.connections.remove(number));
+        kept.map(|connection| connection.socket).collect()
+    }
+
+    /// Returns the descriptors of all open connections.
+    pub(crate) fn connections(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let connections = self.connections.values();
+        connections.map(|connection| connection.socket.as_fd())
     }
 
     /// Closes a connection.
     pub(crate) fn close(&mut self, number: usize) {
         self.connections.remove(&number);
     }
+}
+
+/// Sends a reply; text beyond the socket's buffer is cut off.
+pub(crate) fn reply_on(connection: BorrowedFd<'_>, reply: &Result<String, String>) {
+    let (word, text) = match reply {
+        Ok(text) => (DONE, text),
+        Err(why) => (REFUSED, why),
+    };
+    let bytes = format!("{word}\n{text}\n");
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let _ = rustix::net::send(connection, bytes.as_bytes(), flags);
 }
 
 impl AsFd for ControlSocket {

@@ -23,6 +23,11 @@ fn all_but(spared: &[i32]) -> Vec<i32> {
     found
 }
 
+/// Returns all descendants of this process, parents before children.
+pub fn of_this_process() -> Vec<i32> {
+    all_but(&[])
+}
+
 /// Kills and reaps descendants until this process has none.
 ///
 /// A process that forks while it is being killed leaves a child for the next round.

@@ -235,7 +235,7 @@ fn send(to_supervisor: &OwnedFd, byte: u8) {
     );
 }
 
-fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
+pub(super) fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
     send(to_supervisor, signal as u8);
     if signal == libc::SIGTSTP {
         // The shell must see this process stop; the supervisor stops the ranks.
@@ -244,7 +244,7 @@ fn pass_on(to_supervisor: &OwnedFd, signal: Signal) {
 }
 
 /// Forwards terminal input to rank 0: reads if `pending` is empty, else writes.
-fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
+pub(super) fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
     let Some(pipe) = feed else {
         return;
     };
@@ -269,14 +269,14 @@ fn feed_rank_0(feed: &mut Option<OwnedFd>, pending: &mut Vec<u8>) {
     }
 }
 
-fn in_foreground() -> bool {
+pub(super) fn in_foreground() -> bool {
     rustix::termios::tcgetpgrp(rustix::stdio::stdin())
         .is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
 /// Raises the limit of open files: 60 ranks need about 200 descriptors, 1000 ranks need thousands.
 /// Returns the old limit, which the ranks get.
-fn raise_open_files() -> Option<u64> {
+pub(super) fn raise_open_files() -> Option<u64> {
     let mut limit = rustix::process::getrlimit(Resource::Nofile);
     let before = limit.current?;
     limit.current = limit.maximum;

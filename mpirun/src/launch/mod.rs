@@ -24,6 +24,8 @@
 //! * Children of ranks: the supervisor is a subreaper (`PR_SET_CHILD_SUBREAPER`).
 //!   It kills all descendants before it exits.
 //!
+//! If checkpoints are images of all processes, the front end is another one ([`images`]).
+//!
 //! Inside a Slurm allocation this process replaces itself by [`srun`] if ranks run on other hosts.
 //! For ranks on Open MPI's library this process replaces itself by Open MPI's launcher
 //! ([`foreign_launcher`]).
@@ -39,6 +41,8 @@ pub(crate) mod ending;
 mod failed_starts;
 pub mod foreign_launcher;
 pub mod frontend;
+mod hold;
+pub mod images;
 pub(crate) mod limits;
 pub(crate) mod link;
 pub(crate) mod links;

@@ -7,6 +7,7 @@ use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
 use crate::launch::sys::Signal;
 use crate::launch::under::Under;
+use mpi_core::crs::description::Description;
 use printable::name;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
@@ -48,6 +49,21 @@ pub struct Checkpointing {
     pub signal: Option<Signal>,
     /// Messages for the user about the checkpoint from which the job restarts.
     pub notes: Vec<String>,
+    /// The settings of images of all processes (`--mca crs criu`); `None` if the ranks save files.
+    pub images: Option<Images>,
+}
+
+/// The settings for checkpoints that consist of images of all processes.
+#[derive(Clone, Debug)]
+pub struct Images {
+    /// The CRIU program.
+    pub program: PathBuf,
+    /// The version of the CRIU program.
+    pub version: String,
+    /// The number of checkpoints that are kept.
+    pub keep: usize,
+    /// The programs of the job, for the manifest.
+    pub job: Description,
 }
 
 /// A job as the user has specified it.

@@ -27,6 +27,8 @@
 //! | [`watching`], [`hang_detector`] | hang reports; detection of missing progress |
 //! | [`dead_job`] | termination of a deadlocked job |
 //! | [`checkpoints`] | checkpoints of the launched job |
+//! | [`process_images`] | checkpoints that are images of all processes |
+//! | [`outside`] | what images of processes cannot contain |
 //! | [`remote_control`] | requests of `mpi-ctl` |
 //! | [`debuggers`] | process table and abort notices for debuggers |
 //! | [`tracing`] | clocks and event rings of all hosts |
@@ -51,7 +53,9 @@ mod input;
 mod jobs;
 mod lifecycle;
 mod outputs;
+mod outside;
 mod poller;
+mod process_images;
 mod remote_control;
 mod start;
 mod tracebacks;
@@ -71,6 +75,7 @@ use super::trim_memory::MemoryTrim;
 use crate::pmi::Proc;
 use control::JobControl;
 use control::checkpoint_rounds;
+pub(super) use control::checkpoint_rounds::STOPPED;
 use dead_job::{DeadJob, Seems};
 use debuggers::Debuggers;
 use front_end::{FromUser, FrontEnd};
@@ -187,6 +192,7 @@ impl<'a> Supervisor<'a> {
                 Waited::Events(events) => events.into_iter().for_each(|event| self.serve(event)),
             }
             self.step();
+            process_images::step(self);
             remote_control::answer_waiting(self);
             self.show_debuggers_an_abort();
         }

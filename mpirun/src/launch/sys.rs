@@ -1,6 +1,6 @@
 //! System calls without a safe wrapper in any used crate: fork with work before exec, and signalfd.
 //!
-//! All `unsafe` of `mpirun` is here, except a few blocks in [`trim_memory`](super::trim_memory).
+//! All `unsafe` of `mpirun` is here, except a few blocks in [`trim_memory`](super::trim_memory) and one in `control/peer.rs`.
 //!
 //! Promises:
 //! * [`fork`] is called only while the process has one thread, so the child may call any function;
@@ -467,12 +467,71 @@ pub fn reap() -> Option<(libc::pid_t, Ended)> {
     if pid <= 0 {
         return None;
     }
-    let ended = if libc::WIFSIGNALED(status) {
+    Some((pid, ended_by(status)))
+}
+
+/// Waits for the end of a child.
+pub fn wait_for(child: libc::pid_t) -> io::Result<Ended> {
+    let ended = wait_for_one(child);
+    ended
+        .map(|(_, ended)| ended)
+        .ok_or_else(io::Error::last_os_error)
+}
+
+/// Waits for the end of any child. Returns `None` if there is no child.
+pub fn wait_for_any() -> Option<(libc::pid_t, Ended)> {
+    wait_for_one(-1)
+}
+
+fn wait_for_one(child: libc::pid_t) -> Option<(libc::pid_t, Ended)> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` is a live local variable during the call.
+        let pid = unsafe { libc::waitpid(child, &mut status, 0) };
+        if pid > 0 {
+            return Some((pid, ended_by(status)));
+        }
+        if io::Error::last_os_error().raw_os_error() != Some(libc::EINTR) {
+            return None;
+        }
+    }
+}
+
+/// Reads the status that waitpid has returned.
+fn ended_by(status: i32) -> Ended {
+    if libc::WIFSIGNALED(status) {
         Ended::Killed(libc::WTERMSIG(status))
     } else {
         Ended::Exited(libc::WEXITSTATUS(status))
-    };
-    Some((pid, ended))
+    }
+}
+
+/// Makes a PID namespace for the children that this process starts from here on.
+pub fn make_pid_namespace() -> io::Result<()> {
+    unshare(libc::CLONE_NEWPID)
+}
+
+/// Moves this process to a new mount namespace, a copy of its present one.
+pub fn make_mount_namespace() -> io::Result<()> {
+    unshare(libc::CLONE_NEWNS)
+}
+
+fn unshare(what: libc::c_int) -> io::Result<()> {
+    // SAFETY: unshare of namespaces touches no memory and no descriptor of this process.
+    match unsafe { libc::unshare(what) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Unblocks all signals, for a program that expects them.
+pub fn unblock_signals() {
+    // SAFETY: sigemptyset initialises `set` before it is read, and all pointers to it are valid.
+    unsafe {
+        let mut set = std::mem::zeroed::<libc::sigset_t>();
+        libc::sigemptyset(&mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &set, ptr::null_mut());
+    }
 }
 
 /// Returns true if a child has begun to exit but is not reaped.

@@ -26,6 +26,9 @@ pub use take::{Job, Taken, take};
 use mpi_base::param::{Level, Param};
 use std::path::PathBuf;
 
+/// The name of this component, in manifests and in the parameter `crs`.
+pub const NAME: &str = "self";
+
 /// Parameter `crs_self_dir`, set by `mpirun --checkpoint-dir`.
 pub static DIR: Param<PathBuf> = Param::new(
     "crs",

@@ -184,11 +184,12 @@ fn commit(
         return Err("the launcher has not described the programs of the job".into());
     };
     let mut manifest = Manifest {
-        component: "self".into(),
+        component: super::NAME.into(),
         number: draft.number,
         point: job.point,
         library: env!("CARGO_PKG_VERSION").into(),
         job: programs,
+        system: Vec::new(),
         hosts: Vec::new(),
         files: Vec::new(),
     };

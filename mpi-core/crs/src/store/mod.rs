@@ -157,8 +157,8 @@ impl<D: Disk> Store<D> {
             return Err(Damage::Renamed(manifest.number));
         }
         for file in &manifest.files {
-            let path = rank_folder(&set, file.rank).join(&file.name);
-            let shown = || format!("rank-{}/{}", file.rank, file.name.to_string_lossy());
+            let below = manifest.path_of(file);
+            let (path, shown) = (set.join(&below), || below.display().to_string());
             let found = fs::metadata(&path).map_err(|error| Damage::NoFile {
                 file: shown(),
                 error,
@@ -314,10 +314,11 @@ pub fn read_manifest(set: &Path) -> Result<Manifest, Damage> {
 }
 
 /// Checks the length and CRC-32 of each file of a rank.
+/// The images of all processes count as files of rank 0.
 pub fn verify(set: &Path, manifest: &Manifest, rank: u32) -> Result<(), Damage> {
     for file in manifest.files.iter().filter(|file| file.rank == rank) {
-        let shown = || format!("rank-{rank}/{}", file.name.to_string_lossy());
-        let path = rank_folder(set, rank).join(&file.name);
+        let below = manifest.path_of(file);
+        let (path, shown) = (set.join(&below), || below.display().to_string());
         let (len, crc) = checksum(&path).map_err(|error| Damage::NoFile {
             file: shown(),
             error,

@@ -16,6 +16,8 @@ pub(super) struct Checkpoints<'a> {
     pub(super) next: Option<Instant>,
     /// The time of the current request, and true if a user made the request.
     pub(super) asked: Option<(Instant, bool)>,
+    /// Whether images of all processes are asked for, and if so whether the job ends after them.
+    pub(super) held: Option<bool>,
     /// The message about the latest outcome, and the number of outcomes so far.
     pub(super) latest: Result<String, String>,
     pub(super) outcomes: u64,
@@ -40,10 +42,21 @@ impl<'a> Checkpoints<'a> {
             coordinator: None,
             next: plan.and_then(due),
             asked: None,
+            held: None,
             latest: Err("none was taken".into()),
             outcomes: 0,
             is_ending: false,
         }
+    }
+
+    /// Returns true if the checkpoints are images of all processes.
+    pub(super) fn are_images(&self) -> bool {
+        self.plan.is_some_and(|plan| plan.images.is_some())
+    }
+
+    /// Removes and returns the request for images of all processes.
+    pub(super) fn take_held(&mut self) -> Option<bool> {
+        self.held.take()
     }
 
     /// Returns true if this signal requests a checkpoint.

@@ -160,7 +160,9 @@ mod tests {
     fn plan() -> Box<Plan> {
         match request(["mpirun", "-n", "1", "prog"].map(Into::into)).unwrap() {
             Request::Job(plan) => plan,
-            Request::Daemon | Request::Adoption { .. } => panic!("a job was asked for"),
+            Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+                panic!("a job was asked for")
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 //! ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
+use super::super::hold::{GO, Go, read_go};
 use super::super::mpir::RELEASED;
 use super::super::sys::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -87,6 +88,25 @@ impl FrontEnd {
                 _ => return,
             }
         }
+    }
+
+    /// Waits for the end of a checkpoint. Returns `None` if the front end has died.
+    /// Signals of the user that arrive before the answer are kept.
+    pub(super) fn wait_for_go(&mut self) -> Option<Go> {
+        let mut byte = [0; 1];
+        loop {
+            match rustix::net::recv(&self.socket, &mut byte, RecvFlags::empty()) {
+                Ok((1, _)) if byte == [GO] => return read_go(&self.socket),
+                Ok((1, _)) => self.early.push(Signal::from(byte[0])),
+                Err(rustix::io::Errno::INTR) => {}
+                _ => return None,
+            }
+        }
+    }
+
+    /// Returns the signals that arrived before the answer about a checkpoint.
+    pub(super) fn take_early(&mut self) -> Vec<Signal> {
+        std::mem::take(&mut self.early)
     }
 
     /// Waits up to [`PAUSE`] for one of these descriptors or for the death of the front end.

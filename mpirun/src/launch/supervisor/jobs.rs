@@ -405,7 +405,9 @@ mod tests {
     fn hosts() -> Vec<Host> {
         match request(["mpirun", "-n", "1", "prog"].map(Into::into)).unwrap() {
             Request::Job(plan) => plan.hosts,
-            Request::Daemon | Request::Adoption { .. } => panic!("a job was asked for"),
+            Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+                panic!("a job was asked for")
+            }
         }
     }
 

@@ -7,7 +7,8 @@ use super::poller::Watch;
 use crate::control::Command;
 use crate::control::server::{Asked, ControlSocket};
 use printable::name;
-use rustix::process::getppid;
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, getppid};
 
 /// The maximum number of ranks that a status lists.
 const LISTED: usize = 200;
@@ -28,6 +29,26 @@ impl RemoteControl {
             waiting: Vec::new(),
         }
     }
+}
+
+/// Closes the control socket. Returns the connections that wait for a checkpoint.
+pub(super) fn close(supervisor: &mut Supervisor<'_>) -> Vec<OwnedFd> {
+    let waiting = std::mem::take(&mut supervisor.remote_control.waiting);
+    let Some(socket) = supervisor.remote_control.socket.take() else {
+        return Vec::new();
+    };
+    // A connection that is handed over stays open, so the epoll would keep it.
+    for connection in socket.connections() {
+        supervisor.poller.unwatch(connection);
+    }
+    let numbers: Vec<usize> = waiting.into_iter().map(|(number, _)| number).collect();
+    socket.into_connections(&numbers)
+}
+
+/// Creates the control socket again, under the pid of the present front end.
+pub(super) fn listen_again(supervisor: &mut Supervisor<'_>, front_end: Option<Pid>) {
+    supervisor.remote_control.socket = front_end.and_then(ControlSocket::listen);
+    watch(supervisor);
 }
 
 /// Adds the control socket to the epoll, if the socket exists.

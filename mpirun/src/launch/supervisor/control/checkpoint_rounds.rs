@@ -5,6 +5,7 @@
 
 use super::JobControl;
 use crate::launch::supervisor::checkpoints::{Asks, due};
+use crate::launch::supervisor::outside;
 use crate::pmi::{Job, Proc};
 use mpi_core::crs::coordinator::{Actions, Coordinator, Outcome};
 use mpi_core::rte::checkpoints::Report;
@@ -25,13 +26,21 @@ pub(in crate::launch::supervisor) fn ask(
     if control.checkpoints.plan.is_none() {
         return Err("mpirun was started without --checkpoint-dir".into());
     }
-    can_be_kept(control)?;
+    match control.checkpoints.are_images() {
+        true => outside::check(&control.ranks.jobs).map_err(|error| error.to_string())?,
+        false => can_be_kept(control)?,
+    }
     let (user, stop) = match asks {
         Asks::Timer => (false, false),
         Asks::User { stop } => (true, *stop),
     };
     let asked = control.checkpoints.asked.unwrap_or((Instant::now(), false));
     control.checkpoints.asked = Some((asked.0, asked.1 || user));
+    if control.checkpoints.are_images() {
+        let earlier = control.checkpoints.held.unwrap_or(false);
+        control.checkpoints.held = Some(earlier || stop);
+        return Ok(());
+    }
     let actions = coordinator(control).request(stop);
     act_on(control, actions);
     Ok(())
@@ -47,6 +56,9 @@ impl JobControl<'_> {
             // A program may request a checkpoint in each iteration; a round serves all of them.
             return ask_by_program(self);
         }
+        if self.checkpoints.are_images() {
+            return;
+        }
         let rank = self.ranks.jobs.get(by).filter(|rank| rank.job == LAUNCHED);
         if let Some(rank) = rank.map(|rank| rank.rank as usize) {
             let actions = coordinator(self).report(rank, report);
@@ -56,7 +68,7 @@ impl JobControl<'_> {
 
     /// Handles the end of a rank, or a rank that leaves MPI.
     pub(super) fn leave_checkpoints(&mut self, proc: Proc) {
-        if self.checkpoints.plan.is_none() {
+        if self.checkpoints.plan.is_none() || self.checkpoints.are_images() {
             return;
         }
         let rank = self
@@ -181,7 +193,11 @@ fn was_taken(control: &mut JobControl<'_>, number: u64, bytes: u64, stop: bool) 
     }
 }
 
-fn end_round(control: &mut JobControl<'_>, is_silent: bool, outcome: Result<String, String>) {
+pub(in crate::launch::supervisor) fn end_round(
+    control: &mut JobControl<'_>,
+    is_silent: bool,
+    outcome: Result<String, String>,
+) {
     let (Ok(sentence) | Err(sentence)) = &outcome;
     if !is_silent {
         control.ranks.outputs.say(sentence);

@@ -190,7 +190,9 @@ mod tests {
             let words = format!("mpirun {line}");
             match request(words.split(' ').map(Into::into)).unwrap() {
                 Request::Job(plan) => plan,
-                Request::Daemon | Request::Adoption { .. } => panic!("{line} makes a daemon"),
+                Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+                    panic!("{line} makes a daemon")
+                }
             }
         };
         let first = plan("--with-ft ulfm -host a:2,b:2,c:2 -n 6 prog");

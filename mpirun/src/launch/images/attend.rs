@@ -1,0 +1,205 @@
+//! The loop of a front end whose job is saved as images of its processes.
+
+use super::STOPPED;
+use super::relay::Relay;
+use super::take::{Outside, Taken, Tree, take};
+use crate::control::server::reply_on;
+use crate::launch::frontend::{feed_rank_0, in_foreground, pass_on};
+use crate::launch::hold::{self, FromSupervisor, Go, Held};
+use crate::launch::program::Images;
+use crate::launch::{descendants, sys};
+use mpi_core::crs::criu::After;
+use mpi_core::crs::store::Store;
+use printable::name;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::io::Errno;
+use std::fs::File;
+use std::path::Path;
+use std::time::Instant;
+
+pub(super) struct Attendant<'a> {
+    pub images: &'a Images,
+    /// The folder of the checkpoints.
+    pub dir: &'a Path,
+    pub store: Store,
+    /// The child whose end is the end of the job: the supervisor, or the keeper of a restored job.
+    pub child: i32,
+    /// The supervisor's pid in its own PID namespace.
+    pub supervisor: i32,
+    /// Whether the child is the keeper.
+    pub is_restored: bool,
+    pub socket: OwnedFd,
+    pub outside: Outside,
+    pub signals: OwnedFd,
+    pub relay: Relay,
+    pub input: Input,
+    pub is_quiet: bool,
+}
+
+/// The input of the user for the rank that reads it.
+#[derive(Default)]
+pub(super) struct Input {
+    /// The pipe to the rank; `None` at the end of the input.
+    pub pipe: Option<OwnedFd>,
+    pub pending: Vec<u8>,
+    /// Whether the input is a terminal, which only a process in the foreground may read.
+    pub is_terminal: bool,
+}
+
+impl Input {
+    fn is_ours(&self) -> bool {
+        self.pipe.is_some() && (!self.is_terminal || in_foreground())
+    }
+}
+
+impl Attendant<'_> {
+    /// Serves the job until its end; returns the exit code.
+    pub(super) fn attend(mut self) -> i32 {
+        let mut hung_up = false;
+        loop {
+            self.relay.step();
+            let input = self.wait(hung_up);
+            self.relay.step();
+            if !hung_up {
+                match hold::receive(&self.socket) {
+                    FromSupervisor::Nothing => {}
+                    FromSupervisor::Closed => hung_up = true,
+                    FromSupervisor::Held(held) => {
+                        if let Some(code) = self.hold(held) {
+                            return self.finish(code);
+                        }
+                    }
+                }
+            }
+            while let Some(signal) = sys::next_signal(&self.signals) {
+                if signal == libc::SIGCHLD {
+                    while let Some((pid, ended)) = sys::reap() {
+                        if pid == self.child {
+                            return self.finish(ended.code());
+                        }
+                    }
+                } else {
+                    pass_on(&self.socket, signal);
+                }
+            }
+            if input {
+                feed_rank_0(&mut self.input.pipe, &mut self.input.pending);
+            }
+        }
+    }
+
+    /// Waits for an event. Returns true if the input can be read or written.
+    fn wait(&self, hung_up: bool) -> bool {
+        let ours = self.input.is_ours();
+        let stdin = rustix::stdio::stdin();
+        let mut fds = Vec::new();
+        match &self.input.pipe {
+            Some(pipe) if !self.input.pending.is_empty() => {
+                fds.push(PollFd::new(pipe, PollFlags::OUT));
+            }
+            Some(_) if ours => fds.push(PollFd::new(&stdin, PollFlags::IN)),
+            _ => {}
+        }
+        let has_input = !fds.is_empty();
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        if !hung_up {
+            fds.push(PollFd::new(&self.socket, PollFlags::IN));
+        }
+        self.relay.poll(&mut fds);
+        // A background process checks every 200 ms whether it is in the foreground again.
+        let pause = (self.input.pipe.is_some() && !ours).then_some(Timespec {
+            tv_sec: 0,
+            tv_nsec: 200_000_000,
+        });
+        match poll(&mut fds, pause.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            // The kernel lacks memory for a moment.
+            Err(_) => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+        has_input && fds.first().is_some_and(|fd| !fd.revents().is_empty())
+    }
+
+    /// Takes a checkpoint, and lets the supervisor go on.
+    /// Returns the exit code if the job has ended after the checkpoint.
+    fn hold(&mut self, held: Held) -> Option<i32> {
+        let begun = Instant::now();
+        self.relay.empty_pipes();
+        let outcome = self.take(held.stop).map(|taken| {
+            let Taken {
+                number,
+                folder,
+                bytes,
+            } = taken;
+            let then = match held.stop {
+                true => "; the job is ended",
+                false => "",
+            };
+            let took = begun.elapsed().as_secs_f64();
+            format!(
+                "checkpoint {number} is in {}: {bytes} bytes, {took:.2} s after it was asked for{then}",
+                name(&folder)
+            )
+        });
+        let outcome = outcome.map_err(|why| format!("no checkpoint was taken: {why}"));
+        for connection in &held.waiting {
+            reply_on(connection.as_fd(), &outcome);
+        }
+        if held.stop {
+            if let Ok(sentence) = &outcome {
+                if !self.is_quiet {
+                    self.relay.say(sentence);
+                }
+                descendants::end_all();
+                return Some(STOPPED);
+            }
+            // A checkpoint that failed after the dump has left the processes stopped.
+            for pid in descendants::of_this_process() {
+                sys::signal_process(pid, libc::SIGCONT);
+            }
+        }
+        let go = Go {
+            outcome,
+            front_end: rustix::process::getpid().as_raw_pid(),
+            is_restored: false,
+        };
+        hold::go(&self.socket, &go);
+        None
+    }
+
+    fn take(&mut self, stop: bool) -> Result<Taken, String> {
+        let mounts = match self.is_restored {
+            true => Some(File::open(format!("/proc/{}/ns/mnt", self.child))),
+            false => None,
+        };
+        let mounts = mounts.transpose().map_err(|error| {
+            format!("the process that keeps the job's process numbers cannot be found: {error}")
+        })?;
+        let tree = Tree {
+            supervisor: self.supervisor,
+            outside: self.outside,
+            mounts: mounts.as_ref().map(|mounts| mounts.as_fd()),
+        };
+        let after = match stop {
+            true => After::Stopped,
+            false => After::Running,
+        };
+        let taken = take(tree, self.images, self.dir, &mut self.store, after);
+        taken.map_err(|error| error.to_string())
+    }
+
+    /// Ends what is left of the job, and writes the rest of its output.
+    fn finish(mut self, code: i32) -> i32 {
+        descendants::end_all();
+        let signals = &self.signals;
+        let mut waits = true;
+        let lost = self.relay.finish(|| {
+            waits &= sys::next_request(signals).is_none();
+            waits
+        });
+        match lost && code == 0 {
+            true => crate::launch::supervisor::OUTPUT_LOST,
+            false => code,
+        }
+    }
+}

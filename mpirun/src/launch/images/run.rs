@@ -1,0 +1,158 @@
+//! Running CRIU: its version, a trial dump before a job starts, dumps and restores.
+
+use crate::launch::sys::{self, Ended, Forked};
+use mpi_core::crs::criu::{self, After, CriuError, first_error};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::FdFlags;
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Returns the version of the CRIU program. Fails if it cannot work with this library.
+pub(crate) fn version(program: &Path) -> Result<String, CriuError> {
+    let mut command = Command::new(program);
+    let output = command.arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|_| CriuError::Absent {
+        program: program.display().to_string(),
+    })?;
+    criu::admit(program, &String::from_utf8_lossy(&output.stdout))
+}
+
+/// One run of CRIU.
+pub(super) struct Run<'a> {
+    pub program: &'a Path,
+    pub arguments: Vec<OsString>,
+    /// The descriptors that CRIU inherits.
+    pub inherited: &'a [BorrowedFd<'a>],
+    /// The mount namespace with the `/proc` of the dumped processes, if it is another one.
+    pub mounts: Option<BorrowedFd<'a>>,
+    pub doing: &'static str,
+    pub log: &'a Path,
+}
+
+impl Run<'_> {
+    /// Runs CRIU to its end. On failure returns the first error of its log.
+    pub(super) fn run(&self) -> Result<(), CriuError> {
+        let ended = self.start().map_err(|error| error.to_string());
+        let line = match ended {
+            Ok(Ended::Exited(0)) => return Ok(()),
+            Ok(ended) => {
+                let log = fs::read(self.log).unwrap_or_default();
+                let log = String::from_utf8_lossy(&log);
+                let line = first_error(&log).map(str::to_owned);
+                line.unwrap_or_else(|| match ended {
+                    Ended::Exited(code) => format!("it has ended with status {code}"),
+                    Ended::Killed(signal) => {
+                        format!("it was killed by {}", sys::signal_name(signal))
+                    }
+                })
+            }
+            Err(error) => error,
+        };
+        Err(CriuError::Failed {
+            doing: self.doing,
+            line,
+            log: self.log.display().to_string(),
+        })
+    }
+
+    fn start(&self) -> io::Result<Ended> {
+        match sys::fork()? {
+            Forked::Child => {
+                let error = self.become_criu();
+                printable::eprintln!("mpirun: CRIU cannot be started: {error}");
+                sys::exit_now(127)
+            }
+            Forked::Parent(pid) => sys::wait_for(pid),
+        }
+    }
+
+    /// Replaces this process by CRIU; returns only if that fails.
+    fn become_criu(&self) -> io::Error {
+        // A Ctrl-C of the user must not reach CRIU in the middle of its work.
+        let prepared = rustix::process::setsid().map(|_| ());
+        let prepared = prepared.and_then(|()| match self.mounts {
+            Some(mounts) => move_into_link_name_space(mounts, Some(LinkNameSpaceType::Mount)),
+            None => Ok(()),
+        });
+        let mut kept = self.inherited.iter();
+        let prepared = prepared
+            .and_then(|()| kept.try_for_each(|fd| rustix::io::fcntl_setfd(fd, FdFlags::empty())));
+        if let Err(error) = prepared {
+            return error.into();
+        }
+        sys::unblock_signals();
+        Command::new(self.program)
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .exec()
+    }
+}
+
+/// Dumps a process like those of a job, to find out whether CRIU works on this host.
+/// Everything that this writes is in a folder below `dir`, which is removed.
+pub(super) fn probe(program: &Path, dir: &Path) -> Result<(), CriuError> {
+    let log = log_of(dir, "probe");
+    let failed = |error: io::Error| CriuError::Failed {
+        doing: "dump a trial process for",
+        line: error.to_string(),
+        log: log.display().to_string(),
+    };
+    let folder = dir.join(format!(".{}.tmp", std::process::id()));
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let outcome = start_trial().map_err(failed).and_then(|trial| {
+        let dumped = Run {
+            program,
+            arguments: criu::dump_arguments(trial, &folder, &log, &[], After::Stopped),
+            inherited: &[],
+            mounts: None,
+            doing: "dump a trial process for",
+            log: &log,
+        };
+        let dumped = dumped.run();
+        sys::signal_process(trial, libc::SIGKILL);
+        // The trial process is a child of this process, so the wait ends.
+        let _ = sys::wait_for(trial);
+        dumped
+    });
+    let _ = fs::remove_dir_all(&folder);
+    if outcome.is_ok() {
+        let _ = fs::remove_file(&log);
+    }
+    outcome
+}
+
+/// Starts a process that sleeps, has a TCP socket, and leads a session. Returns its pid.
+fn start_trial() -> io::Result<i32> {
+    let listener: OwnedFd = TcpListener::bind(("127.0.0.1", 0))?.into();
+    let (ready, at_exec) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    match sys::fork()? {
+        Forked::Child => {
+            let _ = rustix::process::setsid();
+            let mut command = Command::new("sleep");
+            let command = command.arg("600").stdin(listener);
+            let command = command.stdout(Stdio::null()).stderr(Stdio::null());
+            sys::unblock_signals();
+            let _ = command.exec();
+            sys::exit_now(127)
+        }
+        Forked::Parent(pid) => {
+            drop(at_exec);
+            // The pipe is closed when the program runs.
+            let _ = rustix::io::read(ready.as_fd(), &mut [0; 1]);
+            Ok(pid)
+        }
+    }
+}
+
+/// Returns the path of CRIU's log in a folder of checkpoints; no checkpoint has such a name.
+pub(super) fn log_of(dir: &Path, of: &str) -> PathBuf {
+    dir.join(format!("criu-{of}.log"))
+}

@@ -1,0 +1,174 @@
+//! What the ranks have open that images of all processes cannot contain: devices, terminals,
+//! TCP connections and shared memory with processes outside of the job.
+//!
+//! CRIU dumps a connection with one end, and memory that others share, without a message;
+//! the restored processes then have neither. So the supervisor looks before the dump.
+
+use super::jobs::Jobs;
+use crate::process_tree::descendants_of;
+use mpi_core::crs::criu::{CriuError, check_descriptor};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
+
+/// The state of an established connection in `/proc/net/tcp`.
+const ESTABLISHED: &str = "01";
+
+/// The name of the memory that the ranks of a node share, as `/proc/PID/maps` shows it.
+const NODE: &str = "/memfd:portcullis-node";
+
+/// Fails if a process of the job has something open that its images cannot contain.
+pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
+    let ranks = jobs.alive().filter(|(_, rank)| rank.here);
+    let ranks = ranks.flat_map(|(proc, rank)| {
+        let name = jobs.name_of(proc);
+        let below = descendants_of(rank.pid).into_iter();
+        let below = below.map({
+            let name = name.clone();
+            move |pid| (pid, format!("process {pid} of {name}"))
+        });
+        std::iter::once((rank.pid, name)).chain(below)
+    });
+    let ranks: Vec<(i32, String)> = ranks.collect();
+    let mut sockets = BTreeMap::new();
+    let me = std::process::id().to_string();
+    let mut own = shared_memory(&me);
+    for (number, target) in descriptors(&me) {
+        if target.starts_with(NODE)
+            && let Ok(memory) = fs::metadata(format!("/proc/self/fd/{number}"))
+        {
+            own.insert(memory.ino().to_string());
+        }
+        sockets.extend(socket(&target).map(|inode| (inode, "mpirun".to_owned())));
+    }
+    for (pid, name) in &ranks {
+        let pid = pid.to_string();
+        for (number, target) in descriptors(&pid) {
+            check_descriptor(name, number, &target)?;
+            sockets.extend(socket(&target).map(|inode| (inode, name.clone())));
+        }
+        if shared_memory(&pid).difference(&own).next().is_some() {
+            let what = format!("{name} shares memory with a job of another mpirun");
+            return Err(CriuError::ForeignDescriptor { what });
+        }
+    }
+    let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
+    let tables = tables.map(|table| fs::read_to_string(table).unwrap_or_default());
+    match connected_outside(&tables.concat(), &sockets) {
+        Some((name, address)) => Err(CriuError::ForeignDescriptor {
+            what: format!("{name} has a TCP connection with {address}, outside of the job"),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Returns the open descriptors of a process with the files that they denote.
+fn descriptors(pid: &str) -> impl Iterator<Item = (u32, String)> + use<> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"));
+    let entries = entries.into_iter().flatten().flatten();
+    entries.filter_map(|entry| {
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        let target = fs::read_link(entry.path()).ok()?;
+        Some((number, target.to_string_lossy().into_owned()))
+    })
+}
+
+/// Returns the inode of a socket, from the file that its descriptor denotes.
+fn socket(target: &str) -> Option<u64> {
+    target
+        .strip_prefix("socket:[")?
+        .strip_suffix(']')?
+        .parse()
+        .ok()
+}
+
+/// Returns the inodes of the memory of nodes that a process has mapped.
+/// The supervisor need not have mapped the memory that it has made.
+fn shared_memory(pid: &str) -> BTreeSet<String> {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let nodes = maps.lines().filter(|line| line.contains(NODE));
+    let inodes = nodes.filter_map(|line| line.split_whitespace().nth(4));
+    inodes.map(str::to_owned).collect()
+}
+
+/// Returns an established connection of `sockets` whose other end is none of them:
+/// the name of its owner, and the address of the other end.
+fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Option<(String, SocketAddr)> {
+    let connections = table.lines().filter_map(connection);
+    let ours = connections.filter_map(|(pair, inode)| Some((pair, sockets.get(&inode)?)));
+    let ours: BTreeMap<(SocketAddr, SocketAddr), &String> = ours.collect();
+    let outside = ours
+        .iter()
+        .find(|((local, remote), _)| !ours.contains_key(&(*remote, *local)));
+    outside.map(|((_, remote), name)| ((*name).clone(), *remote))
+}
+
+/// Reads a line of `/proc/net/tcp` or `tcp6`: the addresses of both ends, and the socket's inode.
+fn connection(line: &str) -> Option<((SocketAddr, SocketAddr), u64)> {
+    let mut fields = line.split_whitespace().skip(1);
+    let (local, remote) = (address(fields.next()?)?, address(fields.next()?)?);
+    let is_established = fields.next()? == ESTABLISHED;
+    let inode = fields.nth(5)?.parse().ok()?;
+    is_established.then_some(((local, remote), inode))
+}
+
+/// Reads an address: each word of 4 bytes as a hexadecimal number of this machine.
+fn address(text: &str) -> Option<SocketAddr> {
+    let (ip, port) = text.split_once(':')?;
+    let port = u16::from_str_radix(port, 16).ok()?;
+    let words = (0..ip.len() / 8).map(|word| ip.get(word * 8..word * 8 + 8));
+    let words = words.map(|word| u32::from_str_radix(word?, 16).ok());
+    let words: Vec<[u8; 4]> = words
+        .map(|word| Some(word?.to_ne_bytes()))
+        .collect::<Option<_>>()?;
+    let ip = match words.as_slice() {
+        [word] => IpAddr::V4(Ipv4Addr::from(*word)),
+        [_, _, _, _] => {
+            let bytes: [u8; 16] = words.concat().try_into().ok()?;
+            Ipv6Addr::from(bytes).to_canonical()
+        }
+        _ => return None,
+    };
+    Some(SocketAddr::new(ip, port))
+}
+
+#[cfg(test)]
+#[cfg(target_endian = "little")]
+mod tests {
+    use super::*;
+
+    const TABLE: &str = "\
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 10 1 0 100 0
+   1: 0100007F:1F90 0100007F:8000 01 00000000:00000000 00:00000000 00000000     0        0 11 1 0 20 4
+   2: 0100007F:8000 0100007F:1F90 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0 20 4
+   3: 0000000000000000FFFF00000100007F:1F91 0000000000000000FFFF00000100007F:8001 01 00000000:00000000 00:00000000 00000000     0        0 13 1 0 20 4
+   4: 0100007F:8001 0100007F:1F91 01 00000000:00000000 00:00000000 00000000     0        0 14 1 0 20 4
+";
+
+    fn outside(inodes: &[u64]) -> Option<String> {
+        let sockets = inodes.iter().map(|inode| (*inode, format!("rank {inode}")));
+        let found = connected_outside(TABLE, &sockets.collect());
+        found.map(|(name, address)| format!("{name} {address}"))
+    }
+
+    #[test]
+    fn a_connection_is_inside_if_both_ends_are() {
+        assert_eq!(outside(&[10, 11, 12, 13, 14]), None);
+        assert_eq!(outside(&[10, 11]), Some("rank 11 127.0.0.1:32768".into()));
+        assert_eq!(
+            outside(&[12, 11, 14]),
+            Some("rank 14 127.0.0.1:8081".into())
+        );
+        assert_eq!(outside(&[]), None);
+    }
+
+    #[test]
+    fn the_files_of_descriptors_are_told_apart() {
+        assert_eq!(socket("socket:[17]"), Some(17));
+        assert_eq!(socket("pipe:[17]"), None);
+        let me = std::process::id().to_string();
+        assert!(descriptors(&me).any(|(number, _)| number == 0));
+    }
+}

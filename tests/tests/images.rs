@@ -1,0 +1,340 @@
+//! Tests of checkpoints that are images of all processes, taken with CRIU.
+//!
+//! Tests that run CRIU need CRIU 4.2 and root. The parameter `crs_criu_program` in the environment
+//! names the program; otherwise it is searched in PATH. Without it these tests are skipped by name.
+//! The tests of the refusals use scripts instead of CRIU.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+use tests::{Job, Outcome, Started, compile, installation};
+use xtask::process::Running;
+
+/// The environment variable of the parameter `crs_criu_program`.
+const PROGRAM: &str = "PORTCULLIS_MCA_crs_criu_program";
+
+const STEPS: usize = 40;
+
+/// The time for which a rank sleeps after each step, in microseconds.
+const PAUSE: &str = "20000";
+
+fn folder() -> TempDir {
+    tempfile::tempdir().unwrap_or_else(|e| panic!("no temporary folder: {e}"))
+}
+
+/// Returns true if CRIU can be used; otherwise prints that the test is skipped.
+fn has_criu() -> bool {
+    let program = std::env::var_os(PROGRAM).unwrap_or_else(|| "criu".into());
+    let version = Command::new(program).arg("--version").output();
+    let version = version.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+    let version = version.unwrap_or_default();
+    let numbers = version
+        .lines()
+        .find_map(|line| line.strip_prefix("Version: "));
+    let numbers = numbers.map(|text| text.split('.').filter_map(|n| n.parse().ok()).collect());
+    let works = numbers.is_some_and(|numbers: Vec<u32>| numbers >= vec![4, 2]);
+    let there = works && rustix::process::geteuid().is_root();
+    if !there {
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        let _ = std::io::Write::write_all(
+            &mut std::io::stderr(),
+            format!("skipped: {test} needs CRIU 4.2 and root\n").as_bytes(),
+        );
+    }
+    there
+}
+
+/// Returns a job of `images.c` without checkpoints; the job's shared file is `file` in `kept`.
+fn plain(kept: &Path, file: &str) -> Job {
+    let job = Job::of("images").ranks(2).limit(100);
+    let job = job.arg(STEPS.to_string()).arg(PAUSE);
+    job.arg(kept.join(file))
+}
+
+/// Returns a job of `images.c` with checkpoints in `kept/saved`.
+fn job(kept: &Path, btl: &str) -> Job {
+    let dir = kept.join("saved");
+    plain(kept, "file")
+        .with(["--checkpoint-dir".as_ref(), dir.as_os_str()])
+        .with(["--mca", "crs", "criu", "--mca", "btl", btl])
+}
+
+fn restart(kept: &Path, options: &[&str]) -> Outcome {
+    let mut command = Command::new(installation().join("bin/mpirun"));
+    command
+        .arg("--restart")
+        .arg(kept.join("saved"))
+        .args(options);
+    run(&mut command)
+}
+
+fn run(command: &mut Command) -> Outcome {
+    let running = Running::start(command.stdin(Stdio::null()));
+    let outcome = running.and_then(|running| running.wait(Duration::from_secs(100)));
+    outcome.unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn ctl(words: &[&str], job: &Started) -> Outcome {
+    ctl_of(words, job.process())
+}
+
+fn ctl_of(words: &[&str], mpirun: u32) -> Outcome {
+    let mut command = Command::new(installation().join("bin/mpi-ctl"));
+    run(command.args(words).arg(mpirun.to_string()))
+}
+
+#[track_caller]
+fn result(outcome: &Outcome) -> String {
+    let line = outcome
+        .stdout
+        .lines()
+        .find(|line| line.starts_with("result "));
+    let said = || {
+        panic!(
+            "no result: {}\n{}\n{}",
+            outcome.status, outcome.stdout, outcome.stderr
+        )
+    };
+    line.unwrap_or_else(said).to_owned()
+}
+
+/// Returns the numbers of the steps that a job has printed.
+fn printed(text: &str) -> Vec<usize> {
+    let steps = text.lines().filter_map(|line| line.strip_prefix("step "));
+    steps.filter_map(|step| step.parse().ok()).collect()
+}
+
+/// The result and the file of a job that is not stopped.
+fn undisturbed() -> (String, Vec<u8>) {
+    let kept = folder();
+    let outcome = plain(kept.path(), "file").succeeds();
+    (result(&outcome), file(kept.path()))
+}
+
+fn file(kept: &Path) -> Vec<u8> {
+    let path = kept.join("file");
+    fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Stops a job after the step `at`, restarts it, and compares results, output and file.
+fn stop_and_restart(btl: &str, at: usize, expected: &(String, Vec<u8>)) {
+    let kept = folder();
+    let started = job(kept.path(), btl).start();
+    started.says(&format!("step {at}"));
+    let stopped = ctl(&["checkpoint", "--stop"], &started);
+    assert!(
+        stopped.stdout.contains("; the job is ended"),
+        "{}",
+        stopped.stderr
+    );
+    let first = started.wait();
+    assert_eq!(first.status.code(), Some(85), "{}", first.stderr);
+    let second = restart(kept.path(), &[]);
+    assert_eq!(result(&second), expected.0, "{}", second.stderr);
+    let steps = [printed(&first.stdout), printed(&second.stdout)].concat();
+    let all: Vec<usize> = (0..STEPS).collect();
+    assert_eq!(steps, all, "each line is printed once");
+    assert_eq!(file(kept.path()), expected.1);
+}
+
+#[test]
+fn a_stopped_job_is_restored_with_each_line_printed_once() {
+    if has_criu() {
+        stop_and_restart("self,sm", 7, &undisturbed());
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn ten_jobs_over_each_transport_are_stopped_at_any_step_and_restored() {
+    if !has_criu() {
+        return;
+    }
+    let expected = undisturbed();
+    for at in 0..10 {
+        for btl in ["self,sm", "self,tcp"] {
+            stop_and_restart(btl, at * 37 % (STEPS - 2), &expected);
+        }
+    }
+}
+
+#[test]
+fn a_job_goes_on_after_a_checkpoint_and_is_restored_after_its_death() {
+    if !has_criu() {
+        return;
+    }
+    let (expected, kept) = (undisturbed(), folder());
+    let options = ["--checkpoint-signal", "USR2", "--checkpoint-keep", "1"];
+    let started = job(kept.path(), "self,sm").with(options).start();
+    started.says("step 3");
+    started.signal(Signal::USR2);
+    started.complains("checkpoint 1 is in ", 1);
+    let taken = ctl(&["checkpoint"], &started);
+    let said = "checkpoint 2 is in ";
+    assert!(taken.stdout.starts_with(said), "{}", taken.stderr);
+    let status = ctl(&["status"], &started).stdout;
+    assert!(
+        status.contains(&format!("; the latest: {said}")),
+        "{status}"
+    );
+    started.says("step 12");
+    started.signal(Signal::KILL);
+    assert_eq!(started.wait().status.code(), None);
+    let grown = restart(kept.path(), &[]);
+    assert_eq!(grown.status.code(), Some(2), "{}", grown.stdout);
+    let sentence = "; --checkpoint-truncate cuts it";
+    assert!(grown.stderr.contains(sentence), "{}", grown.stderr);
+    let second = restart(kept.path(), &["--checkpoint-truncate"]);
+    assert_eq!(result(&second), expected.0, "{}", second.stderr);
+    assert_eq!(file(kept.path()), expected.1);
+}
+
+/// A restored job is saved and restored again.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_restored_job_is_saved_again() {
+    if !has_criu() {
+        return;
+    }
+    let (expected, kept) = (undisturbed(), folder());
+    let started = job(kept.path(), "self,sm").start();
+    started.says("step 3");
+    let stopped = ctl(&["checkpoint", "--stop"], &started);
+    assert!(stopped.status.success(), "{}", stopped.stderr);
+    started.wait();
+    for at in [10, 20, 30] {
+        let mut command = Command::new(installation().join("bin/mpirun"));
+        command.arg("--restart").arg(kept.path().join("saved"));
+        let again = Running::start(command.stdin(Stdio::null()));
+        let again = again.unwrap_or_else(|e| panic!("{e}"));
+        while !again.stdout_so_far().contains(&format!("step {at}\n")) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let stopped = ctl_of(&["checkpoint", "--stop"], again.id());
+        assert!(stopped.status.success(), "{}", stopped.stderr);
+        let outcome = again.wait(Duration::from_secs(100));
+        let outcome = outcome.unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(outcome.status.code(), Some(85), "{}", outcome.stderr);
+    }
+    assert_eq!(result(&restart(kept.path(), &[])), expected.0);
+    assert_eq!(file(kept.path()), expected.1);
+}
+
+/// CRIU is a script that begins to write images and dies, as a killed CRIU does.
+#[test]
+fn a_criu_that_dies_in_a_dump_leaves_the_checkpoint_before_and_the_job_goes_on() {
+    if !has_criu() {
+        return;
+    }
+    let kept = folder();
+    let real = std::env::var(PROGRAM).unwrap_or_else(|_| "criu".into());
+    let dying = format!(
+        "case \"$*\" in *--leave-running*) test -e {0}/saved/1 && {{ echo x > $5/core-1.img; kill -9 $$; }};; esac\nexec {real} \"$@\"",
+        kept.path().display()
+    );
+    let script = script(kept.path(), &dying);
+    let started = job(kept.path(), "self,sm").env(PROGRAM, &script).start();
+    started.says("step 2");
+    assert!(ctl(&["checkpoint"], &started).status.success());
+    let failed = ctl(&["checkpoint"], &started);
+    let sentence =
+        "no checkpoint was taken: CRIU has failed to dump the job: it was killed by SIGKILL";
+    assert!(failed.stderr.contains(sentence), "{}", failed.stderr);
+    let outcome = started.wait();
+    assert!(outcome.status.success(), "{}", outcome.stderr);
+    assert_eq!(printed(&outcome.stdout), (0..STEPS).collect::<Vec<_>>());
+    let kept = kept.path().join("saved");
+    assert!(kept.join("1/manifest").is_file() && !kept.join("2.tmp").exists());
+}
+
+/// Writes an executable script that stands for CRIU.
+fn script(folder: &Path, commands: &str) -> PathBuf {
+    let path = folder.join("criu");
+    fs::write(&path, format!("#!/bin/sh\n{commands}\n")).expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made executable");
+    path
+}
+
+#[test]
+fn what_cannot_work_is_refused_in_one_sentence_before_anything_is_written() {
+    let kept = folder();
+    let debian = script(kept.path(), "echo Version: 3.17.1")
+        .display()
+        .to_string();
+    let other = kept.path().join("other");
+    fs::create_dir(&other).expect("made");
+    let new = script(&other, "echo Version: 4.2.1").display().to_string();
+    let nothing = kept.path().join("nothing").display().to_string();
+    let hello = compile("hello").display().to_string();
+    let dir = kept.path().join("saved").display().to_string();
+    let cases: [(&str, &[&str], &str); 6] = [
+        (
+            &debian,
+            &[],
+            "/criu is 3.17.1, which does not start on Linux 6.13 and later (its memory layout of the vDSO is older)\n",
+        ),
+        (
+            &nothing,
+            &[],
+            "checkpoints of processes need CRIU 4.2 or later, and there is no program ",
+        ),
+        (
+            &new,
+            &["-host", "elsewhere.invalid"],
+            "checkpoints of processes are of jobs on this host alone, and this job has 1 host that mpirun reaches by a daemon",
+        ),
+        (
+            &new,
+            &["--record", &nothing],
+            "--record or --replay and checkpoints exclude each other",
+        ),
+        (
+            &new,
+            &["--mca", "coll_hwbarr_port", "/dev/parport0"],
+            "the job uses the hardware barrier's port /dev/parport0, and checkpoints of processes cannot contain it",
+        ),
+        (&new, &["--restart", &nothing], "cannot be read"),
+    ];
+    for (criu, options, sentence) in cases {
+        let mut command = Command::new(installation().join("bin/mpirun"));
+        command.args(["--checkpoint-dir", &dir, "--mca", "crs", "criu"]);
+        command.args(["--mca", "crs_criu_program", criu]);
+        let outcome = run(command.args(options).arg(&hello));
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+        assert_eq!(
+            outcome.stderr.matches('\n').count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
+        assert!(!Path::new(&dir).exists(), "{sentence}");
+    }
+}
+
+/// The trial dump fails before the job starts, and its first error is told.
+#[test]
+fn a_trial_dump_that_fails_is_told_with_its_first_error() {
+    let kept = folder();
+    let fails = "case $1 in --version) echo Version: 4.2;; *) echo '(00.1) Error (criu/x.c:1): no ptrace here' > $7; exit 1;; esac";
+    let fails = script(kept.path(), fails).display().to_string();
+    let outcome = job(kept.path(), "self,sm").env(PROGRAM, fails).run();
+    if rustix::process::geteuid().is_root() {
+        assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stdout);
+        let sentence = "CRIU has failed to dump a trial process for the job: no ptrace here";
+        assert!(outcome.stderr.contains(sentence), "{}", outcome.stderr);
+    }
+    assert_eq!(outcome.stdout, "");
+    let made: Vec<_> = fs::read_dir(kept.path().join("saved"))
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    assert!(made.iter().all(|name| name == "criu-probe.log"), "{made:?}");
+}
