@@ -1,4 +1,9 @@
-//! The mutation score of a contract: how many mutants of a design the contract detects.
+//! Mutation scores: how many mutants of a design its contract detects ([`score`]),
+//! and how many are detected by stimuli whose outputs are known from a model ([`Played::score`]).
+//!
+//! | module | contents |
+//! |---|---|
+//! | `played` | the score of stimuli |
 //!
 //! yosys' `mutate` changes one bit at one cell of the flattened design: it is inverted, constant, or inverted while another bit is 0 or 1.
 //! A mutant is killed if it violates the contract in a run from power-on.
@@ -6,6 +11,10 @@
 //! if its outputs can never differ, it is equivalent;
 //! else it has survived: the contract does not detect it.
 //! Mutants of flip-flop outputs are omitted: yosys 0.23 rejects their power-on levels as conflicting.
+
+mod played;
+
+pub use played::{Played, Stimulus};
 
 use std::path::Path;
 use std::time::Duration;
@@ -78,7 +87,7 @@ pub fn score(subject: &Subject, cache: &Cache) -> Result<Score, ToolError> {
     );
     let identity = Tool::YOSYS.identity();
     let mut ingredients = vec![
-        include_str!("mutation.rs"),
+        include_str!("mod.rs"),
         subject.design.top,
         &parameters,
         &identity,
@@ -105,11 +114,8 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
     subject.design.write_into(folder)?;
     tool::write(&folder.join(subject.contract.name()), subject.contract.text)?;
     run(&listing(subject), folder)?;
-    let mutants = tool::read(&folder.join("mutants"))?;
-    let mutants: Vec<&str> = mutants
-        .lines()
-        .filter(|line| line.starts_with("mutate ") && !line.contains("-port Q "))
-        .collect();
+    let list = tool::read(&folder.join("mutants"))?;
+    let mutants = usable(&list);
     let kept = undecided(&mutants, subject.steps, folder)?;
     let others = kept.iter().map(|&number| mutants[number]);
     let others: Vec<&str> = others.collect();
@@ -136,6 +142,13 @@ fn listing(subject: &Subject) -> String {
         chparam(subject.parameters),
         subject.sample,
     )
+}
+
+/// Returns the mutants of yosys' list without those of flip-flop outputs.
+fn usable(list: &str) -> Vec<&str> {
+    list.lines()
+        .filter(|line| line.starts_with("mutate ") && !line.contains("-port Q "))
+        .collect()
 }
 
 /// Returns the indices of the mutants that do not violate the contract within `steps` edges from power-on.
