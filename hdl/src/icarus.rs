@@ -116,25 +116,6 @@ pub fn played(
     tool::read(&folder.join("trace"))
 }
 
-/// Applies a stimulus to a netlist, a file of Verilog in `folder` with the design's ports and without parameters,
-/// and returns its outputs.
-pub fn played_netlist(
-    play: &Play,
-    netlist: &str,
-    stimulus: &str,
-    folder: &Path,
-) -> Result<String, ToolError> {
-    let text = tool::read(&folder.join(netlist))?;
-    let wrapper = play.verilog(true);
-    let rtl = [(netlist, text.as_str()), ("play.v", wrapper.as_str())];
-    tool::write(&folder.join("stimulus"), stimulus)?;
-    // yosys' Verilog is not written for the strictest warnings.
-    compile(&play::BENCH, &rtl, &play.bench_parameters(), "-g2005", folder)?;
-    let files = ["-n", "tb.vvp", "+stimulus=stimulus", "+trace=trace"];
-    Tool::VVP.run("simulation", files, folder, LIMIT)?;
-    tool::read(&folder.join("trace"))
-}
-
 fn run(
     bench: &Source,
     rtl: &[(&str, &str)],

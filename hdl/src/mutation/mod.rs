@@ -53,28 +53,39 @@ pub struct Subject {
 /// The mutation score of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Score {
-    /// Number of mutants that violate the contract.
-    pub killed: usize,
-    /// Number of mutants that are proved equivalent to the design.
-    pub equivalent: usize,
-    /// The mutants that are neither killed nor equivalent, as yosys describes them.
+    /// The mutants that violate the contract, or differ from the model, as yosys describes them.
+    pub killed: Vec<String>,
+    /// The mutants that are proved equivalent to the design.
+    pub equivalent: Vec<String>,
+    /// The mutants that are neither.
     pub survivors: Vec<String>,
 }
 
 impl Score {
+    fn lists(&self) -> [&Vec<String>; 3] {
+        [&self.killed, &self.equivalent, &self.survivors]
+    }
+
+    /// Writes one line for each mutant: the number of its list, and the mutant.
     fn to_text(&self) -> String {
-        let head = format!("{} {}\n", self.killed, self.equivalent);
-        let lines = self.survivors.iter().map(|line| format!("{line}\n"));
-        head + &lines.collect::<String>()
+        let lists = self.lists().into_iter().zip(0..);
+        let lines =
+            lists.flat_map(|(list, n)| list.iter().map(move |line| format!("{n} {line}\n")));
+        lines.collect()
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        let (head, rest) = text.split_once('\n')?;
-        let (killed, equivalent) = head.split_once(' ')?;
+        let mut lists: [Vec<String>; 3] = Default::default();
+        for line in text.lines() {
+            let (number, mutant) = line.split_once(' ')?;
+            let list = lists.get_mut(number.parse::<usize>().ok()?)?;
+            list.push(mutant.to_owned());
+        }
+        let [killed, equivalent, survivors] = lists;
         Some(Self {
-            killed: killed.parse().ok()?,
-            equivalent: equivalent.parse().ok()?,
-            survivors: rest.lines().map(str::to_owned).collect(),
+            killed,
+            equivalent,
+            survivors,
         })
     }
 }
@@ -117,14 +128,23 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
     let list = tool::read(&folder.join("mutants"))?;
     let mutants = usable(&list);
     let kept = undecided(&mutants, subject.steps, folder)?;
-    let others = kept.iter().map(|&number| mutants[number]);
-    let others: Vec<&str> = others.collect();
+    let (others, killed) = parted(&mutants, &kept);
     let different = different(&others, subject.steps, folder)?;
+    let (survivors, equivalent) = parted(&others, &different);
+    let texts = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
     Ok(Score {
-        killed: mutants.len() - kept.len(),
-        equivalent: others.len() - different.len(),
-        survivors: different.iter().map(|&n| others[n].to_owned()).collect(),
+        killed: texts(killed),
+        equivalent: texts(equivalent),
+        survivors: texts(survivors),
     })
+}
+
+/// Returns the mutants with these indices, and the others.
+fn parted<'a>(mutants: &[&'a str], chosen: &[usize]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (with, without): (Vec<_>, Vec<_>) =
+        (0..mutants.len()).partition(|number| chosen.contains(number));
+    let of = |numbers: Vec<usize>| numbers.into_iter().map(|number| mutants[number]).collect();
+    (of(with), of(without))
 }
 
 /// Returns a yosys script that elaborates contract and design and lists mutants of the design.
