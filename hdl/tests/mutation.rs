@@ -130,10 +130,10 @@ fn version_2(sample: usize) -> Played {
     let blank = blank.with_lease_bits(LEASE_BITS);
     let mix = |seed, reads, reset| Mix { seed, reads, reset };
     let scripts = [
-        channels::directed(blank),
         channels::random(blank, 20_000),
         channels::saturating(blank),
         channels::every_channel(blank),
+        channels::directed(blank),
         channels::every_state(blank),
         channels::counts(blank),
         channels::every_bit(blank),

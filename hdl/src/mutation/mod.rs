@@ -3,6 +3,7 @@
 //!
 //! | module | contents |
 //! |---|---|
+//! | `lanes` | simulation of 64 mutants at once |
 //! | `played` | the score of stimuli |
 //!
 //! yosys' `mutate` changes one bit at one cell of the flattened design: it is inverted, constant, or inverted while another bit is 0 or 1.
@@ -12,6 +13,7 @@
 //! else it has survived: the contract does not detect it.
 //! Mutants of flip-flop outputs are omitted: yosys 0.23 rejects their power-on levels as conflicting.
 
+mod lanes;
 mod played;
 
 pub use played::{Played, Stimulus};

@@ -1,22 +1,19 @@
 //! The mutation score of stimuli: how many mutants of a design differ from a model at the outputs.
 //!
-//! yosys elaborates the design without flattening it and adds all mutants to it, each selected by a number at an additional input.
-//! So one compilation by Verilator serves for all mutants.
+//! yosys elaborates the design without flattening it, adds all mutants to it, each selected by a number at an additional input,
+//! and writes it as one circuit of gates, which is simulated for 64 mutants at once.
 //! A mutant is killed if an output differs from the expected one after any edge of any stimulus.
 //! Otherwise a temporal induction compares the mutated module, with all modules below it, with the original module.
 
 use std::path::Path;
 
-use super::{LIMIT, Score, different, parted, run, unreadable, usable};
+use super::lanes::{Circuit, LANES};
+use super::{Score, different, parted, run, unreadable, usable};
 use crate::cache::Cache;
 use crate::formal::Design;
 use crate::play::{Play, bits};
-use crate::source::{Source, source};
 use crate::tool::{self, Tool, ToolError};
 use crate::yosys::chparam;
-
-/// The program that applies the stimuli to each mutant; its head describes what it prints.
-const MAIN: Source = source!("shared/dv/mutants_main.cpp");
 
 /// The additional input of each mutated module: the number of the mutant, 0 for the original.
 const NUMBER: &str = "mutant";
@@ -53,16 +50,16 @@ impl Played {
     /// otherwise the error names the first edge after which they differ.
     pub fn score(&self, cache: &Cache) -> Result<Score, ToolError> {
         let settings = format!("{:?} {} {}", self.play, self.steps, self.sample);
-        let identities = [Tool::YOSYS.identity(), Tool::VERILATOR.identity()];
+        let identity = Tool::YOSYS.identity();
         let mut ingredients = vec![
             include_str!("played.rs"),
             include_str!("mod.rs"),
-            MAIN.text,
+            include_str!("lanes.rs"),
             &settings,
+            &identity,
         ];
         let stimuli = self.stimuli.iter();
         ingredients.extend(stimuli.flat_map(|part| [part.inputs.as_str(), &part.expected]));
-        ingredients.extend(identities.iter().map(String::as_str));
         let texts = self.design.verilog.iter();
         ingredients.extend(texts.flat_map(|(name, text)| [*name, text]));
         let entry = cache.entry("mutation-played", &ingredients, |folder| {
@@ -83,19 +80,19 @@ impl Played {
             .zip(1..)
             .map(|(mutate, number)| format!("{mutate} -ctrl {NUMBER} {NUMBER_BITS} {number}\n"));
         let all = numbered.collect::<String>();
-        run(
-            &format!("read_rtlil all.il\n{all}opt_clean\nwrite_verilog -noattr mutants.v\n"),
-            folder,
-        )?;
-        let verdicts = self.simulate(mutants.len(), folder)?;
-        if verdicts[0] != "same" {
-            return Err(ToolError::Unreadable {
-                tool: Tool::VERILATOR,
-                what: format!("the design without a mutation: {}", verdicts[0]),
-            });
+        tool::write(&folder.join("play.v"), &self.wrapper())?;
+        run(&circuit(&all), folder)?;
+        let seen = self.simulate(mutants.len(), folder)?;
+        if let Some((stimulus, edge)) = seen[0] {
+            return Err(unreadable(&format!(
+                "the model's outputs for the design without a mutation: another one after edge {edge} of stimulus {stimulus}"
+            )));
         }
+        let kills = seen.iter().enumerate();
+        let kills = kills.map(|(number, difference)| format!("{number} {difference:?}\n"));
+        tool::write(&folder.join("kills"), &kills.collect::<String>())?;
         let same: Vec<usize> = (0..mutants.len())
-            .filter(|number| verdicts[number + 1] == "same")
+            .filter(|number| seen[number + 1].is_none())
             .collect();
         let (same, killed) = parted(&mutants, &same);
         let different = different(&same, self.steps, folder)?;
@@ -120,44 +117,62 @@ impl Played {
         )
     }
 
-    /// Applies the stimuli to the original and to each mutant; returns for each "same" or the first difference.
-    fn simulate(&self, mutants: usize, folder: &Path) -> Result<Vec<String>, ToolError> {
+    /// Returns the module `play`, whose inputs above those of the stimulus are the number of the mutant.
+    fn wrapper(&self) -> String {
         let mut play = self.play.clone();
-        let width = play.bench_parameters()[0].1;
         play.inputs.insert(0, bits(NUMBER, NUMBER_BITS));
-        tool::write(&folder.join("play.v"), &play.verilog(true))?;
-        tool::write(&folder.join(MAIN.name()), MAIN.text)?;
-        // Circular logic is a warning only: the bits of a vector depend on each other in yosys' Verilog, but on none in a circle.
-        let options = "--cc --exe --build -O3 --x-assign fast --x-initial fast -Wno-lint -Wno-UNOPTFLAT -Mdir obj -o bench --top-module play";
-        let files = ["-CFLAGS", "-O1", "mutants.v", "play.v", MAIN.name()];
-        let arguments = options.split(' ').chain(files);
-        Tool::VERILATOR.run("the bench with all mutants", arguments, folder, LIMIT)?;
-        let mut command = format!("./obj/bench {width} {mutants}");
-        for (number, stimulus) in self.stimuli.iter().enumerate() {
-            for (name, text) in [
-                ("stimulus", &stimulus.inputs),
-                ("expected", &stimulus.expected),
-            ] {
-                let name = format!("{name}{number}");
-                tool::write(&folder.join(&name), text)?;
-                command += &format!(" {name}");
+        play.verilog(true)
+    }
+
+    /// Applies the stimuli to the original and to each mutant, 64 at once;
+    /// returns for each the number of the stimulus and the edge that first show a difference.
+    fn simulate(&self, mutants: usize, folder: &Path) -> Result<Vec<Difference>, ToolError> {
+        let text = tool::read(&folder.join("mutants.aag"))?;
+        let circuit = Circuit::read(&text).ok_or_else(|| unreadable("a circuit of gates"))?;
+        let mut seen = vec![None; mutants + 1];
+        for (at, stimulus) in self.stimuli.iter().enumerate() {
+            let mut inputs = lines(&stimulus.inputs);
+            // The circuit's first input is the clock.
+            inputs.iter_mut().for_each(|line| *line <<= 1);
+            let expected = lines(&stimulus.expected);
+            let rest = (0..=mutants).filter(|&number| seen[number].is_none());
+            let rest: Vec<usize> = rest.collect();
+            for group in rest.chunks(LANES) {
+                let bits = (0..NUMBER_BITS).map(|bit| {
+                    let lanes = group.iter().enumerate();
+                    lanes.fold(0, |word, (lane, number)| {
+                        word | ((number >> bit & 1) as u64) << lane
+                    })
+                });
+                let constant: Vec<u64> = bits.collect();
+                let differences = circuit.differences(&constant, group.len(), &inputs, &expected);
+                for (&number, edge) in group.iter().zip(differences) {
+                    seen[number] = edge.map(|edge| (at, edge));
+                }
             }
         }
-        // Started through a shell, because the program is in this folder and not on the `PATH`.
-        let shell = Tool {
-            program: "sh",
-            ..Tool::VERILATOR
-        };
-        let said = shell.run("the mutants", ["-c", &command], folder, LIMIT)?;
-        tool::write(&folder.join("verdicts"), &said)?;
-        let lines = said.lines().zip(0..=mutants);
-        let verdict = |(line, number): (&str, usize)| {
-            let rest = line.strip_prefix(&format!("{number} "))?;
-            Some(rest.to_owned())
-        };
-        let verdicts: Option<Vec<String>> = lines.map(verdict).collect();
-        verdicts
-            .filter(|all| all.len() == mutants + 1)
-            .ok_or_else(|| unreadable("a verdict for each mutant"))
+        Ok(seen)
     }
+}
+
+/// Returns a yosys script that adds the mutants to the design and writes it as a circuit of gates.
+/// Its first input is the clock, which no gate reads.
+fn circuit(mutants: &str) -> String {
+    format!(
+        "read_rtlil all.il\n{mutants}read_verilog play.v\nhierarchy -top play\nflatten\ndffunmap\nsimplemap\ntechmap\n\
+         opt_expr -mux_undef\nopt_merge\nopt_clean\naigmap\nopt_clean -purge\n\
+         write_aiger -ascii -zinit mutants.aag\n"
+    )
+}
+
+/// The number of a stimulus, and the edge, counted from 1, after which the outputs first differ from the expected ones.
+type Difference = Option<(usize, usize)>;
+
+/// Returns each line's bits as a number.
+fn lines(text: &str) -> Vec<u64> {
+    let number = |line: &str| {
+        line.bytes()
+            .fold(0, |all, bit| all << 1 | u64::from(bit & 1))
+    };
+    text.lines().map(number).collect()
 }
