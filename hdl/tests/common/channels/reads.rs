@@ -142,8 +142,7 @@ pub fn counts(blank: ChannelMachine) -> Vec<Edge> {
                 script.hold(6);
                 script.arrive(channel, 0b10);
                 script.hold(edges);
-                script.arrive(channel, 0b10);
-                script.hold(edges);
+                // The line then stays away for several edges, but is counted only once.
                 script.arrive(channel, 0b10);
                 script.hold(8);
                 script.pins.arrive[channel] = script.level(channel);
