@@ -4,22 +4,18 @@ use super::{Edge, LEASE_BITS, apply};
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Phase, Pins};
 
-/// Number of edges for which a serial line keeps a level: four for the filter, and one more.
-const HOLD: usize = 5;
+/// Number of edges for which a serial line keeps a level: the filter's need and a margin.
+pub(super) const HOLD: usize = 5;
 
-struct Script {
-    machine: ChannelMachine,
-    pins: Pins,
-    edges: Vec<Edge>,
+pub(super) struct Script {
+    pub(super) machine: ChannelMachine,
+    pub(super) pins: Pins,
+    pub(super) edges: Vec<Edge>,
 }
 
 /// Returns the stimulus for the board `blank`, which must have at least three nodes and two channels.
 pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
-    let mut script = Script {
-        machine: blank,
-        pins: Pins::default(),
-        edges: Vec::new(),
-    };
+    let mut script = Script::new(blank);
     let wires = blank.wires();
     let last = wires.count_ones() as usize - 1;
     let channels = u64::from(blank.identity().channels);
@@ -212,11 +208,7 @@ pub fn directed(blank: ChannelMachine) -> Vec<Edge> {
 /// The board `blank` must have at least two nodes.
 pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
     const MORE_THAN_ALL: usize = u8::MAX as usize + 2;
-    let mut script = Script {
-        machine: blank,
-        pins: Pins::default(),
-        edges: Vec::new(),
-    };
+    let mut script = Script::new(blank);
     let wires = blank.wires();
     let read = Operation::ReadCounts as u8;
     script.ask(0, Operation::SetLimit as u8, 0, 3);
@@ -247,11 +239,7 @@ pub fn saturating(blank: ChannelMachine) -> Vec<Edge> {
 /// Returns a stimulus with all nodes in each channel. The limits use every bit of their register.
 /// Each node is late once, and once it keeps the receiver without sending.
 pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
-    let mut script = Script {
-        machine: blank,
-        pins: Pins::default(),
-        edges: Vec::new(),
-    };
+    let mut script = Script::new(blank);
     let wires = blank.wires();
     let nodes = wires.count_ones();
     let [set_mask, set_limit] = [Operation::SetMask, Operation::SetLimit].map(|code| code as u8);
@@ -280,7 +268,7 @@ pub fn every_channel(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-fn body(code: u8, channel: u64, value: u64) -> Body {
+pub(super) fn body(code: u8, channel: u64, value: u64) -> Body {
     Body {
         code,
         channel: channel as u8,
@@ -289,13 +277,21 @@ fn body(code: u8, channel: u64, value: u64) -> Body {
 }
 
 impl Script {
-    fn hold(&mut self, times: usize) {
+    pub(super) fn new(blank: ChannelMachine) -> Script {
+        Script {
+            machine: blank,
+            pins: Pins::default(),
+            edges: Vec::new(),
+        }
+    }
+
+    pub(super) fn hold(&mut self, times: usize) {
         for _ in 0..times {
             self.edge(false);
         }
     }
 
-    fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.edge(true);
     }
 
@@ -309,12 +305,12 @@ impl Script {
     }
 
     /// Inverts the lines of these nodes (a bit mask) in a channel.
-    fn arrive(&mut self, channel: usize, nodes: u64) {
+    pub(super) fn arrive(&mut self, channel: usize, nodes: u64) {
         self.pins.arrive[channel] ^= nodes;
     }
 
-    /// Returns the mask of arrival lines for which all nodes are at this channel's level.
-    fn level(&self, channel: usize) -> u64 {
+    /// Returns the lines' levels with which all nodes are at this channel's level.
+    pub(super) fn level(&self, channel: usize) -> u64 {
         let level = self.machine.channel(channel).map(|channel| channel.level);
         match level {
             Some(true) => self.machine.wires(),
@@ -322,7 +318,7 @@ impl Script {
         }
     }
 
-    fn serial(&mut self, node: usize, select: bool, clock: bool, data: bool) {
+    pub(super) fn serial(&mut self, node: usize, select: bool, clock: bool, data: bool) {
         for (lines, level) in [
             (&mut self.pins.select, select),
             (&mut self.pins.clock, clock),
@@ -332,13 +328,13 @@ impl Script {
         }
     }
 
-    fn ask(&mut self, node: usize, code: u8, channel: u64, value: u64) {
+    pub(super) fn ask(&mut self, node: usize, code: u8, channel: u64, value: u64) {
         let frame = body(code, channel, value).frame();
         self.session(node, frame, FRAME_BITS * 2);
     }
 
     /// Sends the first `clocks` bits of a request and its reply in a new session.
-    fn session(&mut self, node: usize, frame: u128, clocks: u8) {
+    pub(super) fn session(&mut self, node: usize, frame: u128, clocks: u8) {
         self.begin(node);
         for bit in 0..clocks {
             self.clock(node, frame, bit);
@@ -388,13 +384,13 @@ impl Script {
         }
     }
 
-    fn begin(&mut self, node: usize) {
+    pub(super) fn begin(&mut self, node: usize) {
         self.serial(node, true, false, false);
         self.hold(HOLD + 2);
     }
 
-    fn clock(&mut self, node: usize, frame: u128, bit: u8) {
-        // While the reply is shifted out, the data line is low.
+    pub(super) fn clock(&mut self, node: usize, frame: u128, bit: u8) {
+        // After the request's frame the data line is low.
         let data = bit < FRAME_BITS && frame >> (FRAME_BITS - 1 - bit) & 1 == 1;
         self.serial(node, true, true, data);
         self.hold(HOLD);
@@ -402,7 +398,7 @@ impl Script {
         self.hold(HOLD);
     }
 
-    fn end(&mut self, node: usize) {
+    pub(super) fn end(&mut self, node: usize) {
         self.serial(node, false, false, false);
         self.hold(HOLD + 4);
     }

@@ -3,10 +3,12 @@
 mod compare;
 mod coverage;
 mod directed;
+mod reads;
 
 pub use compare::{compare, text};
 pub use coverage::Coverage;
 pub use directed::{directed, every_channel, saturating};
+pub use reads::{counts, every_bit, every_state};
 
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Pins};
@@ -40,8 +42,32 @@ struct Write {
     edges: u64,
 }
 
+/// What a random stimulus consists of.
+#[derive(Clone, Copy)]
+pub struct Mix {
+    /// Changes the random numbers.
+    pub seed: u64,
+    /// Whether most requests read a state.
+    pub reads: bool,
+    /// The mean number of edges between resets.
+    pub reset: u64,
+}
+
+impl Mix {
+    const USUAL: Mix = Mix {
+        seed: 0,
+        reads: false,
+        reset: 20_000,
+    };
+}
+
 /// Returns the writes of a random session of one node, which may be faulty in every way.
-fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeque<Write> {
+fn session(
+    random: &mut Random,
+    machine: &ChannelMachine,
+    node: usize,
+    mix: Mix,
+) -> VecDeque<Write> {
     let channels = u64::from(machine.identity().channels);
     // One call in ten also permits the first channel number that does not exist.
     let end = channels + u64::from(random.one_in(10));
@@ -53,6 +79,7 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
         .channel(channel as usize)
         .map_or(0, |channel| channel.late);
     let code = match random.below(16) {
+        _ if mix.reads && random.one_in(2) => 4 + random.below(5) as u8,
         0..7 => Operation::SetMask as u8,
         7..11 => Operation::SetLimit as u8,
         11 => Operation::Identify as u8,
@@ -115,8 +142,13 @@ fn session(random: &mut Random, machine: &ChannelMachine, node: usize) -> VecDeq
 
 /// Returns the inputs of a board: randomly chosen nodes program channels while others arrive, with pulses, pauses and resets.
 pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
+    random_mix(blank, edges, Mix::USUAL)
+}
+
+/// Like [`random`], with another mix.
+pub fn random_mix(blank: ChannelMachine, edges: usize, mix: Mix) -> Vec<Edge> {
     let nodes = blank.wires().count_ones() as usize;
-    let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64);
+    let mut random = Random(0x2545_f491_4f6c_dd1d ^ nodes as u64 ^ mix.seed << 8);
     let mut machine = blank;
     let mut sessions: Vec<VecDeque<Write>> = vec![VecDeque::new(); nodes];
     let mut pins = Pins::default();
@@ -130,7 +162,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
         if random.one_in(600) || sessions.iter().all(VecDeque::is_empty) {
             let node = random.below(nodes as u64) as usize;
             if sessions[node].is_empty() {
-                sessions[node] = session(&mut random, &machine, node);
+                sessions[node] = session(&mut random, &machine, node, mix);
             }
         }
         for (node, writes) in sessions.iter_mut().enumerate() {
@@ -165,7 +197,7 @@ pub fn random(blank: ChannelMachine, edges: usize) -> Vec<Edge> {
             }
         }
         let mut edge = Edge {
-            reset: random.one_in(20_000),
+            reset: random.one_in(mix.reset),
             pins,
         };
         if random.one_in(1000) {

@@ -1,4 +1,10 @@
-//! The mutation score of a contract: how many mutants of a design the contract detects.
+//! Mutation scores: how many mutants of a design its contract detects ([`score`]),
+//! and how many are detected by stimuli whose outputs are known from a model ([`Played::score`]).
+//!
+//! | module | contents |
+//! |---|---|
+//! | `lanes` | simulation of 64 mutants at once |
+//! | `played` | the score of stimuli |
 //!
 //! yosys' `mutate` changes one bit at one cell of the flattened design: it is inverted, constant, or inverted while another bit is 0 or 1.
 //! A mutant is killed if it violates the contract in a run from power-on.
@@ -6,6 +12,12 @@
 //! if its outputs can never differ, it is equivalent;
 //! else it has survived: the contract does not detect it.
 //! Mutants of flip-flop outputs are omitted: yosys 0.23 rejects their power-on levels as conflicting.
+//! Mutants of clocks are omitted, too: neither the induction nor the circuit of gates has a clock, so they would count as equivalent.
+
+mod lanes;
+mod played;
+
+pub use played::{Played, Stimulus};
 
 use std::path::Path;
 use std::time::Duration;
@@ -44,28 +56,39 @@ pub struct Subject {
 /// The mutation score of a contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Score {
-    /// Number of mutants that violate the contract.
-    pub killed: usize,
-    /// Number of mutants that are proved equivalent to the design.
-    pub equivalent: usize,
-    /// The mutants that are neither killed nor equivalent, as yosys describes them.
+    /// The mutants that violate the contract, or differ from the model, as yosys describes them.
+    pub killed: Vec<String>,
+    /// The mutants that are proved equivalent to the design.
+    pub equivalent: Vec<String>,
+    /// The mutants that are neither.
     pub survivors: Vec<String>,
 }
 
 impl Score {
+    fn lists(&self) -> [&Vec<String>; 3] {
+        [&self.killed, &self.equivalent, &self.survivors]
+    }
+
+    /// Writes one line for each mutant: the number of its list, and the mutant.
     fn to_text(&self) -> String {
-        let head = format!("{} {}\n", self.killed, self.equivalent);
-        let lines = self.survivors.iter().map(|line| format!("{line}\n"));
-        head + &lines.collect::<String>()
+        let lists = self.lists().into_iter().zip(0..);
+        let lines =
+            lists.flat_map(|(list, n)| list.iter().map(move |line| format!("{n} {line}\n")));
+        lines.collect()
     }
 
     fn from_text(text: &str) -> Option<Self> {
-        let (head, rest) = text.split_once('\n')?;
-        let (killed, equivalent) = head.split_once(' ')?;
+        let mut lists: [Vec<String>; 3] = Default::default();
+        for line in text.lines() {
+            let (number, mutant) = line.split_once(' ')?;
+            let list = lists.get_mut(number.parse::<usize>().ok()?)?;
+            list.push(mutant.to_owned());
+        }
+        let [killed, equivalent, survivors] = lists;
         Some(Self {
-            killed: killed.parse().ok()?,
-            equivalent: equivalent.parse().ok()?,
-            survivors: rest.lines().map(str::to_owned).collect(),
+            killed,
+            equivalent,
+            survivors,
         })
     }
 }
@@ -78,7 +101,7 @@ pub fn score(subject: &Subject, cache: &Cache) -> Result<Score, ToolError> {
     );
     let identity = Tool::YOSYS.identity();
     let mut ingredients = vec![
-        include_str!("mutation.rs"),
+        include_str!("mod.rs"),
         subject.design.top,
         &parameters,
         &identity,
@@ -105,20 +128,26 @@ fn determine(subject: &Subject, folder: &Path) -> Result<Score, ToolError> {
     subject.design.write_into(folder)?;
     tool::write(&folder.join(subject.contract.name()), subject.contract.text)?;
     run(&listing(subject), folder)?;
-    let mutants = tool::read(&folder.join("mutants"))?;
-    let mutants: Vec<&str> = mutants
-        .lines()
-        .filter(|line| line.starts_with("mutate ") && !line.contains("-port Q "))
-        .collect();
+    let list = tool::read(&folder.join("mutants"))?;
+    let mutants = usable(&list);
     let kept = undecided(&mutants, subject.steps, folder)?;
-    let others = kept.iter().map(|&number| mutants[number]);
-    let others: Vec<&str> = others.collect();
+    let (others, killed) = parted(&mutants, &kept);
     let different = different(&others, subject.steps, folder)?;
+    let (survivors, equivalent) = parted(&others, &different);
+    let texts = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
     Ok(Score {
-        killed: mutants.len() - kept.len(),
-        equivalent: others.len() - different.len(),
-        survivors: different.iter().map(|&n| others[n].to_owned()).collect(),
+        killed: texts(killed),
+        equivalent: texts(equivalent),
+        survivors: texts(survivors),
     })
+}
+
+/// Returns the mutants with these indices, and the others.
+fn parted<'a>(mutants: &[&'a str], chosen: &[usize]) -> (Vec<&'a str>, Vec<&'a str>) {
+    let (with, without): (Vec<_>, Vec<_>) =
+        (0..mutants.len()).partition(|number| chosen.contains(number));
+    let of = |numbers: Vec<usize>| numbers.into_iter().map(|number| mutants[number]).collect();
+    (of(with), of(without))
 }
 
 /// Returns a yosys script that elaborates contract and design and lists mutants of the design.
@@ -136,6 +165,15 @@ fn listing(subject: &Subject) -> String {
         chparam(subject.parameters),
         subject.sample,
     )
+}
+
+/// Returns the mutants of yosys' list without those of flip-flop outputs and of clocks.
+fn usable(list: &str) -> Vec<&str> {
+    let omitted = ["-port Q ", "-port CLK ", "-port clk_i ", "-wire clk_i "];
+    list.lines()
+        .filter(|line| line.starts_with("mutate "))
+        .filter(|line| !omitted.iter().any(|part| line.contains(part)))
+        .collect()
 }
 
 /// Returns the indices of the mutants that do not violate the contract within `steps` edges from power-on.
@@ -158,7 +196,7 @@ fn different(mutants: &[&str], steps: usize, folder: &Path) -> Result<Vec<usize>
         let module = module.split(' ').next().unwrap_or_default();
         let side = |name: &str, change: &str| {
             format!(
-                "read_rtlil all.il\n{change}\nhierarchy -top {module}\nrename {module} {name}\ndesign -stash {name}\n"
+                "read_rtlil all.il\n{change}\nhierarchy -top {module}\nsetattr -mod -unset keep_hierarchy *\nflatten\nrename {module} {name}\ndesign -stash {name}\n"
             )
         };
         format!(
