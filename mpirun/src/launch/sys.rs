@@ -19,6 +19,25 @@ use std::ptr;
 /// A signal number.
 pub type Signal = i32;
 
+/// Closes the descriptors above 2 that mpirun has inherited from the program that started it.
+/// mpirun opens every other descriptor with `FD_CLOEXEC`, and an inherited one cannot have this flag.
+pub fn close_inherited() -> io::Result<()> {
+    let entries = std::fs::read_dir("/proc/self/fd")?;
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let numbers: Vec<RawFd> = numbers.filter(|number| *number > 2).collect();
+    for number in numbers {
+        // SAFETY: both calls take numbers only. No `OwnedFd` of this process has a number without the flag,
+        // so nothing that is still used is closed; a number that is no longer open returns -1.
+        unsafe {
+            let flags = libc::fcntl(number, libc::F_GETFD);
+            if flags >= 0 && flags & libc::FD_CLOEXEC == 0 {
+                libc::close(number);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Blocks the signals and returns a signalfd that reports them.
 pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
     // SAFETY: sigemptyset initialises `set` before it is read, and all pointers to it are valid.

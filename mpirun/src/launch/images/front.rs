@@ -122,6 +122,8 @@ fn become_supervisor(
     nofile: Option<u64>,
 ) -> io::Result<i32> {
     rustix::process::setsid()?;
+    // CRIU would save an inherited lock (`flock`), and the restart would wait for its other holder.
+    sys::close_inherited()?;
     rustix::stdio::dup2_stdin(&input)?;
     rustix::stdio::dup2_stdout(&inside.stdout)?;
     rustix::stdio::dup2_stderr(&inside.stderr)?;
