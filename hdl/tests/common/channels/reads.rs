@@ -67,7 +67,7 @@ pub fn every_state(blank: ChannelMachine) -> Vec<Edge> {
         script.claim(channel, wires);
         for first in 0..nodes {
             for level in 0..2 {
-                // Without a limit nobody is late; with a limit of 9 edges the first reading finds the missing nodes.
+                // Without a limit no node is late; with a limit of 9 edges the first reading finds the missing nodes.
                 script.set_limit(channel, if level == 0 { 9 } else { 0 });
                 for step in 0..nodes {
                     script.arrive(channel, 1 << ((first + step) % nodes));
