@@ -29,7 +29,7 @@ impl Owner for (&str, &str) {
     }
 }
 
-/// An owner whose guards are for one function, known at compile time.
+/// An owner that guards calls of only one function, known at compile time.
 ///
 /// The guard of a call is then one reference; only code after a throw contains the function's name.
 pub trait Called: Owner {
@@ -100,7 +100,7 @@ pub fn guarded<O: Owner, R>(owner: &O, function: &'static str, call: impl FnOnce
     guard(Named { owner, function }, call)
 }
 
-/// As [`guarded`], for an owner whose guards are for one function.
+/// As [`guarded`], for an owner that guards calls of only one function.
 #[inline(always)]
 pub fn called<O: Called, R>(owner: &O, call: impl FnOnce() -> R) -> R {
     guard(owner, call)

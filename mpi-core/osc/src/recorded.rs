@@ -126,8 +126,9 @@ impl<'a> RecordedOrder<'a> {
         Ok(over)
     }
 
-    /// Returns true if `MPI_Win_lock_all` may raise its flag instead of drawing tickets.
-    /// In a recorded job it may not, since the order of flags cannot be recorded.
+    /// Returns true if `MPI_Win_lock_all` may lock all members on this node by one flag,
+    /// instead of drawing a ticket for the lock of each member.
+    /// In a recorded job it may not, since the order in which members raise flags cannot be recorded.
     pub(crate) fn may_use_flag(self) -> bool {
         self.script().is_none()
     }

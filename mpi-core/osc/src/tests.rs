@@ -151,7 +151,8 @@ fn an_exclusive_lock_makes_a_read_and_a_write_one_step() {
     });
 }
 
-/// Both paths of `MPI_Win_lock_all`, the flag and the tickets, exclude exclusive locks.
+/// `MPI_Win_lock_all` excludes exclusive locks, whether it locks all members by one flag
+/// or takes a shared lock of each member.
 #[test]
 fn locks_of_all_and_exclusive_locks_take_turns() {
     everywhere(4, |engine| {

@@ -2,8 +2,8 @@
 //! channel of a node that has died, and run a heartbeat.
 //!
 //! Nodes that run `beat` have no network between them, so they synchronise through the board: the
-//! lowest member takes the channel when all members' lines are idle,
-//! and each member begins to beat when the board reports these members.
+//! lowest member takes the channel when all members' lines are idle, and begins to beat.
+//! Each other member begins to beat when the board reports that the channel has these members.
 
 use crate::{Failure, say};
 use barrier_board::served::{Address, ChannelLines, SCHEME};

@@ -88,7 +88,9 @@ pub unsafe fn handle<H>(object: *mut H, code: *mut c_int) {
     function(object, code, 0);
 }
 
-/// Duplicates a communicator. Stores the new handle if `at_once`, else [`deliver`] stores it.
+/// The common part of the mocks of calls that start a duplication.
+/// Stores the new handle if the mock was installed with `at_once` (`kept(2)`, see [`take_duplicates`]);
+/// otherwise [`deliver`] stores the handle later.
 unsafe fn duplicate(comm: Below, new: *mut Below, request: *mut Below) -> c_int {
     arrived();
     see(0, comm as u64);

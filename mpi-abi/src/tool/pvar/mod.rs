@@ -3,8 +3,9 @@
 //! One table, [`PVARS`], is the source of the interface,
 //! of `mpi-info --pvars` and of the documents.
 //! Most variables are always maintained: they count rare occurrences or are computed on a read.
-//! All other variables count messages after the first `MPI_T_pvar_start` of such a variable.
-//! Until then messages have no overhead.
+//! All other variables count messages.
+//! The process counts messages only after the first `MPI_T_pvar_start` of any of these variables;
+//! until then messages have no overhead.
 //! Before `MPI_Init` and after `MPI_Finalize` there is no engine, and variables read as 0.
 
 mod object;
@@ -144,7 +145,7 @@ impl Pvar {
     }
 
     /// Returns the current values of the variable.
-    /// A variable that counts messages has the counts since the first start of such a variable.
+    /// A variable that counts messages has the counts since the first start of any of these variables.
     fn now(&self, object: Object) -> Result<Vec<u64>, Failure> {
         let of_process = |engine: &dyn Fn(&Engine) -> u64| {
             let running = state::engine();

@@ -10,8 +10,10 @@
 //! for a free cell costs context switches (docs/adr/0019-short-data-have-short-cells.md).
 //!
 //! Two ranks whose cores share only the last-level cache also have slices:
-//! a deep ring of 8 KiB cells for pieces of long data,
-//! used cyclically, like the ring of the two ranks' messages (docs/adr/0057-pieces-cycle-through-slices.md).
+//! a deep ring of 8 KiB cells for pieces of long data.
+//! The slices of a member are together about as long as the used part (span) of a message ring,
+//! so a slice has left the other core's level 2 cache before it is used again
+//! (docs/adr/0057-pieces-cycle-through-slices.md).
 //!
 //! All members compute the same layout from [`Sizes`], which rank 0 chooses.
 

@@ -175,7 +175,7 @@ impl State {
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
         let count = self.members.count();
-        // If the cores share only the last-level cache, a member's slices take as many bytes as a ring of messages.
+        // If the cores share only the last-level cache, a member's slices take as many bytes as the used part (span) of a message ring.
         let cycled = match node.ring_span() {
             span if span > NEAR => span,
             _ => 0,

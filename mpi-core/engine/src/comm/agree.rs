@@ -50,7 +50,7 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The agreements of a communicator's living members.
+/// The functions with which a communicator's living members agree on a value.
 #[derive(Clone, Copy)]
 pub struct Agreement<'a> {
     comm: &'a Comm,

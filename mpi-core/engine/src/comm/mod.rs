@@ -192,23 +192,24 @@ impl Comm {
         InterConstructors::new(self)
     }
 
-    /// Returns the splits of this communicator by hardware.
+    /// Returns the functions that split this communicator by hardware.
     pub fn hardware(&self) -> HardwareSplits<'_> {
         HardwareSplits::new(self)
     }
 
-    /// Returns the failure functions of this communicator: deaths of members, and revocation.
+    /// Returns the functions for failures of this communicator: deaths of members, and revocation.
     #[inline]
     pub fn failures(&self) -> Failures<'_> {
         Failures::new(self, &self.0.failure_state)
     }
 
-    /// Returns the agreements of the living members of this communicator.
+    /// Returns the functions with which the living members of this communicator agree on a value
+    /// (`MPIX_Comm_agree`); they also work after deaths of members and after revocation.
     pub fn agreement(&self) -> Agreement<'_> {
         Agreement::new(self, &self.0.failure_state)
     }
 
-    /// Returns the eureka line of this communicator.
+    /// Returns the functions of this communicator's eureka line (`MPIX_Eureka_...`).
     pub fn eureka(&self) -> EurekaCalls<'_> {
         EurekaCalls::new(self, &self.0.eureka)
     }

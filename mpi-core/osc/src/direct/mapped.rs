@@ -233,8 +233,11 @@ impl Regions {
         }
     }
 
-    /// Unmaps regions for whose start address `begins` is false.
-    /// Then only the last mapping at or before an address can contain the address.
+    /// Unmaps the regions at whose start address no attached region begins any more:
+    /// `begins` returns true for the start address of an attached region.
+    ///
+    /// Attached regions do not overlap. So no remaining mapping begins inside another attached region,
+    /// and `at` looks only at the last mapping that begins at or before the accessed address.
     fn keep(&self, begins: impl Fn(u64) -> bool) {
         let mut known = self.known.borrow_mut();
         known.retain(|start, _| begins(*start));

@@ -24,6 +24,7 @@ pub(crate) enum Access {
     Start,
     /// `MPI_Win_lock` has locked this number of members.
     Locks(u32),
+    /// Between `MPI_Win_lock_all` and `MPI_Win_unlock_all`.
     LockAll,
 }
 
@@ -39,7 +40,10 @@ pub(crate) struct Epochs {
     exposed: RefCell<Option<Vec<u32>>>,
     /// For each rank, the sequence numbers of the next awaited post and completion.
     awaited: RefCell<Vec<Awaited>>,
-    /// True while `MPI_Win_lock_all` has raised its flag, false while it holds tickets instead.
+    /// True while this process's `MPI_Win_lock_all` locks all members on this node by one flag
+    /// ([`Control::hold_all`](crate::state::control::Control::hold_all)).
+    /// False if it has locked each member separately or was called with `MPI_MODE_NOCHECK`,
+    /// and outside of its epochs.
     pub(crate) by_flag: Cell<bool>,
     /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,

@@ -2,7 +2,8 @@
 //! An update uses atomic instructions, or a pass of plain loads and stores under stripe locks.
 //!
 //! [`mpi_base::window`] has the protocol; this file decides when the mode changes.
-//! A change to stripes costs a system call that interrupts all cores for some microseconds.
+//! A change to stripes needs a fence on all cores ([`mpi_base::fence`]):
+//! a system call that interrupts the cores for some microseconds.
 //! A process changes to stripes after [`ELEMENTS_BEFORE_STRIPES`] updates by atomic instructions.
 //! The extra time of these updates then equals about the cost of the change.
 //! By the same rule, [`SHORTS_BEFORE_ATOMICS`] consecutive short updates change the mode back.
@@ -41,7 +42,8 @@ pub(crate) struct Guard {
     updating: Held<Updating>,
     /// The member's index among the members on this node.
     number: u32,
-    /// Elements that long accesses have updated by atomic instructions since the last change.
+    /// Elements that long accesses have updated by atomic instructions since the last change;
+    /// `u32::MAX` after the kernel has refused the fence of a change to stripes.
     by_atomics: Cell<u32>,
 }
 
@@ -167,7 +169,8 @@ impl Exclusion<'_> {
             let mut polls = 0;
             let is_raised = || is_raised(control.all(), guard.number, node, &mut polls);
             if !guard.mode.change_to_stripes(is_raised) {
-                // The kernel refuses the fence; this process never tries the change again.
+                // The kernel refuses the fence that a change to stripes needs, so the mode is *atomics*.
+                // With `u32::MAX`, `wants_stripes` does not ask for the change again.
                 guard.by_atomics.set(u32::MAX);
             }
         }

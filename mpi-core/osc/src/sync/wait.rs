@@ -27,8 +27,9 @@ impl<'a> Waits<'a> {
     /// Fails if this member is unreachable or the window is broken.
     ///
     /// The wait succeeds if `done` was true at any poll, even if `done` is false at the next poll.
-    /// `done` can change in `MPI_Win_lock_all`: a member raises its flag, finds the announced
-    /// exclusive lock and lowers the flag. No exclusive lock is admitted while the flag is raised.
+    /// `done` can change because of another member's `MPI_Win_lock_all`, which raises a flag,
+    /// finds the announced exclusive lock and lowers the flag.
+    /// No exclusive lock is admitted while such a flag is raised.
     pub(crate) fn wait_for(
         self,
         (call, need): (&str, WindowNeed),

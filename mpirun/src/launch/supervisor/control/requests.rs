@@ -106,7 +106,8 @@ impl JobControl<'_> {
     /// Finds ranks that have ended and closed their sockets while others wait in a barrier.
     ///
     /// Without this check the waiting ranks would wait indefinitely.
-    /// In a fault-tolerant job, such an ended rank is a loss even before another rank waits.
+    /// In a fault-tolerant job, a rank that has ended without sending `init`, while another process of its job
+    /// has sent it, counts as lost even if no rank waits for it.
     pub(super) fn find_abandoned(&mut self) {
         while self.is_running()
             && let Some((proc, cause)) = self.abandoned()
