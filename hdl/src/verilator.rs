@@ -274,7 +274,8 @@ impl Verilated {
         )
     }
 
-    /// Compiles the register block to a program that simulates a device: `serve FILE`, see the harness.
+    /// Compiles the register block to a program `barrier`: `barrier serve FILE` simulates the block as a device
+    /// in the mapped file FILE until its standard input ends (`registers/dv/verilated_registers.cpp`).
     ///
     /// `parameters` are values of `N`, `G` and `STRIDE`.
     pub fn registers(
