@@ -268,7 +268,7 @@ const GENERATION: Duration = Duration::from_secs(20);
 pub struct Contents {
     /// The cargo profile of library and programs; tests use [`Profile::Tests`].
     pub profile: Profile,
-    /// True to add the library without optional components.
+    /// True to install the library without optional components instead of the usual library.
     pub bare: bool,
     /// True to add plugin files to `lib/portcullis`.
     pub plugins: bool,
