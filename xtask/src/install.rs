@@ -282,7 +282,8 @@ pub struct Contents {
 /// The choice of programs in an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
-    /// All programs, with a launcher that runs on any machine.
+    /// All programs. A separate cargo call builds the launcher, if possible as a static program,
+    /// because it is copied to unknown machines.
     All,
     /// Only `mpicc` and `mpirun`, built together with the library by one cargo call, which is quick.
     CompileAndRun,

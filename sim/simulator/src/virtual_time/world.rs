@@ -502,8 +502,8 @@ impl<O: Observer> World<O> {
     }
 
     fn edge(&mut self, now: Time, board: usize, scheduled_change: u64) {
-        // If an input changed after the prediction,
-        // that change has scheduled another edge if one is needed.
+        // The edge is ignored if an input of the board has changed since the edge was scheduled:
+        // that change has scheduled its own edge, if one is needed.
         if scheduled_change == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);
