@@ -65,7 +65,7 @@ enum Step {
     /// The output of a wire may have changed and is evaluated.
     Look { sink: Sink },
     /// A clock edge at which a board's outputs change,
-    /// unless an input changed after the prediction.
+    /// unless an input has changed since this step was scheduled.
     Edge { board: usize, scheduled_change: u64 },
     /// A fault is injected.
     Inject { incident: Incident },
