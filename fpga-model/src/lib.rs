@@ -80,7 +80,8 @@ pub struct Registers {
     pub releases: u64,
 }
 
-/// Computes clock edges in place of [`ToggleMachine::step`], for example the RTL in a simulator.
+/// A replacement of [`ToggleMachine::step`] that computes clock edges in another way,
+/// for example by the RTL in Verilator (`hdl::cosim`).
 ///
 /// The computation is a pure function: the whole state is in the registers.
 pub trait Gates: Sync {

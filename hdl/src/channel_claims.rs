@@ -18,7 +18,7 @@ use crate::formal::{Claim, Design, Mutant, texts};
 use crate::fpga::Family;
 use crate::source::{CHANNEL_RTL, CHANNEL_TOP, CHANNEL_VHDL, Source, source};
 
-/// The module with assertions about the rules of programming.
+/// The module with assertions about requests (statement 1): which node may change the members or the time limit of which channel, and when.
 pub const RULES: Source = source!("channels/formal/channel_rules.v");
 /// The module with assumptions about the nodes of a channel and with the assertions that follow from them.
 pub const PROTOCOL: Source = source!("channels/formal/channel_protocol.v");

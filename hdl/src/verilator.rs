@@ -274,7 +274,8 @@ impl Verilated {
         )
     }
 
-    /// Compiles the register block to a program that simulates a device: `serve FILE`, see the harness.
+    /// Compiles the register block to a program `barrier`: `barrier serve FILE` simulates the block as a device
+    /// in the mapped file FILE until its standard input ends (`registers/dv/verilated_registers.cpp`).
     ///
     /// `parameters` are values of `N`, `G` and `STRIDE`.
     pub fn registers(
@@ -318,7 +319,7 @@ impl Verilated {
     }
 
     /// Simulates a stimulus and returns the trace; both files are written to `folder`.
-    /// The header of the harness describes the formats.
+    /// Their formats are described at the head of `toggle/dv/trace_tb.v` (version 1) or `channels/dv/channel_trace_tb.v` (version 2).
     pub fn trace(&self, stimulus: &str, folder: &Path) -> Result<String, ToolError> {
         tool::write(&folder.join("stimulus"), stimulus)?;
         self.run(&["trace", "stimulus", "trace"], folder)?;

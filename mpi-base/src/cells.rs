@@ -38,8 +38,8 @@
 //! or the owner, if it sees the preceding member's result after making the offer.
 //! This member combines the preceding result with the contribution in the offered cell,
 //! and publishes the cell as the owner's result.
-//! A member's offers are in the second cache line of the two ([`LINE`]) whose first one has
-//! the member's finished number: the number is polled in every operation, and offers are rare.
+//! Each member has a [`LINE`] of two adjacent cache lines: the first contains its finished number, the second its offers.
+//! They are separate because the number is polled in every operation and offers are rare.
 //!
 //! SYNC POINT `cells.shown`: the operation number is stored (Release) after the data,
 //! and loaded (Acquire) before the data.

@@ -63,8 +63,8 @@ impl Confinement {
         instances: [Some(0), None, None, None, None],
     };
 
-    /// Returns this process's confinement. If the process may use all online processors,
-    /// returns [`Confinement::FREE`] without reading the topology files.
+    /// Returns the confinement of the calling thread during initialization.
+    /// If the thread may use all online processors, returns [`Confinement::FREE`] without reading the topology files.
     pub fn at_start() -> Confinement {
         let sys = Path::new("/sys/devices/system/cpu");
         let allowed = crate::cpu::processors().unwrap_or_default();

@@ -74,8 +74,8 @@ fn tell(lock: *const c_void, has_it: bool) {
     if function.is_null() {
         return;
     }
-    // SAFETY: `find` looked the symbol up by this name in the sanitizer's runtime, whose interface (tsan_interface.h) declares this type;
-    // the runtime uses the address as an identifier and does not dereference it.
+    // SAFETY: `function` is the address of `__tsan_acquire` or `__tsan_release`, which `find` looked up in the sanitizer's runtime;
+    // tsan_interface.h declares both as `void (void *)`. They use the address as an identifier and do not dereference it.
     unsafe {
         let function: extern "C" fn(*const c_void) = std::mem::transmute(function);
         function(lock);

@@ -17,7 +17,7 @@
 //! (`coll_hwbarr_foreign`), also a barrier of a congruent communicator.
 //! If a trace or a report is configured, each call is recorded (`watch`).
 //! Fortran interfaces differ in the C functions that they call; some call the profiling names.
-//! The Fortran names are therefore interposed too, and nested calls are not recorded.
+//! The Fortran procedures are therefore interposed too, and nested calls are not recorded.
 //!
 //! | module | what it is |
 //! |---|---|

@@ -229,7 +229,7 @@ fn a_preloaded_library_gives_mpich_the_hardware_on_the_world_and_its_duplicates(
     assert_eq!(releases(&server), DUPLICATES + 2);
 }
 
-/// The program makes twenty barriers by their Fortran names, half of them on a duplicate.
+/// The program calls Fortran's `MPI_Barrier` twenty times: ten times on `MPI_COMM_WORLD`, ten times on its duplicate.
 #[test]
 fn a_preloaded_library_serves_programs_in_fortran() {
     let fortran = packages::on_path("gfortran");

@@ -242,7 +242,8 @@ fn performance_variables_count_the_messages_of_tcp() {
     job.with(["--mca", "btl", "self,tcp"]).holds();
 }
 
-/// Buffered whole, a million messages take more than 100 MiB.
+/// A receiver that stored a million eager messages completely would need more than 100 MiB;
+/// `flood` allows its memory to grow by 48 MiB (the first argument, in KiB).
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_million_unexpected_messages_do_not_fill_their_receiver() {

@@ -268,7 +268,7 @@ const GENERATION: Duration = Duration::from_secs(20);
 pub struct Contents {
     /// The cargo profile of library and programs; tests use [`Profile::Tests`].
     pub profile: Profile,
-    /// True to add the library without optional components.
+    /// True to install the library without optional components instead of the usual library.
     pub bare: bool,
     /// True to add plugin files to `lib/portcullis`.
     pub plugins: bool,
@@ -282,7 +282,8 @@ pub struct Contents {
 /// The choice of programs in an installation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Programs {
-    /// All programs, with a launcher that runs on any machine.
+    /// All programs. A separate cargo call builds the launcher, if possible as a static program,
+    /// because it is copied to unknown machines.
     All,
     /// Only `mpicc` and `mpirun`, built together with the library by one cargo call, which is quick.
     CompileAndRun,

@@ -31,7 +31,7 @@ pub const VERSION: u32 = 0x0001_0100;
 
 /// Registers that exist once, for the whole block.
 pub mod global {
-    /// Address of the first instance, in bytes.
+    /// Address of these registers, in bytes.
     pub const BASE: usize = 0x0;
     /// The letters TBAR, which show that the block is present and that the byte order is right.
     pub const ID: usize = 0x0;
@@ -163,9 +163,9 @@ pub mod global {
 
 /// One group of nodes: a barrier for its members.
 pub mod group {
-    /// Address of the first instance, in bytes.
+    /// Address of the registers of group 0, in bytes.
     pub const BASE: usize = 0x100;
-    /// Bytes from one to the next.
+    /// Bytes from the registers of one group to those of the next.
     pub const STRIDE: usize = 0x80;
     /// The members among nodes 0 to 31. Refused while the line of an old or new member differs from LEVEL. A write clears LIMIT, LATE and COUNTS.
     pub const MASK0: usize = 0x0;
@@ -229,7 +229,7 @@ pub mod group {
 
 /// One node: a page of registers, which can be mapped for the process of this node only.
 pub mod node {
-    /// Address of the first instance, in bytes.
+    /// Address of the registers of node 0, in bytes.
     pub const BASE: usize = 0x1000;
     /// Bit g: the level of this node in group g; a store that changes the bit enters.
     pub const ARRIVE: usize = 0x0;

@@ -21,7 +21,7 @@ struct Quick {
 }
 
 /// Returns the fast path of a procedure: predefined handles, contiguous arrays and no sentinels.
-/// Returns `None` if an argument needs a conversion, or if there are fewer than two conditions.
+/// Returns `None` if an argument needs a conversion, or if there are fewer than two handles and other conditions together.
 fn quick(procedure: &Procedure, width: Width, style: Style) -> Option<Quick> {
     let (mut conditions, mut handles, mut passed) = (Vec::new(), Vec::new(), Vec::new());
     for parameter in c_parameters(procedure, width) {

@@ -143,7 +143,8 @@ impl fmt::Display for BadSize {
 
 impl core::error::Error for BadSize {}
 
-/// Computes clock edges in place of [`ChannelMachine::step`], for example the RTL in a simulator.
+/// A replacement of [`ChannelMachine::step`] that computes clock edges in another way,
+/// for example by the RTL in Verilator (`hdl::cosim`).
 ///
 /// The computation is a pure function: all state is in the flip-flops.
 pub trait ChannelGates: Sync {

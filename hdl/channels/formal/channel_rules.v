@@ -1,4 +1,4 @@
-// Proof of the rules of programming, for any request by any node in any state of the channels.
+// Proof of the rules for requests that change a channel's members or time limit, for any request by any node in any state of the channels.
 //
 // channel_command has no flip-flops, so a proof of one clock edge holds at all times. Only its strobes change a channel's members
 // and time limit, so assertions about the strobes hold for every such change.

@@ -1,4 +1,4 @@
-// Rules of programming of version 2, combinational: the reply to a request and the changes that the request makes.
+// Rules for the requests of version 2, combinational: the reply to a request, and its changes of a channel's members or time limit.
 //
 // A refused request changes nothing. Operations and status numbers: fpga-model, channels::frame.
 `default_nettype none

@@ -1,4 +1,4 @@
--- Rules of programming (the reply to a request and the changes that it makes), equivalent to channel_command.v, which explains them.
+-- Rules for the requests of version 2 (the reply to a request and the changes that it makes), equivalent to channel_command.v, which explains them.
 library ieee;
 use ieee.std_logic_1164.all;
 use ieee.numeric_std.all;

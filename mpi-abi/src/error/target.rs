@@ -10,7 +10,7 @@ pub enum Target {
     Win(MPI_Win),
     File(MPI_File),
     Session(MPI_Session),
-    /// An object under creation, by its future error handler.
-    /// The handler is called with a null handle (sections 7.4.2 and 11.3.1).
+    /// An object that is being created and has no handle yet; the value is the error handler that it will have.
+    /// This error handler is called with a null handle (sections 7.4.2 and 11.3.1).
     New(MPI_Errhandler),
 }

@@ -107,7 +107,8 @@ impl Drop for Registered {
 }
 
 impl Twin {
-    /// Returns the accelerator, its memory, and the device address of the first byte.
+    /// Returns the accelerator, the properties of the device memory that the twin represents,
+    /// and the device address of the first byte of this memory.
     pub fn device(&self) -> (&'static dyn Accelerator, &Memory, *mut u8) {
         let at = std::ptr::with_exposed_provenance_mut(self.device);
         (self.by, &self.memory, at)

@@ -31,7 +31,8 @@ impl Owner for (&str, &str) {
 
 /// An owner that guards calls of only one function, known at compile time.
 ///
-/// The guard of a call is then one reference; only code after a throw contains the function's name.
+/// The guard of a call is then only the reference to the owner; the function's name is a constant
+/// in the code that runs if the function throws (`Told::end`).
 pub trait Called: Owner {
     /// The function's name.
     const FUNCTION: &'static str;

@@ -136,7 +136,8 @@ impl Control {
             | (self.len as u64) << 44
     }
 
-    /// Decodes a control word with a checked sequence number; `None` if no correct producer wrote it.
+    /// Decodes a control word whose sequence number the caller has checked.
+    /// Returns `None` if its kind is unknown, which a correct producer never writes.
     #[inline(always)]
     fn unpack(word: u64) -> Option<Control> {
         let kind = match (word >> 40) & 0xf {

@@ -136,7 +136,8 @@ impl Invocation {
     }
 
     /// Returns an empty broadcast to carry out instead of `call`, if `call` is a broadcast, this process is the root, and it has a length mismatch.
-    /// Components that transfer lengths without messages call this function.
+    /// `shm` calls this function: its cells contain the length of a broadcast and its data, so an empty broadcast
+    /// shows the mismatch to every receiver. Components that send messages need no call, because `isend` empties the messages.
     #[inline]
     pub(super) fn emptied(&self, call: &Call) -> Option<Call> {
         match call {

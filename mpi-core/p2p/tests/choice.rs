@@ -13,8 +13,8 @@ use mpi_transport::trial::{Either, Way, costs};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Message sizes in bytes: one in the range of the eager pipeline, and one above it, from which
-/// sender and receiver copy together.
+/// Message sizes in bytes: one in the range of the eager pipeline, and one above this range,
+/// where sender and receiver copy together.
 const SIZES: [i64; 2] = [64 << 10, 256 << 10];
 /// The costs of a sample of the cheap protocol, and of the expensive protocol.
 const QUICK: Duration = Duration::from_micros(10);

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 pub enum Buffers {
     /// One buffer for all messages, which stays in the nearest cache
     Single,
-    /// One buffer for each message, as in programs
+    /// One buffer for each message in flight, as in most applications
     Multiple,
 }
 

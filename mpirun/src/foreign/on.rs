@@ -298,7 +298,8 @@ pub fn serve(program: &Path, env: &mut Vec<(OsString, OsString)>) -> Served {
         put(env, SEARCH, folder, First);
     }
     let dynamic = Dynamic::of(program).unwrap_or_default();
-    // A library with another file name is on no search path, so it is preloaded.
+    // The library is preloaded if the loader would not find it by the path above: its folder has no file `libmpi_abi.so.1`,
+    // or the program's `DT_RPATH`, which overrides `LD_LIBRARY_PATH`, leads to another `libmpi_abi.so.1`.
     let is_found = first.with_file_name(STANDARD).is_file();
     if !is_found || dynamic.on_rpath(STANDARD, program).is_some() {
         put(env, PRELOAD, first, First);

@@ -96,7 +96,7 @@ impl Daemon {
             self.read_links();
             self.step();
         }
-        // Orphans of ranks are ended first; the commands that reached other hosts are ended below.
+        // Orphans of ranks are ended first; the commands (such as ssh) that started daemons on other hosts are ended below.
         descendants::end_all_but(&self.links.pids());
         self.empty_pipes();
         self.await_links();

@@ -92,7 +92,7 @@ impl Links {
         open.flat_map(|link| link.branch.hosts()).collect()
     }
 
-    /// Returns the pids of the commands that reach the hosts.
+    /// Returns the pids of the commands (such as ssh) that started daemons on the hosts.
     pub fn pids(&self) -> Vec<i32> {
         self.links.iter().map(|link| link.pid).collect()
     }

@@ -263,8 +263,8 @@ impl LocalRanks {
 
     /// Reaps processes until one of them is a rank; returns that rank and how it ended.
     ///
-    /// Other processes are orphans, or commands that reached other hosts.
-    /// The end of a command that reached another host is detected on the command's link.
+    /// The other reaped processes are orphans, or the commands (such as ssh) that started daemons on other hosts.
+    /// The end of such a command is detected on the link to its daemon.
     pub fn reap(&mut self) -> Option<(Proc, Ended)> {
         while let Some((pid, ended)) = sys::reap() {
             let of_pid = self.alive().find(|(_, rank)| rank.pid == pid);

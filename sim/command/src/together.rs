@@ -54,7 +54,7 @@ pub struct Together {
     /// One node of the board that `hwbarr serve` serves there.
     #[arg(long, value_name = "sim:tcp://HOST:PORT", conflicts_with = "nodes", requires_all = ["node", "of"])]
     board: Option<Address>,
-    /// Number of this node: on the served board, or for HWBARR_NODE at a port whose text has no node=.
+    /// Number of this node, and value of HWBARR_NODE. Required with --board and for {rank} in --port; otherwise the default is node= of the port's text, or 0.
     #[arg(long, value_name = "NODE", conflicts_with = "nodes")]
     node: Option<usize>,
     /// Number of nodes of the served board.

@@ -29,8 +29,9 @@ pub struct Wave {
     /// Show this fault of a campaign instead, by words of its name as `hwbarr faults` prints it.
     #[arg(long, value_name = "WORDS", requires = "place")]
     fault: Option<String>,
-    /// Where the fault is: to:NODE or from:NODE for a wire to or from the barrier, node:NODE, clock:NODE, data:NODE or
-    /// select:NODE for a serial line of version 2, link:BOARD for the wire to the board above, board or board:BOARD.
+    /// Where the fault is: to:NODE or from:NODE (the wire to or from the barrier), node:NODE (the node's program or port),
+    /// clock:NODE, data:NODE or select:NODE (a serial line of version 2), link:BOARD (the wire to the board above),
+    /// board or board:BOARD (the board's FPGA, clock or power supply).
     #[arg(long, value_name = "PLACE", requires = "fault")]
     place: Option<Place>,
     /// When it strikes, as `hwbarr faults` names the moments.

@@ -150,7 +150,7 @@ fn every_prediction_in_the_readme_has_the_hardwares_figures_of_now() {
     }
 }
 
-/// The defaults of `hwbarr run` match the circuit of the notes for builders.
+/// The default delays of `hwbarr run` match the circuit of `hdl/boards/WIRING.md`.
 #[test]
 fn the_delays_of_the_wiring_notes_are_the_defaults() {
     let notes = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../hdl/boards/WIRING.md");

@@ -80,7 +80,7 @@ fn of_constant(constant: &Constant, kind: &str) -> Vec<String> {
     lines
 }
 
-/// Returns a number with its digits in groups, separated by `_`.
+/// Inserts `_` in the middle of a number of eight hexadecimal digits; returns other numbers unchanged.
 fn digits(value: &str) -> String {
     match value.strip_prefix("0x") {
         Some(hex) if hex.len() == 8 => format!("0x{}_{}", &hex[..4], &hex[4..]),

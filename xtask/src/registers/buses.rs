@@ -99,7 +99,8 @@ fn widest<'a>(names: impl IntoIterator<Item = &'a str>) -> usize {
 }
 
 impl Unit<'_> {
-    /// Returns the outer ports of the front, without clock and reset.
+    /// Returns the ports of the front (the bus adapter) that precede its ports to the register block:
+    /// those of the bus, and clock and reset if the front has them.
     fn bus_ports(&self) -> impl Iterator<Item = &Port> {
         self.front.ports[..self.front.outer].iter()
     }
@@ -110,6 +111,7 @@ impl Unit<'_> {
         ports.filter(|port| request(port).is_none() && !is_clocking(port))
     }
 
+    /// Returns the ports of the generated module: clock and reset, the bus, and the ports for nodes and instruments.
     fn ports(&self) -> Vec<&Port> {
         let clocking = self.block.ports.iter().filter(|port| is_clocking(port));
         let bus = self.bus_ports().filter(|port| !is_clocking(port));

@@ -23,7 +23,7 @@ fn table(block: &Block) -> Vec<String> {
     let place = match &block.stride {
         None => format!("`{}`, at {:#06x}", block.name, block.base),
         Some(stride) => format!(
-            "`{}` k, at {:#06x} + {stride} k, for {} of them",
+            "`{}` k, at {:#06x} + {stride} k, k = 0 to {} - 1",
             block.name, block.base, block.count
         ),
     };

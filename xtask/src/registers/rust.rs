@@ -18,14 +18,21 @@ pub(super) fn lines(map: &Map) -> Vec<String> {
 }
 
 fn module(block: &Block) -> Vec<String> {
+    let whose = match &block.stride {
+        None => "these registers".to_owned(),
+        Some(_) => format!("the registers of {} 0", block.name),
+    };
     let mut lines = vec![
         format!("/// {}", block.meaning),
         format!("pub mod {} {{", block.name),
-        "    /// Address of the first instance, in bytes.".into(),
+        format!("    /// Address of {whose}, in bytes."),
         format!("    pub const BASE: usize = {:#x};", block.base),
     ];
     if let Some(stride) = block.stride.as_deref().filter(|s| s.starts_with("0x")) {
-        lines.push("    /// Bytes from one to the next.".into());
+        lines.push(format!(
+            "    /// Bytes from the registers of one {} to those of the next.",
+            block.name
+        ));
         lines.push(format!("    pub const STRIDE: usize = {stride};"));
     }
     for register in &block.registers {

@@ -67,7 +67,8 @@ const BESIDE: &[(&str, &str)] = &[
 /// which is less likely on a loaded machine.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
-/// The nice(1) value of the background lane and of the checks: they use mostly the CPU time that the tests leave.
+/// The nice(1) value of the programs of the background lane and of the source checks (`super::checks`):
+/// they mostly use the CPU time that the other two lanes leave.
 /// With 19, Miri on mpi-base got so little beside other programs that it did not end in 20 minutes.
 const NICENESS: &str = "10";
 

@@ -92,7 +92,8 @@ fn until<T>(mut ask: impl FnMut() -> Option<T>) -> T {
 
 /// Returns the result of an emulated request that has ended or is inactive, otherwise `None`.
 unsafe fn ended<F: Foreign>(request: F::Below) -> Option<End<F>> {
-    // SAFETY: completion functions call this, which need an initialized MPI.
+    // SAFETY: only completion functions (`MPI_Test`, `MPI_Wait` and so on) call this function,
+    // and the standard allows them only while MPI is initialized.
     match unsafe { advance::<F>(request) } {
         State::Inactive => Some((empty::<F>(), 0)),
         State::Ended(end) => Some(end),

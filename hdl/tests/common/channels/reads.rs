@@ -142,7 +142,8 @@ pub fn counts(blank: ChannelMachine) -> Vec<Edge> {
                 script.hold(6);
                 script.arrive(channel, 0b10);
                 script.hold(edges);
-                // The line then stays away for several edges, but is counted only once.
+                // The line then has its level before the arrival for 8 edges;
+                // the release is counted as early at most once, not at each of these edges.
                 script.arrive(channel, 0b10);
                 script.hold(8);
                 script.pins.arrive[channel] = script.level(channel);

@@ -35,7 +35,8 @@ impl Offer {
         self.0.to_le_bytes()
     }
 
-    /// Decodes the offset. For a code, returns the reason, which ends an error text.
+    /// Decodes the offset. If the bytes are a code for a missing word, returns the reason,
+    /// a clause for the text of `EurekaError::NoLine`.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<ShmOffset, &'static str> {
         let word = bytes.try_into().map_or(APART, u64::from_le_bytes);
         match word {

@@ -61,7 +61,7 @@ impl FailureState {
         self.outer.replace(error)
     }
 
-    /// Returns those communicators that fail when this one fails and still exist.
+    /// Returns the communicators that fail when this one fails, without those that have been freed.
     pub(super) fn parts(&self) -> Vec<Comm> {
         let parts = self.parts.borrow();
         parts.iter().filter_map(WeakComm::upgrade).collect()

@@ -42,8 +42,8 @@ pub(crate) struct Epochs {
     awaited: RefCell<Vec<Awaited>>,
     /// True while this process's `MPI_Win_lock_all` locks all members on this node by one flag
     /// ([`Control::hold_all`](crate::state::control::Control::hold_all)).
-    /// False if it has locked each member separately or was called with `MPI_MODE_NOCHECK`,
-    /// and outside of its epochs.
+    /// False outside of the epochs of `MPI_Win_lock_all`, and in such an epoch if the call
+    /// has locked each member separately or had the assertion `MPI_MODE_NOCHECK`.
     pub(crate) by_flag: Cell<bool>,
     /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,

@@ -86,7 +86,8 @@ fn a_sender_that_comes_after_its_receive_was_given_up_is_released() {
         let world = engine.world().expect("a world");
         let buffer = scratch(LEN);
         if engine.me() == 0 {
-            // Waits, because a send completes immediately if its receive matches an unexpected message.
+            // Sends only after the receive is posted: a receive that matches an unexpected message may complete immediately,
+            // and this test abandons a receive whose message is still being copied.
             until_set(&posted);
             let sent = world
                 .p2p()

@@ -296,10 +296,10 @@ macro_rules! common {
                 }
             }
 
-            /// Returns true if all data are in few, long contiguous segments,
-            /// so that packing them costs no more than copying them.
-            /// This check is for callers whose cost per segment
-            /// exceeds the cost of copying a short segment.
+            /// Returns true if the data are contiguous, or are at most `MOST_RUNS` segments of
+            /// on average at least `LONG_RUN` bytes. A caller may then transfer each segment
+            /// separately; with shorter segments, its fixed cost per segment would exceed
+            /// the cost of packing the data first.
             #[inline]
             pub fn is_in_runs(&self) -> bool {
                 self.datatype.contiguous_bytes(self.count).is_some() || self.has_long_runs()

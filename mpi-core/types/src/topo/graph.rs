@@ -103,8 +103,9 @@ impl DistGraph {
         DistGraph::of_ends(rank, edges, edges, weighted)
     }
 
-    /// Returns the edges of a process if both ends of each edge have specified it: `into` has the
-    /// edges as specified by their destinations, `out` as specified by their sources.
+    /// Returns the edges of a process in a graph whose edges are each specified by both ends:
+    /// `into` has the edges as their destinations have specified them, `out` as their sources have.
+    /// Does not check that both agree.
     pub fn of_ends(rank: u32, into: &[Edge], out: &[Edge], weighted: bool) -> DistGraph {
         let into: Vec<_> = into.iter().filter(|e| e.1 == rank).collect();
         let out: Vec<_> = out.iter().filter(|e| e.0 == rank).collect();

@@ -1,6 +1,7 @@
-//! Notes between ranks and their observer, as files in a private folder; search for remains.
+//! Notes: small files in a private folder through which the ranks of a job and the benchmark inform each other.
+//! Also the search for processes and files that the job has left behind.
 //!
-//! The notes are files, since a launcher that is being killed may lose the ranks' output.
+//! Notes are files, since a launcher that is being killed may lose the ranks' output.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,7 +1,7 @@
 //! Checkpoints that are images of all processes of a job on this host, taken with CRIU.
 //!
-//! Such a job has another front end than other jobs: the processes that are dumped, the supervisor
-//! and everything below it, hold no terminal, no file and no socket of the user.
+//! Such a job has a different front end than other jobs: CRIU dumps the supervisor and all processes
+//! below it, so these processes hold no terminal, no file and no socket of the user.
 //! The front end forwards standard input and output by pipes, and runs CRIU.
 //!
 //! A checkpoint takes these steps:

@@ -28,7 +28,7 @@ impl Supervisor<'_> {
         self.part(limit);
         // No further output arrives, so incomplete lines are printed.
         self.control.ranks.outputs.flush_all();
-        // The commands that reached other hosts are no longer needed.
+        // The commands (such as ssh) that started daemons on other hosts are no longer needed.
         descendants::end_all();
         let control = &mut self.control;
         let (jobs, local) = (&control.ranks.jobs, &control.ranks.local);

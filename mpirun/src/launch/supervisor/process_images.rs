@@ -1,7 +1,7 @@
 //! Checkpoints that are images of all processes: the supervisor's part ([`images`](super::super::images)).
 //!
 //! While the front end takes the checkpoint, the supervisor only waits for its answer.
-//! A restored supervisor continues in this wait, and the answer is of another front end.
+//! A restored supervisor continues in this wait, and the answer is that of the restart's front end.
 
 use super::Supervisor;
 use super::control::checkpoint_rounds;

@@ -2,7 +2,7 @@
 //! The boards of both versions and the eureka line use them.
 //!
 //! * [`Encoded`]: a state that can be encoded in words; [`Slots`]: reads and commits a state.
-//! * [`BoardState`]: a state whose machine is stepped with time, and whose commits are recorded;
+//! * [`BoardState`]: the state of a board, which an engine advances edge by edge to the present, and whose commits are recorded;
 //!   [`Core`]: slots, engine and record of a board of either version.
 //! * [`Writer`]: a node's handle for commits to a board.
 
@@ -39,7 +39,7 @@ pub(super) trait BoardState<E, const WORDS: usize>: Encoded<WORDS> {
     /// Returns the state for the next commit, without the record entries of the last one.
     fn next(self) -> Self;
 
-    /// Steps the machine to the present.
+    /// Computes the clock edges up to the time `now_ns`.
     fn run_until(&mut self, engine: E, now_ns: u64);
 
     /// Returns a number that every release changes.

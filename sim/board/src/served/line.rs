@@ -275,7 +275,8 @@ impl Line {
         }
     }
 
-    /// Sends a request and waits for any answer.
+    /// Sends a request and waits up to `limit` for its answer.
+    /// Releases and answers to liveness checks that arrive before it are stored.
     fn exchange(&mut self, request: Request, limit: Duration) -> Result<Reply, LineError> {
         if let Some(broken) = &self.broken {
             return Err(broken.clone());

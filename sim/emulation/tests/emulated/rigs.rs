@@ -17,7 +17,7 @@ pub fn line(lines: &[Line], name: &str) -> Line {
         .expect("a line of the port")
 }
 
-/// Returns the wiring that the notes recommend: D0 to the barrier, nACK from it.
+/// Returns the wiring of `hdl/boards/WIRING.md`: D0 to the barrier, nACK from it.
 pub fn usual() -> Plug {
     Plug::straight(line(&OUTPUTS, "D0"), line(&INPUTS, "nACK"))
 }

@@ -65,7 +65,7 @@ enum Step {
     /// The output of a wire may have changed and is evaluated.
     Look { sink: Sink },
     /// A clock edge at which a board's outputs change,
-    /// unless an input changed after the prediction.
+    /// unless an input has changed since this step was scheduled.
     Edge { board: usize, scheduled_change: u64 },
     /// A fault is injected.
     Inject { incident: Incident },
@@ -502,8 +502,8 @@ impl<O: Observer> World<O> {
     }
 
     fn edge(&mut self, now: Time, board: usize, scheduled_change: u64) {
-        // If an input changed after the prediction,
-        // that change has scheduled another edge if one is needed.
+        // The edge is ignored if an input of the board has changed since the edge was scheduled:
+        // that change has scheduled its own edge, if one is needed.
         if scheduled_change == self.boards[board].changes {
             self.boards[board].run_until(now);
             self.drive(now, board);

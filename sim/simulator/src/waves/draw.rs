@@ -415,7 +415,7 @@ impl Drawing {
     /// Returns the signals in groups for a viewer:
     /// totals, one group per board, then one group per kind of wire.
     ///
-    /// If the file format has no text signals, a text is a signal of `text_bits` bits.
+    /// `text_bits` is the width of the vector that contains a text signal; `None` if the file stores it as a string.
     pub(super) fn groups(&self, text_bits: Option<u32>) -> Vec<Group> {
         let mut groups: Vec<Group> = Vec::new();
         let kinds = [

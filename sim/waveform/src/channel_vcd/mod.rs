@@ -64,7 +64,7 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Returns the width of a text signal in bits; `None` if the file format has texts.
+    /// Returns the width in bits of the vector that contains a text signal; `None` if the file stores it as a string.
     pub(crate) fn text_bits(self) -> Option<u32> {
         self.form.text_bits()
     }

@@ -30,7 +30,8 @@ impl Form {
         }
     }
 
-    /// Returns the width of a text signal in bits; `None` if the format has text signals.
+    /// Returns the width in bits of the vector that contains a text signal:
+    /// 8 bits for each of `TEXT_CHARACTERS` in an FST, `None` in a VCD, whose text signals are strings without a width.
     pub fn text_bits(self) -> Option<u32> {
         match self {
             Self::Vcd => None,

@@ -6,7 +6,7 @@
 //! and after a switch the first access to each page is expensive.
 //! The other alternative, single copies, costs each rank one system call per other rank.
 //!
-//! Each cell has the number of whole blocks that fit.
+//! Each cell contains the largest number of whole blocks that fits into it (`Rows::in_a_cell`).
 //! Every rank waits until all ranks have filled their last cell, and then copies its block from each rank's cells.
 //! A row that needs more cells than a rank has is sent in several rounds;
 //! each round transfers a part of every block.
@@ -37,6 +37,7 @@ pub const FEW_ROUNDS: u64 = 4;
 pub struct Rows {
     /// The number of bytes of each block that a round transfers.
     part: usize,
+    /// The number of blocks, or of their parts, in one cell.
     in_a_cell: usize,
     /// The number of cells per round.
     pub cells: u64,

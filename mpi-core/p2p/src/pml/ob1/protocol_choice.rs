@@ -33,7 +33,8 @@ use std::time::{Duration, Instant};
 pub use crate::trial::Way;
 
 /// The slower protocol is tried so rarely that these trials increase the total time by about 1/PRICE.
-/// A sample can be a window of 64 messages, and the slower protocol can take four times as long.
+/// Without this limit trials would be expensive: one sample can consist of 64 messages,
+/// and the slower protocol can take four times as long as the faster one.
 const PRICE: f32 = 32.0;
 /// The maximum duration of a sample; a longer one is ended although messages are still active.
 const LONGEST: Duration = Duration::from_millis(20);

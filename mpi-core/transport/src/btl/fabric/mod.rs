@@ -69,7 +69,8 @@ pub struct Fabric<P: Port> {
     modex: Arc<dyn Modex>,
     peers: Vec<OnceCell<Box<Peer>>>,
     pool: Pool,
-    /// Messages and other events that wait for a poll with a sink.
+    /// Messages, disconnections and losses of peers that a poll without a [`Sink`] has found;
+    /// the next poll with a sink delivers them.
     held: RefCell<VecDeque<Held>>,
     /// Connection changes that must not run inside a callback of the network library.
     chores: RefCell<Vec<Chore>>,

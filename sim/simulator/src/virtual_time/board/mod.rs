@@ -72,7 +72,7 @@ pub(crate) struct Board {
     edge: u64,
     /// The level of the outputs while the board does not drive them.
     pub undriven: Option<bool>,
-    /// Number of input changes; an edge that was predicted before the last change is discarded.
+    /// Number of input changes; an edge that was scheduled before the last change is ignored.
     pub changes: u64,
 }
 
