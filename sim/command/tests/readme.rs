@@ -160,7 +160,7 @@ fn the_delays_of_the_wiring_notes_are_the_defaults() {
     for words in [
         format!("the two inverters ({})", ns(Parameters::SCHMITT_INVERTERS)),
         format!(
-            "at most {} and {} more",
+            "the two buffers add at most {} and {}",
             ns(Parameters::BUFFER),
             ns(Parameters::CABLE_BUFFER)
         ),
