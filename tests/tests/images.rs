@@ -298,7 +298,7 @@ fn what_cannot_work_is_refused_in_one_sentence_before_anything_is_written() {
             &["--mca", "coll_hwbarr_port", "/dev/parport0"],
             "the job uses the hardware barrier's port /dev/parport0, and checkpoints of processes cannot contain it",
         ),
-        (&new, &["--restart", &nothing], "cannot be read"),
+        (&new, &["--restart", &nothing], "there is no checkpoint in "),
     ];
     for (criu, options, sentence) in cases {
         let mut command = Command::new(installation().join("bin/mpirun"));
