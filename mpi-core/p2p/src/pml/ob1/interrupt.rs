@@ -5,6 +5,7 @@
 //!   the waiting call returns the error, and the receive stays posted ([`crate::request::Table::interrupt`]).
 //! * An operation on a revoked communicator is *aborted* (`give_up`): an unmatched receive completes immediately with an error;
 //!   an unmatched send is cancelled as by `MPI_Cancel`, and completes when the library no longer accesses its buffer.
+//!
 //! A matched operation completes normally, since its peer also completes it.
 
 use super::core::Core;
