@@ -183,7 +183,7 @@ pub fn every_bit(blank: ChannelMachine) -> Vec<Edge> {
         script.hold(20);
         for bit in 0..64 {
             // Node 0 is missing; no other node may be dropped, alone or with it.
-            script.ask(1, drop, number, 1 << bit | 1 << (bit + 1) % 64);
+            script.ask(1, drop, number, 1 << bit | 1 << ((bit + 1) % 64));
         }
         script.arrive(channel, wires & !1);
         script.hold(HOLD);
