@@ -45,7 +45,7 @@ pub struct Circuit {
 }
 
 impl Circuit {
-    /// Reads a circuit; `None` if the text has another form, or a gate comes before one that drives it.
+    /// Reads a circuit; `None` if the text has another form or a signal above its maximum, or a gate comes before one that drives it.
     pub fn read(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut numbers = || -> Option<Vec<usize>> {
@@ -56,8 +56,14 @@ impl Circuit {
                 .collect()
         };
         let [highest, inputs, flip_flops, outputs, gates] = numbers()?.try_into().ok()?;
-        let mut list =
-            |count: usize| -> Option<Vec<Vec<usize>>> { (0..count).map(|_| numbers()).collect() };
+        let mut list = |count: usize| -> Option<Vec<Vec<usize>>> {
+            let lines = (0..count).map(|_| {
+                numbers().filter(|line| {
+                    !line.is_empty() && line.iter().all(|number| number / 2 <= highest)
+                })
+            });
+            lines.collect()
+        };
         let inputs = list(inputs)?;
         let flip_flops = list(flip_flops)?;
         let outputs = list(outputs)?;
@@ -194,6 +200,13 @@ mod tests {
         assert!(Circuit::read(FOLLOWER).is_some());
         let turned = FOLLOWER.replace("10 7 4\n12 9 11\n", "12 9 11\n10 7 4\n");
         assert!(Circuit::read(&turned).is_none());
+    }
+
+    #[test]
+    fn a_signal_that_does_not_exist_is_refused() {
+        let beyond = FOLLOWER.replace("12 9 11\n", "14 9 11\n");
+        assert!(Circuit::read(&beyond).is_none());
+        assert!(Circuit::read(&FOLLOWER.replace("\n2\n", "\n\n")).is_none());
     }
 
     /// Lane 1 has the output inverted from its first edge; lane 0 has the original, and `expected` is wrong at its third edge.

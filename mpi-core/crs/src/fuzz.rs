@@ -1,9 +1,10 @@
-//! Entry points for fuzzing the decoder of manifests.
+//! Entry points for fuzzing the decoders of manifests and of CRIU's list of open files.
 //!
 //! An entry point accepts any bytes. It panics if the decoder panics,
-//! or if the encoder would write an accepted input differently.
+//! or if the encoder of manifests would write an accepted input differently.
 //! cargo-fuzz calls them from `fuzz/fuzz_targets/`; the test below passes random bytes to each.
 
+use crate::criu::open_files;
 use crate::description::Description;
 use crate::manifest::Manifest;
 
@@ -11,7 +12,10 @@ use crate::manifest::Manifest;
 pub type Entry = (&'static str, fn(&[u8]));
 
 /// All fuzz entry points.
-pub const ENTRIES: &[Entry] = &[("checkpoint_manifest", checkpoint_manifest)];
+pub const ENTRIES: &[Entry] = &[
+    ("checkpoint_manifest", checkpoint_manifest),
+    ("criu_open_files", criu_open_files),
+];
 
 /// Decodes a manifest and the job description in it, with and without a valid checksum.
 pub fn checkpoint_manifest(bytes: &[u8]) {
@@ -28,6 +32,15 @@ pub fn checkpoint_manifest(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(job) = Description::read(&text) {
         assert_eq!(Description::read(&job.write()), Some(job));
+    }
+}
+
+/// Decodes an image `files.img`, and the bytes as the only message of such an image.
+pub fn criu_open_files(bytes: &[u8]) {
+    let length = u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes();
+    let image = [&[0; 8][..], &length, bytes].concat();
+    for image in [bytes, &image] {
+        let _ = open_files::read(image);
     }
 }
 

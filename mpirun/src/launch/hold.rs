@@ -22,6 +22,9 @@ pub(super) const GO: u8 = 0xff;
 /// The maximum number of connections of `mpi-ctl` that the supervisor hands over.
 const CONNECTIONS: usize = 16;
 
+/// The maximum length of an encoded [`Go`], far above that of its message.
+const LONGEST: usize = 1 << 20;
+
 /// A request of the supervisor, which waits for the answer.
 pub(super) struct Held {
     /// Whether the job ends after the checkpoint.
@@ -112,11 +115,14 @@ pub(super) fn go(supervisor: impl AsFd, go: &Go) {
     }
 }
 
-/// Reads the answer after its first byte; blocks. Returns `None` if the front end has died.
+/// Reads the answer after its first byte; blocks. Returns `None` if the front end has died, or the answer is malformed.
 pub(super) fn read_go(front_end: impl AsFd) -> Option<Go> {
     let length = exactly(&front_end, 4)?;
     let length = u32::from_le_bytes(length.try_into().ok()?);
-    let body = exactly(&front_end, length as usize)?;
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| *length <= LONGEST)?;
+    let body = exactly(&front_end, length)?;
     postcard::from_bytes(&body).ok()
 }
 
