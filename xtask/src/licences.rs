@@ -18,8 +18,8 @@ use crate::workspace;
 /// The name of the file with the licence texts in an installation.
 pub const OF_OTHERS: &str = "LICENSES-OF-OTHERS";
 
-/// Time limit for `cargo metadata`, which reads manifests and fetches no package.
-const LIMIT: Duration = Duration::from_secs(60);
+/// Time limit for `cargo metadata`, which fetches the packages that no build has needed yet.
+const LIMIT: Duration = Duration::from_secs(10 * 60);
 
 const FILES: [&str; 5] = ["license", "licence", "copying", "copyright", "notice"];
 
@@ -145,7 +145,8 @@ fn metadata() -> Result<Metadata, LicencesError> {
     cargo
         .current_dir(workspace::root())
         .stdin(Stdio::null())
-        .args(["metadata", "--format-version=1", "--locked", "--offline"])
+        // Not `--offline`: the metadata include packages of the tests, which a build of the installation has not fetched.
+        .args(["metadata", "--format-version=1", "--locked"])
         .arg(format!(
             "--filter-platform={}-unknown-linux-gnu",
             std::env::consts::ARCH
