@@ -103,7 +103,7 @@ fn command(sample: usize) -> Subject {
     }
 }
 
-/// The size at which all of version 2 is mutated.
+/// The size at which the complete design of version 2 is mutated.
 const NODES: usize = 3;
 const CHANNELS: usize = 2;
 
@@ -124,7 +124,7 @@ fn stimulus(mut machine: ChannelMachine, edges: &[Edge]) -> Stimulus {
     Stimulus { inputs, expected }
 }
 
-/// Returns all of version 2, for 3 nodes and 2 channels, with its stimuli and the outputs of the model.
+/// Returns the complete design of version 2 for 3 nodes and 2 channels, with its stimuli and the outputs of the model.
 fn version_2(sample: usize) -> Played {
     let blank = ChannelMachine::new(NODES, CHANNELS).expect("a legal size");
     let blank = blank.with_lease_bits(LEASE_BITS);

@@ -1,12 +1,12 @@
 /* mpi-ext.h: functions and datatypes beyond MPI 5.0.
  *
- * Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on
- * when a rank dies if it is started by `mpirun --with-ft ulfm`.
- * The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.
- * The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now: after MPI_Init,
- * once the program has loaded the library of the devices.
- * With the functions of checkpoints (MPIX_Checkpoint_...) a program saves its state where no message is in flight, and
- * begins from it again: `mpirun --checkpoint-dir`, `mpirun --restart`.
+ * Fault tolerance (ULFM) has the names and values of Open MPI's header of this name. In a job that is started by
+ * `mpirun --with-ft ulfm`, the other ranks continue when a rank dies.
+ * The eureka line (MPIX_Eureka_...), the early termination of a parallel search, is an extension of this library only.
+ * The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now, which is
+ * after MPI_Init and after the program has loaded the library of the devices (such as libcuda or libamdhip64).
+ * With the functions of checkpoints (MPIX_Checkpoint_...) a program saves its state when no message is in flight, and
+ * a later run continues from this state: `mpirun --checkpoint-dir`, `mpirun --restart`.
  * Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.
  */
 #ifndef MPI_EXT_H
@@ -18,7 +18,7 @@
 extern "C" {
 #endif
 
-/* What programs ask for before they use it. */
+/* Feature-test macros of the extensions. */
 #define OMPI_HAVE_MPI_EXT_FTMPI 1
 #define OMPI_HAVE_MPI_EXT_SHORTFLOAT 1
 #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1
@@ -29,12 +29,12 @@ extern "C" {
 #define PORTCULLIS_HAVE_MPIX_EUREKA 1
 #define PORTCULLIS_HAVE_MPIX_CHECKPOINT 1
 
-/* Whether this library has the code for buffers in the memory of CUDA and ROCm devices; whether it is in use is for the queries. */
+/* This library has the code for buffers in the memory of CUDA and ROCm devices; the queries return whether it is in use. */
 #define MPIX_CUDA_AWARE_SUPPORT 1
 #define MPIX_ROCM_AWARE_SUPPORT 1
 
 /* Datatypes of 16-bit floating-point numbers (C's _Float16), and of pairs of them as complex numbers.
- * The numbers are this library's, which other libraries of the standard ABI may not know. */
+ * This library defines their values; other libraries of the standard ABI may not know them. */
 #define MPIX_C_FLOAT16 ((MPI_Datatype)0x0000024a)
 #define MPIX_SHORT_FLOAT MPIX_C_FLOAT16
 #define MPIX_C_SHORT_FLOAT_COMPLEX MPI_COMPLEX4
@@ -48,7 +48,7 @@ extern "C" {
 #define MPI_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING
 #define MPI_ERR_REVOKED MPIX_ERR_REVOKED
 
-/* The attribute of communicators whose value says whether the job goes on when a rank dies */
+/* The attribute of communicators whose value is 1 if the job continues when a rank dies, and 0 otherwise */
 #define MPIX_FT 575
 #define MPI_FT MPIX_FT
 

@@ -134,7 +134,7 @@ fn stamp() -> u64 {
     unsafe { std::arch::x86_64::_rdtsc() }
 }
 
-/// Returns the nanoseconds of the monotonic clock, on processors without this counter.
+/// Returns the time of the monotonic clock in nanoseconds, on processors other than x86-64.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn stamp() -> u64 {

@@ -36,7 +36,7 @@ pub struct Options {
 
 const VERSION: &str = "0.8.2";
 
-/// Examples that cannot work yet, each with the missing chapter of MPI; if an example works, remove its line.
+/// Examples that are expected to fail, each with the chapter of MPI that it needs; if an example works, remove its line.
 const MISSING: &[(&str, &str)] = &[
     ("spawn", "dynamic processes"),
     ("spawn_multiple", "dynamic processes"),

@@ -1,6 +1,7 @@
 //! The sentinels: constants that the library recognises by their addresses, such as `MPI_BOTTOM`.
 //!
-//! `mpif.h` has the sentinels in one COMMON block, the only symbol that an include file can name.
+//! `mpif.h` has the sentinels in one COMMON block, because only a COMMON block gives the variables of
+//! an include file a symbol.
 //! The modules have one variable per sentinel, bound to a symbol of the library. Unlike a COMMON
 //! block, these variables are not defined again in each shared library that uses the module.
 

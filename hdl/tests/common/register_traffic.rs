@@ -171,7 +171,8 @@ impl Script {
         self.write(INTR_STATE, 0x01ff_ffff);
     }
 
-    /// Adds barriers whose limit expires, with every refusal and with each way to continue.
+    /// Adds barriers whose time limit expires: the block refuses a write of MASK and a wrong value of ACTION,
+    /// a longer limit extends the barrier, and after this limit `DROP_LATE` ends it.
     fn limits(&mut self) {
         for (turn, g) in [0, 1, 0, 1].into_iter().enumerate() {
             let members = self.members(g);

@@ -52,19 +52,19 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
     let mut out = String::from(
         "/* mpi-ext.h: functions and datatypes beyond MPI 5.0.\n\
          \x20*\n\
-         \x20* Fault tolerance (ULFM) under the names and with the values of Open MPI's header of this name. The job goes on\n\
-         \x20* when a rank dies if it is started by `mpirun --with-ft ulfm`.\n\
-         \x20* The eureka line (MPIX_Eureka_...), by which one rank tells all others that it has found it, is this library's own.\n\
-         \x20* The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now: after MPI_Init,\n\
-         \x20* once the program has loaded the library of the devices.\n\
-         \x20* With the functions of checkpoints (MPIX_Checkpoint_...) a program saves its state where no message is in flight, and\n\
-         \x20* begins from it again: `mpirun --checkpoint-dir`, `mpirun --restart`.\n\
+         \x20* Fault tolerance (ULFM) has the names and values of Open MPI's header of this name. In a job that is started by\n\
+         \x20* `mpirun --with-ft ulfm`, the other ranks continue when a rank dies.\n\
+         \x20* The eureka line (MPIX_Eureka_...), the early termination of a parallel search, is an extension of this library only.\n\
+         \x20* The queries for device memory (MPIX_Query_..._support) return 1 if buffers of that kind may be passed now, which is\n\
+         \x20* after MPI_Init and after the program has loaded the library of the devices (such as libcuda or libamdhip64).\n\
+         \x20* With the functions of checkpoints (MPIX_Checkpoint_...) a program saves its state when no message is in flight, and\n\
+         \x20* a later run continues from this state: `mpirun --checkpoint-dir`, `mpirun --restart`.\n\
          \x20* Generated from mpi-abi/api by `cargo xtask gen`; edit the tables there.\n\
          \x20*/\n\
          #ifndef MPI_EXT_H\n#define MPI_EXT_H\n\n\
          #include <mpi.h>\n\n\
          #if defined(__cplusplus)\nextern \"C\" {\n#endif\n\n\
-         /* What programs ask for before they use it. */\n\
+         /* Feature-test macros of the extensions. */\n\
          #define OMPI_HAVE_MPI_EXT_FTMPI 1\n\
          #define OMPI_HAVE_MPI_EXT_SHORTFLOAT 1\n\
          #define OMPI_HAVE_MPIX_COMM_GET_FAILED 1\n\
@@ -74,11 +74,11 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
          #define OMPI_HAVE_MPI_EXT_ROCM 1\n\
          #define PORTCULLIS_HAVE_MPIX_EUREKA 1\n\
          #define PORTCULLIS_HAVE_MPIX_CHECKPOINT 1\n\n\
-         /* Whether this library has the code for buffers in the memory of CUDA and ROCm devices; whether it is in use is for the queries. */\n\
+         /* This library has the code for buffers in the memory of CUDA and ROCm devices; the queries return whether it is in use. */\n\
          #define MPIX_CUDA_AWARE_SUPPORT 1\n\
          #define MPIX_ROCM_AWARE_SUPPORT 1\n\n\
          /* Datatypes of 16-bit floating-point numbers (C's _Float16), and of pairs of them as complex numbers.\n\
-         \x20* The numbers are this library's, which other libraries of the standard ABI may not know. */\n\
+         \x20* This library defines their values; other libraries of the standard ABI may not know them. */\n\
          #define MPIX_C_FLOAT16 ((MPI_Datatype)0x0000024a)\n\
          #define MPIX_SHORT_FLOAT MPIX_C_FLOAT16\n\
          #define MPIX_C_SHORT_FLOAT_COMPLEX MPI_COMPLEX4\n\
@@ -90,7 +90,7 @@ pub fn extension_header(extensions: &Functions, types: &[Section]) -> String {
          #define MPI_ERR_PROC_FAILED MPIX_ERR_PROC_FAILED\n\
          #define MPI_ERR_PROC_FAILED_PENDING MPIX_ERR_PROC_FAILED_PENDING\n\
          #define MPI_ERR_REVOKED MPIX_ERR_REVOKED\n\n\
-         /* The attribute of communicators whose value says whether the job goes on when a rank dies */\n\
+         /* The attribute of communicators whose value is 1 if the job continues when a rank dies, and 0 otherwise */\n\
          #define MPIX_FT 575\n\
          #define MPI_FT MPIX_FT\n",
     );

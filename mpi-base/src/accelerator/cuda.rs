@@ -211,7 +211,7 @@ impl Cuda {
             self.0.release_handle?,
         );
         let mut handle = 0;
-        // SAFETY: the library checks the address; the result is a number.
+        // SAFETY: the driver library checks the address, and writes the handle to a local variable of its type.
         if unsafe { retain(&raw mut handle, at.cast_mut().cast()) } != SUCCESS {
             return None;
         }
@@ -222,7 +222,7 @@ impl Cuda {
             win32_handle_meta_data: std::ptr::null_mut(),
             flags: [0; 8],
         };
-        // SAFETY: the handle is valid until it is released, and the result has the library's layout.
+        // SAFETY: the handle is valid until it is released, and the local variable has the layout of the structure that the function writes.
         let found = unsafe {
             let code = properties(&raw mut about, handle);
             release(handle);
@@ -235,7 +235,7 @@ impl Cuda {
     fn device_of_pool(&self, at: *const u8, ordinal: c_int) -> Option<c_int> {
         let (attribute, access) = (self.0.attribute?, self.0.pool_access?);
         let mut pool = std::ptr::null_mut::<c_void>();
-        // SAFETY: the value of this attribute is a pointer.
+        // SAFETY: the function writes the value of this attribute, a pointer, to the local variable.
         let code =
             unsafe { attribute((&raw mut pool).cast(), MEMPOOL_HANDLE, at.addr() as Address) };
         if code != SUCCESS || pool.is_null() {
@@ -246,7 +246,7 @@ impl Cuda {
             id: ordinal.max(0),
         };
         let mut flags = 0;
-        // SAFETY: the pool belongs to existing memory, and both results have the library's layout.
+        // SAFETY: the pool belongs to existing memory, and both local variables have the types of the function's parameters.
         let code = unsafe { access(&raw mut flags, pool, &raw mut location) };
         (code == SUCCESS && flags != 0).then_some(location.id)
     }
@@ -351,7 +351,7 @@ impl Cuda {
         };
         stale.iter().for_each(|mapping| self.close_mapping(mapping));
         let mut at = 0;
-        // SAFETY: the library checks the handle; the result is an address.
+        // SAFETY: the driver library checks the handle, and writes an address to the local variable.
         let code = unsafe { open(&raw mut at, IpcHandle(from.handle), WITH_PEER_ACCESS) };
         self.checked("cuIpcOpenMemHandle", code)?;
         Ok(all.add(owner, context, from, at))
@@ -456,7 +456,7 @@ impl Accelerator for Cuda {
             (&raw mut managed).cast(),
             (&raw mut ordinal).cast(),
         ];
-        // SAFETY: the four results have the types of their attributes.
+        // SAFETY: the four local variables have the types of their attributes.
         let code = unsafe {
             (self.0.attributes)(
                 wanted.len() as c_uint,
@@ -570,7 +570,7 @@ impl Accelerator for Cuda {
         let exported = self.within(memory, || {
             let (mut base, mut size, mut buffer) = (0, 0usize, 0u64);
             let mut handle = IpcHandle([0; 64]);
-            // SAFETY: the library checks the address, and each result has the library's type.
+            // SAFETY: the driver library checks the address, and each output pointer refers to a local variable of the type that the function writes.
             unsafe {
                 let code = range(&raw mut base, &raw mut size, address);
                 self.checked("cuMemGetAddressRange", code)?;

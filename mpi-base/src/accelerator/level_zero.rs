@@ -40,7 +40,7 @@ struct ContextDesc {
     flags: u32,
 }
 
-/// `ze_command_queue_desc_t`: the description of a command list to be created.
+/// `ze_command_queue_desc_t`: the description of the queue of an immediate command list to be created.
 #[repr(C)]
 struct QueueDesc {
     kind: c_int,

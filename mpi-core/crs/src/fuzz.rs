@@ -35,7 +35,7 @@ pub fn checkpoint_manifest(bytes: &[u8]) {
     }
 }
 
-/// Decodes an image `files.img`, and the bytes as the only message of such an image.
+/// Decodes the bytes twice: as an image `files.img`, and as the only message of such an image.
 pub fn criu_open_files(bytes: &[u8]) {
     let length = u32::try_from(bytes.len()).unwrap_or(0).to_le_bytes();
     let image = [&[0; 8][..], &length, bytes].concat();

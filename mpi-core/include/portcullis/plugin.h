@@ -105,7 +105,7 @@ typedef struct portcullis_comm portcullis_comm;
 /* A call; valid until the blocking function returns, or until test no longer returns PENDING. */
 typedef struct portcullis_call portcullis_call;
 
-/* A datatype; valid during the call. A datatype from named_type is valid until the module's free. */
+/* A datatype; valid during the call. A datatype from named_type is valid until free is called. */
 typedef struct portcullis_type portcullis_type;
 
 /* A reduction operator, predefined or user-defined; valid during the call. */
@@ -397,7 +397,8 @@ typedef struct portcullis_operation {
 
 /*
  * The functions of a component for one communicator. Every slot may be NULL.
- * Without barrier_start, only blocking barriers are served. Without barrier, the library waits.
+ * If barrier_start is NULL, only blocking barriers are served. If barrier is NULL, MPI_Barrier
+ * calls barrier_start, then barrier_test until the barrier is complete.
  */
 typedef struct portcullis_module {
     size_t size; /* The size of this table in bytes. */

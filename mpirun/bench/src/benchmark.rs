@@ -17,11 +17,11 @@ pub enum Benchmark {
     Rate,
     /// Half a round trip of many pairs at once
     Multilat,
-    /// Message rate of two ranks with several threads each; the sizes are threads
+    /// Message rate of two ranks with several threads each; a size is the number of threads
     Threads,
-    /// Latency with posted receives that do not match; the sizes are the number of receives
+    /// Latency with posted receives that do not match; a size is the number of receives
     Posted,
-    /// Latency with unexpected messages in the queue; the sizes are the number of messages
+    /// Latency with unexpected messages in the queue; a size is the number of messages
     Unexpected,
     /// Latency of a matrix column
     Column,
@@ -43,19 +43,19 @@ pub enum Benchmark {
     Reduce,
     /// MPI_Allreduce, sum of MPI_FLOAT
     Allreduce,
-    /// MPI_Reduce_scatter_block, sum of MPI_FLOAT; the sizes are a rank's block
+    /// MPI_Reduce_scatter_block, sum of MPI_FLOAT; a size is the length of one rank's block
     ReduceScatter,
     /// MPI_Scan, sum of MPI_FLOAT
     Scan,
     /// MPI_Exscan, sum of MPI_FLOAT
     Exscan,
-    /// MPI_Gather to rank 0; the sizes are a rank's block
+    /// MPI_Gather to rank 0; a size is the length of one rank's block
     Gather,
-    /// MPI_Scatter from rank 0; the sizes are a rank's block
+    /// MPI_Scatter from rank 0; a size is the length of one rank's block
     Scatter,
-    /// MPI_Allgather; the sizes are a rank's block
+    /// MPI_Allgather; a size is the length of one rank's block
     Allgather,
-    /// MPI_Alltoall; the sizes are the block from one rank to another
+    /// MPI_Alltoall; a size is the length of the block from one rank to another
     Alltoall,
     /// MPI_Ibarrier on all ranks, and MPI_Wait
     Ibarrier,
@@ -65,9 +65,9 @@ pub enum Benchmark {
     Ireduce,
     /// MPI_Iallreduce, sum of MPI_FLOAT, and MPI_Wait
     Iallreduce,
-    /// MPI_Iallgather, and MPI_Wait; the sizes are a rank's block
+    /// MPI_Iallgather, and MPI_Wait; a size is the length of one rank's block
     Iallgather,
-    /// MPI_Ialltoall, and MPI_Wait; the sizes are the block from one rank to another
+    /// MPI_Ialltoall, and MPI_Wait; a size is the length of the block from one rank to another
     Ialltoall,
     /// Share of MPI_Iallreduce that overlaps with computation, in percent
     Overlap,
@@ -109,7 +109,7 @@ pub enum Benchmark {
     First,
     /// Operations beside processes that compute; with -n or --vs, busy loops run meanwhile (--load)
     Beside,
-    /// A manager's tasks for the other ranks: the share of the cores that compute; the sizes are a task's microseconds
+    /// A manager's tasks for the other ranks: the share of the cores that compute; a size is the duration of a task in microseconds
     Farm,
     /// MPI_Init; with --vs also the time from the command to its return, and of the whole command
     Init,

@@ -466,7 +466,7 @@ impl LocalRanks {
     }
 
     /// Returns ranks with the other MPI library that they have loaded, each rank once.
-    /// The libraries were found since the last call, or now in the maps that are due to be read.
+    /// Includes the libraries found since the last call, and those found by this call, which reads the memory maps that are due.
     pub fn take_libraries(&mut self, now: Instant) -> Vec<(Proc, PathBuf)> {
         let mut found = std::mem::take(&mut self.found);
         let read = self.libraries.read(now).into_iter();

@@ -44,7 +44,7 @@ pub struct Call {
     _private: [u8; 0],
 }
 
-/// A datatype; valid during the call. A datatype from named_type is valid until the module's free.
+/// A datatype; valid during the call. A datatype from named_type is valid until free is called.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Type {
@@ -370,7 +370,8 @@ pub struct Operation {
 }
 
 /// The functions of a component for one communicator. Every slot may be NULL.
-/// Without barrier_start, only blocking barriers are served. Without barrier, the library waits.
+/// If barrier_start is NULL, only blocking barriers are served. If barrier is NULL, MPI_Barrier
+/// calls barrier_start, then barrier_test until the barrier is complete.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ModuleTable {

@@ -5,8 +5,9 @@
 //! A passive rank acts only on a message or a store to shared memory.
 //! Passive ranks send and store nothing.
 //! So all ranks stay passive if they are passive at one time and no message is in flight.
-//! Source: F. Mattern, "Algorithms for distributed termination detection", Distributed Computing 2,
-//! 1987: the total counts of sent and received messages are equal in an unchanged state.
+//! No message is in flight if the state has not changed between two rounds and the total counts of
+//! sent and received messages are equal (F. Mattern, "Algorithms for distributed termination
+//! detection", Distributed Computing 2, 1987).
 //!
 //! *Rounds* establish a time at which all ranks are passive.
 //! A round is complete when each rank has polled again, without a result, in the same wait.

@@ -3,7 +3,7 @@
 //! A seccomp filter makes the kernel stop each ioctl of a GPIO chip and notify this process,
 //! which answers it from the chip's state and in the memory of the caller (`SECCOMP_RET_USER_NOTIF` of seccomp(2)).
 //! The other calls of these processes reach the kernel, so their reads and polls of a request's file are real:
-//! the file is one end of a socket pair, which the listener puts into the caller's table of files.
+//! the file is one end of a socket pair, which the supervisor adds to the caller's file descriptors (`SECCOMP_IOCTL_NOTIF_ADDFD`).
 //!
 //! 1. [`run`] starts a thread, which gets a `/dev` with the chips' empty files ([`machine`]) and then installs the filter.
 //!    Processes that the thread starts inherit both; no other thread or process has them.

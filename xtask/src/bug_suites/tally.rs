@@ -206,7 +206,7 @@ impl fmt::Display for Tally {
         row(f, "all", &all)?;
         writeln!(
             f,
-            "\nCorrect programs: {}, reported as wrong: {} ({} of these reports are right). Not compiled: {}. Dead jobs: {}, ended after {}.",
+            "\nPrograms that the suite calls correct: {}, reported as wrong: {}, of which {} contain a mistake. Not compiled: {}. Dead jobs: {}, ended after {}.",
             self.correct,
             self.false_alarms.len() + self.true_alarms,
             self.true_alarms,

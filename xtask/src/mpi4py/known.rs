@@ -1,8 +1,8 @@
-//! The list of tests known to fail, with the missing chapter of MPI; lines may only be removed.
+//! The list of tests known to fail, each with the chapter of MPI that the library lacks; lines may only be removed.
 //!
 //! A line is `TEST PROCESSES CHAPTER`. A test is `module.Class.method`;
 //! a class or module whose setup fails is listed as a whole.
-//! Numbers of processes are separated by commas, and the missing chapter is in words.
+//! Numbers of processes are separated by commas, and the chapter may have several words.
 //! `#` begins a comment.
 //! If a line ends in `, hangs`, the test runs until its time limit, so only a complete run includes it.
 

@@ -128,8 +128,9 @@ macro_rules! bodies {
                 $($request: *mut i32,)?
             ) -> i32 {
                 // SAFETY: `comm`, `info`, `request` point to INTEGERs. By the standard,
-                // `sendtypes` and `recvtypes` have an element per block of the communicator.
-                // `sendtypes` is unused for MPI_IN_PLACE. The program keeps all other arrays.
+                // `sendtypes` and `recvtypes` have one element for each block that the call sends or
+                // receives; `sendtypes` is unused for MPI_IN_PLACE.
+                // The program keeps all other arrays until the operation has completed.
                 unsafe {
                     // C uses the datatypes after the call only if the call creates a request.
                     let stays = false $(| !$request.is_null())?;

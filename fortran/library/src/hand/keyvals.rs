@@ -1,7 +1,7 @@
 //! Keyvals: the callbacks that copy and delete attributes.
 //!
-//! The extra state for C is a pointer to a box with both Fortran functions and their extra state.
-//! The boxes are never freed, because objects with attributes may outlive the keyval.
+//! The extra state for C is a pointer to a `State`, which has both Fortran functions and their extra state.
+//! A `State` is never freed, because objects with attributes may outlive the keyval.
 #![allow(unsafe_code)]
 
 use super::attributes::{loaded, stored};
@@ -102,8 +102,8 @@ unsafe extern "C" fn delete<K: Kind, W: Width>(
     }
 }
 
-/// Returns the copy function, the delete function and the extra state for C: the C constants of
-/// predefined functions, or the functions above with a box.
+/// Returns the copy function, the delete function and the extra state for C. A predefined function
+/// becomes its C constant, any other one of the functions above; the extra state is a leaked `State`.
 fn functions<K: Kind, W: Width>(copy_fn: Ptr, delete_fn: Ptr, extra: W) -> (Ptr, Ptr, Ptr) {
     let state = Box::leak(Box::new(State {
         copy: copy_fn as usize,

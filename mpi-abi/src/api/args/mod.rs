@@ -48,7 +48,8 @@ pub fn length(value: c_int, name: &str) -> Result<usize, Failure> {
         .map_err(|_| Failure::new(MPI_ERR_ARG, format!("{name} is {value}, which is negative")))
 }
 
-/// Returns an input array whose length follows from an object. An empty array may be null.
+/// Returns an input array of `len` elements. The caller takes `len` from an MPI object, such as the size of the communicator.
+/// An empty array may be null.
 ///
 /// # Safety
 /// A pointer that is not null has `len` readable elements while the result is used.
@@ -59,7 +60,7 @@ pub unsafe fn slice<'a, T>(from: *const T, len: usize, name: &str) -> Result<&'a
 }
 
 /// Reads an array of counts or displacements, `int` or 64-bit, and widens them to `i64`.
-/// The length follows from an object.
+/// The caller takes `len` from an MPI object, such as the size of the communicator.
 ///
 /// # Safety
 /// A pointer that is not null is valid for reading `len` elements.

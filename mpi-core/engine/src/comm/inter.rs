@@ -29,7 +29,7 @@ use std::task::Poll;
 
 /// The contribution of one group to the creation, which its leader sends.
 struct Side {
-    /// The first context id that the leader has reserved: two for each communicator.
+    /// The first of the context ids that the leader has reserved, two for each communicator to be created.
     number: u64,
     /// The words after the header; their meaning depends on the call.
     words: Vec<u64>,
@@ -322,9 +322,9 @@ impl<'a> InterConstructors<'a> {
         link.among(&Group::from_procs(both.collect()))
     }
 
-    /// Creates a communicator of members of this one with the context id `number`,
-    /// which all members know. An intercommunicator also uses the next two ids,
-    /// for the local groups of the two sides.
+    /// Creates a communicator whose members are members of this communicator.
+    /// Its context id is `number`, which all members know.
+    /// An intercommunicator also uses the next two ids, for the local groups of the two sides.
     pub(crate) async fn made_again(
         self,
         number: u64,

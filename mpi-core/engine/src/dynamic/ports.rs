@@ -6,7 +6,7 @@
 //! This process has a reference ([`Universe::hold`](mpi_transport::universe::Universe::hold)) to a caller from its KNOCK until the caller has been refused
 //! or has replied to the ACCEPT, and to a destination while a message to it is queued.
 //! Without the reference the process could disappear: this process may be disconnecting, and jobs may reconnect immediately.
-//! If the accepting process closes the connection regularly
+//! If the accepting process closes the connection normally
 //! (because it disconnects after an earlier use, or leaves MPI),
 //! the connecting root sends KNOCK again. A repeated KNOCK has no effect.
 

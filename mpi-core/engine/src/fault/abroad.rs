@@ -4,8 +4,8 @@
 //! * A transport reports a death only to processes that had a connection to the dead process.
 //!   Each of these notifies the members of its communicators with the dead process, in a circulant graph as for a revocation.
 //! * The processes of a fault-tolerant job do the same for a dead process of their own job, whose death the launcher reports to them.
-//! * Two jobs do not complete a connection at the same moment,
-//!   so a death may precede a communicator with the dead process.
+//! * Two jobs complete their connection at different moments,
+//!   so a process may be notified of a death before it has created the communicator that contains the dead process.
 //!   Each member that knows of the death then announces it again, to the new communicator's members.
 //! * A job without fault tolerance ends as a whole,
 //!   so if one of its processes is lost, all are.

@@ -15,7 +15,7 @@ pub(crate) struct Deaths(RefCell<Known>);
 #[derive(Default)]
 struct Known {
     died: Vec<Death>,
-    /// Processes that have left MPI regularly. They have completed their operations with this process,
+    /// Processes that have left MPI normally. They have completed their operations with this process,
     /// so they count as failed only for an operation that needs them.
     left: Vec<Death>,
     gone: HashSet<ProcId>,
@@ -42,7 +42,7 @@ impl Deaths {
         among(&self.0.borrow().died, is_member)
     }
 
-    /// Returns the processes for which `is_member` returns true and that have left MPI regularly.
+    /// Returns the processes for which `is_member` returns true and that have left MPI normally.
     pub(crate) fn left_among(&self, is_member: impl Fn(ProcId) -> bool) -> Vec<Death> {
         among(&self.0.borrow().left, is_member)
     }
@@ -55,7 +55,7 @@ impl Deaths {
         known.died.push((proc, why.into()));
     }
 
-    /// Adds a process that has left MPI regularly. Returns false if its departure or death is known already.
+    /// Adds a process that has left MPI normally. Returns false if its departure or death is known already.
     pub(super) fn add_leave(&self, proc: ProcId, why: &str) -> bool {
         let mut known = self.0.borrow_mut();
         let is_new = known.gone.insert(proc);

@@ -132,7 +132,7 @@ impl Faults {
         engine.pml().requests().nudge();
     }
 
-    /// Records that a process has left MPI regularly: it will send no more messages, and agreements do not wait for it.
+    /// Records that a process has left MPI normally: it will send no more messages, and agreements do not wait for it.
     fn take_leave(&self, proc: ProcId, why: &str) {
         let Some(engine) = self.engine.upgrade().filter(|_| self.tolerant) else {
             return;
@@ -302,8 +302,8 @@ impl Sink for Faults {
         if !self.deaths.is_dead(peer) {
             self.take_death(peer, why, false);
         }
-        // Processes that have left regularly are recorded,
-        // except in a job without fault tolerance.
+        // In a fault-tolerant job `deaths` also contains the processes that have left MPI normally;
+        // in a job without fault tolerance it is empty.
         let has_left = self.deaths.is_dead(peer) && !self.deaths.has_failed(peer);
         let is_foreign = |engine: Engine| engine.universe().is_foreign(peer);
         let concerns_others =

@@ -11,7 +11,7 @@
 //! * a receive from any source is interrupted, and stays in progress until the program acknowledges the failure;
 //! * collective operations fail on every communicator of which the dead process is a member: those in progress and all later ones.
 //!
-//! Without [`ENABLE`] a death ends the job, but the functions can be called.
+//! Without [`ENABLE`] a death ends the job, but the ULFM functions can still be called.
 //! Deaths in other jobs are reported in both cases (`abroad`).
 //!
 //! The functions for the program are in [`comm`](crate::comm); this module uses communicators through the trait `Affected`:

@@ -109,8 +109,9 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// For a body of one run, returns a piece of complete repetitions of the two innermost loops,
-    /// or of a part of the innermost loop.
+    /// For a body of one run, returns a piece of complete passes through the innermost loop
+    /// if the position is at the start of a pass that the range contains completely;
+    /// otherwise a piece of some repetitions of the innermost loop.
     #[inline]
     fn grid(&mut self, run: Run) -> Piece<'a> {
         let [inner, outer, ..] = self.shape.loops;

@@ -35,7 +35,8 @@ use std::cell::RefCell;
 /// Number of bytes that are read into temporary memory at a time; a few such blocks fit the nearest cache.
 const BLOCK: i64 = 64 << 10;
 
-/// Minimum length in bytes from which both sides of a message should work on its copy (docs/adr/0009-both-sides-work-on-one-copy.md).
+/// From this length in bytes on, a point-to-point message between two ranks, which both ranks copy together,
+/// is faster than a single copy by one of them (docs/adr/0009-both-sides-work-on-one-copy.md).
 const SHARED_COPY: i64 = 128 << 10;
 
 /// A root publishes this value instead of an address if its buffer is not contiguous, so that the others cannot write to it.

@@ -163,7 +163,7 @@ impl Small {
         }
         let all = match self.cells.lane() {
             Lane::Blocking => self.pieces_up_to,
-            // A request in which every rank sends and receives completes on no rank before all ranks poll it,
+            // A nonblocking operation in which every rank sends and receives cannot complete on any rank before all ranks have polled it,
             // so waiting for free cells adds no cost.
             Lane::Nonblocking if pieces::go_both_ways(call) && members <= FEW => self.pieces_up_to,
             // Requests may be polled rarely, so the cells must be able to hold all pieces.

@@ -174,7 +174,7 @@ impl ProtocolChooser {
             let known = &self.known[period.order];
             let mut learnt = known.get();
             let cost = match way {
-                // This rank's minimum share of the elapsed time: the ranks on the two cores share the time equally.
+                // At least the share of one rank, if the 2 x `sharing` ranks on the cores of the receiver and the sender divide the elapsed time equally.
                 Way::Fragments if self.is_oversubscribed() => {
                     period.work.max(took / self.sharing.saturating_mul(2))
                 }

@@ -61,7 +61,7 @@ where
     }
 
     /// Records the failures that the links have reported. Must not be called while a link polls,
-    /// because this process may have to query which links reach the peer (`ways`).
+    /// because the first query of the links to a peer (`ways`) may make a link connect.
     #[cold]
     pub(super) fn record_deaths(&self, sink: &dyn Sink) {
         for (peer, way, why) in self.deaths.take() {

@@ -108,7 +108,7 @@ impl<P: Port> Fabric<P> {
         }
     }
 
-    /// Discards the messages to a peer that the library has refused.
+    /// Discards the messages that the network library has refused to send to `peer`.
     fn drop_refused(&self, peer: &Peer) {
         for slot in peer.refused.take() {
             self.pool.put(slot);

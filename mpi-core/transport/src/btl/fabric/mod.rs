@@ -74,7 +74,7 @@ pub struct Fabric<P: Port> {
     held: RefCell<VecDeque<Held>>,
     /// Connection changes that must not run inside a callback of the network library.
     chores: RefCell<Vec<Chore>>,
-    /// The peers whose messages the library has refused.
+    /// The peers with messages that the network library has refused to send.
     refusing: RefCell<Vec<ProcId>>,
     /// The peers whose connection is being established.
     connecting: RefCell<Vec<ProcId>>,
@@ -157,7 +157,7 @@ impl<P: Port> Fabric<P> {
         Ok(())
     }
 
-    /// Queues a message that the library has refused, for example because the connection is not established yet.
+    /// Queues a message that the network library has refused to send, for example because the connection is not established yet.
     #[cold]
     fn keep(&self, peer: &Peer, slot: Slot) {
         let mut refused = peer.refused.borrow_mut();

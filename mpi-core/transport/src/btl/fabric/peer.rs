@@ -15,7 +15,7 @@ pub(super) struct Peer {
     /// The sequence number of the next ordered message to the peer.
     pub next: Cell<u16>,
     pub order: RefCell<Order<Early>>,
-    /// Messages to the peer that the library has refused.
+    /// Messages that the network library has refused to send to the peer.
     pub refused: RefCell<VecDeque<Slot>>,
     /// Number of messages to the peer whose transmission is not complete.
     pub unsent: Cell<u32>,

@@ -6,7 +6,7 @@
 //! data that one core has just written or read are in a cache of this core, which the other core reaches slowly.
 //! A long span is then up to twice as fast, because its lines have left that cache before they are used again (`docs/performance.md`).
 //! The process that creates the node's memory knows the caches and chooses the first span ([`mpi_base::node::Sizes::for_caches`]).
-//! The faster span also depends on the cores of the ranks, on other copies,
+//! Which span is faster also depends on the cores on which the two ranks run, on concurrent copies by other ranks,
 //! and on whether a virtual machine reports its caches correctly.
 //! So both spans are measured at run time ([`crate::trial`]).
 //!

@@ -201,7 +201,7 @@ unsafe fn walk<D: Direction>(mut d: D, base: *mut u8, shape: &Shape<'_>, range: 
     }
 }
 
-/// Copies packed bytes of the elements at `base`, from position `from` on, to `out`.
+/// Packs the elements at `base` into `out`, beginning at the packed position `from`.
 /// Returns the number of copied bytes, which is limited by the end of the data.
 ///
 /// # Safety
@@ -217,7 +217,7 @@ pub unsafe fn pack(base: *const u8, shape: &Shape<'_>, from: i64, out: &mut [u8]
     len
 }
 
-/// Copies `input` to the packed bytes of the elements at `base`, from position `from` on.
+/// Unpacks `input` into the elements at `base`, beginning at the packed position `from`.
 /// Returns the number of copied bytes, which is limited by the end of the data.
 ///
 /// # Safety

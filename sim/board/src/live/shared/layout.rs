@@ -4,8 +4,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use fpga_model::MAX_NODES;
 use std::ptr::NonNull;
 
-/// Number of handles of one node: the wire to the barrier, the wire from the barrier, the marks,
-/// and the recorder of the node's wire to the eureka line.
+/// Number of handles of one node: the wire to the barrier, the wire from the barrier,
+/// the recorder of the program's entries and exits (`NodeMarks`), and the recorder of the node's wire to the eureka line.
 pub(in crate::live) const HANDS: usize = 4;
 /// Maximum number of handles whose slots the head word can index.
 pub(in crate::live) const MOST_HANDS: usize = (1 << (SLOT_BITS - 1)) - 1;

@@ -43,7 +43,7 @@ pub struct Endpoint {
     queue: Object,
     addresses: Object,
     endpoint: Object,
-    /// The provider's name and this endpoint's address, as in the card.
+    /// The provider's name and this endpoint's address, as published to the peers.
     address: Vec<u8>,
     inject_size: usize,
     memory: RegisteredMemory,
@@ -198,7 +198,8 @@ impl Memory for Endpoint {
         let remote = self.remote.as_ref().ok_or(GetError::Forbidden)?;
         let peer = self.peers.borrow().get(&peer).copied();
         let peer = peer.ok_or(GetError::PeerGone)?;
-        // SAFETY: by the contract of `Memory::start` the local memory remains valid, and no other code accesses it as long as the operation forbids this.
+        // SAFETY: by the contract of `Memory::start`, until the operation has ended, no other code accesses the local memory of a read,
+        // and no code frees or writes the local memory of a write.
         unsafe {
             match operation {
                 Operation::Read(span) => remote.read(peer, span, number)?,
@@ -223,7 +224,7 @@ impl Drop for Endpoint {
     }
 }
 
-/// Splits the address in a card into the provider's name and the endpoint's address.
+/// Splits a published address into the provider's name and the endpoint's address.
 fn parts(address: &[u8]) -> Option<(&[u8], &[u8])> {
     let (len, rest) = address.split_first()?;
     rest.split_at_checked(usize::from(*len))

@@ -246,7 +246,7 @@ fn open_queue(
     }
 }
 
-/// Returns the address for the card: the length of the provider's name, the name, and the endpoint's address.
+/// Returns the address that is published to the peers: the length of the provider's name, the name, and the endpoint's address.
 fn own_address(objects: &Objects, endpoint: Object, name: &str) -> Result<Vec<u8>, LibraryError> {
     let (mut address, mut len) = ([0u8; ADDRESS], ADDRESS);
     // SAFETY: the endpoint is enabled, and the call writes at most `len` bytes.

@@ -140,7 +140,7 @@ pub(super) struct Caller {
     pub socket: OwnedFd,
 }
 
-/// The event at a socket by which the other process has ended its use.
+/// How the other process has ended its use of the segment, as received on the socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
     /// The other process writes no more messages to this segment, but still reads it.
@@ -150,7 +150,7 @@ pub(super) enum End {
     Closed,
 }
 
-/// Returns the event at the socket by which the other process has ended its use, if there is one.
+/// Polls the socket, and returns how the other process has ended its use of the segment; `None` if it still uses it.
 pub(super) fn end(socket: BorrowedFd<'_>) -> Option<End> {
     let mut byte = [0];
     match recv(socket, &mut byte, RecvFlags::DONTWAIT) {
