@@ -12,7 +12,7 @@
 //! On a core shared with a process that computes, a yield costs a time slice of 3 to 4 ms,
 //! because the scheduler gives that process the rest of the waiter's slice.
 //! A rank that sleeps on its doorbell is scheduled within 10 to 30 us after it is woken.
-//! So a waiter whose yield was long sleeps and does not yield again ([`Waiter::has_met_load`]),
+//! So a waiter whose yield was long sleeps and does not yield again ([`LastYield::Long`]),
 //! and the next waits of the process have the policy [`WaitPolicy::without_yields`].
 //! A yield is long if it took more than one message's time for each rank that may share the core
 //! ([`WaitPolicy::for_ranks`]). Then one of these ranks computes,
@@ -133,8 +133,20 @@ impl WaitPolicy {
 pub struct Waiter {
     policy: WaitPolicy,
     stage: Stage,
-    /// The long yield of this wait; `None` if the wait had no long yield.
-    met_load: Option<Yielded>,
+    /// The kind of the last yield since the last call of [`Waiter::take_yield`].
+    last_yield: LastYield,
+}
+
+/// The kind of a waiter's last yield.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LastYield {
+    /// The waiter has not yielded.
+    #[default]
+    None,
+    /// A yield to threads that only exchanged messages.
+    Short,
+    /// A yield during which a thread computed on this core, with its duration.
+    Long(Yielded),
 }
 
 /// Number of yields on an idle core that together count as one yield to another thread.
@@ -177,21 +189,20 @@ impl Waiter {
         Waiter {
             policy,
             stage: policy.first(),
-            met_load: None,
+            last_yield: LastYield::None,
         }
     }
 
-    /// Returns this wait's long yield, if there was one:
-    /// the yield gave the core to a process that computes.
+    /// Returns the kind of the last yield since the last call of this function.
     #[inline]
-    pub fn has_met_load(&self) -> Option<Yielded> {
-        self.met_load
+    pub fn take_yield(&mut self) -> LastYield {
+        std::mem::take(&mut self.last_yield)
     }
 
     /// Records a long yield, after which this wait yields no more.
     #[cold]
     fn meet_load(&mut self, took: Yielded) {
-        self.met_load = Some(took);
+        self.last_yield = LastYield::Long(took);
         self.policy = self.policy.without_yields();
         self.stage = Stage::Yield { left: 0 };
     }
@@ -230,6 +241,7 @@ impl Waiter {
     /// Subtracts a yield of duration `took` from the remaining yields of this stage.
     #[inline(always)]
     fn spend(&mut self, took: Yielded) {
+        self.last_yield = LastYield::Short;
         let cost = match took < Yielded::IDLE {
             true => 1,
             false => AT_ONCE,
@@ -365,7 +377,7 @@ mod tests {
         let yields = WaitPolicy::OVERSUBSCRIBED.yields;
         let steps = 2..=AT_ONCE * yields + 2;
         assert!(steps.contains(&first), "{first} steps");
-        assert!(waiter.has_met_load().is_some() || first >= yields + 2);
+        assert!(matches!(waiter.take_yield(), LastYield::Long(_)) || first >= yields + 2);
         assert!(waiter.is_tired());
         assert!(waiter.begins_to_sleep() && !waiter.begins_to_sleep());
         assert_eq!(steps_before_sleep(&mut waiter), 1);
@@ -381,7 +393,8 @@ mod tests {
     fn a_waiter_that_met_a_computing_process_sleeps_without_another_yield() {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED);
         waiter.meet_load(Yielded::LONG);
-        assert_eq!(waiter.has_met_load(), Some(Yielded::LONG));
+        assert_eq!(waiter.take_yield(), LastYield::Long(Yielded::LONG));
+        assert_eq!(waiter.take_yield(), LastYield::None);
         // The next poll ends the stage, and the step after it sleeps.
         assert_eq!(steps_before_sleep(&mut waiter), 2);
         waiter.reset();

@@ -58,6 +58,9 @@ impl Yielded {
     /// while a switch to a waiting rank and back takes microseconds.
     pub const LONG: Yielded = Yielded::micros(500);
 
+    /// The duration above which another process has used most of a time slice, which is 3 to 4 ms.
+    pub const SLICE: Yielded = Yielded::micros(1_500);
+
     /// The duration below which no other thread ran during a yield:
     /// two context switches take 1.2 to 2 us, a yield without them 0.2 to 0.4 us.
     pub const IDLE: Yielded = Yielded(MICROSECOND * 3 / 4);

@@ -7,7 +7,7 @@ use mpi_base::cpu::Cores;
 use mpi_base::descriptor_doorbell::DescriptorDoorbell;
 use mpi_base::node::{Node, NodeError};
 use mpi_base::occupancy::Occupancy;
-use mpi_base::wait::{WaitPolicy, Waiter};
+use mpi_base::wait::{LastYield, WaitPolicy, Waiter};
 use mpi_base::yield_now::{Yielded, timed_yield};
 use std::cell::{Cell, OnceCell};
 
@@ -50,6 +50,9 @@ pub enum ThreadStep {
 /// reached after a yield that took 4 ms, a time slice.
 const MOST_WAITS: u32 = 2000;
 
+/// The number of long yields after which the next waits may be [`MOST_WAITS`].
+const MOST_LONG_YIELDS: u32 = MOST_WAITS.ilog2() + 1;
+
 /// If a program polls (for example by `MPI_Test`), only every `COMPLETE`th consecutive empty poll
 /// makes progress.
 const COMPLETE: u32 = 16;
@@ -64,6 +67,10 @@ pub struct Waiting {
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
     /// The number of further waits that sleep without yielding, because a process on this core computes.
     beside_load: Cell<u32>,
+    /// The number of recent long yields minus that of recent short ones, at least 0 and at most [`MOST_LONG_YIELDS`].
+    long_yields: Cell<u32>,
+    /// The number of yields that took most of a time slice.
+    slices: Cell<u32>,
     /// Number of consecutive polls without work by calls that do not wait.
     idle: Cell<u32>,
     relax: Cell<Option<fn()>>,
@@ -104,6 +111,8 @@ impl Waiting {
             balance: balance.transpose()?,
             descriptors: OnceCell::new(),
             beside_load: Cell::new(0),
+            long_yields: Cell::new(0),
+            slices: Cell::new(0),
             idle: Cell::new(0),
             relax: Cell::new(None),
             threads: Cell::new(None),
@@ -134,21 +143,48 @@ impl Waiting {
     }
 
     /// Called after a yield during which another process computed on this core.
-    /// The next n waits sleep without yielding, where n = yield time / 2 us.
+    /// The next n waits sleep without yielding, where n is at most yield time / 2 us.
     ///
     /// The first yield after these waits tests whether the process still computes.
     /// If it takes the same time again, it costs 2 us per wait on average.
+    ///
+    /// A yield below a time slice has often met a rank that uses memory for the first time,
+    /// and the first yields of a time slice have met ranks in `MPI_Init`.
+    /// Sleeping in hundreds of waits after them would cost a wake-up in each of a program's first calls,
+    /// so the number of these waits begins with 1 and grows with each long yield.
     #[cold]
     pub(super) fn meets_load(&self, took: Yielded) {
-        let waits = took.waits_until_next().min(MOST_WAITS);
+        let before = self.long_yields.get();
+        self.long_yields.set((before + 1).min(MOST_LONG_YIELDS));
+        let bound = match took < Yielded::SLICE {
+            true => 1 << before,
+            false => self.bound_after_slice(),
+        };
+        let waits = took.waits_until_next().min(bound);
         self.beside_load.set(self.beside_load.get().max(waits));
     }
 
-    /// Calls [`Waiting::meets_load`] if the last yield of this wait took long.
+    /// Returns the maximum number of waits after a yield of a time slice: 1, 16, 256, then [`MOST_WAITS`].
+    fn bound_after_slice(&self) -> u32 {
+        let before = self.slices.get();
+        self.slices.set(before.saturating_add(1));
+        16_u32.saturating_pow(before).min(MOST_WAITS)
+    }
+
+    /// Called after a yield during which no process computed on this core.
+    #[inline(always)]
+    fn meets_no_load(&self) {
+        self.long_yields
+            .set(self.long_yields.get().saturating_sub(1));
+    }
+
+    /// Records the last yield of this wait, if it has yielded since the last call.
     #[inline]
-    pub(super) fn note_load(&self, waiter: &Waiter) {
-        if let Some(took) = waiter.has_met_load() {
-            self.meets_load(took);
+    pub(super) fn note_load(&self, waiter: &mut Waiter) {
+        match waiter.take_yield() {
+            LastYield::None => {}
+            LastYield::Short => self.meets_no_load(),
+            LastYield::Long(took) => self.meets_load(took),
         }
     }
 
@@ -204,8 +240,9 @@ impl Waiting {
             return;
         }
         let took = timed_yield();
-        if took > Yielded::LONG {
-            self.meets_load(took);
+        match took > Yielded::LONG {
+            true => self.meets_load(took),
+            false => self.meets_no_load(),
         }
         self.waits();
     }
@@ -403,8 +440,19 @@ mod tests {
         let waiting = Waiting::of(&node, &cores, ranks).unwrap();
         let yields = || waiting.policy_of_next_wait().yields;
         assert_eq!(yields(), WaitPolicy::OVERSUBSCRIBED.yields);
+        let waits_after = |micros| {
+            waiting.meets_load(Yielded::micros(micros));
+            let waits = waiting.waits_beside_load();
+            (0..waits).for_each(|_| assert_eq!(yields(), 0));
+            waits
+        };
+        assert_eq!([(); 3].map(|()| waits_after(400)), [1, 2, 4]);
+        waiting.meets_no_load();
+        assert_eq!(waits_after(400), 4);
+        (0..20).for_each(|_| waiting.meets_no_load());
+        assert_eq!([(); 4].map(|()| waits_after(4_000)), [1, 16, 256, 2_000]);
         // A longer suspension, such as that of a virtual machine, leads to the maximum number of waits.
-        for (millis, waits) in [(1, 500), (4, 2_000), (4_000, 2_000)] {
+        for (millis, waits) in [(4, 2_000), (4_000, 2_000)] {
             waiting.meets_load(Yielded::micros(1_000 * millis));
             assert!(waiting.is_beside_load());
             assert_eq!(waiting.waits_beside_load(), waits);
