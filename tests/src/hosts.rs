@@ -208,7 +208,6 @@ impl Hosts {
             .with(["--launch-agent"])
             .with([self.in_place_of_ssh()])
             .with(["--host", &names.join(",")])
-            .limit(30)
     }
 
     /// Creates a script that replaces ssh: it runs a command on a host.
@@ -252,8 +251,7 @@ impl Hosts {
             .ranks(self.count)
             .with(["--launch-agent"])
             .with([self.script(&call, "call")])
-            .with(["--host", &names.join(",")])
-            .limit(30);
+            .with(["--host", &names.join(",")]);
         (job, servers)
     }
 

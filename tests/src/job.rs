@@ -13,6 +13,10 @@ use xtask::process::{self, Outcome, ProcessError, Running};
 use crate::leftovers;
 use crate::setting::{compile, installation};
 
+/// The default time limit of a job. It only ends jobs that hang: a job of seconds has taken more than a minute
+/// on a machine with ten times as many busy processes as cores.
+const LIMIT: Duration = Duration::from_secs(240);
+
 /// A job that has not been started.
 #[derive(Debug)]
 pub struct Job {
@@ -42,7 +46,7 @@ impl Job {
             arguments: Vec::new(),
             environment: Vec::new(),
             stdin: None,
-            limit: Duration::from_secs(120),
+            limit: LIMIT,
         }
     }
 

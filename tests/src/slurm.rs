@@ -167,7 +167,6 @@ impl Slurm {
             .under(Path::new("srun"))
             .with(options)
             .env("SLURM_CONF", self.config())
-            .limit(60)
     }
 
     /// Returns a job that `salloc` starts in an allocation of both nodes, for `tasks` tasks.
@@ -177,7 +176,6 @@ impl Slurm {
             .ranks(tasks)
             .with(["--quiet", "--nodes=2"])
             .env("SLURM_CONF", self.config())
-            .limit(60)
     }
 }
 

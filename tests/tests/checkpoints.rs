@@ -28,7 +28,7 @@ fn folder() -> TempDir {
 /// Returns a job of `checkpoints.c` that saves checkpoints in `dir`.
 /// `once` is the environment variable `CHECKPOINTS` of this run; a restart does not set it.
 fn job(dir: &Path, ranks: u32, words: &[&str], once: &str) -> Job {
-    let job = Job::of("checkpoints").ranks(ranks).limit(60);
+    let job = Job::of("checkpoints").ranks(ranks);
     let job = job.env("CHECKPOINTS", once);
     let job = job.with(["--checkpoint-dir".as_ref(), dir.as_os_str()]);
     words.iter().fold(job, |job, word| job.arg(word))
@@ -63,7 +63,7 @@ fn result(outcome: &Outcome) -> String {
 
 /// Returns the result of a job that is neither checkpointed nor restarted.
 fn undisturbed(ranks: u32, words: &[&str]) -> String {
-    let job = Job::of("checkpoints").ranks(ranks).limit(60);
+    let job = Job::of("checkpoints").ranks(ranks);
     result(&words.iter().fold(job, |job, word| job.arg(word)).succeeds())
 }
 
@@ -351,7 +351,7 @@ fn no_checkpoint_is_taken_while_another_job_is_connected_by_a_port() {
     let dir = kept.path().join("saved");
     let words = [STEPS, "protect", "port", &port];
     let accepts = job(&dir, 2, &words, "request 5 fault 6").start();
-    let connects = Job::of("checkpoints").ranks(2).limit(60);
+    let connects = Job::of("checkpoints").ranks(2);
     let connects = connects.arg("1").arg("connects").arg("port").arg(&port);
     connects.succeeds();
     let outcome = accepts.wait();
@@ -768,7 +768,7 @@ fn mpi4py_that_is_killed_a_hundred_times_comes_to_the_same_result() {
     fs::write(&script, WALK).expect("written");
     let plain = || {
         let job = Job::command(&python).under(&installation().join("bin/mpirun"));
-        let job = job.with(python_options()).ranks(2).limit(60);
+        let job = job.with(python_options()).ranks(2);
         job.arg(script.display().to_string())
     };
     let expected = result(&plain().succeeds());

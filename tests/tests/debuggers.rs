@@ -31,7 +31,7 @@ fn examine(program: &str, arguments: &[&str], ways: &[&str]) {
         let job = arguments
             .iter()
             .fold(job.arg(compile(program)), |job, word| job.arg(word));
-        let outcome = job.with(["--mca", "btl", ways]).limit(120).succeeds();
+        let outcome = job.with(["--mca", "btl", ways]).succeeds();
         let claim = format!("all claims of {program} hold on 2 ranks");
         assert!(outcome.stdout.contains(&claim), "{}", outcome.stdout);
     }
@@ -71,7 +71,6 @@ fn helgrind_knows_that_threads_take_turns_in_the_library() {
         .arg("--quiet")
         .arg("--error-exitcode=9")
         .arg(compile("handed_over"))
-        .limit(120)
         .succeeds();
     assert!(outcome.stdout.contains("all claims of handed_over hold"));
 }
@@ -89,7 +88,6 @@ fn thread_sanitizer_knows_that_threads_take_turns_in_the_library() {
         .ranks(2)
         .arg("TSAN_OPTIONS=exitcode=9")
         .arg(program)
-        .limit(120)
         .succeeds();
     assert!(outcome.stdout.contains("all claims of handed_over hold"));
     assert!(

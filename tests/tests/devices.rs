@@ -14,11 +14,7 @@ fn fake_cuda() -> PathBuf {
 }
 
 fn devices(ranks: u32, when: &str) -> Job {
-    Job::of("devices")
-        .ranks(ranks)
-        .arg(fake_cuda())
-        .arg(when)
-        .limit(60)
+    Job::of("devices").ranks(ranks).arg(fake_cuda()).arg(when)
 }
 
 #[test]
@@ -31,7 +27,7 @@ fn every_function_with_buffers_takes_device_memory() {
     let program = compile_source("device_calls", &calls::program(&all));
     let mpirun = tests::installation().join("bin/mpirun");
     let job = Job::command(&program).under(&mpirun).ranks(3);
-    job.arg(fake_cuda()).limit(60).holds();
+    job.arg(fake_cuda()).holds();
 }
 
 #[test]
@@ -98,7 +94,6 @@ fn between_devices(ranks: u32, expected: &str) -> Job {
         .ranks(ranks)
         .arg(fake_cuda())
         .arg(expected)
-        .limit(60)
 }
 
 /// The receiver opens the sender's memory handle once, copies from it,
@@ -125,7 +120,7 @@ fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
 fn memory_of_level_zero_devices_is_recognised_and_copied() {
     let options = ["-shared", "-fPIC", "-Wl,-soname,libze_loader.so.1"];
     let fake = compile_with("fake_ze", "libze_loader.so.1", &options);
-    Job::of("device_ze").ranks(3).arg(&fake).limit(60).holds();
+    Job::of("device_ze").ranks(3).arg(&fake).holds();
     let lacking: Vec<&str> = options.into_iter().chain(["-DWITHOUT"]).collect();
     let lacking = compile_with("fake_ze", "libze_lacking.so.1", &lacking);
     let outcome = Job::of("device_ze").arg(lacking).run();

@@ -63,7 +63,7 @@ fn a_spawn_that_fails_where_proc_is_missing_says_so() {
             compile("dynamic").display()
         );
         let namespace = ["--mount", "--map-root-user", "sh", "-c", &run];
-        let job = Job::command(Path::new("unshare")).limit(60);
+        let job = Job::command(Path::new("unshare"));
         let outcome = namespace.iter().fold(job, |job, word| job.arg(word)).run();
         let said = outcome.stderr;
         let refused = ["unshare: ", "mount: "]

@@ -105,10 +105,7 @@ fn a_death_is_reported_and_not_that_of_ranks_whose_memory_goes_with_it() {
 #[test]
 fn rubbish_in_shared_memory_crashes_and_blocks_no_process() {
     for seed in 1..=12 {
-        let job = Job::of("hostile")
-            .arg(seed.to_string())
-            .ranks(RANKS)
-            .limit(30);
+        let job = Job::of("hostile").arg(seed.to_string()).ranks(RANKS);
         let outcome = job.run();
         let (status, said) = (outcome.status.code(), &outcome.stderr);
         // A crash would give a status of 128 plus a signal number;

@@ -7,7 +7,7 @@ use tests::{Job, Outcome};
 
 #[track_caller]
 fn holds(job: Job, program: &str, ranks: u32) -> Outcome {
-    let outcome = job.limit(60).succeeds();
+    let outcome = job.succeeds();
     let line = format!("all claims of {program} hold on {ranks} ranks");
     assert!(
         outcome.stdout.lines().any(|l| l == line),
@@ -42,7 +42,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
     }
     // With only the transport sm, ranks of different hosts cannot communicate; the job fails.
     let alone = hosts.job("ring", 2).with(["--mca", "btl", "self,sm"]);
-    let outcome = alone.limit(60).run();
+    let outcome = alone.run();
     assert!(!outcome.status.success());
     assert!(
         outcome.stderr.contains("sm: it runs on another node"),
@@ -122,7 +122,7 @@ fn the_parameters_choose_the_networks_and_ipv6_is_enough() {
     let nowhere = hosts
         .job("ring", 1)
         .with(["--mca", "btl_tcp_if_include", "lo"]);
-    let outcome = nowhere.limit(60).run();
+    let outcome = nowhere.run();
     assert!(!outcome.status.success());
     let why = "tcp: none of its addresses (127.0.0.1, ::1) can be reached from another machine";
     assert!(outcome.stderr.contains(why), "{}", outcome.stderr);
@@ -134,7 +134,6 @@ fn transfer(hosts: &Hosts, seconds: &str) -> Job {
         .job("transfer", 1)
         .arg(seconds)
         .with(["--mca", "btl_tcp_dead_after", "2s"])
-        .limit(60)
 }
 
 #[test]
@@ -195,7 +194,7 @@ fn a_thousand_messages_arrive_though_either_network_is_disconnected_and_one_warn
         let hosts = hosts.network(0, &[1500]).network(1, &[1500]);
         hosts.slow_down(0, 0, 800);
         hosts.slow_down(0, 1, 200);
-        let job = hosts.job("thousand", 1).limit(60);
+        let job = hosts.job("thousand", 1);
         let job = job.with(["--mca", "btl_tcp_dead_after", "1s"]).start();
         job.ready(1);
         hosts.unplug(1, victim);
@@ -224,7 +223,7 @@ fn the_bandwidth_of_two_networks_is_reported() {
             hosts.slow_down(0, network, speed);
         }
         let bandwidth = |networks: &str| {
-            let job = hosts.job("bandwidth", 1).limit(60).arg("9");
+            let job = hosts.job("bandwidth", 1).arg("9");
             let job = job.with(["--mca", "btl_tcp_if_include", networks]);
             let outcome = job.succeeds();
             let mut words = outcome.stdout.split_whitespace();
@@ -295,11 +294,7 @@ fn ranks_that_wait_for_long_sleep_over_tcp_over_memory_and_over_both() {
 #[test]
 fn a_wait_for_lost_peers_names_each_connection() {
     let job = Job::of("lost").with(["--mca", "btl", "self,tcp"]);
-    let outcome = job
-        .with(["--mca", "btl_fault_cut", "50k"])
-        .ranks(3)
-        .limit(60)
-        .run();
+    let outcome = job.with(["--mca", "btl_fault_cut", "50k"]).ranks(3).run();
     let lines: Vec<_> = outcome.stdout.lines().collect();
     assert_eq!(
         lines.last(),

@@ -51,7 +51,7 @@ fn has_criu() -> bool {
 
 /// Returns a job of `images.c` without checkpoints; the job's shared file is `file` in `kept`.
 fn plain(kept: &Path, file: &str) -> Job {
-    let job = Job::of("images").ranks(2).limit(100);
+    let job = Job::of("images").ranks(2);
     let job = job.arg(STEPS.to_string()).arg(PAUSE);
     job.arg(kept.join(file))
 }

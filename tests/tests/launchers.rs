@@ -422,7 +422,6 @@ fn the_slots_of_pbs_say_which_rank_runs_where() {
         .with(["--launch-agent"])
         .with([hosts.in_place_of_ssh()])
         .env("PBS_NODEFILE", slots.path())
-        .limit(30)
         .arg("-c")
         .arg("echo rank $PMI_RANK on host $(ip netns identify | sed 's/.*-//')")
         .succeeds();

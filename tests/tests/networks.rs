@@ -33,7 +33,6 @@ fn over_ucx(program: &str, by: &str) -> Job {
         .ranks(3)
         .with(["--mca", "btl", "self,ucx"])
         .env("UCX_TLS", by)
-        .limit(60)
 }
 
 fn over_libfabric(program: &str, provider: &str) -> Job {
@@ -41,7 +40,6 @@ fn over_libfabric(program: &str, provider: &str) -> Job {
         .ranks(3)
         .with(["--mca", "btl", "self,ofi"])
         .with(["--mca", "btl_ofi_provider", provider])
-        .limit(60)
 }
 
 #[test]
@@ -127,7 +125,7 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
     for program in ["ring", "requests"] {
-        let job = hosts.job(program, 2).limit(60);
+        let job = hosts.job(program, 2);
         let outcome = job
             .with(["--explain", "--mca", "btl", "self,sm,ucx,tcp"])
             .succeeds();
@@ -152,7 +150,7 @@ fn between_hosts_the_network_accesses_windows() {
     }
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
-    let job = hosts.job("accesses", 2).limit(60).arg("30");
+    let job = hosts.job("accesses", 2).arg("30");
     let outcome = job
         .with([
             "--mca",
@@ -182,7 +180,6 @@ fn no_library_is_loaded_unless_it_is_named_or_its_hardware_is_here() {
     }
     let job = Job::of("ring")
         .ranks(2)
-        .limit(60)
         .with(["--explain", "--mca", "btl", "^sm"]);
     let outcome = job.env("LD_DEBUG", "files").holds();
     for sentence in [
@@ -201,7 +198,6 @@ fn with_library(library: &Path, transports: &str) -> Job {
     let library = library.display().to_string();
     Job::of("ring")
         .ranks(2)
-        .limit(60)
         .with(["--explain", "--mca", "btl", transports])
         .with(["--mca", "btl_ucx_library", &library])
 }
@@ -279,7 +275,6 @@ fn with_fake_fabric(options: &[&str], way: &str, transports: &str) -> Job {
     let library = compile_with("fake_fabric", &name, &options);
     Job::of("ring")
         .ranks(2)
-        .limit(60)
         .with(["--explain", "--mca", "btl", transports])
         .with(["--mca", "btl_ofi_library"])
         .with([library.display().to_string()])
@@ -446,7 +441,6 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
     for way in ["count", "refuse", "late"] {
         let outcome = Job::of("thousand")
             .ranks(2)
-            .limit(60)
             .with(["--mca", "btl", "self,ucx"])
             .with([
                 "--mca",
@@ -517,12 +511,13 @@ fn messages_that_a_library_loses_late_are_sent_again_over_tcp_with_one_warning()
 #[test]
 fn a_rank_that_dies_over_a_network_library_is_survived_or_ends_the_job() {
     let survived = |transport: &str| {
-        Job::of("deaths")
-            .arg("dead")
-            .arg("1")
-            .ranks(3)
-            .limit(60)
-            .with(["--with-ft", "ulfm", "--mca", "btl", transport])
+        Job::of("deaths").arg("dead").arg("1").ranks(3).with([
+            "--with-ft",
+            "ulfm",
+            "--mca",
+            "btl",
+            transport,
+        ])
     };
     if ucx() {
         survived("self,ucx").env("UCX_TLS", "tcp,self").holds();

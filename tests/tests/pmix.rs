@@ -17,7 +17,6 @@ fn under(launcher: &Path, program: &Path) -> Job {
         .env("PRTE_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
         .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-        .limit(60)
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn the_death_of_a_rank_elsewhere_is_reported_and_not_that_of_ranks_whose_memory_
     for way in ["kill", "exit", "kill", "exit"] {
         for (victim, its_neighbour) in [("3", 2), ("0", 1)] {
             let job = hosts.remote_job(&compile("memory_gone"), 2);
-            let outcome = job.arg(way).arg(victim).limit(60).run();
+            let outcome = job.arg(way).arg(victim).run();
             let said = &outcome.stderr;
             let code = if way == "kill" { 128 + 9 } else { 3 };
             assert_eq!(outcome.status.code(), Some(code), "{way} {victim}: {said}");

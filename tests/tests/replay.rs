@@ -15,7 +15,7 @@ fn seen(job: Job) -> String {
 }
 
 fn race(option: &str, folder: &Path) -> Job {
-    let job = Job::of("race").ranks(4).limit(30);
+    let job = Job::of("race").ranks(4);
     job.with([option.as_ref(), folder.as_os_str()])
 }
 
@@ -36,7 +36,7 @@ fn a_cancelled_receive_is_cancelled_again_although_its_message_is_faster_this_ti
  {
     let place = tempfile::tempdir().expect("a folder");
     let run = |option: &str, folder: &str, way: &str| {
-        let job = Job::of("cancelled").ranks(2).limit(30).arg(way);
+        let job = Job::of("cancelled").ranks(2).arg(way);
         seen(job.with([option.as_ref(), place.path().join(folder).as_os_str()]))
     };
     for (folder, way, other, expected) in [
@@ -54,7 +54,7 @@ fn locks_and_accesses_of_windows_come_in_the_recorded_order() {
     let place = tempfile::tempdir().expect("a folder");
     let run = |option: &str, folder: &str| -> Vec<String> {
         let folder = place.path().join(folder);
-        let job = Job::of("turns").ranks(3).limit(30);
+        let job = Job::of("turns").ranks(3);
         let outcome = job.with([option.as_ref(), folder.as_os_str()]).succeeds();
         let lines = outcome.stdout.lines().filter(|line| line.contains("seen"));
         let mut lines: Vec<String> = lines.map(str::to_owned).collect();

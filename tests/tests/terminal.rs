@@ -37,10 +37,7 @@ fn terminal() -> (Keyboard, File) {
 /// Runs a command as the foreground job of a new terminal session.
 fn at(terminal: File, command: &[&str]) -> Job {
     // setsid(1) of util-linux starts a new session, whose controlling terminal is standard input.
-    let job = Job::command("setsid".as_ref())
-        .alone()
-        .stdin(terminal)
-        .limit(30);
+    let job = Job::command("setsid".as_ref()).alone().stdin(terminal);
     let words = ["--ctty", "--wait"].iter().chain(command);
     words.fold(job, |job, word| job.arg(word))
 }

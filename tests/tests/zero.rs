@@ -121,8 +121,7 @@ impl Surrounding {
                 .under(&launcher)
                 .ranks(4)
                 .with(options)
-                .on_library_of(copy.path())
-                .limit(60);
+                .on_library_of(copy.path());
             arguments
                 .iter()
                 .fold(job, |job, word| job.arg(word))
@@ -210,7 +209,7 @@ fn a_program_that_its_user_may_run_but_not_read_runs() {
         let path = copy.path().join("bin").join(program);
         fs::set_permissions(&path, fs::Permissions::from_mode(0o711)).unwrap();
         let job = Job::command(&path).under(&user).ranks(2);
-        let job = job.on_library_of(copy.path()).limit(60);
+        let job = job.on_library_of(copy.path());
         match program {
             "transfer" => job.arg("0.1").holds(),
             _ => job.holds(),
