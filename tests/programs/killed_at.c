@@ -1,9 +1,11 @@
 /* An LD_PRELOAD library that kills its process at step KILLED_AT of writing a checkpoint below the folder KILLED_BELOW,
  * before the step's system call, or after the call if KILLED_AFTER is set.
  * Steps are the system calls that write a checkpoint:
- * mkdir, open for writing, write, fsync, rename. */
+ * mkdir, open for writing, write, splice, fsync, rename.
+ * If KILLED_PROGRAM is set, only processes of the program with this name are killed. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -33,7 +35,10 @@ static int is_open_below(int fd)
 static void step(int after)
 {
     const char *at = getenv("KILLED_AT");
+    const char *program = getenv("KILLED_PROGRAM");
     if (!at || (getenv("KILLED_AFTER") != NULL) != after)
+        return;
+    if (program && strcmp(program, program_invocation_short_name) != 0)
         return;
     if (++steps == atoi(at))
         raise(SIGKILL);
@@ -60,4 +65,20 @@ int open64(const char *path, int flags, ...)
     mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
     va_end(arguments);
     AROUND((flags & O_CREAT) && is_below(path), REAL(open64)(path, flags, mode));
+}
+
+/* CRIU opens its images relative to a folder. */
+int openat64(int folder, const char *path, int flags, ...)
+{
+    va_list arguments;
+    va_start(arguments, flags);
+    mode_t mode = flags & O_CREAT ? va_arg(arguments, mode_t) : 0;
+    va_end(arguments);
+    int is_ours = (flags & O_CREAT) && (path[0] == '/' ? is_below(path) : is_open_below(folder));
+    AROUND(is_ours, REAL(openat64)(folder, path, flags, mode));
+}
+
+ssize_t splice(int from, loff_t *at, int to, loff_t *to_at, size_t length, unsigned flags)
+{
+    AROUND(is_open_below(to), REAL(splice)(from, at, to, to_at, length, flags));
 }

@@ -2,8 +2,16 @@
 //!
 //! Tests that run CRIU need CRIU 4.2 and root. The parameter `crs_criu_program` in the environment
 //! names the program; otherwise it is searched in PATH. Without it these tests are skipped by name.
-//! The tests of the refusals use scripts instead of CRIU.
+//! Tests of refusals at the start use scripts instead of CRIU.
+//!
+//! `images/stops.rs` stops and kills jobs at random moments; `images/refusals.rs` has what images cannot contain.
 
+#[path = "images/refusals.rs"]
+mod refusals;
+#[path = "images/stops.rs"]
+mod stops;
+
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +20,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 use tempfile::TempDir;
-use tests::{Job, Outcome, Started, compile, installation};
+use tests::{Job, Outcome, Started, compile, installation, needs};
 use xtask::process::Running;
 
 /// The environment variable of the parameter `crs_criu_program`.
@@ -86,6 +94,28 @@ fn ctl(words: &[&str], job: &Started) -> Outcome {
 fn ctl_of(words: &[&str], mpirun: u32) -> Outcome {
     let mut command = Command::new(installation().join("bin/mpi-ctl"));
     run(command.args(words).arg(mpirun.to_string()))
+}
+
+/// Returns the numbers of the checkpoints in `kept/saved`, and whether each one is complete.
+fn numbers(kept: &Path) -> Vec<(u64, bool)> {
+    let entries = fs::read_dir(kept.join("saved")).into_iter().flatten();
+    let numbers = entries.flatten().filter_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let is_complete = !name.contains('.');
+        let number = name.split('.').next()?.parse().ok()?;
+        Some((number, is_complete))
+    });
+    numbers.collect()
+}
+
+/// Returns true if a child of this process has ended.
+fn is_over(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status
+        .rsplit(')')
+        .next()
+        .and_then(|rest| rest.trim().chars().next());
+    matches!(state, None | Some('Z'))
 }
 
 #[track_caller]
@@ -225,31 +255,116 @@ fn a_restored_job_is_saved_again() {
     assert_eq!(file(kept.path()), expected.1);
 }
 
-/// CRIU is a script that begins to write images and dies, as a killed CRIU does.
-#[test]
-fn a_criu_that_dies_in_a_dump_leaves_the_checkpoint_before_and_the_job_goes_on() {
-    if !has_criu() {
-        return;
-    }
+/// CRIU is a script that begins to write images and fails or dies.
+fn disturbed_dump(end: &str) -> (Outcome, Outcome, PathBuf, TempDir) {
     let kept = folder();
     let real = std::env::var(PROGRAM).unwrap_or_else(|_| "criu".into());
-    let dying = format!(
-        "case \"$*\" in *--leave-running*) test -e {0}/saved/1 && {{ echo x > $5/core-1.img; kill -9 $$; }};; esac\nexec {real} \"$@\"",
+    let disturbed = format!(
+        "case \"$*\" in *--leave-running*) test -e {0}/saved/1 && {{ echo x > $5/core-1.img; {end}; }};; esac\nexec {real} \"$@\"",
         kept.path().display()
     );
-    let script = script(kept.path(), &dying);
+    let script = script(kept.path(), &disturbed);
     let started = job(kept.path(), "self,sm").env(PROGRAM, &script).start();
     started.says("step 2");
     assert!(ctl(&["checkpoint"], &started).status.success());
     let failed = ctl(&["checkpoint"], &started);
-    let sentence =
-        "no checkpoint was taken: CRIU has failed to dump the job: it was killed by SIGKILL";
-    assert!(failed.stderr.contains(sentence), "{}", failed.stderr);
     let outcome = started.wait();
+    let saved = kept.path().join("saved");
+    assert!(saved.join("1/manifest").is_file() && !saved.join("2.tmp").exists());
+    (failed, outcome, saved, kept)
+}
+
+#[test]
+fn a_criu_that_fails_leaves_the_checkpoint_before_and_the_job_goes_on() {
+    if !has_criu() {
+        return;
+    }
+    let (failed, outcome, ..) = disturbed_dump("exit 3");
+    let sentence =
+        "no checkpoint was taken: CRIU has failed to dump the job: it has ended with status 3";
+    assert!(failed.stderr.contains(sentence), "{}", failed.stderr);
     assert!(outcome.status.success(), "{}", outcome.stderr);
     assert_eq!(printed(&outcome.stdout), (0..STEPS).collect::<Vec<_>>());
-    let kept = kept.path().join("saved");
-    assert!(kept.join("1/manifest").is_file() && !kept.join("2.tmp").exists());
+}
+
+/// A killed CRIU may have left changes in the processes.
+#[test]
+fn a_criu_that_is_killed_ends_the_job_and_leaves_the_checkpoint_before() {
+    if !has_criu() {
+        return;
+    }
+    let (failed, outcome, saved, kept) = disturbed_dump("kill -9 $$");
+    let sentence =
+        "no checkpoint was taken: CRIU was killed by SIGKILL before it could dump the job (";
+    assert!(failed.stderr.contains(sentence), "{}", failed.stderr);
+    assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
+    let end = "; the processes may be damaged, so the job is ended";
+    assert!(outcome.stderr.contains(end), "{}", outcome.stderr);
+    let again = restart(kept.path(), &["--checkpoint-truncate"]);
+    assert_eq!(result(&again), undisturbed().0, "{}", again.stderr);
+    assert!(!saved.join("2").exists());
+}
+
+/// Threads are bound to the processors that they had, by mpirun or by the program.
+#[test]
+fn threads_are_bound_to_their_processors_after_a_restart() {
+    if !has_criu() {
+        return;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    if !needs(cores > 1, "two processors") {
+        return;
+    }
+    let kept = folder();
+    let started = job(kept.path(), "self,sm")
+        .with(["--bind-to", "core"])
+        .start();
+    started.says("step 3");
+    let before = processors_of("images", started.process());
+    let several: BTreeSet<&String> = before.iter().collect();
+    assert!(before.len() > 2 && several.len() > 1, "{before:?}");
+    assert!(ctl(&["checkpoint", "--stop"], &started).status.success());
+    started.wait();
+    let mut command = Command::new(installation().join("bin/mpirun"));
+    command.arg("--restart").arg(kept.path().join("saved"));
+    let again = Running::start(command.stdin(Stdio::null()));
+    let again = again.unwrap_or_else(|e| panic!("{e}"));
+    while !again.stdout_so_far().contains("step 20\n") {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert_eq!(processors_of("images", again.id()), before);
+    let outcome = again.wait(Duration::from_secs(100));
+    let outcome = outcome.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(result(&outcome), undisturbed().0);
+}
+
+/// Returns the processors of each thread of the programs with this name below mpirun.
+fn processors_of(name: &str, mpirun: u32) -> Vec<String> {
+    let read = |path: String| fs::read_to_string(path).unwrap_or_default();
+    let (mut open, mut found) = (vec![mpirun.to_string()], Vec::new());
+    while let Some(pid) = open.pop() {
+        let is_named = read(format!("/proc/{pid}/comm")).trim() == name;
+        for task in fs::read_dir(format!("/proc/{pid}/task"))
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            let task = task.path().display().to_string();
+            let children = read(format!("{task}/children"));
+            open.extend(children.split_whitespace().map(str::to_owned));
+            let status = read(format!("{task}/status"));
+            let allowed = status
+                .lines()
+                .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+            found.extend(
+                allowed
+                    .filter(|_| is_named)
+                    .map(|list| list.trim().to_owned()),
+            );
+        }
+    }
+    found.sort_unstable();
+    found
 }
 
 /// Writes an executable script that stands for CRIU.

@@ -92,15 +92,16 @@ pub enum CriuError {
     ForeignDescriptor {
         what: String,
     },
-    OtherLibrary,
+    /// CRIU was killed. The processes may still contain code that CRIU has inserted.
+    Killed {
+        by: String,
+        doing: &'static str,
+        log: String,
+    },
     Failed {
         doing: &'static str,
         line: String,
         log: String,
-    },
-    Taken {
-        pid: u32,
-        what: String,
     },
 }
 
@@ -139,17 +140,14 @@ impl fmt::Display for CriuError {
                 if *hosts == 1 { "" } else { "s" }
             ),
             CriuError::ForeignDescriptor { what } => write!(f, "{what}, which CRIU cannot save"),
-            CriuError::OtherLibrary => f.write_str(
-                "the job runs on another MPI library (--on), whose processes were never tried under CRIU",
+            CriuError::Killed { by, doing, log } => write!(
+                f,
+                "CRIU was killed by {by} before it could {doing} the job ({})",
+                name(log)
             ),
             CriuError::Failed { doing, line, log } => {
                 write!(f, "CRIU has failed to {doing} the job: {} ({})", name(line), name(log))
             }
-            CriuError::Taken { pid, what } => write!(
-                f,
-                "the process number {pid} of the checkpoint is in use here by {}; a restart in a process namespace of its own (unshare -pf --mount-proc) needs CAP_SYS_ADMIN",
-                name(what)
-            ),
         }
     }
 }

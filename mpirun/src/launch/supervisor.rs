@@ -28,6 +28,7 @@
 //! | [`dead_job`] | termination of a deadlocked job |
 //! | [`checkpoints`] | checkpoints of the launched job |
 //! | [`process_images`] | checkpoints that are images of all processes |
+//! | [`affinity`] | the processors of a restored job's threads |
 //! | [`outside`] | what images of processes cannot contain |
 //! | [`remote_control`] | requests of `mpi-ctl` |
 //! | [`debuggers`] | process table and abort notices for debuggers |
@@ -38,6 +39,7 @@
 //! A daemon uses the same tables for its host:
 //! [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
+mod affinity;
 mod all_ranks;
 mod checkpoints;
 mod control;

@@ -2,13 +2,13 @@
 
 use super::STOPPED;
 use super::relay::Relay;
-use super::take::{Outside, Taken, Tree, take};
+use super::take::{Outside, TakeError, Taken, Tree, take};
 use crate::control::server::reply_on;
 use crate::launch::frontend::{feed_rank_0, in_foreground, pass_on};
 use crate::launch::hold::{self, FromSupervisor, Go, Held};
 use crate::launch::program::Images;
 use crate::launch::{descendants, sys};
-use mpi_core::crs::criu::After;
+use mpi_core::crs::criu::{After, CriuError};
 use mpi_core::crs::store::Store;
 use printable::name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -17,6 +17,9 @@ use rustix::io::Errno;
 use std::fs::File;
 use std::path::Path;
 use std::time::Instant;
+
+/// The exit code of a job that is ended because CRIU was killed while it dumped the job.
+const DAMAGED: i32 = 1;
 
 pub(super) struct Attendant<'a> {
     pub images: &'a Images,
@@ -125,7 +128,10 @@ impl Attendant<'_> {
     fn hold(&mut self, held: Held) -> Option<i32> {
         let begun = Instant::now();
         self.relay.empty_pipes();
-        let outcome = self.take(held.stop).map(|taken| {
+        let taken = self.take(held.stop);
+        // A killed CRIU may have left code of its own in the processes, and their sockets stopped.
+        let is_damaged = matches!(taken, Err(TakeError::Criu(CriuError::Killed { .. })));
+        let outcome = taken.map(|taken| {
             let Taken {
                 number,
                 folder,
@@ -141,9 +147,19 @@ impl Attendant<'_> {
                 name(&folder)
             )
         });
-        let outcome = outcome.map_err(|why| format!("no checkpoint was taken: {why}"));
+        let then = match is_damaged {
+            true => "; the processes may be damaged, so the job is ended",
+            false => "",
+        };
+        let outcome = outcome.map_err(|why| format!("no checkpoint was taken: {why}{then}"));
         for connection in &held.waiting {
             reply_on(connection.as_fd(), &outcome);
+        }
+        if is_damaged {
+            let (Ok(sentence) | Err(sentence)) = &outcome;
+            self.relay.say(sentence);
+            descendants::end_all();
+            return Some(DAMAGED);
         }
         if held.stop {
             if let Ok(sentence) = &outcome {
@@ -167,14 +183,12 @@ impl Attendant<'_> {
         None
     }
 
-    fn take(&mut self, stop: bool) -> Result<Taken, String> {
+    fn take(&mut self, stop: bool) -> Result<Taken, TakeError> {
         let mounts = match self.is_restored {
             true => Some(File::open(format!("/proc/{}/ns/mnt", self.child))),
             false => None,
         };
-        let mounts = mounts.transpose().map_err(|error| {
-            format!("the process that keeps the job's process numbers cannot be found: {error}")
-        })?;
+        let mounts = mounts.transpose().map_err(TakeError::Keeper)?;
         let tree = Tree {
             supervisor: self.supervisor,
             outside: self.outside,
@@ -184,8 +198,7 @@ impl Attendant<'_> {
             true => After::Stopped,
             false => After::Running,
         };
-        let taken = take(tree, self.images, self.dir, &mut self.store, after);
-        taken.map_err(|error| error.to_string())
+        take(tree, self.images, self.dir, &mut self.store, after)
     }
 
     /// Ends what is left of the job, and writes the rest of its output.

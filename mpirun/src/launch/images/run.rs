@@ -4,6 +4,7 @@ use crate::launch::sys::{self, Ended, Forked};
 use mpi_core::crs::criu::{self, After, CriuError, first_error};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::FdFlags;
+use rustix::process::{Pid, Signal};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsString;
 use std::fs;
@@ -38,33 +39,32 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Runs CRIU to its end. On failure returns the first error of its log.
     pub(super) fn run(&self) -> Result<(), CriuError> {
-        let ended = self.start().map_err(|error| error.to_string());
-        let line = match ended {
+        let log = self.log.display().to_string();
+        let doing = self.doing;
+        let line = match self.start() {
             Ok(Ended::Exited(0)) => return Ok(()),
-            Ok(ended) => {
-                let log = fs::read(self.log).unwrap_or_default();
-                let log = String::from_utf8_lossy(&log);
-                let line = first_error(&log).map(str::to_owned);
-                line.unwrap_or_else(|| match ended {
-                    Ended::Exited(code) => format!("it has ended with status {code}"),
-                    Ended::Killed(signal) => {
-                        format!("it was killed by {}", sys::signal_name(signal))
-                    }
-                })
-            }
-            Err(error) => error,
+            Ok(ended) => match killed_by(ended) {
+                Some(signal) => {
+                    let by = sys::signal_name(signal);
+                    return Err(CriuError::Killed { by, doing, log });
+                }
+                None => {
+                    let text = fs::read(self.log).unwrap_or_default();
+                    let text = String::from_utf8_lossy(&text);
+                    let line = first_error(&text).map(str::to_owned);
+                    line.unwrap_or_else(|| format!("it has ended with status {}", ended.code()))
+                }
+            },
+            Err(error) => error.to_string(),
         };
-        Err(CriuError::Failed {
-            doing: self.doing,
-            line,
-            log: self.log.display().to_string(),
-        })
+        Err(CriuError::Failed { doing, line, log })
     }
 
     fn start(&self) -> io::Result<Ended> {
+        let parent = rustix::process::getpid();
         match sys::fork()? {
             Forked::Child => {
-                let error = self.become_criu();
+                let error = self.become_criu(parent);
                 printable::eprintln!("mpirun: CRIU cannot be started: {error}");
                 sys::exit_now(127)
             }
@@ -73,9 +73,15 @@ impl Run<'_> {
     }
 
     /// Replaces this process by CRIU; returns only if that fails.
-    fn become_criu(&self) -> io::Error {
+    fn become_criu(&self, parent: Pid) -> io::Error {
+        // A CRIU that outlived mpirun would write to a folder that the next mpirun clears.
+        let prepared = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+        // The parent has no number in the PID namespace of a restored job, and ends this namespace.
+        if rustix::process::getppid().is_some_and(|now| now != parent) {
+            return io::Error::other("mpirun was killed");
+        }
         // A Ctrl-C of the user must not reach CRIU in the middle of its work.
-        let prepared = rustix::process::setsid().map(|_| ());
+        let prepared = prepared.and_then(|()| rustix::process::setsid().map(|_| ()));
         let prepared = prepared.and_then(|()| match self.mounts {
             Some(mounts) => move_into_link_name_space(mounts, Some(LinkNameSpaceType::Mount)),
             None => Ok(()),
@@ -93,6 +99,15 @@ impl Run<'_> {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .exec()
+    }
+}
+
+/// Returns the signal that killed CRIU, or a script that runs CRIU and reports its death as shells do.
+fn killed_by(ended: Ended) -> Option<sys::Signal> {
+    const SIGNALS: std::ops::RangeInclusive<i32> = 129..=192;
+    match ended {
+        Ended::Killed(signal) => Some(signal),
+        Ended::Exited(code) => SIGNALS.contains(&code).then(|| code - 128),
     }
 }
 

@@ -50,6 +50,8 @@ pub(super) struct Taken {
 pub(super) enum TakeError {
     Store(StoreError),
     Criu(CriuError),
+    /// The process that keeps the process numbers of a restored job cannot be found.
+    Keeper(io::Error),
     Images {
         doing: &'static str,
         error: io::Error,
@@ -61,6 +63,10 @@ impl fmt::Display for TakeError {
         match self {
             TakeError::Store(error) => error.fmt(f),
             TakeError::Criu(error) => error.fmt(f),
+            TakeError::Keeper(error) => write!(
+                f,
+                "the process that keeps the job's process numbers cannot be found: {error}"
+            ),
             TakeError::Images { doing, error } => {
                 write!(f, "the images of the processes cannot be {doing}: {error}")
             }

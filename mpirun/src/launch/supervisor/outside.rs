@@ -1,5 +1,5 @@
-//! What the ranks have open that images of all processes cannot contain: devices, terminals,
-//! TCP connections and shared memory with processes outside of the job.
+//! What images of all processes cannot contain: devices, terminals, TCP connections and shared memory
+//! with processes outside of the job, and processes under valgrind or a tracer.
 //!
 //! CRIU dumps a connection with one end, and memory that others share, without a message;
 //! the restored processes then have neither. So the supervisor looks before the dump.
@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
 
 /// The state of an established connection in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
@@ -18,7 +19,7 @@ const ESTABLISHED: &str = "01";
 /// The name of the memory that the ranks of a node share, as `/proc/PID/maps` shows it.
 const NODE: &str = "/memfd:portcullis-node";
 
-/// Fails if a process of the job has something open that its images cannot contain.
+/// Fails if a process of the job is or has something that its images cannot contain.
 pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
     let ranks = jobs.alive().filter(|(_, rank)| rank.here);
     let ranks = ranks.flat_map(|(proc, rank)| {
@@ -44,6 +45,7 @@ pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
     }
     for (pid, name) in &ranks {
         let pid = pid.to_string();
+        check_process(&pid, name)?;
         for (number, target) in descriptors(&pid) {
             check_descriptor(name, number, &target)?;
             sockets.extend(socket(&target).map(|inode| (inode, name.clone())));
@@ -61,6 +63,38 @@ pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
         }),
         None => Ok(()),
     }
+}
+
+/// Fails if a process runs under valgrind, or is traced: it has one tracer, which then cannot be CRIU.
+fn check_process(pid: &str, name: &str) -> Result<(), CriuError> {
+    let program = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
+    if is_valgrind(&program) {
+        let what = format!("{name} runs under valgrind");
+        return Err(CriuError::ForeignDescriptor { what });
+    }
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let Some(tracer) = tracer(&status) else {
+        return Ok(());
+    };
+    let by = fs::read_to_string(format!("/proc/{tracer}/comm")).unwrap_or_default();
+    let what = format!(
+        "{name} is traced by {} (process {tracer})",
+        printable::name(by.trim())
+    );
+    Err(CriuError::ForeignDescriptor { what })
+}
+
+/// Returns true for valgrind's tools, such as `/usr/libexec/valgrind/memcheck-amd64-linux`.
+fn is_valgrind(program: &Path) -> bool {
+    program.parent().and_then(Path::file_name) == Some("valgrind".as_ref())
+}
+
+/// Returns the tracer of a process, from its `/proc/PID/status`.
+fn tracer(status: &str) -> Option<u32> {
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("TracerPid:"));
+    line?.trim().parse().ok().filter(|tracer| *tracer != 0)
 }
 
 /// Returns the open descriptors of a process with the files that they denote.
@@ -162,6 +196,18 @@ mod tests {
             Some("rank 14 127.0.0.1:8081".into())
         );
         assert_eq!(outside(&[]), None);
+    }
+
+    #[test]
+    fn processes_with_a_tracer_and_under_valgrind_are_found() {
+        assert_eq!(tracer("Name:\ta\nTracerPid:\t0\n"), None);
+        assert_eq!(tracer("Name:\ta\nTracerPid:\t17\nUid:\t0\n"), Some(17));
+        assert_eq!(tracer(""), None);
+        assert!(is_valgrind(Path::new(
+            "/usr/libexec/valgrind/memcheck-amd64-linux"
+        )));
+        assert!(!is_valgrind(Path::new("/home/me/valgrind")));
+        assert_eq!(check_process(&std::process::id().to_string(), "me"), Ok(()));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! A restored supervisor continues in this wait, and the answer is that of the restart's front end.
 
 use super::Supervisor;
+use super::affinity::Affinities;
 use super::control::checkpoint_rounds;
 use super::remote_control;
 use crate::launch::hold::{self, Go};
@@ -24,6 +25,7 @@ pub(super) fn step(supervisor: &mut Supervisor<'_>) {
         .iter()
         .map(|connection| connection.as_fd())
         .collect();
+    let affinities = Affinities::read();
     let asked = hold::hold(&supervisor.front, stop, &descriptors);
     drop(descriptors);
     drop(waiting);
@@ -33,9 +35,12 @@ pub(super) fn step(supervisor: &mut Supervisor<'_>) {
     if let Some(Go {
         outcome,
         front_end,
-        is_restored: _,
+        is_restored,
     }) = answer
     {
+        if is_restored {
+            affinities.set();
+        }
         remote_control::listen_again(supervisor, Pid::from_raw(front_end));
         for signal in supervisor.front.take_early() {
             supervisor.pass_on(signal);
