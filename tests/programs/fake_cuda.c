@@ -14,7 +14,9 @@
  * A process can open another process's cuMemAlloc memory by a handle. The library prints a message and ends
  * a process that opens a handle twice, opens new memory at an address where a handle of
  * freed memory is still open, copies from freed memory, or ends with open handles.
- * Copies that precede an event are made at the event's second query.
+ * Copies that precede an event are made at the event's second query, in whichever thread.
+ * If FAKE_CUDA_LOG names a file, each start of a copy appends a line to the file: process ID, direction,
+ * ID of the allocation, offset in it, and length. All processes may append to the same file.
  * Compiled with -DWITHOUT, the library lacks the last of its functions.
  */
 #define _GNU_SOURCE
@@ -74,12 +76,25 @@ static __thread struct { void *stack[16]; int depth; } here;
 
 static void *current(void) { return here.depth ? here.stack[here.depth - 1] : NULL; }
 
-/* Asynchronous copies that have been started but not made. */
-static __thread struct { char *to; const char *from; size_t length; } queue[MOST];
-static __thread int queued, base_of_queue;
-/* Number of events that have been recorded but not reached, and the maximum of that number. */
-static __thread int pending;
+/* A thread's stream: the asynchronous copies that have been started but not made. */
+struct stream {
+    pthread_mutex_t lock;
+    struct { char *to; const char *from; size_t length; } queue[MOST];
+    int queued, base;
+    /* Number of events that have been recorded but not reached. */
+    int pending;
+};
 static int most_pending;
+
+static struct stream *stream_here(void)
+{
+    static __thread struct stream *own;
+    if (!own) {
+        own = calloc(1, sizeof *own);
+        pthread_mutex_init(&own->lock, NULL);
+    }
+    return own;
+}
 
 static struct allocation *find(address at)
 {
@@ -101,6 +116,24 @@ static char *data_at(address at, size_t length)
         data = a->data + (at - (address)(uintptr_t)a->at);
     pthread_mutex_unlock(&lock);
     return data;
+}
+
+static void record(const char *direction, address at, size_t length)
+{
+    static int file = -2;
+    char line[200];
+    pthread_mutex_lock(&lock);
+    const char *path = getenv("FAKE_CUDA_LOG");
+    if (file == -2)
+        file = path ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    struct allocation *a = file < 0 ? NULL : find(at);
+    if (a) {
+        int written = snprintf(line, sizeof line, "%d %s %lu %lu %zu\n", getpid(), direction, a->id,
+                               (unsigned long)(at - (address)(uintptr_t)a->at), length);
+        if (write(file, line, (size_t)written) != written)
+            broken("cannot write its log");
+    }
+    pthread_mutex_unlock(&lock);
 }
 
 static result make(address *at, size_t length, enum kind kind, int device)
@@ -386,21 +419,27 @@ static result enqueue(char *to, const char *from, size_t length)
         return INVALID_CONTEXT;
     if (!to || !from)
         return INVALID_VALUE;
-    if (is("start") || queued == MOST)
-        return UNKNOWN;
-    queue[queued].to = to;
-    queue[queued].from = from;
-    queue[queued++].length = length;
-    return OK;
+    struct stream *s = stream_here();
+    pthread_mutex_lock(&s->lock);
+    int can = !is("start") && s->queued < MOST;
+    if (can) {
+        s->queue[s->queued].to = to;
+        s->queue[s->queued].from = from;
+        s->queue[s->queued++].length = length;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return can ? OK : UNKNOWN;
 }
 result cuMemcpyDtoHAsync_v2(void *to, address from, size_t length, void *stream)
 {
     (void)stream;
+    record("to_host", from, length);
     return enqueue(to, data_at(from, length), length);
 }
 result cuMemcpyHtoDAsync_v2(address to, const void *from, size_t length, void *stream)
 {
     (void)stream;
+    record("to_device", to, length);
     return enqueue(data_at(to, length), from, length);
 }
 struct copy_2d {
@@ -431,25 +470,29 @@ result cuMemcpyAsync(address to, address from, size_t length, void *stream)
     copied_between++;
     return enqueue(target ? target : (char *)(uintptr_t)to, source ? source : (const char *)(uintptr_t)from, length);
 }
-/* Makes the first `count` copies in the queue. */
-static result run(int count)
+/* Makes the first `count` copies in the queue; the caller holds the stream's lock. */
+static result run(struct stream *s, int count)
 {
-    if (count > queued)
-        count = queued;
+    if (count > s->queued)
+        count = s->queued;
     for (int i = 0; i < count && !is("late"); i++)
-        memcpy(queue[i].to, queue[i].from, queue[i].length);
-    memmove(queue, queue + count, sizeof queue[0] * (size_t)(queued - count));
-    queued -= count;
-    base_of_queue += count;
+        memcpy(s->queue[i].to, s->queue[i].from, s->queue[i].length);
+    memmove(s->queue, s->queue + count, sizeof s->queue[0] * (size_t)(s->queued - count));
+    s->queued -= count;
+    s->base += count;
     return is("late") && count ? ILLEGAL_ADDRESS : OK;
 }
 result cuStreamSynchronize(void *stream)
 {
     (void)stream;
-    return run(queued);
+    struct stream *s = stream_here();
+    pthread_mutex_lock(&s->lock);
+    result code = run(s, s->queued);
+    pthread_mutex_unlock(&s->lock);
+    return code;
 }
 /* An event on a thread's stream. */
-struct event { int until, asked, is_recorded; pthread_t thread; };
+struct event { int until, asked, is_recorded; struct stream *stream; };
 result cuEventCreate(struct event **event, unsigned flags)
 {
     *event = calloc(1, sizeof **event);
@@ -458,25 +501,36 @@ result cuEventCreate(struct event **event, unsigned flags)
 result cuEventRecord(struct event *event, void *stream)
 {
     (void)stream;
-    *event = (struct event){base_of_queue + queued, 0, 1, pthread_self()};
-    if (++pending > most_pending)
-        most_pending = pending;
+    struct stream *s = stream_here();
+    pthread_mutex_lock(&s->lock);
+    *event = (struct event){s->base + s->queued, 0, 1, s};
+    s->pending++;
+    pthread_mutex_lock(&lock);
+    if (s->pending > most_pending)
+        most_pending = s->pending;
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&s->lock);
     return OK;
 }
 static result reach(struct event *event)
 {
-    if (!pthread_equal(event->thread, pthread_self()))
-        return OK;
-    pending -= event->is_recorded;
+    struct stream *s = event->stream;
+    pthread_mutex_lock(&s->lock);
+    s->pending -= event->is_recorded;
     event->is_recorded = 0;
-    return event->until > base_of_queue ? run(event->until - base_of_queue) : OK;
+    result code = event->until > s->base ? run(s, event->until - s->base) : OK;
+    pthread_mutex_unlock(&s->lock);
+    return code;
 }
 result cuEventQuery(struct event *event) { return event->asked++ ? reach(event) : NOT_READY; }
 result cuEventSynchronize(struct event *event) { return reach(event); }
 result cuEventDestroy_v2(struct event *event)
 {
-    if (event->is_recorded)
-        pending--;
+    if (event->is_recorded) {
+        pthread_mutex_lock(&event->stream->lock);
+        event->stream->pending--;
+        pthread_mutex_unlock(&event->stream->lock);
+    }
     free(event);
     return OK;
 }

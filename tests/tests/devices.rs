@@ -115,6 +115,33 @@ fn where_devices_cannot_copy_pieces_are_copied_while_the_message_is_sent() {
     job().with(["--mca", "btl", "self,tcp"]).holds();
 }
 
+/// Sends long messages from rank 0, whose data are on a device or on the host, to the device of rank 1.
+/// The drivers of both ranks write their copies to one log, so the program can check their order.
+fn in_pieces(data: &str, parameters: &[&str]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let job = Job::of("device_pieces").ranks(2).arg(fake_cuda());
+    let job = match data {
+        "host" => job.arg("host"),
+        _ => job,
+    };
+    job.with(parameters)
+        .env("FAKE_CUDA", "handles")
+        .env("FAKE_CUDA_LOG", folder.path().join("copies"))
+        .limit(120)
+        .holds();
+}
+
+#[test]
+fn pieces_are_copied_to_the_device_while_later_ones_arrive() {
+    // Short socket buffers: most of a message cannot be sent before its first pieces have been received.
+    let tcp = "self,tcp --mca btl_tcp_links 1 --mca btl_tcp_sndbuf 1m --mca btl_tcp_rcvbuf 1m";
+    for btl in [tcp, "self,sm"] {
+        let parameters: Vec<&str> = ["--mca", "btl"].into_iter().chain(btl.split(' ')).collect();
+        in_pieces("device", &parameters);
+        in_pieces("host", &parameters);
+    }
+}
+
 /// The test uses a fake Level Zero loader with two drivers, whose memory the host cannot access either.
 #[test]
 fn memory_of_level_zero_devices_is_recognised_and_copied() {

@@ -56,7 +56,7 @@ pub(super) fn outgoing(
     Ok((comm, buf.buffer()?))
 }
 
-/// Checks the arguments of a send, as [`outgoing`] does, for a send that is not persistent.
+/// Checks the arguments of a send, as [`outgoing`] does, for a send that is not buffered.
 #[inline]
 pub(super) fn outgoing_message(
     buf: SendMem,
@@ -156,7 +156,7 @@ pub fn MPI_Send_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let (comm, buf) = outgoing(buf, tag, comm)?;
+    let (comm, buf) = outgoing_message(buf, tag, comm)?;
     let mode = Mode::Standard;
     request.set(
         persistent(
@@ -196,7 +196,7 @@ pub fn MPI_Ssend_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let (comm, buf) = outgoing(buf, tag, comm)?;
+    let (comm, buf) = outgoing_message(buf, tag, comm)?;
     let mode = Mode::Synchronous;
     request.set(
         persistent(
@@ -233,7 +233,7 @@ pub fn MPI_Rsend_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let (comm, buf) = outgoing(buf, tag, comm)?;
+    let (comm, buf) = outgoing_message(buf, tag, comm)?;
     let mode = Mode::Standard;
     request.set(
         persistent(

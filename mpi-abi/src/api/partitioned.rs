@@ -46,7 +46,7 @@ pub unsafe fn MPI_Psend_init(
     // SAFETY: MPI_Psend_init requires of its caller that `buf` has `all` elements.
     // MPI_Psend_init also requires that `request` is writable.
     let (buf, request) = unsafe { (SendMem::new(buf, all, datatype), Out::new(request)) };
-    let buf = buf.buffer()?;
+    let buf = buf.partitions_buffer(each)?;
     let send = PartitionedSend::new(&object.comm, buf, (partitions, each), dest, tag)?;
     let operation = Operation::Partitioned(Partitioned::Send(send));
     request.set(persistent(&object, operation)?, "request")
@@ -77,7 +77,7 @@ pub unsafe fn MPI_Precv_init(
     // SAFETY: MPI_Precv_init requires of its caller that `buf` has `all` elements.
     // MPI_Precv_init also requires that `request` is writable.
     let (buf, request) = unsafe { (RecvMem::new(buf, all, datatype), Out::new(request)) };
-    let buf = buf.buffer()?;
+    let buf = buf.message_buffer()?;
     let recv = PartitionedRecv::new(&object.comm, buf, (partitions, each), source, tag)?;
     let operation = Operation::Partitioned(Partitioned::Recv(recv, None));
     request.set(persistent(&object, operation)?, "request")
@@ -135,7 +135,7 @@ pub fn MPI_Parrived(request: MPI_Request, partition: c_int, flag: Out<c_int>) ->
                 let is_here = recv.arrived(partition.into())?;
                 let elements = recv.elements(partition.into()).filter(|_| is_here);
                 if let (Some(views), Some(elements)) = (staged, elements) {
-                    views.land_elements(&elements)?;
+                    views.land_elements(&elements, recv.bytes())?;
                 }
                 Ok(is_here)
             }

@@ -85,7 +85,8 @@ impl Views {
         self.0.iter().try_for_each(Staged::fill)
     }
 
-    /// Copies the elements in the range `elements` of all buffers to host memory.
+    /// Copies a partition, the elements in the range `elements` of all buffers, to host memory,
+    /// unless the engine copies it during its send.
     pub fn fill_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
         let mut all = self.0.iter();
         all.try_for_each(|staged| staged.fill_elements(elements.clone()))
@@ -98,10 +99,11 @@ impl Views {
         copied.fold(Ok(()), Result::and)
     }
 
-    /// Copies the elements in the range `elements` of all buffers to device memory.
-    pub fn land_elements(&self, elements: &Range<i64>) -> Result<(), DeviceError> {
+    /// Copies a partition that has arrived, the elements in the range `elements` of all buffers, to device memory.
+    /// `end` is the length of the whole message in bytes.
+    pub fn land_elements(&self, elements: &Range<i64>, end: u64) -> Result<(), DeviceError> {
         let mut all = self.0.iter();
-        all.try_for_each(|staged| staged.land_elements(elements.clone()))
+        all.try_for_each(|staged| staged.land_elements(elements.clone(), end))
     }
 
     /// Sets the length of a received message.

@@ -22,14 +22,14 @@ pub static MAX_PINNED: Param<usize> = Param::new(
     "The most bytes of pinned host memory that a rank keeps for copies of buffers in device memory; longer buffers use memory that is not pinned",
 );
 
-/// The minimum length in bytes of a message that is copied part by part while it is sent.
+/// The minimum length in bytes of a message that is copied part by part while it is sent or received.
 pub static PIPELINE_MIN: Param<usize> = Param::new(
     "accelerator",
     "base",
     "pipeline_min",
     "128k",
     Level::TUNER,
-    "The length in bytes from which a contiguous message in device memory is copied directly between devices of one node, or in pieces while it is sent; at least 64k",
+    "The length in bytes from which a contiguous message in device memory is copied directly between devices of one node, or in pieces while it is sent or received; at least 64k",
 );
 
 /// Binary logarithms of the sizes in bytes of the smallest and the largest pooled block:

@@ -16,9 +16,12 @@ pub enum Access {
     Read,
     /// The operation sends the buffer as one message.
     Send,
+    /// The operation sends partitions of `elements` elements each, and each partition as one message.
+    /// The data of a partition are valid from `MPI_Pready` on.
+    SendParts { elements: i64 },
     /// The operation may read and write any part of the buffer.
     Update,
-    /// The operation receives one message at the start of the buffer.
+    /// The operation receives one message, or its partitions, at the start of the buffer.
     /// The length is known when the operation completes.
     Receive,
 }
@@ -121,19 +124,23 @@ impl Staged {
         Ok(staged)
     }
 
-    /// Registers the host memory of one long message with the engine.
-    /// The engine then copies parts of the message only when the host needs them.
+    /// Registers the host memory of a long message, or of long partitions, with the engine.
+    /// The engine then copies parts of a sent message only when the host needs them,
+    /// and parts of a received message when they have arrived.
     fn pair(&mut self) {
-        if !matches!(self.access, Access::Send | Access::Receive) {
+        let message = match self.access {
+            Access::Send | Access::Receive => self.all().end,
+            Access::SendParts { elements } => elements.saturating_mul(self.datatype.size()),
+            Access::Read | Access::Update => return,
+        };
+        let is_long = usize::try_from(message).is_ok_and(|bytes| bytes >= pipeline_min());
+        if !is_long {
             return;
         }
         let Some((offset, bytes)) = self.datatype.contiguous_bytes(self.count) else {
             return;
         };
-        let Some(len) = usize::try_from(bytes)
-            .ok()
-            .filter(|len| *len >= pipeline_min())
-        else {
+        let Ok(len) = usize::try_from(bytes) else {
             return;
         };
         let (device, host) = (self.at, self.address());
@@ -177,7 +184,8 @@ impl Staged {
             twin.twin().restart();
         }
         match self.access {
-            Access::Receive => Ok(()),
+            // A partition is copied when the program marks it as ready.
+            Access::Receive | Access::SendParts { .. } => Ok(()),
             // The engine copies a registered message during the send.
             Access::Send if self.twin.is_some() => Ok(()),
             Access::Read | Access::Send | Access::Update => {
@@ -186,8 +194,12 @@ impl Staged {
         }
     }
 
-    /// Copies the elements in the range `elements` to the host.
+    /// Copies a partition, the elements in the range `elements`, to the host.
+    /// The engine copies a registered partition during its send.
     pub fn fill_elements(&self, elements: Range<i64>) -> Result<(), DeviceError> {
+        if self.twin.is_some() {
+            return Ok(());
+        }
         self.copy(Direction::ToHost, self.bytes_of(elements))
     }
 
@@ -195,17 +207,27 @@ impl Staged {
     pub fn land(&self) -> Result<(), DeviceError> {
         match self.access {
             Access::Read => Ok(()),
-            Access::Send => self.sent(),
+            Access::Send | Access::SendParts { .. } => self.sent(),
             Access::Update => self.copy(Direction::ToDevice, self.all()),
             Access::Receive => {
-                let bytes = self.received.get().min(self.all().end);
-                let has_arrived = |twin: &Registered| twin.twin().has_arrived(bytes as usize);
-                if self.twin.as_ref().is_some_and(has_arrived) {
-                    return Ok(());
+                let landed = self.land_bytes(0..self.received.get());
+                if let Some(twin) = &self.twin {
+                    twin.twin().close();
                 }
-                self.copy(Direction::ToDevice, 0..bytes)
+                landed
             }
         }
+    }
+
+    /// Copies the packed bytes `range` of a received message to the device.
+    fn land_bytes(&self, range: Range<i64>) -> Result<(), DeviceError> {
+        let range = range.start..range.end.min(self.all().end);
+        let Some(twin) = self.twin.as_ref().filter(|_| !range.is_empty()) else {
+            return self.copy(Direction::ToDevice, range);
+        };
+        // `twin` covers all packed bytes, which are contiguous.
+        let landed = twin.twin().land(range.start as usize..range.end as usize);
+        landed.map_err(|error| self.failed(Direction::ToDevice, range.end - range.start, error))
     }
 
     /// Returns an error if a part of a sent message could not be copied to the host.
@@ -227,9 +249,12 @@ impl Staged {
         }
     }
 
-    /// Copies the elements in the range `elements` to the device.
-    pub fn land_elements(&self, elements: Range<i64>) -> Result<(), DeviceError> {
-        self.copy(Direction::ToDevice, self.bytes_of(elements))
+    /// Copies a partition that has arrived, the elements in the range `elements`, to the device.
+    /// Copies only its bytes before `end`, which is the length of the whole message.
+    pub fn land_elements(&self, elements: Range<i64>, end: u64) -> Result<(), DeviceError> {
+        let bytes = self.bytes_of(elements);
+        let end = bytes.end.min(i64::try_from(end).unwrap_or(i64::MAX));
+        self.land_bytes(bytes.start..end)
     }
 
     /// Sets the length of the received message.

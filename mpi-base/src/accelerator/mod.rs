@@ -16,12 +16,16 @@
 #![allow(unsafe_code)]
 
 pub mod cuda;
+#[cfg(test)]
+mod fake;
 mod ipc;
 pub mod level_zero;
 mod library;
+mod ranges;
 pub mod rocm;
 mod sharing;
 mod tail;
+mod twin;
 pub mod twins;
 mod used;
 
@@ -211,7 +215,7 @@ pub const BUILT_IN: [Component; 3] = [cuda::COMPONENT, rocm::COMPONENT, level_ze
 
 /// Maximum length in bytes of a piece, which one call copies.
 /// Long data are copied in pieces, because a library overlaps the phases of several calls.
-const PIECE: usize = 1 << 20;
+pub const PIECE: usize = 1 << 20;
 
 /// Splits a strip into pieces of at most [`PIECE`] bytes: device address, host address, length.
 fn pieces(strip: Strip) -> impl Iterator<Item = (*mut u8, *mut u8, usize)> {

@@ -1,66 +1,62 @@
-//! Twins: host memory that represents device memory during one message,
-//! and is filled from the device only if a processor reads it.
+//! Twins: host memory that represents device memory during one operation.
 //!
-//! The sender of a long message passes a twin to the engine instead of a complete host copy.
-//! A receiver on the same node may copy from the device directly ([`Accelerator::export`]);
+//! *Sends.* The sender of a long message passes a twin to the engine instead of a complete host copy.
+//! A receiver on the same node may copy from the device directly ([`Accelerator::export`](super::Accelerator::export));
 //! the twin is then never filled.
 //! Otherwise the message is sent in fragments. Each fragment waits only for its part of the twin
-//! ([`Twin::fill_to`]), while the copies of the next pieces are in flight.
+//! ([`Part::fill_to`]), while the copies of the next pieces are in flight.
 //!
-//! While no twin is registered, each message that is not short costs one more load ([`at`]).
+//! *Receives.* The engine reports the bytes that have arrived in the twin ([`Part::arrive`]),
+//! and the twin copies complete pieces to the device while later bytes arrive.
+//! [`Twin::land`] copies the rest and waits for all copies.
+//!
+//! A message may use a part of a twin, as the partitions of a partitioned send do.
+//!
+//! While no twin is registered, each message that is not short costs one more load ([`of`]).
 
-use super::{Accelerator, AcceleratorError, Direction, Flight, Memory, PIECE, Strip};
-use std::collections::VecDeque;
+pub use super::twin::Twin;
+
+use super::{Accelerator, Memory};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of asynchronous copies in flight for one twin.
-const AHEAD: usize = 3;
-
-static ALL: Mutex<Vec<Arc<Twin>>> = Mutex::new(Vec::new());
+/// The registered twins by the address of their host memory.
+static ALL: Mutex<BTreeMap<usize, Arc<Twin>>> = Mutex::new(BTreeMap::new());
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Contiguous host memory and the device memory that it represents.
-pub struct Twin {
-    by: &'static dyn Accelerator,
-    memory: Memory,
-    device: usize,
-    host: usize,
-    len: usize,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    /// Number of bytes whose copies to the host have been started.
-    /// `filled`: number of bytes whose copies have ended.
-    started: usize,
-    filled: usize,
-    /// The copies in flight, oldest first, each with the end of its piece in bytes.
-    flights: VecDeque<(usize, Flight)>,
-    failure: Option<AcceleratorError>,
-    /// Number of bytes at the start of the message that another process's device has already sent.
-    arrived: usize,
-}
-
-fn all() -> MutexGuard<'static, Vec<Arc<Twin>>> {
+fn all() -> MutexGuard<'static, BTreeMap<usize, Arc<Twin>>> {
     ALL.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the registered twin whose host memory starts at this address; `None` if no twin does.
+/// Returns true if a twin is registered.
 #[inline]
-pub fn at(host: *const u8) -> Option<Arc<Twin>> {
-    match NUMBER.load(Acquire) {
-        0 => None,
-        _ => find(host),
+pub fn exist() -> bool {
+    NUMBER.load(Acquire) != 0
+}
+
+/// Returns the part of a registered twin whose host memory is the `len` bytes at this address;
+/// `None` if the bytes are not in a twin.
+#[inline]
+pub fn of(host: *const u8, len: usize) -> Option<Part> {
+    match exist() {
+        false => None,
+        true => find(host.addr(), len),
     }
 }
 
 #[cold]
-fn find(host: *const u8) -> Option<Arc<Twin>> {
+fn find(host: usize, len: usize) -> Option<Part> {
     let all = all();
-    all.iter().find(|twin| twin.host == host.addr()).cloned()
+    let (start, twin) = all.range(..=host).next_back()?;
+    let at = host - start;
+    let is_inside = len > 0 && len <= twin.len().saturating_sub(at);
+    is_inside.then(|| Part {
+        twin: twin.clone(),
+        range: at..at + len,
+    })
 }
 
 /// A registered twin. Drop waits for the copies in flight and removes the twin from the registry.
@@ -72,21 +68,14 @@ impl Registered {
     /// # Safety
     /// The host memory is valid for reading and writing until the value is dropped.
     pub unsafe fn new(
-        (by, memory): (&'static dyn Accelerator, Memory),
+        by: (&'static dyn Accelerator, Memory),
         device: *mut u8,
         host: *mut u8,
         len: usize,
     ) -> Registered {
-        let twin = Arc::new(Twin {
-            by,
-            memory,
-            device: device.expose_provenance(),
-            host: host.expose_provenance(),
-            len,
-            state: Mutex::default(),
-        });
+        let twin = Arc::new(Twin::new(by, device, host, len));
         let mut all = all();
-        all.push(twin.clone());
+        all.insert(twin.host(), twin.clone());
         NUMBER.store(all.len(), Release);
         Registered(twin)
     }
@@ -99,120 +88,61 @@ impl Registered {
 
 impl Drop for Registered {
     fn drop(&mut self) {
-        self.0.land_flights();
+        self.0.close();
         let mut all = all();
-        all.retain(|twin| !Arc::ptr_eq(twin, &self.0));
+        all.remove(&self.0.host());
         NUMBER.store(all.len(), Relaxed);
     }
 }
 
-impl Twin {
-    /// Returns the accelerator, the properties of the device memory that the twin represents,
-    /// and the device address of the first byte of this memory.
+/// The part of a twin that contains the data of one message.
+#[derive(Clone)]
+pub struct Part {
+    twin: Arc<Twin>,
+    range: Range<usize>,
+}
+
+impl Part {
+    /// Returns the accelerator, the properties of the device memory that the part represents,
+    /// and the device address of the part's first byte.
     pub fn device(&self) -> (&'static dyn Accelerator, &Memory, *mut u8) {
-        let at = std::ptr::with_exposed_provenance_mut(self.device);
-        (self.by, &self.memory, at)
+        self.twin.device(self.range.start)
     }
 
-    /// Returns the length of the host memory and of the device memory in bytes.
-    pub fn len(&self) -> usize {
-        self.len
+    /// Converts a range of the part's bytes to a range of the twin's bytes.
+    fn bytes(&self, range: Range<usize>) -> Range<usize> {
+        let limit = |at: usize| self.range.start.saturating_add(at).min(self.range.end);
+        limit(range.start)..limit(range.end)
     }
 
-    /// Returns true if the length is 0.
-    pub fn is_empty(&self) -> bool {
-        self.len == 0
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Prepares the twin for another message: nothing is filled, and no copy has failed.
-    pub fn restart(&self) {
-        self.land_flights();
-        *self.state() = State::default();
+    /// Starts the first copies to the host, if the accelerator supports asynchronous copies.
+    pub fn begin(&self) {
+        self.twin.begin(&self.range);
     }
 
     /// Waits until the first `end` bytes are in host memory, and starts the next copies.
     /// After a failed copy the bytes are arbitrary, and [`Twin::failure`] returns the error.
     pub fn fill_to(&self, end: usize) {
-        let end = end.min(self.len);
-        let mut state = self.state();
-        while state.filled < end {
-            self.start_ahead(&mut state, end);
-            let Some((filled, flight)) = state.flights.pop_front() else {
-                return;
-            };
-            if let Some(Err(error)) = self.by.end(flight, true) {
-                state.failure.get_or_insert(error);
-            }
-            state.filled = filled;
-        }
-        self.start_ahead(&mut state, end);
+        self.twin.fill(&self.range, self.bytes(0..end).end);
     }
 
-    /// Starts copies until [`AHEAD`] are in flight; without asynchronous copies, copies up to `end`.
-    fn start_ahead(&self, state: &mut State, end: usize) {
-        while state.started < self.len && state.failure.is_none() && state.flights.len() < AHEAD {
-            // Synchronous copies of pieces beyond `end` would only delay this fragment.
-            if !self.by.has_flights() && state.started >= end {
-                return;
-            }
-            let at = state.started;
-            let len = PIECE.min(self.len - at);
-            state.started = at + len;
-            match self.start(at, len) {
-                Ok(Some(flight)) => state.flights.push_back((at + len, flight)),
-                Ok(None) => state.filled = at + len,
-                Err(error) => state.failure = Some(error),
-            }
-        }
-        if state.failure.is_some() && state.flights.is_empty() {
-            state.filled = self.len;
-        }
+    /// Waits until all bytes are in host memory, as [`Part::fill_to`] does.
+    pub fn fill(&self) {
+        self.twin.fill(&self.range, self.range.end);
     }
 
-    /// Starts the copy of a piece; returns `None` if the copy was synchronous and has ended.
-    fn start(&self, at: usize, len: usize) -> Result<Option<Flight>, AcceleratorError> {
-        let strip = Strip {
-            device: std::ptr::with_exposed_provenance_mut(self.device + at),
-            host: std::ptr::with_exposed_provenance_mut(self.host + at),
-            len,
-            stride: len,
-            blocks: 1,
-        };
-        if self.by.has_flights() {
-            // SAFETY: the host memory is valid until the registration ends, which waits for all flights.
-            return unsafe { self.by.begin(&self.memory, Direction::ToHost, strip) }.map(Some);
-        }
-        let mut strips = std::iter::once(strip);
-        // SAFETY: the host memory is valid until the registration ends.
-        unsafe { self.by.copy(&self.memory, Direction::ToHost, &mut strips) }?;
-        Ok(None)
+    /// Handles the arrival of the bytes `range` in host memory: starts the copies of complete pieces to the device.
+    pub fn arrive(&self, range: Range<usize>) {
+        self.twin.arrive(self.bytes(range));
     }
 
-    fn land_flights(&self) {
-        let mut state = self.state();
-        for (_, flight) in std::mem::take(&mut state.flights) {
-            let _ended = self.by.end(flight, true);
-        }
-        // A message that still refers to this twin must not start more copies.
-        state.started = self.len;
+    /// Starts the copies of all other bytes that have arrived, because no more bytes will arrive.
+    pub fn arrived(&self) {
+        self.twin.arrived(&self.range);
     }
 
-    /// Returns the error of the first failed copy to the host memory, if any copy failed.
-    pub fn failure(&self) -> Option<AcceleratorError> {
-        self.state().failure.clone()
-    }
-
-    /// Records that the message's first `bytes` bytes were copied to the device directly.
-    pub fn arrive(&self, bytes: usize) {
-        self.state().arrived = bytes;
-    }
-
-    /// Returns true if the first `bytes` bytes were copied to the device directly ([`Twin::arrive`]).
-    pub fn has_arrived(&self, bytes: usize) -> bool {
-        self.state().arrived >= bytes.max(1)
+    /// Records that another process's device has written the first `bytes` bytes of the device memory.
+    pub fn skip(&self, bytes: usize) {
+        self.twin.skip(self.bytes(0..bytes));
     }
 }

@@ -276,6 +276,14 @@ impl<'a> SendMem<'a> {
         unsafe { send_buf(self.at, self.count, self.datatype, 1, Access::Send) }
     }
 
+    /// Returns the send buffer of a partitioned send, whose partitions have `elements` elements each.
+    /// The engine sends each partition as one message after the program has marked it as ready.
+    pub fn partitions_buffer(self, elements: i64) -> Result<SendBuf, Failure> {
+        let access = Access::SendParts { elements };
+        // SAFETY: the elements are valid for reading until completion by the contract of `new`.
+        unsafe { send_buf(self.at, self.count, self.datatype, 1, access) }
+    }
+
     /// Returns the send buffer of a collective whose count argument is the count of one block.
     #[inline]
     pub fn buffer_of_blocks(self, blocks: usize) -> Result<SendBuf, Failure> {
@@ -392,7 +400,7 @@ impl<'a> RecvMem<'a> {
         unsafe { recv_buf(self.at, self.count, self.datatype, blocks, Access::Update) }
     }
 
-    /// Returns the receive buffer of a point-to-point message.
+    /// Returns the receive buffer of a point-to-point message, or of all partitions of one.
     /// The message is written from the beginning of the buffer, and the buffer is not read.
     #[inline(always)]
     pub fn message_buffer(self) -> Result<RecvBuf, Failure> {

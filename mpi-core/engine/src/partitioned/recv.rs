@@ -118,6 +118,13 @@ impl PartitionedRecv {
         Some(self.0.buf.elements(partition))
     }
 
+    /// Returns the length in bytes of the message that is being received.
+    /// Returns 0 if the operation is not active, or if the sender's announcement has not arrived.
+    pub fn bytes(&self) -> u64 {
+        let link = self.0.link.get().filter(|_| self.0.active.get());
+        link.map_or(0, Link::sent)
+    }
+
     /// `MPI_Parrived`: true if a partition has arrived, or if the operation is not active.
     pub fn arrived(&self, partition: i64) -> Result<bool, Error> {
         let receiver = &self.0;

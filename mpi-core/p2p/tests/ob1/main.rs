@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 mod connecting;
+mod devices;
 mod eager_pipeline;
 mod fast_path;
 mod flow_control;

@@ -17,7 +17,7 @@ impl Exposure {
         let reader = btl.capabilities().remote_memory?;
         // The network must not read the host copy of device data before the copy is filled,
         // and a transport that reads device memory reads only device memory. In both cases the data are not registered.
-        if reader.reads_devices() != twins::at(data.as_ptr()).is_some() {
+        if reader.reads_devices() != twins::of(data.as_ptr(), data.len()).is_some() {
             return None;
         }
         if data.len() < reader.shortest().max(1) {

@@ -6,6 +6,8 @@ use super::shared_copy::SharedCopy;
 use crate::btl::{Header, ProcId};
 use crate::pml::error::PmlError;
 use crate::request::id::ReqId;
+use mpi_base::accelerator::twins::Part;
+use std::ops::Range;
 
 pub(super) struct Incoming {
     from: ProcId,
@@ -23,6 +25,8 @@ pub(super) struct Incoming {
     transfer: Option<TimedTransfer>,
     /// The message's key and length, if it was announced.
     announced: Option<(Key, u64)>,
+    /// The device memory of which the receive buffer is the host staging copy.
+    device: Option<Part>,
 }
 
 /// Values that the caller must process after all bytes that fit into the buffer have arrived.
@@ -45,6 +49,7 @@ impl Incoming {
             read: None,
             transfer: None,
             announced: None,
+            device: None,
         }
     }
 
@@ -54,6 +59,17 @@ impl Incoming {
             announced: Some((key, bytes)),
             ..self
         }
+    }
+
+    /// Sets the device memory to which the received bytes are copied.
+    #[cold]
+    pub(super) fn set_device(&mut self, device: Option<Part>) {
+        self.device = device;
+    }
+
+    /// Returns the device memory to which the received bytes are copied.
+    pub(super) fn device(&self) -> Option<&Part> {
+        self.device.as_ref()
     }
 
     /// Adds the sender's request and the ID of the active remote read.
@@ -68,6 +84,11 @@ impl Incoming {
     /// Returns the ID of the active remote read.
     pub(super) fn read(&self) -> Option<u64> {
         self.read
+    }
+
+    /// Replaces the ID of a remote read that has ended by that of the next one.
+    pub(super) fn set_read(&mut self, read: u64) {
+        self.read = Some(read);
     }
 
     /// Removes and returns the ID of the remote read.
@@ -105,10 +126,16 @@ impl Incoming {
         self.from == from && end.is_some_and(|end| end <= self.wanted)
     }
 
-    /// Counts `len` received bytes. Returns `Ended` if these were the last bytes.
-    pub(super) fn count(&mut self, len: usize) -> Option<Ended> {
-        self.received += len as u64;
+    /// Counts the received bytes `part` of the message. Returns `Ended` if these were the last bytes.
+    pub(super) fn count(&mut self, part: Range<u64>) -> Option<Ended> {
+        self.received += part.end - part.start;
         let over = self.received >= self.wanted;
+        if let Some(device) = &self.device {
+            device.arrive(part.start as usize..part.end as usize);
+            if over {
+                device.arrived();
+            }
+        }
         over.then(|| Ended {
             truncated: self.truncated.take(),
             transfer: self.transfer.take(),

@@ -8,6 +8,7 @@ use crate::btl::ProcId;
 use crate::datatype::{Datatype, RecvBytes, RecvTarget};
 use crate::pml::envelope::Context;
 use crate::request::id::ReqId;
+use mpi_base::accelerator::twins::{self, Part};
 use mpi_base::state::About;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -143,8 +144,17 @@ impl RecvBody {
         self.buf.contiguous()
     }
 
+    /// Returns the device memory of which the receive buffer is the host staging copy; `None` for another buffer.
+    pub(super) fn device(&mut self) -> Option<Part> {
+        let all = self.contiguous()?;
+        twins::of(all.as_ptr(), all.len())
+    }
+
     /// Stores the progress of the matched message, which arrives in several parts.
-    pub(super) fn expect(&mut self, incoming: Incoming) {
+    pub(super) fn expect(&mut self, mut incoming: Incoming) {
+        if twins::exist() {
+            incoming.set_device(self.device());
+        }
         self.incoming = Some(Box::new(incoming));
     }
 

@@ -8,10 +8,9 @@
 #![allow(unsafe_code)]
 
 use super::super::{Endpoint, Exposed, GetError, Region, RemoteMemory, Rights, Span};
-use mpi_base::accelerator::twins::{self, Twin};
+use mpi_base::accelerator::twins::{self, Part};
 use mpi_base::accelerator::{self, Accelerator, Export, Flight};
 use std::cell::{Cell, RefCell};
-use std::sync::Arc;
 
 /// The device copies of this process that may still be active.
 #[derive(Default)]
@@ -25,7 +24,7 @@ struct Active {
     by: &'static dyn Accelerator,
     flight: Flight,
     /// The destination, if it is device memory. `bytes` is the length of the message.
-    target: Option<Arc<Twin>>,
+    target: Option<Part>,
     bytes: usize,
 }
 
@@ -50,7 +49,7 @@ impl DeviceCopies {
         let ended = all[at].by.end(all[at].flight, waits)?;
         let active = all.swap_remove(at);
         if let (Ok(()), Some(target)) = (&ended, active.target) {
-            target.arrive(active.bytes);
+            target.skip(active.bytes);
         }
         Some(ended.is_ok())
     }
@@ -82,9 +81,10 @@ impl RemoteMemory for DeviceCopies {
         if rights != Rights::Read {
             return None;
         }
-        let twin = twins::at(host(region))?;
+        let len = usize::try_from(region.len).ok()?;
+        let twin = twins::of(host(region), len)?;
         let (by, memory, at) = twin.device();
-        let export = by.export(memory, at, usize::try_from(region.len).ok()?)?;
+        let export = by.export(memory, at, len)?;
         let mut key = vec![u8::try_from(by.name().len()).ok()?];
         key.extend(by.name().bytes());
         key.extend(export.encode());
@@ -101,8 +101,8 @@ impl RemoteMemory for DeviceCopies {
         if span.offset != 0 || !export.has(bytes) {
             return Err(GetError::BadAddress);
         }
-        let target = twins::at(host(span.local))
-            .filter(|twin| twin.device().0.name() == by.name() && twin.len() >= bytes);
+        let target =
+            twins::of(host(span.local), bytes).filter(|twin| twin.device().0.name() == by.name());
         let (near, to) = match &target {
             Some(twin) => {
                 let (_, memory, at) = twin.device();

@@ -73,8 +73,9 @@ pub fn end(core: &Core, from: ProcId, am: Am, header: Header, len: usize) {
     {
         peer.set_direct_receive(None);
     }
-    match header.and_then(|header| awaited(core, from, header, len)) {
-        Some(req) => count(core, &req, len),
+    let req = header.and_then(|header| Some((awaited(core, from, header, len)?, header[1])));
+    match req {
+        Some((req, at)) => count(core, &req, at, len),
         None => core.protocol_error(),
     }
 }

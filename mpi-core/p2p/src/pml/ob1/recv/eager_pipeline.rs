@@ -80,7 +80,7 @@ pub fn accept(
     if let Ok(peer) = core.links().peer(from) {
         peer.pipeline().redirect(kept.sender(), req.id());
     }
-    count(core, req, here);
+    count(core, req, 0, here);
     fail_if_lost(core, req, from);
 }
 
@@ -114,5 +114,5 @@ fn put(core: &Core, receive: ReqId, offset: u64, payload: &[u8]) {
         Body::Recv(recv) => recv.put(offset, payload),
         _ => 0,
     };
-    count(core, &req, put);
+    count(core, &req, offset, put);
 }

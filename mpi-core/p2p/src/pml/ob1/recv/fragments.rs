@@ -52,15 +52,15 @@ pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) ->
     if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
         recv.put_fragment(header[1], payload);
     }
-    count(core, &req, payload.len());
+    count(core, &req, header[1], payload.len());
     Ok(())
 }
 
-/// Counts `len` bytes of a message that are in the receive buffer. The last bytes complete the receive.
-pub fn count(core: &Core, req: &Req, len: usize) {
+/// Counts `len` bytes at offset `at` of a message that are in the receive buffer. The last bytes complete the receive.
+pub fn count(core: &Core, req: &Req, at: u64, len: usize) {
     let (from, ended) = match &mut *req.body.borrow_mut() {
         Body::Recv(recv) => match recv.incoming_mut() {
-            Some(incoming) => (incoming.from(), incoming.count(len)),
+            Some(incoming) => (incoming.from(), incoming.count(at..at + len as u64)),
             None => return,
         },
         _ => return,

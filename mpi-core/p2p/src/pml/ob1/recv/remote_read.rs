@@ -3,6 +3,9 @@
 //! The sender registers its memory and sends the key with the announcement ([`Rendezvous`]).
 //! The receiver starts the read, handles other messages, and sends FIN when all data have arrived.
 //! If the read fails, the message is sent in fragments.
+//!
+//! A message for device memory is read in pieces, one after the other ([`Pieces`]):
+//! each piece is copied to the device while the network reads the next one.
 
 #![allow(unsafe_code)]
 
@@ -10,12 +13,14 @@ use super::super::core::Core;
 use super::super::incoming::Incoming;
 use super::super::peer::Peer;
 use super::super::peer_failure::fail_if_lost;
+use super::super::recv_body::RecvBody;
 use super::super::wire::Rendezvous;
 use super::answers::ask_for_fragments;
 use super::fragments::count;
 use crate::btl::{ProcId, Region, RemoteMemory, Span};
 use crate::request::{Body, Req, ReqId};
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -28,37 +33,79 @@ pub struct RemoteReads {
     open: RefCell<Vec<Open>>,
 }
 
+/// The length in bytes of a read for device memory. The network is idle between two reads,
+/// so a piece is long compared to the latency of a read.
+const PIECE: u64 = 4 << 20;
+
 /// A receive with an active remote read.
 struct Open {
     receive: ReqId,
     from: ProcId,
     peer: Rc<Peer>,
-    read: u64,
+    read: Cell<u64>,
+    /// The progress of a message that is read in pieces.
+    pieces: Option<Pieces>,
     sender: ReqId,
     /// The time at which the loss of the sender was detected.
     lost_since: Cell<Option<Instant>>,
+}
+
+/// The progress of a message for device memory: the active read is that of the bytes `start..end`.
+pub struct Pieces {
+    key: Box<[u8]>,
+    start: Cell<u64>,
+    end: Cell<u64>,
+    wanted: u64,
 }
 
 fn reader(peer: &Peer) -> Option<&dyn RemoteMemory> {
     peer.btl().capabilities().remote_memory
 }
 
-/// Starts the remote read of an announced message. Returns the read's ID; `None` if the message must be sent in fragments.
-pub fn start(peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted: u64) -> Option<u64> {
+/// Starts the remote read of an announced message. Returns the read's ID, and the progress if the message is read in pieces.
+/// Returns `None` if the message must be sent in fragments.
+pub fn start(
+    peer: &Peer,
+    req: &Req,
+    rendezvous: &Rendezvous,
+    wanted: u64,
+) -> Option<(u64, Option<Pieces>)> {
     let key = rendezvous.key.as_deref().filter(|_| wanted > 0)?;
     let reader = reader(peer)?;
     let mut body = req.body.borrow_mut();
     let Body::Recv(recv) = &mut *body else {
         return None;
     };
-    let buffer = recv.contiguous().filter(|all| all.len() as u64 >= wanted)?;
+    // A transport that reads device memory copies to the receiver's device itself.
+    let in_pieces = wanted > PIECE && !reader.reads_devices() && recv.device().is_some();
+    let end = if in_pieces { PIECE } else { wanted };
+    let read = read(peer, reader, recv, key, 0..end)?;
+    let pieces = in_pieces.then(|| Pieces {
+        key: key.into(),
+        start: Cell::new(0),
+        end: Cell::new(end),
+        wanted,
+    });
+    Some((read, pieces))
+}
+
+/// Starts a read of the bytes `part` of a message. Returns the read's ID; `None` if the transport refuses.
+fn read(
+    peer: &Peer,
+    reader: &dyn RemoteMemory,
+    recv: &mut RecvBody,
+    key: &[u8],
+    part: Range<u64>,
+) -> Option<u64> {
+    let buffer = recv.contiguous()?;
+    let place = buffer.get_mut(part.start as usize..part.end as usize)?;
     let local = Region {
-        address: buffer.as_mut_ptr().expose_provenance() as u64,
-        len: wanted,
+        address: place.as_mut_ptr().expose_provenance() as u64,
+        len: part.end - part.start,
     };
     let span = Span {
         key,
-        offset: 0,
+        offset: part.start,
         local,
     };
     // SAFETY: the receive owns its buffer until it completes, which happens only after the end of the read; `abandon` ends the read first.
@@ -73,13 +120,20 @@ impl RemoteReads {
         !self.open.borrow().is_empty()
     }
 
-    /// Adds a started read to the active reads.
-    pub fn list(&self, (from, peer): (ProcId, &Rc<Peer>), req: &Req, read: u64, sender: ReqId) {
+    /// Adds a started read, and the progress of a message in pieces, to the active reads.
+    pub fn list(
+        &self,
+        (from, peer): (ProcId, &Rc<Peer>),
+        req: &Req,
+        (read, pieces): (u64, Option<Pieces>),
+        sender: ReqId,
+    ) {
         self.open.borrow_mut().push(Open {
             receive: req.id(),
             from,
             peer: peer.clone(),
-            read,
+            read: Cell::new(read),
+            pieces,
             sender,
             lost_since: Cell::new(None),
         });
@@ -91,9 +145,12 @@ impl RemoteReads {
         let (mut open, mut moved) = (self.open.take(), false);
         open.retain(|open| {
             let outcome = match reader(&open.peer) {
-                Some(all) if is_awaited(core, open) => outcome(core, all, open),
+                Some(all) if is_awaited(core, open) => match outcome(core, all, open) {
+                    Some(true) => next_piece(core, all, open),
+                    other => other,
+                },
                 Some(all) => {
-                    all.give_up(open.read);
+                    all.give_up(open.read.get());
                     return false;
                 }
                 None => Some(false),
@@ -113,7 +170,7 @@ impl RemoteReads {
 /// Until the read ends, the network may write to the buffer, even after the loss of the sender.
 /// The network library ends the reads from a lost process soon. If this takes longer than [`GIVEN_UP`], the read is abandoned and counts as failed.
 fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
-    let outcome = all.outcome(open.read);
+    let outcome = all.outcome(open.read.get());
     if outcome.is_some() || !core.losses().has(open.from) {
         return outcome;
     }
@@ -123,14 +180,45 @@ fn outcome(core: &Core, all: &dyn RemoteMemory, open: &Open) -> Option<bool> {
     if now.duration_since(since) < GIVEN_UP {
         return None;
     }
-    all.give_up(open.read);
+    all.give_up(open.read.get());
     Some(false)
+}
+
+/// Processes the end of a successful read: starts the read of the message's next piece.
+/// Returns true if the message is complete, false if no read could be started, and `None` while a read is active.
+fn next_piece(core: &Core, reader: &dyn RemoteMemory, open: &Open) -> Option<bool> {
+    let Some(pieces) = &open.pieces else {
+        return Some(true);
+    };
+    let req = core.requests().get(open.receive)?;
+    let mut body = req.body.borrow_mut();
+    let Body::Recv(recv) = &mut *body else {
+        return Some(true);
+    };
+    let (start, end) = (pieces.start.get(), pieces.end.get());
+    if let Some(device) = recv.incoming().and_then(Incoming::device) {
+        device.arrive(start as usize..end as usize);
+    }
+    if end >= pieces.wanted {
+        return Some(true);
+    }
+    let next = end..pieces.wanted.min(end + PIECE);
+    let Some(read) = read(&open.peer, reader, recv, &pieces.key, next.clone()) else {
+        return Some(false);
+    };
+    pieces.start.set(next.start);
+    pieces.end.set(next.end);
+    open.read.set(read);
+    if let Some(incoming) = recv.incoming_mut() {
+        incoming.set_read(read);
+    }
+    None
 }
 
 /// Returns true if the receive still waits for this read.
 fn is_awaited(core: &Core, open: &Open) -> bool {
     let req = core.requests().get(open.receive);
-    req.is_some_and(|req| read_of(&req) == Some(open.read))
+    req.is_some_and(|req| read_of(&req) == Some(open.read.get()))
 }
 
 /// Returns the ID of the remote read for which a receive waits.
@@ -143,7 +231,8 @@ fn read_of(req: &Req) -> Option<u64> {
 
 fn ended(core: &Core, open: &Open, succeeded: bool) {
     let req = core.requests().get(open.receive);
-    let Some(req) = req.filter(|req| !req.is_complete() && read_of(req) == Some(open.read)) else {
+    let Some(req) = req.filter(|req| !req.is_complete() && read_of(req) == Some(open.read.get()))
+    else {
         return;
     };
     let wanted = {
@@ -159,7 +248,7 @@ fn ended(core: &Core, open: &Open, succeeded: bool) {
         incoming.wanted()
     };
     match succeeded {
-        true => count(core, &req, wanted as usize),
+        true => count(core, &req, 0, wanted as usize),
         false if fail_if_lost(core, &req, open.from) => {}
         false => ask_for_fragments(core, &open.peer, open.sender, &req, wanted),
     }

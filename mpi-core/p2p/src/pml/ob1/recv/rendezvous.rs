@@ -40,7 +40,7 @@ pub fn accept(
     if let Some(read) = remote_read::start(&peer, req, &rendezvous, wanted) {
         if let Body::Recv(recv) = &mut *req.body.borrow_mut() {
             let incoming = Incoming::new(from, wanted, too_long).announced(key, bytes);
-            recv.expect(incoming.reading(sender, read));
+            recv.expect(incoming.reading(sender, read.0));
         }
         return reads.list((from, &peer), req, read, sender);
     }

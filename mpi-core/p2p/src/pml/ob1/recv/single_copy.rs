@@ -8,6 +8,8 @@
 //! 4. when all data have arrived, the receiver sends [`wire::FIN`]; if the copy by either side has failed,
 //!    it sends [`wire::CTS`] instead, and the whole message is sent in fragments.
 //!
+//! A receiver whose data are for device memory copies alone, in pieces, and copies each piece to the device while it reads the next ones.
+//!
 //! Between two processes that send to each other at the same time, each receiver copies alone, because both cores are already busy.
 //! The transport assigns each part to the side that copies it ([`crate::btl::CooperativeCopy`]).
 //! The sender's side is in [`assist`](super::super::send::assist).
@@ -23,9 +25,12 @@ use crate::btl::{
     CooperativeCopy, GetError, Header, Payload, ProcId, Region, Share, SingleCopy, Target,
 };
 use crate::request::{Body, Req, ReqId};
+use mpi_base::accelerator::PIECE;
+use mpi_base::accelerator::twins::Part;
 use mpi_base::yield_now::Backoff;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::rc::Rc;
 
 /// The state of a copy after the receiver's first attempt.
@@ -77,11 +82,13 @@ pub fn measured(
     if !at_all {
         return None;
     }
-    let body = req.body.borrow();
-    let Body::Recv(recv) = &*body else {
+    let mut body = req.body.borrow_mut();
+    let Body::Recv(recv) = &mut *body else {
         return None;
     };
-    (recv.is_in_runs()).then(|| TimedTransfer::begin(peer.chooser(), wanted))
+    // Copies to a device would distort the measurement.
+    let is_measured = recv.is_in_runs() && recv.device().is_none();
+    is_measured.then(|| TimedTransfer::begin(peer.chooser(), wanted))
 }
 
 /// Copies the message in a single copy, or the receiver's first part of it in a cooperative copy.
@@ -99,11 +106,17 @@ pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted
     let Body::Recv(recv) = &mut *body else {
         return Copied::Nothing;
     };
+    let device = recv.device();
     let copied = recv.in_runs(wanted, |local| {
-        if let Some(shared) = share(core, peer, single_copy, req.id(), rendezvous, local) {
+        let remote = rendezvous.place.regions();
+        let got = if let (Some(device), [all]) = (&device, local) {
+            in_pieces(single_copy, peer, remote, all, device)
+        } else if let Some(shared) = share(core, peer, single_copy, req.id(), rendezvous, local) {
             return Copied::Shared(shared);
-        }
-        match single_copy.get(peer.endpoint(), rendezvous.place.regions(), local) {
+        } else {
+            single_copy.get(peer.endpoint(), remote, local)
+        };
+        match got {
             Ok(()) => Copied::All,
             Err(GetError::Forbidden) => {
                 peer.copying().forbid_single();
@@ -113,6 +126,43 @@ pub fn copy(core: &Core, peer: &Peer, req: &Req, rendezvous: &Rendezvous, wanted
         }
     });
     copied.unwrap_or(Copied::Nothing)
+}
+
+/// Reads a message for device memory in pieces. The copy of each piece to the device starts before the next piece is read.
+fn in_pieces(
+    single_copy: &dyn SingleCopy,
+    peer: &Peer,
+    remote: &[Region],
+    local: &[Cell<u8>],
+    device: &Part,
+) -> Result<(), GetError> {
+    for start in (0..local.len()).step_by(PIECE) {
+        let range = start..local.len().min(start + PIECE);
+        let from = cut(remote, range.start as u64..range.end as u64);
+        single_copy.get(peer.endpoint(), &from, &[&local[range.clone()]])?;
+        device.arrive(range);
+    }
+    device.arrived();
+    Ok(())
+}
+
+/// Returns the regions that contain the bytes `range` of the concatenation of `regions`.
+fn cut(regions: &[Region], range: Range<u64>) -> Vec<Region> {
+    let mut at = 0_u64;
+    let mut parts = Vec::with_capacity(1);
+    for region in regions {
+        let end = at.saturating_add(region.len);
+        let (start, stop) = (range.start.max(at), range.end.min(end));
+        if start < stop {
+            // The address comes from the peer and may be invalid. Then the copy fails.
+            parts.push(Region {
+                address: region.address.wrapping_add(start - at),
+                len: stop - start,
+            });
+        }
+        at = end;
+    }
+    parts
 }
 
 impl SingleCopies {
@@ -154,7 +204,7 @@ impl SingleCopies {
         };
         if complete {
             finished(core, peer, sender);
-            count(core, req, wanted as usize);
+            count(core, req, 0, wanted as usize);
         } else {
             peer.copying().forbid_cooperative();
             ask_for_fragments(core, peer, sender, req, wanted);
@@ -318,5 +368,31 @@ pub fn abandon(core: &Core, req: &Req) {
         while !core.losses().has(from) && together.is_helping(peer.endpoint(), shared.number()) {
             backoff.pause();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_regions_are_cut_at_their_ends() {
+        let region = |address, len| Region { address, len };
+        let regions = [
+            region(100, 10),
+            region(500, 0),
+            region(200, 5),
+            region(900, u64::MAX),
+        ];
+        let parts = |range| {
+            let parts = cut(&regions, range).into_iter();
+            parts
+                .map(|part| (part.address, part.len))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(parts(0..3), [(100, 3)]);
+        assert_eq!(parts(8..16), [(108, 2), (200, 5), (900, 1)]);
+        assert_eq!(parts(10..15), [(200, 5)]);
+        assert_eq!(parts(20..u64::MAX), [(905, u64::MAX - 20)]);
     }
 }

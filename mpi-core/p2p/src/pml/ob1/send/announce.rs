@@ -22,16 +22,21 @@ pub fn announce(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError
         peer.copying().announces();
         return Ok(());
     }
+    let device = device_twin(send.buf());
     let rendezvous = Rendezvous {
         key: None,
         bytes: send.bytes(),
         sender: req.id(),
-        place: match peer.copying().is_single_possible() && device_twin(send.buf()).is_none() {
+        place: match peer.copying().is_single_possible() && device.is_none() {
             true => send.place(peer.limits().max_send),
             false => Place::Scattered,
         },
     };
     rendezvous.encoded(|payload| peer.send(wire::RNDV, send.header(), Payload::Bytes(payload)))?;
+    if let Some(device) = device {
+        // The receiver will request fragments, so their copies from the device start already.
+        device.begin();
+    }
     core.counts().sends_rendezvous();
     if let Some(observer) = core.observer() {
         core.counts().announces_observed();

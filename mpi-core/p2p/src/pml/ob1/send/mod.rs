@@ -30,9 +30,8 @@ use crate::request::{Body, Req, ReqId};
 use announce::{announce, answered, released};
 use copies::SenderCopies;
 use eager::{is_eager, send_eager};
-use mpi_base::accelerator::twins::{self, Twin};
+use mpi_base::accelerator::twins::{self, Part};
 use std::rc::Rc;
-use std::sync::Arc;
 use streams::Streams;
 use unreachable::fail_send;
 
@@ -48,8 +47,9 @@ const NO_TWIN: u64 = 4 << 10;
 
 /// Returns the device memory of which the send buffer is the host staging copy; `None` for another buffer.
 #[inline]
-pub(super) fn device_twin(buf: &SendBuf) -> Option<Arc<Twin>> {
-    twins::at(buf.contiguous()?.as_ptr())
+pub(super) fn device_twin(buf: &SendBuf) -> Option<Part> {
+    let data = buf.contiguous()?;
+    twins::of(data.as_ptr(), data.len())
 }
 
 /// If the send buffer of an eager message is the host staging copy of device memory, copies the data from the device to it.
@@ -58,7 +58,7 @@ fn fill_device_twin(buf: &SendBuf) {
     if buf.bytes() as u64 > NO_TWIN
         && let Some(twin) = device_twin(buf)
     {
-        twin.fill_to(twin.len());
+        twin.fill();
     }
 }
 
