@@ -91,9 +91,17 @@ fn ctl(words: &[&str], job: &Started) -> Outcome {
     ctl_of(words, job.process())
 }
 
+/// Between its answer about a checkpoint and the continuation of the job, mpirun has no control socket.
 fn ctl_of(words: &[&str], mpirun: u32) -> Outcome {
-    let mut command = Command::new(installation().join("bin/mpi-ctl"));
-    run(command.args(words).arg(mpirun.to_string()))
+    loop {
+        let mut command = Command::new(installation().join("bin/mpi-ctl"));
+        let outcome = run(command.args(words).arg(mpirun.to_string()));
+        let is_absent = outcome.stderr.contains("is no mpirun of this user");
+        if !is_absent || is_over(mpirun) {
+            return outcome;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Returns the numbers of the checkpoints in `kept/saved`, and whether each one is complete.
