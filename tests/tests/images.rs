@@ -91,9 +91,17 @@ fn ctl(words: &[&str], job: &Started) -> Outcome {
     ctl_of(words, job.process())
 }
 
+/// Between its answer about a checkpoint and the continuation of the job, mpirun has no control socket.
 fn ctl_of(words: &[&str], mpirun: u32) -> Outcome {
-    let mut command = Command::new(installation().join("bin/mpi-ctl"));
-    run(command.args(words).arg(mpirun.to_string()))
+    loop {
+        let mut command = Command::new(installation().join("bin/mpi-ctl"));
+        let outcome = run(command.args(words).arg(mpirun.to_string()));
+        let is_absent = outcome.stderr.contains("is no mpirun of this user");
+        if !is_absent || is_over(mpirun) {
+            return outcome;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// Returns the numbers of the checkpoints in `kept/saved`, and whether each one is complete.
@@ -321,8 +329,7 @@ fn threads_are_bound_to_their_processors_after_a_restart() {
         .start();
     started.says("step 3");
     let before = processors_of("images", started.process());
-    let several: BTreeSet<&String> = before.iter().collect();
-    assert!(before.len() > 2 && several.len() > 1, "{before:?}");
+    assert_eq!(before.len(), 2, "{before:?}");
     assert!(ctl(&["checkpoint", "--stop"], &started).status.success());
     started.wait();
     let mut command = Command::new(installation().join("bin/mpirun"));
@@ -338,10 +345,10 @@ fn threads_are_bound_to_their_processors_after_a_restart() {
     assert_eq!(result(&outcome), undisturbed().0);
 }
 
-/// Returns the processors of each thread of the programs with this name below mpirun.
-fn processors_of(name: &str, mpirun: u32) -> Vec<String> {
+/// Returns the bindings of all threads of the programs with this name below mpirun, each one once.
+fn processors_of(name: &str, mpirun: u32) -> BTreeSet<String> {
     let read = |path: String| fs::read_to_string(path).unwrap_or_default();
-    let (mut open, mut found) = (vec![mpirun.to_string()], Vec::new());
+    let (mut open, mut found) = (vec![mpirun.to_string()], BTreeSet::new());
     while let Some(pid) = open.pop() {
         let is_named = read(format!("/proc/{pid}/comm")).trim() == name;
         for task in fs::read_dir(format!("/proc/{pid}/task"))
@@ -363,7 +370,6 @@ fn processors_of(name: &str, mpirun: u32) -> Vec<String> {
             );
         }
     }
-    found.sort_unstable();
     found
 }
 

@@ -1,6 +1,6 @@
 //! What images cannot contain is refused in one sentence before anything is written.
 
-use super::{ctl, folder, has_criu, numbers, plain, restart, result, run, script};
+use super::{ctl, folder, has_criu, numbers, plain, result, run, script};
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -144,9 +144,9 @@ fn a_traced_process_is_refused_with_its_tracer() {
     refused_at_the_checkpoint(job_by(by, kept.path()), kept.path(), sentence);
 }
 
-/// Two jobs of two mpiruns are connected by a port. After their `MPI_Comm_disconnect` a checkpoint is taken.
+/// Two jobs of two mpiruns are connected by a port.
 #[test]
-fn a_job_that_is_connected_with_another_one_is_refused_until_they_have_disconnected() {
+fn a_job_that_is_connected_with_another_one_is_refused_with_the_rank() {
     if !has_criu() {
         return;
     }
@@ -178,13 +178,8 @@ fn a_job_that_is_connected_with_another_one_is_refused_until_they_have_disconnec
         assert_eq!(numbers(kept.path()), [], "nothing is written");
         part("part");
         accepts.says("apart");
-        let connected = connects;
-        let taken = ctl(&["checkpoint", "--stop"], &accepts);
-        assert!(taken.status.success(), "{btl}: {}", taken.stderr);
-        accepts.wait();
         part("end");
-        assert!(connected.wait().status.success());
-        let again = restart(kept.path(), &[]);
-        assert_eq!(result(&again), "result of both parts", "{}", again.stderr);
+        assert!(connects.wait().status.success());
+        assert!(accepts.wait().status.success());
     }
 }

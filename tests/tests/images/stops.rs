@@ -4,8 +4,8 @@
 //! Environment variables set the numbers: `IMAGE_STOPS` for each job, and `IMAGE_KILLS` for each test of kills.
 
 use super::{
-    PROGRAM, STEPS, ctl, file, folder, has_criu, is_over, job, numbers, plain, printed,
-    result, script,
+    PROGRAM, STEPS, ctl, file, folder, has_criu, is_over, job, numbers, plain, printed, result,
+    script,
 };
 use rustix::process::Signal;
 use std::fs;

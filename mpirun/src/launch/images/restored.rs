@@ -6,6 +6,7 @@ use super::relay::Relay;
 use super::run::{Run, log_of};
 use super::take::{SOCKET, STDERR, STDOUT, SUPERVISOR};
 use crate::launch::FORWARDED;
+use crate::launch::descendants;
 use crate::launch::frontend::raise_open_files;
 use crate::launch::hold::{self, Go};
 use crate::launch::program::Images;
@@ -22,6 +23,13 @@ use std::fmt;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The file with the last process number of a PID namespace.
+const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
+
+/// CRIU's error if a TCP connection with the same addresses exists.
+const IN_USE: &str = "Can't connect inet socket back: Cannot assign requested address";
 
 /// A checkpoint of process images to restart from.
 #[derive(Debug)]
@@ -293,7 +301,7 @@ fn keep(restart: &Restart, plan: &Plan, inside: Connections) -> i32 {
         printable::eprintln!("mpirun: the process numbers of a restart cannot be made: {error}");
         return 1;
     }
-    if let Err(error) = restore(restart, plan, &inside) {
+    if let Err(error) = restore_soon(restart, plan, &inside) {
         printable::eprintln!("mpirun: {error}");
         return 1;
     }
@@ -322,7 +330,24 @@ fn begin_keeping(highest: u32) -> io::Result<()> {
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None::<&CStr>)?;
     // CRIU itself must not get the number of a process that it restores.
-    fs::write("/proc/sys/kernel/ns_last_pid", highest.to_string())
+    fs::write(LAST_PID, highest.to_string())
+}
+
+/// Restores the processes. Repeats it while the kernel keeps the old connections of an ended job
+/// (TIME_WAIT); it lets a new connection replace such a loopback connection after one second.
+fn restore_soon(restart: &Restart, plan: &Plan, inside: &Connections) -> Result<(), CriuError> {
+    const ATTEMPTS: usize = 5;
+    for _ in 1..ATTEMPTS {
+        match restore(restart, plan, inside) {
+            Err(CriuError::Failed { line, .. }) if line.contains(IN_USE) => {}
+            done => return done,
+        }
+        // Their process numbers must be free again.
+        descendants::end_all();
+        std::thread::sleep(Duration::from_secs(1));
+        let _ = fs::write(LAST_PID, plan.highest.to_string());
+    }
+    restore(restart, plan, inside)
 }
 
 fn restore(restart: &Restart, plan: &Plan, inside: &Connections) -> Result<(), CriuError> {

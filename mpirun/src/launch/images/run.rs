@@ -150,7 +150,11 @@ fn start_trial() -> io::Result<i32> {
     let (ready, at_exec) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
     match sys::fork()? {
         Forked::Child => {
+            // A killed mpirun leaves no trial process.
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
             let _ = rustix::process::setsid();
+            // CRIU may be unable to dump inherited descriptors, which the processes of a job do not have.
+            let _ = sys::close_inherited();
             let mut command = Command::new("sleep");
             let command = command.arg("600").stdin(listener);
             let command = command.stdout(Stdio::null()).stderr(Stdio::null());
