@@ -8,7 +8,7 @@ mod reads;
 pub use compare::{compare, text};
 pub use coverage::Coverage;
 pub use directed::{directed, every_channel, saturating};
-pub use reads::{counts, every_bit, every_state};
+pub use reads::{counts, every_bit, every_state, long_barrier, wait};
 
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Pins};

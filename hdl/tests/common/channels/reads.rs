@@ -2,8 +2,8 @@
 
 use super::Edge;
 use super::directed::{HOLD, Script, body};
-use fpga_model::channels::ChannelMachine;
 use fpga_model::channels::frame::{FRAME_BITS, Operation};
+use fpga_model::channels::{ChannelMachine, Pins};
 
 const READS: [Operation; 4] = [
     Operation::ReadMask,
@@ -196,4 +196,35 @@ pub fn every_bit(blank: ChannelMachine) -> Vec<Edge> {
         }
     }
     script.edges
+}
+
+/// Returns a barrier of a channel whose limit of 2^`bits` + 2 edges expires, and the number of edges of the stimulus
+/// after which [`wait`] follows: 2^`bits` - 1 edges at which only the channel's counter changes.
+pub fn long_barrier(blank: ChannelMachine, channel: usize, bits: u32) -> (Vec<Edge>, usize) {
+    let mut script = Script::new(blank);
+    let wires = blank.wires();
+    script.claim(channel, wires);
+    script.set_limit(channel, 1 << bits | 2);
+    script.hold(20);
+    script.arrive(channel, 1);
+    let is_idle = |script: &Script| {
+        let channel = script.machine.channel(channel);
+        channel.is_none_or(|channel| channel.arrived() == 0)
+    };
+    while is_idle(&script) {
+        script.hold(1);
+    }
+    let edge = script.edges.len();
+    wait(&mut script.machine, &script.pins, bits);
+    script.hold(8);
+    script.read(channel);
+    script.arrive(channel, wires & !1);
+    script.hold(8);
+    script.read(channel);
+    (script.edges, edge)
+}
+
+/// Performs 2^`bits` - 1 edges with these levels at the pins.
+pub fn wait(machine: &mut ChannelMachine, pins: &Pins, bits: u32) {
+    machine.fast_forward(pins, (1 << bits) - 1);
 }
