@@ -146,11 +146,22 @@ fn version_2(sample: usize) -> Played {
         channels::random_mix(blank, 100_000, mix(1, true, 500)),
     ];
     let usual = |edges: &Vec<Edge>| stimulus(blank, edges, None);
-    let mut longer = vec![usual(&channels::random_mix(
+    let scripts_2 = [
+        channels::exact_limits,
+        channels::sessions,
+        channels::drops,
+        channels::unquiet_claims,
+        channels::every_code,
+    ];
+    let mut longer: Vec<Stimulus> = scripts_2
+        .iter()
+        .map(|script| usual(&script(blank)))
+        .collect();
+    longer.push(usual(&channels::random_mix(
         blank,
         400_000,
         mix(2, true, 20_000),
-    ))];
+    )));
     for channel in 0..CHANNELS {
         longer.extend((3..32).map(|bits| {
             let (edges, edge) = channels::long_barrier(blank, channel, bits);

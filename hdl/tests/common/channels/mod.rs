@@ -1,11 +1,13 @@
 //! The stimulus of version 2, applied to both the model and the RTL, its coverage, and the comparison.
 
 mod compare;
+mod corners;
 mod coverage;
 mod directed;
 mod reads;
 
 pub use compare::{compare, text};
+pub use corners::{drops, every_code, exact_limits, sessions, unquiet_claims};
 pub use coverage::Coverage;
 pub use directed::{directed, every_channel, saturating};
 pub use reads::{counts, every_bit, every_state, long_barrier, wait};

@@ -14,23 +14,23 @@ const READS: [Operation; 4] = [
 
 impl Script {
     /// Reads all of a channel's state, each part by another node.
-    fn read(&mut self, channel: usize) {
+    pub(super) fn read(&mut self, channel: usize) {
         for (number, operation) in READS.into_iter().enumerate() {
             let node = (number + channel) % self.nodes();
             self.ask(node, operation as u8, channel as u64, 0);
         }
     }
 
-    fn nodes(&self) -> usize {
+    pub(super) fn nodes(&self) -> usize {
         self.machine.wires().count_ones() as usize
     }
 
-    fn channels(&self) -> usize {
+    pub(super) fn channels(&self) -> usize {
         usize::from(self.machine.identity().channels)
     }
 
     /// Makes these nodes the channel's members, with all lines at its level.
-    fn claim(&mut self, channel: usize, members: u64) {
+    pub(super) fn claim(&mut self, channel: usize, members: u64) {
         let node = |mask: u64| mask.trailing_zeros() as usize;
         self.pins.arrive[channel] = self.level(channel);
         self.hold(HOLD);
@@ -47,7 +47,7 @@ impl Script {
         }
     }
 
-    fn set_limit(&mut self, channel: usize, limit: u64) {
+    pub(super) fn set_limit(&mut self, channel: usize, limit: u64) {
         let present = self
             .machine
             .channel(channel)
