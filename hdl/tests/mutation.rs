@@ -144,31 +144,21 @@ fn version_2(sample: usize) -> Played {
         channels::every_state(blank),
         channels::counts(blank),
         channels::random_mix(blank, 100_000, mix(1, true, 500)),
+        channels::exact_limits(blank),
+        channels::sessions(blank),
+        channels::drops(blank),
+        channels::unquiet_claims(blank),
+        channels::every_code(blank),
     ];
     let usual = |edges: &Vec<Edge>| stimulus(blank, edges, None);
-    let scripts_2 = [
-        channels::exact_limits,
-        channels::sessions,
-        channels::drops,
-        channels::unquiet_claims,
-        channels::every_code,
-    ];
-    let mut longer: Vec<Stimulus> = scripts_2
-        .iter()
-        .map(|script| usual(&script(blank)))
-        .collect();
-    longer.push(usual(&channels::random_mix(
-        blank,
-        400_000,
-        mix(2, true, 20_000),
-    )));
+    let mut stimuli: Vec<Stimulus> = scripts.iter().map(usual).collect();
     for channel in 0..CHANNELS {
-        longer.extend((3..32).map(|bits| {
+        stimuli.extend((3..32).map(|bits| {
             let (edges, edge) = channels::long_barrier(blank, channel, bits);
             stimulus(blank, &edges, Some(Wait { edge, bits }))
         }));
     }
-    longer.push(usual(&channels::every_bit(blank)));
+    stimuli.push(usual(&channels::every_bit(blank)));
     Played {
         design: channel_claims::design(),
         play: Play {
@@ -187,8 +177,7 @@ fn version_2(sample: usize) -> Played {
             ],
             outputs: vec![bits("release_o", CHANNELS), bits("last_o", NODES)],
         },
-        stimuli: scripts.iter().map(usual).collect(),
-        longer,
+        stimuli,
         sample,
     }
 }

@@ -15,6 +15,9 @@ use crate::tool::{self, Tool, ToolError};
 /// Time limit of ABC for one mutant.
 const LIMIT: Duration = Duration::from_secs(300);
 
+/// Time limit of `pdr` for one mutant, in seconds.
+const SEARCH: u32 = 60;
+
 /// How a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
@@ -26,15 +29,14 @@ pub(super) enum Verdict {
     Open,
 }
 
-/// Compares two copies of the circuit, which differ in the levels of their last inputs; `pdr` searches for at most `seconds`.
+/// Compares two copies of the circuit, which differ in the levels of their last inputs.
 pub(super) fn compare(
     circuit: &Circuit,
     levels: [&[bool]; 2],
-    seconds: u32,
     cache: &Cache,
 ) -> Result<Verdict, ToolError> {
     let file = miter(circuit, levels);
-    let script = format!("read_aiger miter.aig; scorr; pdr -T {seconds}; print_status");
+    let script = format!("read_aiger miter.aig; scorr; pdr -T {SEARCH}; print_status");
     let content = format!("{file:?}");
     let identity = Tool::ABC.identity();
     let entry = cache.entry(

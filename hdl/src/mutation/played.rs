@@ -20,12 +20,6 @@ use crate::yosys::chparam;
 const NUMBER: &str = "mutant";
 const NUMBER_BITS: usize = 16;
 
-/// Time limit of a comparison between the stimuli, in seconds.
-const SOON: u32 = 5;
-
-/// Time limit of a comparison after all stimuli, in seconds.
-const LATEST: u32 = 120;
-
 /// Inputs from power-on, and the outputs that they must cause.
 #[derive(Debug, Clone)]
 pub struct Stimulus {
@@ -44,10 +38,8 @@ pub struct Played {
     pub design: Design,
     /// The design's parameters and ports; inputs and outputs have at most 48 bits each.
     pub play: Play,
-    /// The stimuli for all mutants; the shortest should be first, since no other is applied to a mutant that it kills.
+    /// The stimuli; the shortest should be first, since no other is applied to a mutant that it kills.
     pub stimuli: Vec<Stimulus>,
-    /// Longer stimuli, for the mutants that survive the others and are not soon proved equal to the design.
-    pub longer: Vec<Stimulus>,
     /// Number of mutants that yosys generates, before those of flip-flops are omitted.
     pub sample: usize,
 }
@@ -73,7 +65,7 @@ impl Played {
             &list,
             &circuit,
         ];
-        let stimuli = self.stimuli.iter().chain(&self.longer);
+        let stimuli = self.stimuli.iter();
         let waits = stimuli.clone().map(|part| format!("{:?}", part.wait));
         let waits: Vec<String> = waits.collect();
         ingredients.extend(waits.iter().map(String::as_str));
@@ -111,19 +103,15 @@ impl Played {
     fn determine(&self, list: &str, text: &str, cache: &Cache) -> Result<Score, ToolError> {
         let mutants = usable(list);
         let circuit = Circuit::read(text).ok_or_else(|| unreadable("a circuit of gates"))?;
-        let mut fates = vec![Fate::Open; mutants.len() + 1];
-        for (stimuli, seconds) in [(&self.stimuli, SOON), (&self.longer, LATEST)] {
-            fates = simulated(&circuit, text, stimuli, &fates, cache)?;
-            for number in 1..fates.len() {
-                if matches!(fates[number], Fate::Open | Fate::Differs) {
-                    let [original, mutated] = [0, number].map(levels);
-                    fates[number] =
-                        match miter::compare(&circuit, [&original, &mutated], seconds, cache)? {
-                            Verdict::Equal => Fate::Equal,
-                            Verdict::Differs => Fate::Differs,
-                            Verdict::Open => Fate::Open,
-                        };
-                }
+        let mut fates = simulated(&circuit, text, &self.stimuli, mutants.len(), cache)?;
+        for (number, fate) in fates.iter_mut().enumerate().skip(1) {
+            if *fate == Fate::Open {
+                let [original, mutated] = [0, number].map(levels);
+                *fate = match miter::compare(&circuit, [&original, &mutated], cache)? {
+                    Verdict::Equal => Fate::Equal,
+                    Verdict::Differs => Fate::Differs,
+                    Verdict::Open => Fate::Open,
+                };
             }
         }
         let list = |wanted: fn(&Fate) -> bool| {
@@ -165,34 +153,27 @@ fn simulated(
     circuit: &Circuit,
     text: &str,
     stimuli: &[Stimulus],
-    fates: &[Fate],
+    mutants: usize,
     cache: &Cache,
 ) -> Result<Vec<Fate>, ToolError> {
-    let before = format!("{fates:?}");
-    let mut ingredients = vec![
-        include_str!("lanes.rs"),
-        include_str!("gates.rs"),
-        text,
-        &before,
-    ];
+    let mut ingredients = vec![include_str!("lanes.rs"), include_str!("gates.rs"), text];
     let waits = stimuli.iter().map(|part| format!("{:?}", part.wait));
     let waits: Vec<String> = waits.collect();
     ingredients.extend(waits.iter().map(String::as_str));
     let texts = stimuli.iter();
     ingredients.extend(texts.flat_map(|part| [part.inputs.as_str(), &part.expected]));
     let entry = cache.entry("mutation-kills", &ingredients, |folder| {
-        let mut after = fates.to_vec();
-        simulate(circuit, stimuli, &mut after)?;
-        let kills = after.iter().zip(fates).enumerate();
-        let kills = kills.filter(|(_, (after, before))| after != before);
-        let line = |(number, (fate, _)): (usize, (&Fate, &Fate))| match fate {
+        let mut fates = vec![Fate::Open; mutants + 1];
+        simulate(circuit, stimuli, &mut fates)?;
+        let line = |(number, fate): (usize, &Fate)| match fate {
             Fate::Killed { stimulus, edge } => format!("{number} {stimulus} {edge}\n"),
             _ => String::new(),
         };
-        tool::write(&folder.join("kills"), &kills.map(line).collect::<String>())
+        let lines = fates.iter().enumerate().map(line);
+        tool::write(&folder.join("kills"), &lines.collect::<String>())
     })?;
     let text = tool::read(&entry.join("kills"))?;
-    let mut fates = fates.to_vec();
+    let mut fates = vec![Fate::Open; mutants + 1];
     for line in text.lines() {
         let numbers = line.split(' ').map_while(|word| word.parse().ok());
         let numbers: Vec<usize> = numbers.collect();
@@ -206,15 +187,14 @@ fn simulated(
     Ok(fates)
 }
 
-/// Applies the stimuli to the original and to each mutant that is neither killed nor equal, 64 at once.
+/// Applies the stimuli to the original and to each mutant that is not killed, 64 at once.
 fn simulate(circuit: &Circuit, stimuli: &[Stimulus], fates: &mut [Fate]) -> Result<(), ToolError> {
     for (at, stimulus) in stimuli.iter().enumerate() {
         let mut inputs = lines(&stimulus.inputs);
         // The circuit's first input is the clock.
         inputs.iter_mut().for_each(|line| *line <<= 1);
         let expected = lines(&stimulus.expected);
-        let rest =
-            (0..fates.len()).filter(|&number| matches!(fates[number], Fate::Open | Fate::Differs));
+        let rest = (0..fates.len()).filter(|&number| fates[number] == Fate::Open);
         let rest: Vec<usize> = rest.collect();
         for group in rest.chunks(LANES) {
             let bits = (0..NUMBER_BITS).map(|bit| {
