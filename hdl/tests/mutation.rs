@@ -13,7 +13,7 @@ use channels::{Edge, LEASE_BITS, Mix};
 use common::{cache, or_skip};
 use fpga_model::channels::ChannelMachine;
 use hdl::formal::Design;
-use hdl::mutation::{self, Played, Score, Stimulus, Subject};
+use hdl::mutation::{self, Played, Score, Stimulus, Subject, Wait};
 use hdl::play::{Play, bit, bits, in_bits};
 use hdl::tool::ToolError;
 use hdl::{CHANNEL_TOP, channel_claims, eureka_claims, register_claims, toggle_claims};
@@ -108,9 +108,12 @@ const NODES: usize = 3;
 const CHANNELS: usize = 2;
 
 /// Returns these edges as inputs, and the model's outputs after each.
-fn stimulus(mut machine: ChannelMachine, edges: &[Edge]) -> Stimulus {
+fn stimulus(mut machine: ChannelMachine, edges: &[Edge], wait: Option<Wait>) -> Stimulus {
     let (mut inputs, mut expected) = (String::new(), String::new());
-    for edge in edges {
+    for (number, edge) in edges.iter().enumerate() {
+        if let Some(wait) = wait.filter(|wait| wait.edge == number) {
+            channels::wait(&mut machine, &edges[number - 1].pins, wait.bits);
+        }
         let pins = edge.pins;
         let arrivals = pins.arrive[..CHANNELS].iter().rev();
         let arrivals: String = arrivals.map(|lines| in_bits(*lines, NODES)).collect();
@@ -121,7 +124,11 @@ fn stimulus(mut machine: ChannelMachine, edges: &[Edge]) -> Stimulus {
         let released = in_bits(u64::from(machine.releases()), CHANNELS);
         expected += &format!("{released}{}\n", in_bits(machine.last_line(), NODES));
     }
-    Stimulus { inputs, expected }
+    Stimulus {
+        inputs,
+        expected,
+        wait,
+    }
 }
 
 /// Returns the complete design of version 2 for 3 nodes and 2 channels, with its stimuli and the outputs of the model.
@@ -136,10 +143,22 @@ fn version_2(sample: usize) -> Played {
         channels::directed(blank),
         channels::every_state(blank),
         channels::counts(blank),
-        channels::every_bit(blank),
         channels::random_mix(blank, 100_000, mix(1, true, 500)),
-        channels::random_mix(blank, 400_000, mix(2, true, 20_000)),
+        channels::exact_limits(blank),
+        channels::sessions(blank),
+        channels::drops(blank),
+        channels::unquiet_claims(blank),
+        channels::every_code(blank),
     ];
+    let usual = |edges: &Vec<Edge>| stimulus(blank, edges, None);
+    let mut stimuli: Vec<Stimulus> = scripts.iter().map(usual).collect();
+    for channel in 0..CHANNELS {
+        stimuli.extend((3..32).map(|bits| {
+            let (edges, edge) = channels::long_barrier(blank, channel, bits);
+            stimulus(blank, &edges, Some(Wait { edge, bits }))
+        }));
+    }
+    stimuli.push(usual(&channels::every_bit(blank)));
     Played {
         design: channel_claims::design(),
         play: Play {
@@ -158,8 +177,7 @@ fn version_2(sample: usize) -> Played {
             ],
             outputs: vec![bits("release_o", CHANNELS), bits("last_o", NODES)],
         },
-        stimuli: scripts.iter().map(|edges| stimulus(blank, edges)).collect(),
-        steps: 8,
+        stimuli,
         sample,
     }
 }

@@ -4,6 +4,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `lanes` | simulation of 64 mutants at once |
+//! | `gates` | AND gates, without duplicates |
+//! | `miter` | equality of a mutant and its design |
 //! | `played` | the score of stimuli |
 //!
 //! yosys' `mutate` changes one bit at one cell of the flattened design: it is inverted, constant, or inverted while another bit is 0 or 1.
@@ -14,9 +16,12 @@
 //! Mutants of flip-flop outputs are omitted: yosys 0.23 rejects their power-on levels as conflicting.
 //! Mutants of clocks are omitted, too: neither the induction nor the circuit of gates has a clock, so they would count as equivalent.
 
+mod gates;
 mod lanes;
+mod miter;
 mod played;
 
+pub use lanes::Wait;
 pub use played::{Played, Stimulus};
 
 use std::path::Path;

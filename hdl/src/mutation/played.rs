@@ -3,12 +3,13 @@
 //! yosys elaborates the design without flattening it, adds all mutants to it, each selected by a number at an additional input,
 //! and writes it as one circuit of gates, which is simulated for 64 mutants at once.
 //! A mutant is killed if an output differs from the expected one after any edge of any stimulus.
-//! Otherwise a temporal induction compares the mutated module, with all modules below it, with the original module.
+//! Otherwise the mutant is compared with the design from the design's inputs to its outputs.
 
-use std::path::Path;
+use std::path::PathBuf;
 
-use super::lanes::{Circuit, LANES};
-use super::{Score, different, parted, run, unreadable, usable};
+use super::lanes::{Circuit, LANES, Wait};
+use super::miter::{self, Verdict};
+use super::{Score, run, unreadable, usable};
 use crate::cache::Cache;
 use crate::formal::Design;
 use crate::play::{Play, bits};
@@ -26,6 +27,8 @@ pub struct Stimulus {
     pub inputs: String,
     /// The outputs after each edge, from a model, as a text of [`Play`].
     pub expected: String,
+    /// A long time in which a counter counts, or none.
+    pub wait: Option<Wait>,
 }
 
 /// A design with stimuli.
@@ -37,8 +40,6 @@ pub struct Played {
     pub play: Play,
     /// The stimuli; the shortest should be first, since no other is applied to a mutant that it kills.
     pub stimuli: Vec<Stimulus>,
-    /// Maximum number of steps of an induction.
-    pub steps: usize,
     /// Number of mutants that yosys generates, before those of flip-flops are omitted.
     pub sample: usize,
 }
@@ -49,59 +50,81 @@ impl Played {
     /// The design without a mutation must have the expected outputs;
     /// otherwise the error names the first edge after which they differ.
     pub fn score(&self, cache: &Cache) -> Result<Score, ToolError> {
-        let settings = format!("{:?} {} {}", self.play, self.steps, self.sample);
-        let identity = Tool::YOSYS.identity();
+        let mutated = self.mutated(cache)?;
+        let [list, circuit] =
+            ["mutants", "mutants.aag"].map(|name| tool::read(&mutated.join(name)));
+        let (list, circuit) = (list?, circuit?);
+        let abc = Tool::ABC.identity();
         let mut ingredients = vec![
             include_str!("played.rs"),
             include_str!("mod.rs"),
             include_str!("lanes.rs"),
-            &settings,
-            &identity,
+            include_str!("gates.rs"),
+            include_str!("miter.rs"),
+            &abc,
+            &list,
+            &circuit,
         ];
         let stimuli = self.stimuli.iter();
+        let waits = stimuli.clone().map(|part| format!("{:?}", part.wait));
+        let waits: Vec<String> = waits.collect();
+        ingredients.extend(waits.iter().map(String::as_str));
         ingredients.extend(stimuli.flat_map(|part| [part.inputs.as_str(), &part.expected]));
-        let texts = self.design.verilog.iter();
-        ingredients.extend(texts.flat_map(|(name, text)| [*name, text]));
         let entry = cache.entry("mutation-played", &ingredients, |folder| {
-            let score = self.determine(folder)?;
+            let score = self.determine(&list, &circuit, cache)?;
             tool::write(&folder.join("score"), &score.to_text())
         })?;
         let text = tool::read(&entry.join("score"))?;
         Score::from_text(&text).ok_or_else(|| unreadable("the score"))
     }
 
-    fn determine(&self, folder: &Path) -> Result<Score, ToolError> {
-        self.design.write_into(folder)?;
-        run(&self.listing(), folder)?;
-        let list = tool::read(&folder.join("mutants"))?;
-        let mutants = usable(&list);
-        let numbered = mutants
-            .iter()
-            .zip(1..)
-            .map(|(mutate, number)| format!("{mutate} -ctrl {NUMBER} {NUMBER_BITS} {number}\n"));
-        let all = numbered.collect::<String>();
-        tool::write(&folder.join("play.v"), &self.wrapper())?;
-        run(&circuit(&all), folder)?;
-        let seen = self.simulate(mutants.len(), folder)?;
-        if let Some((stimulus, edge)) = seen[0] {
-            return Err(unreadable(&format!(
-                "the model's outputs for the design without a mutation: another one after edge {edge} of stimulus {stimulus}"
-            )));
+    /// Returns the folder in the cache with the list of mutants and with the circuit that contains them all.
+    fn mutated(&self, cache: &Cache) -> Result<PathBuf, ToolError> {
+        let yosys = Tool::YOSYS.identity();
+        let (listing, wrapper) = (self.listing(), self.wrapper());
+        let mut ingredients = vec![&*listing, &wrapper, &yosys];
+        let script = circuit("");
+        ingredients.push(&script);
+        let texts = self.design.verilog.iter();
+        ingredients.extend(texts.flat_map(|(name, text)| [*name, text]));
+        cache.entry("mutants", &ingredients, |folder| {
+            self.design.write_into(folder)?;
+            run(&listing, folder)?;
+            let list = tool::read(&folder.join("mutants"))?;
+            let numbered = usable(&list).into_iter().zip(1..);
+            let numbered = numbered.map(|(mutate, number)| {
+                format!("{mutate} -ctrl {NUMBER} {NUMBER_BITS} {number}\n")
+            });
+            tool::write(&folder.join("play.v"), &wrapper)?;
+            run(&circuit(&numbered.collect::<String>()), folder).map(drop)
+        })
+    }
+
+    fn determine(&self, list: &str, text: &str, cache: &Cache) -> Result<Score, ToolError> {
+        let mutants = usable(list);
+        let circuit = Circuit::read(text).ok_or_else(|| unreadable("a circuit of gates"))?;
+        let mut fates = simulated(&circuit, text, &self.stimuli, mutants.len(), cache)?;
+        for (number, fate) in fates.iter_mut().enumerate().skip(1) {
+            if *fate == Fate::Open {
+                let [original, mutated] = [0, number].map(levels);
+                *fate = match miter::compare(&circuit, [&original, &mutated], cache)? {
+                    Verdict::Equal => Fate::Equal,
+                    Verdict::Differs => Fate::Differs,
+                    Verdict::Open => Fate::Open,
+                };
+            }
         }
-        let kills = seen.iter().enumerate();
-        let kills = kills.map(|(number, difference)| format!("{number} {difference:?}\n"));
-        tool::write(&folder.join("kills"), &kills.collect::<String>())?;
-        let same: Vec<usize> = (0..mutants.len())
-            .filter(|number| seen[number + 1].is_none())
-            .collect();
-        let (same, killed) = parted(&mutants, &same);
-        let different = different(&same, self.steps, folder)?;
-        let (survivors, equivalent) = parted(&same, &different);
-        let texts = |list: Vec<&str>| list.into_iter().map(str::to_owned).collect();
+        let list = |wanted: fn(&Fate) -> bool| {
+            let fates = mutants.iter().zip(&fates[1..]);
+            let chosen = fates.filter(|(_, fate)| wanted(fate));
+            chosen
+                .map(|(mutant, fate)| format!("{mutant} ({fate:?})"))
+                .collect()
+        };
         Ok(Score {
-            killed: texts(killed),
-            equivalent: texts(equivalent),
-            survivors: texts(survivors),
+            killed: list(|fate| matches!(fate, Fate::Killed { .. })),
+            equivalent: list(|fate| *fate == Fate::Equal),
+            survivors: list(|fate| matches!(fate, Fate::Open | Fate::Differs)),
         })
     }
 
@@ -123,36 +146,84 @@ impl Played {
         play.inputs.insert(0, bits(NUMBER, NUMBER_BITS));
         play.verilog(true)
     }
+}
 
-    /// Applies the stimuli to the original and to each mutant, 64 at once;
-    /// returns for each the number of the stimulus and the edge that first show a difference.
-    fn simulate(&self, mutants: usize, folder: &Path) -> Result<Vec<Difference>, ToolError> {
-        let text = tool::read(&folder.join("mutants.aag"))?;
-        let circuit = Circuit::read(&text).ok_or_else(|| unreadable("a circuit of gates"))?;
-        let mut seen = vec![None; mutants + 1];
-        for (at, stimulus) in self.stimuli.iter().enumerate() {
-            let mut inputs = lines(&stimulus.inputs);
-            // The circuit's first input is the clock.
-            inputs.iter_mut().for_each(|line| *line <<= 1);
-            let expected = lines(&stimulus.expected);
-            let rest = (0..=mutants).filter(|&number| seen[number].is_none());
-            let rest: Vec<usize> = rest.collect();
-            for group in rest.chunks(LANES) {
-                let bits = (0..NUMBER_BITS).map(|bit| {
-                    let lanes = group.iter().enumerate();
-                    lanes.fold(0, |word, (lane, number)| {
-                        word | ((number >> bit & 1) as u64) << lane
-                    })
-                });
-                let constant: Vec<u64> = bits.collect();
-                let differences = circuit.differences(&constant, group.len(), &inputs, &expected);
-                for (&number, edge) in group.iter().zip(differences) {
-                    seen[number] = edge.map(|edge| (at, edge));
+/// As [`simulate`]; the kills come from the cache.
+fn simulated(
+    circuit: &Circuit,
+    text: &str,
+    stimuli: &[Stimulus],
+    mutants: usize,
+    cache: &Cache,
+) -> Result<Vec<Fate>, ToolError> {
+    let mut ingredients = vec![include_str!("lanes.rs"), include_str!("gates.rs"), text];
+    let waits = stimuli.iter().map(|part| format!("{:?}", part.wait));
+    let waits: Vec<String> = waits.collect();
+    ingredients.extend(waits.iter().map(String::as_str));
+    let texts = stimuli.iter();
+    ingredients.extend(texts.flat_map(|part| [part.inputs.as_str(), &part.expected]));
+    let entry = cache.entry("mutation-kills", &ingredients, |folder| {
+        let mut fates = vec![Fate::Open; mutants + 1];
+        simulate(circuit, stimuli, &mut fates)?;
+        let line = |(number, fate): (usize, &Fate)| match fate {
+            Fate::Killed { stimulus, edge } => format!("{number} {stimulus} {edge}\n"),
+            _ => String::new(),
+        };
+        let lines = fates.iter().enumerate().map(line);
+        tool::write(&folder.join("kills"), &lines.collect::<String>())
+    })?;
+    let text = tool::read(&entry.join("kills"))?;
+    let mut fates = vec![Fate::Open; mutants + 1];
+    for line in text.lines() {
+        let numbers = line.split(' ').map_while(|word| word.parse().ok());
+        let numbers: Vec<usize> = numbers.collect();
+        match numbers[..] {
+            [number, stimulus, edge] if number < fates.len() => {
+                fates[number] = Fate::Killed { stimulus, edge };
+            }
+            _ => return Err(unreadable("the kills")),
+        }
+    }
+    Ok(fates)
+}
+
+/// Applies the stimuli to the original and to each mutant that is not killed, 64 at once.
+fn simulate(circuit: &Circuit, stimuli: &[Stimulus], fates: &mut [Fate]) -> Result<(), ToolError> {
+    for (at, stimulus) in stimuli.iter().enumerate() {
+        let mut inputs = lines(&stimulus.inputs);
+        // The circuit's first input is the clock.
+        inputs.iter_mut().for_each(|line| *line <<= 1);
+        let expected = lines(&stimulus.expected);
+        let rest = (0..fates.len()).filter(|&number| fates[number] == Fate::Open);
+        let rest: Vec<usize> = rest.collect();
+        for group in rest.chunks(LANES) {
+            let bits = (0..NUMBER_BITS).map(|bit| {
+                let lanes = group.iter().enumerate();
+                lanes.fold(0, |word, (lane, number)| {
+                    word | ((number >> bit & 1) as u64) << lane
+                })
+            });
+            let constant: Vec<u64> = bits.collect();
+            let differences =
+                circuit.differences(&constant, group.len(), &inputs, &expected, stimulus.wait);
+            for (&number, edge) in group.iter().zip(differences) {
+                if let Some(edge) = edge {
+                    fates[number] = Fate::Killed { stimulus: at, edge };
                 }
             }
         }
-        Ok(seen)
+        if let Fate::Killed { stimulus, edge } = fates[0] {
+            return Err(unreadable(&format!(
+                "the model's outputs for the design without a mutation: another one after edge {edge} of stimulus {stimulus}"
+            )));
+        }
     }
+    Ok(())
+}
+
+/// Returns the levels of the inputs that select a mutant.
+fn levels(number: usize) -> [bool; NUMBER_BITS] {
+    std::array::from_fn(|bit| number >> bit & 1 == 1)
 }
 
 /// Returns a yosys script that adds the mutants to the design and writes it as a circuit of gates.
@@ -165,8 +236,18 @@ fn circuit(mutants: &str) -> String {
     )
 }
 
-/// The number of a stimulus, and the edge, counted from 1, after which the outputs first differ from the expected ones.
-type Difference = Option<(usize, usize)>;
+/// What is known of a mutant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// Nothing yet.
+    Open,
+    /// After this edge of this stimulus, both counted, an output differs.
+    Killed { stimulus: usize, edge: usize },
+    /// No stimulus can make the outputs differ.
+    Equal,
+    /// Some inputs make the outputs differ, but no stimulus so far.
+    Differs,
+}
 
 /// Returns each line's bits as a number.
 fn lines(text: &str) -> Vec<u64> {

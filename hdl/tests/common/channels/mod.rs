@@ -1,14 +1,16 @@
 //! The stimulus of version 2, applied to both the model and the RTL, its coverage, and the comparison.
 
 mod compare;
+mod corners;
 mod coverage;
 mod directed;
 mod reads;
 
 pub use compare::{compare, text};
+pub use corners::{drops, every_code, exact_limits, sessions, unquiet_claims};
 pub use coverage::Coverage;
 pub use directed::{directed, every_channel, saturating};
-pub use reads::{counts, every_bit, every_state};
+pub use reads::{counts, every_bit, every_state, long_barrier, wait};
 
 use fpga_model::channels::frame::{Body, FRAME_BITS, Operation};
 use fpga_model::channels::{ChannelMachine, Pins};

@@ -2,8 +2,8 @@
 
 use super::Edge;
 use super::directed::{HOLD, Script, body};
-use fpga_model::channels::ChannelMachine;
 use fpga_model::channels::frame::{FRAME_BITS, Operation};
+use fpga_model::channels::{ChannelMachine, Pins};
 
 const READS: [Operation; 4] = [
     Operation::ReadMask,
@@ -14,23 +14,23 @@ const READS: [Operation; 4] = [
 
 impl Script {
     /// Reads all of a channel's state, each part by another node.
-    fn read(&mut self, channel: usize) {
+    pub(super) fn read(&mut self, channel: usize) {
         for (number, operation) in READS.into_iter().enumerate() {
             let node = (number + channel) % self.nodes();
             self.ask(node, operation as u8, channel as u64, 0);
         }
     }
 
-    fn nodes(&self) -> usize {
+    pub(super) fn nodes(&self) -> usize {
         self.machine.wires().count_ones() as usize
     }
 
-    fn channels(&self) -> usize {
+    pub(super) fn channels(&self) -> usize {
         usize::from(self.machine.identity().channels)
     }
 
     /// Makes these nodes the channel's members, with all lines at its level.
-    fn claim(&mut self, channel: usize, members: u64) {
+    pub(super) fn claim(&mut self, channel: usize, members: u64) {
         let node = |mask: u64| mask.trailing_zeros() as usize;
         self.pins.arrive[channel] = self.level(channel);
         self.hold(HOLD);
@@ -47,7 +47,7 @@ impl Script {
         }
     }
 
-    fn set_limit(&mut self, channel: usize, limit: u64) {
+    pub(super) fn set_limit(&mut self, channel: usize, limit: u64) {
         let present = self
             .machine
             .channel(channel)
@@ -196,4 +196,35 @@ pub fn every_bit(blank: ChannelMachine) -> Vec<Edge> {
         }
     }
     script.edges
+}
+
+/// Returns a barrier of a channel whose limit of 2^`bits` + 2 edges expires, and the number of edges of the stimulus
+/// after which [`wait`] follows: 2^`bits` - 1 edges at which only the channel's counter changes.
+pub fn long_barrier(blank: ChannelMachine, channel: usize, bits: u32) -> (Vec<Edge>, usize) {
+    let mut script = Script::new(blank);
+    let wires = blank.wires();
+    script.claim(channel, wires);
+    script.set_limit(channel, 1 << bits | 2);
+    script.hold(20);
+    script.arrive(channel, 1);
+    let is_idle = |script: &Script| {
+        let channel = script.machine.channel(channel);
+        channel.is_none_or(|channel| channel.arrived() == 0)
+    };
+    while is_idle(&script) {
+        script.hold(1);
+    }
+    let edge = script.edges.len();
+    wait(&mut script.machine, &script.pins, bits);
+    script.hold(8);
+    script.read(channel);
+    script.arrive(channel, wires & !1);
+    script.hold(8);
+    script.read(channel);
+    (script.edges, edge)
+}
+
+/// Performs 2^`bits` - 1 edges with these levels at the pins.
+pub fn wait(machine: &mut ChannelMachine, pins: &Pins, bits: u32) {
+    machine.fast_forward(pins, (1 << bits) - 1);
 }
