@@ -134,7 +134,7 @@ impl Accelerator for Fake {
 
     fn end(&self, flight: Flight, waits: bool) -> Option<Result<(), AcceleratorError>> {
         let mut all = self.in_flight.lock().expect("no panic");
-        // The device is slow: a copy ends only when somebody waits for it.
+        // The device is slow: a copy ends only when a caller waits for it.
         if !waits {
             return None;
         }
