@@ -143,7 +143,7 @@ pub enum LastYield {
     /// The waiter has not yielded.
     #[default]
     None,
-    /// A yield to threads that only exchanged messages.
+    /// A yield that met no computation: other threads exchanged messages, or no other thread ran.
     Short,
     /// A yield during which a thread computed on this core, with its duration.
     Long(Yielded),

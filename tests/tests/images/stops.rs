@@ -376,7 +376,7 @@ fn kills_of_criu_at_random_moments_leave_the_checkpoint_before() {
         let milliseconds = random.below(200);
         let prepared = |job: Job, kept: &Path| {
             let dying = format!(
-                "case \"$*\" in dump*/2.tmp/*) ((sleep 0.{milliseconds:03}; kill -9 $$) >/dev/null 2>&1 &);; esac\nexec {real} \"$@\"",
+                "case \"$*\" in dump*/2.tmp/*) ((sleep 0.{milliseconds:03}; grep -q dump /proc/$$/cmdline && kill -9 $$) >/dev/null 2>&1 &);; esac\nexec {real} \"$@\"",
             );
             job.env(PROGRAM, script(kept, &dying))
         };

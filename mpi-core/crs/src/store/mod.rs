@@ -181,6 +181,8 @@ impl<D: Disk> Store<D> {
         let probe = self
             .dir
             .join(format!(".{}{UNFINISHED}", std::process::id()));
+        // A killed mpirun with the same process number may have left it.
+        let _ = fs::remove_dir_all(&probe);
         let written = self.disk.make_folder(&probe);
         written.map_err(self.failed("written to"))?;
         self.disk

@@ -47,11 +47,15 @@ pub enum ThreadStep {
 }
 
 /// Maximum number of consecutive waits that sleep without yielding first;
-/// reached after a yield that took 4 ms, a time slice.
+/// reached after the fourth yield that took 4 ms, a time slice.
 const MOST_WAITS: u32 = 2000;
 
-/// The number of long yields after which the next waits may be [`MOST_WAITS`].
+/// The maximum of k in [`Waiting::meets_load`]; 2^k is then no bound.
 const MOST_LONG_YIELDS: u32 = MOST_WAITS.ilog2() + 1;
+
+/// The number of short yields that cancel one long yield.
+/// A wait beside a process that computes in bursts also has two or three short yields, to other ranks.
+const SHORT_YIELDS: u32 = 4;
 
 /// If a program polls (for example by `MPI_Test`), only every `COMPLETE`th consecutive empty poll
 /// makes progress.
@@ -67,7 +71,7 @@ pub struct Waiting {
     descriptors: OnceCell<Option<DescriptorDoorbell>>,
     /// The number of further waits that sleep without yielding, because a process on this core computes.
     beside_load: Cell<u32>,
-    /// The number of recent long yields minus that of recent short ones, at least 0 and at most [`MOST_LONG_YIELDS`].
+    /// [`SHORT_YIELDS`] times the number of recent long yields minus the number of recent short ones, at least 0.
     long_yields: Cell<u32>,
     /// The number of yields that took most of a time slice.
     slices: Cell<u32>,
@@ -146,16 +150,19 @@ impl Waiting {
     /// The next n waits sleep without yielding, where n is at most yield time / 2 us.
     ///
     /// The first yield after these waits tests whether the process still computes.
-    /// If it takes the same time again, it costs 2 us per wait on average.
+    /// If it takes the same time again, and n is not bounded as below, it costs 2 us per wait on average.
     ///
     /// A yield below a time slice has often met a rank that uses memory for the first time,
     /// and the first yields of a time slice have met ranks in `MPI_Init`.
-    /// Sleeping in hundreds of waits after them would cost a wake-up in each of a program's first calls,
-    /// so the number of these waits begins with 1 and grows with each long yield.
+    /// Sleeping in hundreds of waits after them would cost a wake-up in each of a program's first calls.
+    /// So n is at most 2^k after a yield below a time slice, where k is the number of earlier long yields
+    /// that short yields have not cancelled, and [`Waiting::bound_after_slice`] after a longer one.
     #[cold]
     pub(super) fn meets_load(&self, took: Yielded) {
-        let before = self.long_yields.get();
-        self.long_yields.set((before + 1).min(MOST_LONG_YIELDS));
+        let count = self.long_yields.get();
+        let before = count / SHORT_YIELDS;
+        self.long_yields
+            .set((count + SHORT_YIELDS).min(MOST_LONG_YIELDS * SHORT_YIELDS));
         let bound = match took < Yielded::SLICE {
             true => 1 << before,
             false => self.bound_after_slice(),
@@ -447,7 +454,7 @@ mod tests {
             waits
         };
         assert_eq!([(); 3].map(|()| waits_after(400)), [1, 2, 4]);
-        waiting.meets_no_load();
+        (0..SHORT_YIELDS).for_each(|_| waiting.meets_no_load());
         assert_eq!(waits_after(400), 4);
         (0..20).for_each(|_| waiting.meets_no_load());
         assert_eq!([(); 4].map(|()| waits_after(4_000)), [1, 16, 256, 2_000]);

@@ -342,9 +342,10 @@ fn restore_soon(restart: &Restart, plan: &Plan, inside: &Connections) -> Result<
             Err(CriuError::Failed { line, .. }) if line.contains(IN_USE) => {}
             done => return done,
         }
-        // Their process numbers must be free again.
         descendants::end_all();
         std::thread::sleep(Duration::from_secs(1));
+        // Their process numbers must be free again, also those of processes that took long to end.
+        descendants::end_all();
         let _ = fs::write(LAST_PID, plan.highest.to_string());
     }
     restore(restart, plan, inside)

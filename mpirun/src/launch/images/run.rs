@@ -40,6 +40,8 @@ impl Run<'_> {
     /// Runs CRIU to its end. On failure returns the first error of its log.
     pub(super) fn run(&self) -> Result<(), CriuError> {
         let log = self.log.display().to_string();
+        // An error of an earlier run is not the cause if CRIU ends before it opens its log.
+        let _ = fs::remove_file(self.log);
         let doing = self.doing;
         let line = match self.start() {
             Ok(Ended::Exited(0)) => return Ok(()),
@@ -148,10 +150,14 @@ pub(super) fn probe(program: &Path, dir: &Path) -> Result<(), CriuError> {
 fn start_trial() -> io::Result<i32> {
     let listener: OwnedFd = TcpListener::bind(("127.0.0.1", 0))?.into();
     let (ready, at_exec) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+    let parent = rustix::process::getpid();
     match sys::fork()? {
         Forked::Child => {
-            // A killed mpirun leaves no trial process.
+            // A killed mpirun leaves no trial process, also if it was killed before this call.
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            if rustix::process::getppid() != Some(parent) {
+                sys::exit_now(1);
+            }
             let _ = rustix::process::setsid();
             // CRIU may be unable to dump inherited descriptors, which the processes of a job do not have.
             let _ = sys::close_inherited();

@@ -7,19 +7,30 @@ use crate::process_tree::descendants_of;
 use rustix::process::{Pid, getpid};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs;
+use std::time::Duration;
 
 /// The bound threads below the supervisor.
 pub(super) struct Affinities(Vec<(Pid, CpuSet)>);
 
 impl Affinities {
+    /// Reads the bindings until two readings agree: a rank binds its thread to one processor for the time
+    /// in which it moves the thread there (`mpi_base::migrate`), and this is no binding to restore.
     pub(super) fn read() -> Affinities {
-        let own = sched_getaffinity(None).ok();
-        let processes = descendants_of(getpid().as_raw_pid()).into_iter();
-        let threads = processes.flat_map(threads_of).filter_map(|thread| {
-            let processors = sched_getaffinity(Some(thread)).ok()?;
-            (own != Some(processors)).then_some((thread, processors))
-        });
-        Affinities(threads.collect())
+        const PAUSE: Duration = Duration::from_millis(10);
+        const READINGS: usize = 6;
+        let mut bound = bound_threads();
+        for _ in 1..READINGS {
+            if bound.is_empty() {
+                break;
+            }
+            std::thread::sleep(PAUSE);
+            let again = bound_threads();
+            if again == bound {
+                break;
+            }
+            bound = again;
+        }
+        Affinities(bound)
     }
 
     /// Binds the threads of a restored job. A restored thread has its old number.
@@ -29,6 +40,16 @@ impl Affinities {
             let _ = sched_setaffinity(Some(*thread), processors);
         }
     }
+}
+
+fn bound_threads() -> Vec<(Pid, CpuSet)> {
+    let own = sched_getaffinity(None).ok();
+    let processes = descendants_of(getpid().as_raw_pid()).into_iter();
+    let threads = processes.flat_map(threads_of).filter_map(|thread| {
+        let processors = sched_getaffinity(Some(thread)).ok()?;
+        (own != Some(processors)).then_some((thread, processors))
+    });
+    threads.collect()
 }
 
 fn threads_of(process: i32) -> Vec<Pid> {

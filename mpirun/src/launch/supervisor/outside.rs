@@ -31,7 +31,12 @@ pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
         });
         std::iter::once((rank.pid, name)).chain(below)
     });
-    let ranks: Vec<(i32, String)> = ranks.collect();
+    let mut ranks: Vec<(i32, String)> = ranks.collect();
+    // A process whose parent has ended is a child of this supervisor, and CRIU dumps it, too.
+    let known: BTreeSet<i32> = ranks.iter().map(|(pid, _)| *pid).collect();
+    let all = descendants_of(rustix::process::getpid().as_raw_pid()).into_iter();
+    let orphans = all.filter(|pid| !known.contains(pid));
+    ranks.extend(orphans.map(|pid| (pid, format!("process {pid} of the job"))));
     let mut sockets = BTreeMap::new();
     let me = std::process::id().to_string();
     let mut own = shared_memory(&me);
@@ -86,7 +91,9 @@ fn check_process(pid: &str, name: &str) -> Result<(), CriuError> {
 
 /// Returns true for valgrind's tools, such as `/usr/libexec/valgrind/memcheck-amd64-linux`.
 fn is_valgrind(program: &Path) -> bool {
-    program.parent().and_then(Path::file_name) == Some("valgrind".as_ref())
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    let is_in_its_folder = program.parent().and_then(Path::file_name) == Some("valgrind".as_ref());
+    is_in_its_folder && name.ends_with("-linux")
 }
 
 /// Returns the tracer of a process, from its `/proc/PID/status`.
@@ -207,6 +214,7 @@ mod tests {
             "/usr/libexec/valgrind/memcheck-amd64-linux"
         )));
         assert!(!is_valgrind(Path::new("/home/me/valgrind")));
+        assert!(!is_valgrind(Path::new("/home/me/valgrind/stencil")));
         assert_eq!(check_process(&std::process::id().to_string(), "me"), Ok(()));
     }
 
