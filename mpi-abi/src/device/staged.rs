@@ -232,6 +232,10 @@ impl Staged {
 
     /// Returns an error if a part of a sent message could not be copied to the host.
     fn sent(&self) -> Result<(), DeviceError> {
+        if let Some(twin) = &self.twin {
+            // Pieces that the receiver did not request may still be copied from the program's memory.
+            twin.twin().wait();
+        }
         let failure = self.twin.as_ref().and_then(|twin| twin.twin().failure());
         match failure {
             None => Ok(()),

@@ -96,6 +96,14 @@ impl Twin {
         }
     }
 
+    /// Waits until no copy is in flight. Later calls may start copies.
+    pub fn wait(&self) {
+        let mut state = self.state();
+        while !state.flights.is_empty() {
+            self.end_flight(&mut state, 0);
+        }
+    }
+
     /// Returns the error of the first failed copy, if any copy failed.
     pub fn failure(&self) -> Option<AcceleratorError> {
         self.state().failure.clone()

@@ -30,14 +30,16 @@ pub fn free(handle: MPI_Request) -> Result<(), Failure> {
             let both = send.into_iter().chain([(req, true)]);
             adopt(both, comm.as_ref(), staged)
         }
-        RequestObject::Persistent(p) => adopt(
-            p.operation
-                .borrow()
-                .request()
-                .map(|req| (req.clone(), true)),
-            Some(&p.comm),
-            staged,
-        ),
+        RequestObject::Persistent(p) => {
+            let operation = p.operation.borrow();
+            if operation.is_active() && operation.partitioned().is_some() {
+                // The messages of the partitions have no common request for which an orphan could wait,
+                // so their host memory is kept until the process ends.
+                std::mem::forget(staged.clone());
+            }
+            let req = operation.request().map(|req| (req.clone(), true));
+            adopt(req, Some(&p.comm), staged);
+        }
         // `unstaged` never returns a staged request.
         RequestObject::Staged(_) => {}
         RequestObject::General(g) if g.complete.get() => {

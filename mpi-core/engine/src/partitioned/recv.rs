@@ -119,10 +119,13 @@ impl PartitionedRecv {
     }
 
     /// Returns the length in bytes of the message that is being received.
-    /// Returns 0 if the operation is not active, or if the sender's announcement has not arrived.
+    /// Returns 0 if the operation is not active, if the sender's announcement has not arrived,
+    /// or if the message is longer than the buffer: then it is refused, and none of its bytes arrive.
     pub fn bytes(&self) -> u64 {
         let link = self.0.link.get().filter(|_| self.0.active.get());
-        link.map_or(0, Link::sent)
+        let space = self.0.buf.whole.bytes() as u64;
+        let sent = link.map_or(0, Link::sent);
+        if sent > space { 0 } else { sent }
     }
 
     /// `MPI_Parrived`: true if a partition has arrived, or if the operation is not active.
