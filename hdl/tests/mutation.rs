@@ -146,6 +146,8 @@ fn version_2(sample: usize) -> Played {
         channels::random_mix(blank, 100_000, mix(1, true, 500)),
         channels::exact_limits(blank),
         channels::sessions(blank),
+        channels::handovers(blank),
+        channels::wrong_checks(blank),
         channels::drops(blank),
         channels::unquiet_claims(blank),
         channels::every_code(blank),
@@ -153,10 +155,12 @@ fn version_2(sample: usize) -> Played {
     let usual = |edges: &Vec<Edge>| stimulus(blank, edges, None);
     let mut stimuli: Vec<Stimulus> = scripts.iter().map(usual).collect();
     for channel in 0..CHANNELS {
-        stimuli.extend((3..32).map(|bits| {
-            let (edges, edge) = channels::long_barrier(blank, channel, bits);
-            stimulus(blank, &edges, Some(Wait { edge, bits }))
-        }));
+        for bits in 3..32 {
+            for more in 0..2 {
+                let (edges, edge) = channels::long_barrier(blank, channel, bits, more);
+                stimuli.push(stimulus(blank, &edges, Some(Wait { edge, bits })));
+            }
+        }
     }
     stimuli.push(usual(&channels::every_bit(blank)));
     Played {
