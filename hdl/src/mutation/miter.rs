@@ -16,7 +16,7 @@ use crate::tool::{self, Tool, ToolError};
 const LIMIT: Duration = Duration::from_secs(300);
 
 /// Time limit of `pdr` for one mutant, in seconds.
-const SEARCH: u32 = 60;
+const SEARCH: u32 = 5;
 
 /// How a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -81,6 +81,9 @@ pub fn drops(blank: ChannelMachine) -> Vec<Edge> {
                 script.ask(other, drop, number, 1 << late);
                 script.set_limit(channel, 9);
                 script.hold(30);
+                // Another operation with the argument of the drop changes nothing.
+                let reads = Operation::ReadLate as u8;
+                script.ask(other, reads, number, 1 << late);
                 script.ask(other, drop, number, 1 << late);
                 script.read(channel);
                 // An odd number of releases changes the level for the next turn.
@@ -175,6 +178,67 @@ pub fn sessions(blank: ChannelMachine) -> Vec<Edge> {
                 }
             }
             script.end(silent);
+        }
+    }
+    script.edges
+}
+
+/// Returns sessions in which a node loses the receiver while other nodes wait for it: with a high clock,
+/// and two nodes that request it at the same edge.
+pub fn handovers(blank: ChannelMachine) -> Vec<Edge> {
+    let mut script = Script::new(blank);
+    let frame = body(Operation::Identify as u8, 0, 0).frame();
+    let nodes = script.nodes();
+    for silent in 0..nodes {
+        let others = (0..nodes).filter(|other| *other != silent);
+        let others: Vec<usize> = others.collect();
+        for &other in &others {
+            for lines in 0..8 {
+                let (clock, data) = (lines & 1 == 1, lines & 2 == 2);
+                script.begin(silent);
+                script.serial(silent, true, lines & 4 == 4, data);
+                script.serial(other, true, clock, data);
+                script.hold((1 << LEASE_BITS) + 20);
+                // The clock is high when the session opens, so its fall and the next bits count, but not this level.
+                script.serial(other, true, false, data);
+                script.hold(2 * HOLD);
+                for bit in 0..FRAME_BITS * 2 {
+                    script.clock(other, frame, bit);
+                }
+                script.end(other);
+                script.end(silent);
+            }
+        }
+        // While the silent node is blocked, the others request the receiver at the same edge, an even or odd one.
+        for edges in 0..2 {
+            script.begin(silent);
+            script.hold((1 << LEASE_BITS) + 20 + edges);
+            let &[first, second] = &others[..2] else {
+                continue;
+            };
+            script.serial(second, true, false, false);
+            script.ask(first, Operation::Identify as u8, 0, 0);
+            script.end(second);
+            script.end(silent);
+        }
+    }
+    script.edges
+}
+
+/// Returns requests after which exactly one bit of the computed check is wrong, for each bit.
+pub fn wrong_checks(blank: ChannelMachine) -> Vec<Edge> {
+    const POLYNOMIAL: u16 = 0x1021;
+    let computed = |pattern: u16| {
+        (0..16).rev().fold(0u16, |check, bit| {
+            let feedback = check >> 15 != pattern >> bit & 1;
+            check << 1 ^ if feedback { POLYNOMIAL } else { 0 }
+        })
+    };
+    let mut script = Script::new(blank);
+    let frame = body(Operation::Identify as u8, 0, 0).frame();
+    for pattern in 1..=u16::MAX {
+        if computed(pattern).is_power_of_two() {
+            script.session(0, frame ^ u128::from(pattern), FRAME_BITS * 2);
         }
     }
     script.edges

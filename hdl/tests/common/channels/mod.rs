@@ -7,7 +7,9 @@ mod directed;
 mod reads;
 
 pub use compare::{compare, text};
-pub use corners::{drops, every_code, exact_limits, sessions, unquiet_claims};
+pub use corners::{
+    drops, every_code, exact_limits, handovers, sessions, unquiet_claims, wrong_checks,
+};
 pub use coverage::Coverage;
 pub use directed::{directed, every_channel, saturating};
 pub use reads::{counts, every_bit, every_state, long_barrier, wait};

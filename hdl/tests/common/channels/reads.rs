@@ -198,13 +198,18 @@ pub fn every_bit(blank: ChannelMachine) -> Vec<Edge> {
     script.edges
 }
 
-/// Returns a barrier of a channel whose limit of 2^`bits` + 2 edges expires, and the number of edges of the stimulus
-/// after which [`wait`] follows: 2^`bits` - 1 edges at which only the channel's counter changes.
-pub fn long_barrier(blank: ChannelMachine, channel: usize, bits: u32) -> (Vec<Edge>, usize) {
+/// Returns a barrier of a channel whose limit of 2^`bits` + `more` edges expires just before the last arrivals,
+/// and the number of edges of the stimulus after which [`wait`] follows: 2^`bits` - 1 edges at which only the channel's counter changes.
+pub fn long_barrier(
+    blank: ChannelMachine,
+    channel: usize,
+    bits: u32,
+    more: usize,
+) -> (Vec<Edge>, usize) {
     let mut script = Script::new(blank);
     let wires = blank.wires();
     script.claim(channel, wires);
-    script.set_limit(channel, 1 << bits | 2);
+    script.set_limit(channel, (1 << bits) + more as u64);
     script.hold(20);
     script.arrive(channel, 1);
     let is_idle = |script: &Script| {
@@ -216,11 +221,11 @@ pub fn long_barrier(blank: ChannelMachine, channel: usize, bits: u32) -> (Vec<Ed
     }
     let edge = script.edges.len();
     wait(&mut script.machine, &script.pins, bits);
-    script.hold(8);
-    script.read(channel);
+    script.hold(more);
     script.arrive(channel, wires & !1);
     script.hold(8);
-    script.read(channel);
+    let read = Operation::ReadCounts as u8;
+    script.ask(0, read, channel as u64, 0);
     (script.edges, edge)
 }
 
