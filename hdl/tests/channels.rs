@@ -120,6 +120,39 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
     under_verilator(&[(60, 5), (64, 2), (3, 5)], 100_000);
 }
 
+/// The stimuli that kill mutants of version 2 (`tests/mutation.rs`).
+const SCRIPTS: [fn(ChannelMachine) -> Vec<Edge>; 11] = [
+    channels::every_bit,
+    channels::every_state,
+    channels::drops,
+    channels::unquiet_claims,
+    channels::every_code,
+    channels::counts,
+    channels::handovers,
+    channels::exact_limits,
+    channels::sessions,
+    channels::every_channel,
+    channels::wrong_checks,
+];
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_channels_do_what_the_model_does_under_the_stimuli_that_kill_mutants() {
+    let (nodes, channels) = (3, 2);
+    let blank = blank(nodes, channels);
+    let built = Verilated::channels(&parameters(nodes, channels), &cache());
+    let Some(built) = or_skip("Verilator", built) else {
+        return;
+    };
+    each(&SCRIPTS, |script| {
+        let edges = script(blank);
+        let folder = tempfile::tempdir().expect("a folder");
+        let trace = built.trace(&text(&edges, &blank), folder.path());
+        let trace = trace.expect("Verilator was there");
+        compare("Verilator", blank, &edges, &trace, &mut Coverage::default());
+    });
+}
+
 /// Mutants whose counters wrap instead of saturating; proofs do not reach such counts.
 const WRAPPING: [Mutant; 2] = [
     Mutant {
