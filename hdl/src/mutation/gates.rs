@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(gates.inputs.len(), 1);
     }
 
-    /// The example of the AIGER format's description: a flip-flop (the second source) and an input.
+    /// 129 inputs, and a flip-flop whose next level is the AND of its level and the first input; the output is the inverse of the first input.
     #[test]
     fn a_file_has_the_differences_of_the_signals() {
         let mut gates = Gates::over(130);
