@@ -241,7 +241,7 @@ fn circuit(mutants: &str) -> String {
 enum Fate {
     /// Nothing yet.
     Open,
-    /// After this edge of this stimulus, both counted, an output differs.
+    /// An output differs after edge `edge` of a stimulus. Edges are counted from 1, without those of a skipped wait; stimuli from 0.
     Killed { stimulus: usize, edge: usize },
     /// No stimulus can make the outputs differ.
     Equal,
