@@ -39,7 +39,7 @@ impl GlobalLock {
     }
 
     /// Waits one step while oversubscribed: yields without the lock after an empty poll.
-    pub(super) fn wait_in_crowd(&self, me: usize, polled: Polled) -> ThreadStep {
+    pub(super) fn wait_in_crowd(&'static self, me: usize, polled: Polled) -> ThreadStep {
         if self.followers.load(Relaxed) > 0 {
             self.notify_followers(polled.busy, polled.slept);
         }
@@ -49,7 +49,7 @@ impl GlobalLock {
         }
     }
 
-    fn step_aside(&self, me: usize) -> Yielded {
+    fn step_aside(&'static self, me: usize) -> Yielded {
         let depth = self.depth.load(Relaxed);
         self.yielding
             .store(self.yielding.load(Relaxed) + 1, Relaxed);

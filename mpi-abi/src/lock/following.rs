@@ -39,9 +39,9 @@ impl GlobalLock {
     /// Otherwise the caller waits until the leader has events or leaves.
     ///
     /// Only the owner of the lock may call this function, while no part of the state is borrowed.
-    pub fn wait_step(&self, polled: Polled) -> ThreadStep {
-        if self.is_reserved() {
-            // No second thread has ever called MPI, so there are no followers.
+    pub fn wait_step(&'static self, polled: Polled) -> ThreadStep {
+        if self.is_reserved() && self.yielding.load(Relaxed) == 0 {
+            // While the lock is reserved, there are no followers, so this thread need not lead.
             return ThreadStep::Alone;
         }
         let me = me();
@@ -112,7 +112,7 @@ impl GlobalLock {
     /// Waits without the lock for events, or until a leader is needed.
     /// If oversubscribed, the thread sleeps immediately, because other threads need the core.
     #[cold]
-    fn follow(&self, me: usize, crowded: bool) {
+    fn follow(&'static self, me: usize, crowded: bool) {
         let depth = self.depth.load(Relaxed);
         // The leader notifies only while it holds the lock, which this thread still holds.
         let seen = self.notifications.load(Relaxed);

@@ -4,9 +4,9 @@
 //! The lock is reentrant, because a callback of the program may call MPI.
 //! A thread that waits in the engine admits other threads between two polls.
 //! See [`GlobalLock::yield_to_waiters`].
-//! Until a second thread arrives, the lock is reserved for the first thread ([`reserved`]).
-//! The reservation needs no atomic read-modify-write operations.
-//! Afterwards an uncontended lock costs one atomic operation to acquire and a store to release.
+//! A thread that makes many calls in a row reserves the lock ([`reserved`]).
+//! Until another thread arrives, it then enters without an atomic read-modify-write operation.
+//! Without a reservation, an uncontended lock costs one atomic operation to acquire and a store to release.
 //!
 //! Of several threads that wait in the engine, one is the leader. The leader polls.
 //! Only the leader may sleep while it holds the lock.
@@ -54,6 +54,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reserved::Reservation;
+pub use reserved::me;
 
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
@@ -88,7 +89,7 @@ pub struct GlobalLock {
     owner: AtomicUsize,
     /// Nesting depth of the owner.
     depth: AtomicU32,
-    /// The reservation for the only thread, until a second thread arrives.
+    /// The reservation for a thread that makes many calls in a row.
     reservation: Reservation,
     /// True if a thread that goes to sleep executes the fence of both sides ([`fence::heavy`]).
     asymmetric: AtomicBool,
@@ -133,16 +134,6 @@ pub struct GlobalLock {
     news: Condvar,
     /// The inbox whose doorbell wakes the owner, or null.
     inbox: AtomicPtr<Inbox>,
-}
-
-thread_local! {
-    /// The address of this variable identifies the thread.
-    static MARK: u64 = const { 0 };
-}
-
-/// Returns a number that is unique among the threads of the process, and not 0.
-pub fn me() -> usize {
-    MARK.with(|m| std::ptr::from_ref(m).addr())
 }
 
 impl GlobalLock {
@@ -196,7 +187,7 @@ impl GlobalLock {
 
     /// Acquires the lock, or increments the nesting depth.
     #[inline]
-    pub fn acquire(&self) {
+    pub fn acquire(&'static self) {
         let me = me();
         if self.enter_reserved(me) {
             race_detectors::acquired(self);
@@ -291,12 +282,12 @@ impl GlobalLock {
     ///
     /// Only the owner may call this function, while no part of the state is borrowed.
     #[inline]
-    pub fn yield_to_waiters(&self) -> bool {
+    pub fn yield_to_waiters(&'static self) -> bool {
         self.is_wanted() && self.hand_over()
     }
 
     #[cold]
-    fn hand_over(&self) -> bool {
+    fn hand_over(&'static self) -> bool {
         let me = me();
         if !self.holds(me) {
             return false;
@@ -354,7 +345,7 @@ impl GlobalLock {
 
     /// Acquires the lock, which this thread does not hold.
     #[inline]
-    fn take(&self, me: usize, depth: u32) {
+    fn take(&'static self, me: usize, depth: u32) {
         if !self.try_take(me) {
             self.wait_until_free(me);
             let rarely = self.sleeps.load(Relaxed) <= RARE_SLEEPS;
@@ -366,6 +357,7 @@ impl GlobalLock {
         self.turns
             .store(self.turns.load(Relaxed).wrapping_add(1), Relaxed);
         race_detectors::acquired(self);
+        self.count_acquisition(me);
     }
 
     #[inline]

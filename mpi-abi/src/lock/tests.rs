@@ -5,6 +5,11 @@ use mpi_core::engine::{Polled, ThreadStep};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
+/// Returns a lock that exists until the process ends, as the library's own does.
+fn new_lock() -> &'static GlobalLock {
+    Box::leak(Box::new(GlobalLock::new()))
+}
+
 /// The result of a poll by a thread that no longer yields.
 fn tired(busy: bool) -> Polled {
     Polled {
@@ -23,10 +28,10 @@ fn yielding(busy: bool) -> Polled {
 }
 
 /// Hands the lock over until another thread has acquired and released it.
-fn start_waiter(lock: &Arc<GlobalLock>) -> std::thread::JoinHandle<()> {
+fn start_waiter(lock: &'static GlobalLock) -> std::thread::JoinHandle<()> {
     let done = Arc::new(AtomicBool::new(false));
     let other = {
-        let (lock, done) = (lock.clone(), done.clone());
+        let done = done.clone();
         std::thread::spawn(move || {
             lock.acquire();
             done.store(true, Relaxed);
@@ -43,7 +48,7 @@ fn start_waiter(lock: &Arc<GlobalLock>) -> std::thread::JoinHandle<()> {
 
 #[test]
 fn a_thread_may_take_it_again_and_gives_it_back_as_often() {
-    let lock = GlobalLock::new();
+    let lock = new_lock();
     lock.acquire();
     lock.acquire();
     lock.release();
@@ -54,10 +59,10 @@ fn a_thread_may_take_it_again_and_gives_it_back_as_often() {
 
 #[test]
 fn only_one_thread_is_inside() {
-    let (lock, inside) = (Arc::new(GlobalLock::new()), Arc::new(AtomicU32::new(0)));
+    let (lock, inside) = (new_lock(), Arc::new(AtomicU32::new(0)));
     let threads: Vec<_> = (0..4)
         .map(|_| {
-            let (lock, inside) = (lock.clone(), inside.clone());
+            let inside = inside.clone();
             std::thread::spawn(move || {
                 for _ in 0..200 {
                     lock.acquire();
@@ -77,10 +82,10 @@ fn only_one_thread_is_inside() {
 #[test]
 fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
     const THREADS: u32 = 6;
-    let (lock, total) = (Arc::new(GlobalLock::new()), Arc::new(AtomicU32::new(0)));
+    let (lock, total) = (new_lock(), Arc::new(AtomicU32::new(0)));
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
-            let (lock, total) = (lock.clone(), total.clone());
+            let total = total.clone();
             std::thread::spawn(move || {
                 for round in 0..300 {
                     lock.acquire();
@@ -116,15 +121,12 @@ fn threads_that_come_wait_follow_and_go_all_get_their_turns() {
 
 #[test]
 fn followers_wait_outside_until_the_leader_has_news_or_goes() {
-    let (lock, done) = (
-        Arc::new(GlobalLock::new()),
-        Arc::new(AtomicBool::new(false)),
-    );
+    let (lock, done) = (new_lock(), Arc::new(AtomicBool::new(false)));
     lock.acquire();
     let first = lock.wait_step(tired(false));
     assert_eq!(first, ThreadStep::Alone, "the first to wait leads");
     let other = {
-        let (lock, done) = (lock.clone(), done.clone());
+        let done = done.clone();
         std::thread::spawn(move || {
             lock.acquire();
             let mut followed = 0;
@@ -153,16 +155,13 @@ fn followers_wait_outside_until_the_leader_has_news_or_goes() {
 
 #[test]
 fn more_waiting_threads_than_cores_yield_without_the_lock() {
-    let (lock, done) = (
-        Arc::new(GlobalLock::new()),
-        Arc::new(AtomicBool::new(false)),
-    );
+    let (lock, done) = (new_lock(), Arc::new(AtomicBool::new(false)));
     lock.set_cores(1);
     lock.acquire();
     let alone = lock.wait_step(yielding(false));
     assert_eq!(alone, ThreadStep::Alone, "one thread on one core");
     let other = {
-        let (lock, done) = (lock.clone(), done.clone());
+        let done = done.clone();
         std::thread::spawn(move || {
             lock.acquire();
             while !done.load(Relaxed) {
@@ -187,11 +186,10 @@ fn more_waiting_threads_than_cores_yield_without_the_lock() {
 }
 
 /// Returns true if sleeps use heavy fences after this number of sleeps in the period.
-fn has_heavy_fences_after(lock: &Arc<GlobalLock>, sleeps: u32) -> bool {
+fn has_heavy_fences_after(lock: &'static GlobalLock, sleeps: u32) -> bool {
     lock.acquire();
     lock.sleeps.store(sleeps, Relaxed);
     let other = {
-        let lock = lock.clone();
         std::thread::spawn(move || {
             lock.acquire();
             let asymmetric = lock.asymmetric.load(Relaxed);
@@ -208,7 +206,7 @@ fn has_heavy_fences_after(lock: &Arc<GlobalLock>, sleeps: u32) -> bool {
 
 #[test]
 fn where_threads_sleep_often_releases_have_a_fence_and_sleeps_no_heavy_one() {
-    let lock = Arc::new(GlobalLock::new());
+    let lock = new_lock();
     lock.acquire();
     lock.reserve();
     lock.release();
@@ -216,8 +214,8 @@ fn where_threads_sleep_often_releases_have_a_fence_and_sleeps_no_heavy_one() {
         return;
     }
     // The other thread may sleep once itself.
-    assert!(has_heavy_fences_after(&lock, RARE_SLEEPS - 8));
-    assert!(!has_heavy_fences_after(&lock, RARE_SLEEPS + 1));
+    assert!(has_heavy_fences_after(lock, RARE_SLEEPS - 8));
+    assert!(!has_heavy_fences_after(lock, RARE_SLEEPS + 1));
     // The next period counts the sleeps from 0.
     lock.period_began
         .store(lock.turns.load(Relaxed).wrapping_sub(PERIOD), Relaxed);
@@ -225,12 +223,12 @@ fn where_threads_sleep_often_releases_have_a_fence_and_sleeps_no_heavy_one() {
     lock.sleeper_fence();
     drop(inside);
     assert_eq!(lock.sleeps.load(Relaxed), 1);
-    assert!(has_heavy_fences_after(&lock, 1));
+    assert!(has_heavy_fences_after(lock, 1));
 }
 
 #[test]
 fn a_crowd_is_remembered_for_a_while_after_it_has_dispersed() {
-    let lock = GlobalLock::new();
+    let lock = new_lock();
     lock.set_cores(1);
     lock.acquire();
     lock.followers.store(1, Relaxed);
@@ -246,11 +244,11 @@ fn a_crowd_is_remembered_for_a_while_after_it_has_dispersed() {
 fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
     const THREADS: u32 = 5;
     const ROUNDS: u32 = 60;
-    let (lock, turn) = (Arc::new(GlobalLock::new()), Arc::new(AtomicU32::new(0)));
+    let (lock, turn) = (new_lock(), Arc::new(AtomicU32::new(0)));
     lock.set_cores(2);
     let threads: Vec<_> = (0..THREADS)
         .map(|thread| {
-            let (lock, turn) = (lock.clone(), turn.clone());
+            let turn = turn.clone();
             std::thread::spawn(move || {
                 for round in 0..ROUNDS {
                     lock.acquire();
@@ -281,10 +279,10 @@ fn threads_of_a_crowd_that_tire_follow_lead_and_leave_in_any_order() {
 
 #[test]
 fn a_waiting_thread_lets_the_one_in_that_it_waits_for() {
-    let lock = Arc::new(GlobalLock::new());
+    let lock = new_lock();
     lock.acquire();
     lock.acquire();
-    let other = start_waiter(&lock);
+    let other = start_waiter(lock);
     assert_eq!(lock.depth.load(Relaxed), 2);
     lock.release();
     lock.release();
@@ -293,7 +291,7 @@ fn a_waiting_thread_lets_the_one_in_that_it_waits_for() {
 
 #[test]
 fn the_first_thread_has_it_reserved_until_another_comes() {
-    let lock = Arc::new(GlobalLock::new());
+    let lock = new_lock();
     lock.acquire();
     lock.reserve();
     if !lock.is_reserved() {
@@ -306,7 +304,6 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
     lock.release();
     assert!(lock.is_reserved(), "no second thread has called");
     let other = {
-        let lock = lock.clone();
         std::thread::spawn(move || {
             lock.acquire();
             assert_eq!(lock.owner.load(Relaxed), me());
@@ -326,11 +323,11 @@ fn the_first_thread_has_it_reserved_until_another_comes() {
 
 #[test]
 fn the_holder_of_the_reservation_hands_over_at_any_nesting_depth() {
-    let lock = Arc::new(GlobalLock::new());
+    let lock = new_lock();
     lock.acquire();
     lock.reserve();
     lock.acquire();
-    let other = start_waiter(&lock);
+    let other = start_waiter(lock);
     assert_eq!(
         (lock.owner.load(Relaxed), lock.depth.load(Relaxed)),
         (me(), 2)
@@ -344,7 +341,7 @@ fn the_holder_of_the_reservation_hands_over_at_any_nesting_depth() {
 #[test]
 fn a_reservation_is_lost_at_any_moment_and_never_lets_two_in() {
     for round in 0..2_000 {
-        let (lock, inside) = (GlobalLock::new(), AtomicU32::new(0));
+        let (lock, inside) = (new_lock(), AtomicU32::new(0));
         let visit = || {
             lock.acquire();
             assert_eq!(inside.fetch_add(1, Relaxed), 0);
@@ -364,6 +361,181 @@ fn a_reservation_is_lost_at_any_moment_and_never_lets_two_in() {
                 assert!(other.join().is_ok());
             }
         });
-        assert_eq!(lock.owner.load(Relaxed), 0);
+        // This thread may have reserved the lock again.
+        assert!(lock.is_reserved() || lock.owner.load(Relaxed) == 0);
     }
+}
+
+/// Returns true if the lock was reserved within the given number of calls of this thread.
+fn is_reserved_within(lock: &'static GlobalLock, calls: u32) -> bool {
+    (0..calls).any(|_| {
+        lock.acquire();
+        lock.release();
+        lock.is_reserved()
+    })
+}
+
+/// Returns a lock that was reserved for this thread, unless the kernel has no `membarrier`.
+fn new_reserved_lock() -> Option<&'static GlobalLock> {
+    let lock = new_lock();
+    lock.acquire();
+    lock.reserve();
+    lock.release();
+    lock.is_reserved().then_some(lock)
+}
+
+fn in_another_thread<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> R {
+    std::thread::spawn(f).join().expect("the thread has ended")
+}
+
+#[test]
+fn a_thread_that_calls_often_has_it_reserved_again() {
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    let visit = move || {
+        lock.acquire();
+        let is_reserved = lock.is_reserved();
+        lock.release();
+        is_reserved
+    };
+    assert!(!in_another_thread(visit), "one call of the other thread");
+    assert!(is_reserved_within(lock, 1000), "many calls of this thread");
+    assert!(in_another_thread(move || is_reserved_within(lock, 1000)));
+    assert!(
+        !lock.is_reserved(),
+        "a thread that ends gives up its reservation"
+    );
+    assert!(!lock.is_of_one_thread());
+}
+
+#[test]
+fn calls_of_threads_in_turns_do_not_reserve_it() {
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    let turn = Arc::new(AtomicU32::new(0));
+    let threads = [0, 1].map(|thread| {
+        let turn = turn.clone();
+        std::thread::spawn(move || {
+            for _ in 0..200 {
+                while turn.load(Ordering::Acquire) % 2 != thread {
+                    std::thread::yield_now();
+                }
+                lock.acquire();
+                assert!(!lock.is_reserved());
+                lock.release();
+                turn.fetch_add(1, Ordering::Release);
+            }
+        })
+    });
+    for thread in threads {
+        assert!(thread.join().is_ok());
+    }
+}
+
+#[test]
+fn a_reservation_that_another_thread_ends_soon_makes_the_next_one_later() {
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    let calls_until_reserved = || {
+        let calls = (1..100_000).find(|_| is_reserved_within(lock, 1));
+        calls.expect("many calls reserve the lock")
+    };
+    // The holder is outside and does not call, so the other thread needs a heavy fence.
+    let visit = move || {
+        lock.acquire();
+        lock.release();
+    };
+    in_another_thread(visit);
+    let first = calls_until_reserved();
+    // The reservation has just begun in most of these attempts, even on a loaded machine.
+    let grows = (0..50).any(|_| {
+        in_another_thread(visit);
+        calls_until_reserved() > 2 * first
+    });
+    assert!(grows);
+}
+
+#[test]
+fn a_waiting_thread_gives_its_reservation_to_threads_that_yield() {
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    lock.acquire();
+    assert_eq!(lock.wait_step(yielding(false)), ThreadStep::Alone);
+    assert!(lock.is_reserved(), "no other thread waits");
+    lock.yielding.store(1, Relaxed);
+    lock.wait_step(yielding(false));
+    assert!(!lock.is_reserved());
+    lock.yielding.store(0, Relaxed);
+    lock.release();
+    assert_eq!(lock.owner.load(Relaxed), 0);
+}
+
+#[test]
+fn it_is_not_reserved_while_a_thread_follows() {
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    in_another_thread(move || {
+        lock.acquire();
+        lock.release();
+    });
+    lock.followers.store(1, Relaxed);
+    assert!(!is_reserved_within(lock, 1000));
+    lock.followers.store(0, Relaxed);
+    assert!(is_reserved_within(lock, 1000));
+}
+
+/// Threads enter in bursts of random length, wait and nest, so reservations begin and end at all moments.
+#[test]
+fn reservations_that_change_threads_never_let_two_in() {
+    const THREADS: u64 = 3;
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    let (inside, total) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let (inside, total) = (inside.clone(), total.clone());
+            std::thread::spawn(move || {
+                let mut random = thread + 1;
+                let mut calls = 0;
+                for _ in 0..400 {
+                    random = random
+                        .wrapping_mul(6_364_136_223_846_793_005)
+                        .wrapping_add(1);
+                    for call in 0..(random >> 32) % 60 {
+                        lock.acquire();
+                        assert_eq!(inside.fetch_add(1, Relaxed), 0);
+                        // Not an atomic increment: only the lock makes this load and store correct.
+                        let seen = total.load(Relaxed);
+                        lock.acquire();
+                        total.store(seen + 1, Relaxed);
+                        lock.release();
+                        inside.fetch_sub(1, Relaxed);
+                        if call % 16 == 15 {
+                            lock.wait_step(yielding(false));
+                            lock.yield_to_waiters();
+                        }
+                        lock.release();
+                        calls += 1;
+                    }
+                    if (random >> 60) == 0 {
+                        std::thread::yield_now();
+                    }
+                }
+                calls
+            })
+        })
+        .collect();
+    let calls: u32 = threads
+        .into_iter()
+        .map(|thread| thread.join().expect("the thread has ended"))
+        .sum();
+    assert_eq!(total.load(Relaxed), calls);
+    assert!(!lock.is_reserved(), "all holders have ended");
+    assert_eq!(lock.owner.load(Relaxed), 0);
 }

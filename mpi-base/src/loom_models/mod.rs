@@ -10,6 +10,7 @@ mod crowd;
 mod doorbell;
 mod inbox;
 mod lock;
+mod reservation;
 mod ring;
 mod shm_agreement;
 mod split_copy;
