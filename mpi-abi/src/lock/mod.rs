@@ -66,6 +66,12 @@ const POLL_EVERY: u32 = 16;
 /// Number of yields before a waiting thread sleeps; fewer if a computing process shares the core.
 const YIELDS: u32 = 4;
 
+/// The polls of a thread with a core of its own before it sleeps,
+/// the maximum number of spins between two of them (2 to 10 us), and the number of polls per yield.
+const LONG_POLLS: u32 = 24;
+const LONGEST_INTERVAL: u32 = 256;
+const YIELD_EVERY: u32 = 4;
+
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
 /// Above this number, each release executes its own fence.
 /// A fence at a release waits for preceding stores to a message ring, some ten nanoseconds.
@@ -392,6 +398,10 @@ impl GlobalLock {
 
     /// Spins until the lock is free, and acquires it. Returns false if the lock stayed taken.
     fn spin(&self, me: usize) -> bool {
+        let threads = self.waiters.load(Relaxed) + self.yielding.load(Relaxed);
+        if threads < self.cores.load(Relaxed) {
+            return self.spin_on_own_core(me);
+        }
         for _ in 0..YIELDS {
             for spin in 0..SPINS {
                 if spin % POLL_EVERY == 0 && self.owner.load(Relaxed) == 0 && self.try_take(me) {
@@ -400,6 +410,28 @@ impl GlobalLock {
                 std::hint::spin_loop();
             }
             if !self.give_core_away() {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Spins like [`GlobalLock::spin`] while each thread has a core: longer, and with growing intervals between two reads of the lock word.
+    ///
+    /// A read moves the word's cache line away from the owner, and each change of owners moves the engine's.
+    /// With long intervals the owner makes many calls in a row, so several threads together are about as fast as one.
+    fn spin_on_own_core(&self, me: usize) -> bool {
+        let mut interval = POLL_EVERY;
+        for poll in 0..LONG_POLLS {
+            if self.owner.load(Relaxed) == 0 && self.try_take(me) {
+                return true;
+            }
+            for _ in 0..interval {
+                std::hint::spin_loop();
+            }
+            interval = (interval * 2).min(LONGEST_INTERVAL);
+            // Another process, or a thread that does not call MPI, may need this core.
+            if poll % YIELD_EVERY == YIELD_EVERY - 1 && !self.give_core_away() {
                 return false;
             }
         }
