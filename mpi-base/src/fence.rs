@@ -12,6 +12,9 @@
 //! if [`register`] returned true in the process of the `light`, and the `heavy` returned true.
 //! If the kernel forbids or lacks this call, both functions return false.
 //! Callers then use ordinary fences.
+//!
+//! If both sides are threads of one process, the rare side uses [`heavy_here`]
+//! (`MEMBARRIER_CMD_PRIVATE_EXPEDITED`), which interrupts no other process and needs no registration by the caller.
 
 #[cfg(not(loom))]
 mod asymmetric {
@@ -25,6 +28,14 @@ mod asymmetric {
     pub fn register() -> bool {
         static REGISTERED: OnceLock<bool> = OnceLock::new();
         *REGISTERED.get_or_init(|| membarrier(MembarrierCommand::RegisterGlobalExpedited).is_ok())
+    }
+
+    /// Executes the fence of the rare side for the threads of this process only: a full fence in each of them.
+    /// Returns false if the kernel refuses.
+    pub fn heavy_here() -> bool {
+        let fence = || membarrier(MembarrierCommand::PrivateExpedited).is_ok();
+        // A process is not registered at its first fence, nor after it has been restored from an image.
+        fence() || membarrier(MembarrierCommand::RegisterPrivateExpedited).is_ok() && fence()
     }
 
     /// Executes the fence of the frequent side: a compiler fence without an instruction.
@@ -57,9 +68,13 @@ mod asymmetric {
         fence(Ordering::SeqCst);
         true
     }
+
+    pub fn heavy_here() -> bool {
+        heavy()
+    }
 }
 
-pub use asymmetric::{heavy, light, register};
+pub use asymmetric::{heavy, heavy_here, light, register};
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -75,6 +90,12 @@ mod tests {
             assert!(!register());
             return;
         }
+        for heavy in [heavy, heavy_here] {
+            try_both_sides(heavy);
+        }
+    }
+
+    fn try_both_sides(heavy: fn() -> bool) {
         let (a, b) = (AtomicU32::new(0), AtomicU32::new(0));
         let (seen_a, seen_b) = (AtomicU32::new(0), AtomicU32::new(0));
         let line = Barrier::new(2);

@@ -36,9 +36,16 @@ pub fn find<T>(lock: &T) {
         DETECTOR.store(SANITIZER, Relaxed);
     } else if crate::valgrind::is_running() {
         DETECTOR.store(VALGRIND, Relaxed);
-        // The client request `_VG_USERREQ__HG_ARANGE_MAKE_UNTRACKED` of helgrind.h.
-        const MAKE_UNTRACKED: u64 = 0x4847_0127;
-        let at = std::ptr::from_ref(lock).addr() as u64;
+        exclude(lock);
+    }
+}
+
+/// Excludes the words of a lock from helgrind's race detection.
+pub fn exclude<T>(words: &T) {
+    // The client request `_VG_USERREQ__HG_ARANGE_MAKE_UNTRACKED` of helgrind.h.
+    const MAKE_UNTRACKED: u64 = 0x4847_0127;
+    if DETECTOR.load(Relaxed) == VALGRIND {
+        let at = std::ptr::from_ref(words).addr() as u64;
         crate::valgrind::request([MAKE_UNTRACKED, at, size_of::<T>() as u64, 0, 0, 0]);
     }
 }

@@ -40,9 +40,13 @@ impl GlobalLock {
     ///
     /// Only the owner of the lock may call this function, while no part of the state is borrowed.
     pub fn wait_step(&'static self, polled: Polled) -> ThreadStep {
-        if self.is_reserved() && self.yielding.load(Relaxed) == 0 {
-            // While the lock is reserved, there are no followers, so this thread need not lead.
-            return ThreadStep::Alone;
+        if self.is_reserved() {
+            let others = [&self.yielding, &self.crowded_polls];
+            if others.iter().all(|count| count.load(Relaxed) == 0) {
+                // While the lock is reserved, there are no followers, so this thread need not lead.
+                return ThreadStep::Alone;
+            }
+            self.reserve_earlier();
         }
         let me = me();
         if !self.holds(me) {

@@ -22,7 +22,7 @@
 //! A thread that goes to sleep sets `sleeper` under `inside`, and then reads `owner` again.
 //! The releasing thread reads `sleeper` after its store, and wakes a sleeper under `inside`.
 //! A fence separates the two steps on each side, so no wake-up is lost.
-//! If the system has `membarrier`, the sleeper's [`fence::heavy`] executes both sides' fences.
+//! If the system has `membarrier`, the sleeper's [`fence::heavy_here`] executes both sides' fences.
 //! Otherwise each side executes its own fence ([`GlobalLock::release_fence`]).
 //! The heavy fence interrupts all cores.
 //! If threads sleep often, each side therefore executes its own fence ([`RARE_SLEEPS`]).
@@ -53,8 +53,8 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use reserved::Reservation;
 pub use reserved::me;
+use reserved::{Reservation, caller};
 
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
@@ -66,10 +66,13 @@ const POLL_EVERY: u32 = 16;
 /// Number of yields before a waiting thread sleeps; fewer if a computing process shares the core.
 const YIELDS: u32 = 4;
 
-/// The polls of a thread with a core of its own before it sleeps,
-/// the maximum number of spins between two of them (2 to 10 us), and the number of polls per yield.
+/// Number of polls of a thread with a core of its own before it sleeps: 50 to 250 us.
 const LONG_POLLS: u32 = 24;
+
+/// Maximum number of spins between two of these polls: 2 to 10 us.
 const LONGEST_INTERVAL: u32 = 256;
+
+/// Number of these polls per yield.
 const YIELD_EVERY: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
@@ -97,10 +100,10 @@ pub struct GlobalLock {
     depth: AtomicU32,
     /// The reservation for a thread that makes many calls in a row.
     reservation: Reservation,
-    /// True if a thread that goes to sleep executes the fence of both sides ([`fence::heavy`]).
+    /// True if a thread that goes to sleep executes the fence of both sides ([`fence::heavy_here`]).
     asymmetric: AtomicBool,
     /// True if `membarrier` works for this process:
-    /// one thread can execute a full fence on all threads ([`fence::heavy`]).
+    /// one thread can execute a full fence on all threads ([`fence::heavy_here`]).
     has_heavy_fence: AtomicBool,
     /// Number of sleeps in the current period. Written under `inside`, like `period_began`.
     sleeps: AtomicU32,
@@ -194,8 +197,9 @@ impl GlobalLock {
     /// Acquires the lock, or increments the nesting depth.
     #[inline]
     pub fn acquire(&'static self) {
-        let me = me();
-        if self.enter_reserved(me) {
+        let caller = caller();
+        let me = caller.me;
+        if self.enter_reserved(caller) {
             race_detectors::acquired(self);
             return;
         }
@@ -261,7 +265,7 @@ impl GlobalLock {
             }
         };
         self.sleeps.store(sleeps, Relaxed);
-        if !(asymmetric && fence::heavy()) {
+        if !(asymmetric && fence::heavy_here()) {
             mpi_base::atomic::fence(Ordering::SeqCst);
         }
     }
@@ -345,7 +349,7 @@ impl GlobalLock {
 
     /// Returns true if this thread owns the lock. Converts a reservation to ownership.
     fn holds(&self, me: usize) -> bool {
-        self.convert_reservation(me);
+        self.convert_reservation(caller());
         self.owner.load(Relaxed) == me
     }
 
@@ -399,7 +403,8 @@ impl GlobalLock {
     /// Spins until the lock is free, and acquires it. Returns false if the lock stayed taken.
     fn spin(&self, me: usize) -> bool {
         let threads = self.waiters.load(Relaxed) + self.yielding.load(Relaxed);
-        if threads < self.cores.load(Relaxed) {
+        let is_beside_load = self.beside_load.load(Relaxed) > 0;
+        if threads < self.cores.load(Relaxed) && !is_beside_load {
             return self.spin_on_own_core(me);
         }
         for _ in 0..YIELDS {
@@ -409,6 +414,7 @@ impl GlobalLock {
                 }
                 std::hint::spin_loop();
             }
+            self.revoke_reservation();
             if !self.give_core_away() {
                 return false;
             }
@@ -416,9 +422,10 @@ impl GlobalLock {
         false
     }
 
-    /// Spins like [`GlobalLock::spin`] while each thread has a core: longer, and with growing intervals between two reads of the lock word.
+    /// Spins like [`GlobalLock::spin`], but longer and with growing intervals between two reads of the lock word,
+    /// while the threads that wait for the lock or own it have a core each.
     ///
-    /// A read moves the word's cache line away from the owner, and each change of owners moves the engine's.
+    /// A read moves the lock word's cache line away from the owner, and each change of owners moves the engine's lines.
     /// With long intervals the owner makes many calls in a row, so several threads together are about as fast as one.
     fn spin_on_own_core(&self, me: usize) -> bool {
         let mut interval = POLL_EVERY;
@@ -426,6 +433,7 @@ impl GlobalLock {
             if self.owner.load(Relaxed) == 0 && self.try_take(me) {
                 return true;
             }
+            self.revoke_reservation();
             for _ in 0..interval {
                 std::hint::spin_loop();
             }

@@ -402,10 +402,12 @@ fn a_thread_that_calls_often_has_it_reserved_again() {
     assert!(!in_another_thread(visit), "one call of the other thread");
     assert!(is_reserved_within(lock, 1000), "many calls of this thread");
     assert!(in_another_thread(move || is_reserved_within(lock, 1000)));
+    lock.acquire();
     assert!(
         !lock.is_reserved(),
-        "a thread that ends gives up its reservation"
+        "the reservation of a thread that has ended is revoked"
     );
+    lock.release();
     assert!(!lock.is_of_one_thread());
 }
 
@@ -536,6 +538,53 @@ fn reservations_that_change_threads_never_let_two_in() {
         .map(|thread| thread.join().expect("the thread has ended"))
         .sum();
     assert_eq!(total.load(Relaxed), calls);
+    lock.acquire();
     assert!(!lock.is_reserved(), "all holders have ended");
+    lock.release();
     assert_eq!(lock.owner.load(Relaxed), 0);
+}
+
+#[test]
+fn a_thread_that_ends_inside_keeps_it() {
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    in_another_thread(move || {
+        assert!(is_reserved_within(lock, 100_000));
+        lock.acquire();
+    });
+    assert!(lock.is_reserved());
+    assert!(
+        !in_another_thread(move || reserved::has_record_of_holder(lock)),
+        "no other thread gets the record"
+    );
+}
+
+/// Calls of a destructor that runs after those of Rust's thread-local values.
+#[test]
+#[allow(unsafe_code)]
+#[cfg_attr(miri, ignore = "Miri has no pthread keys")]
+fn a_late_destructor_of_a_thread_may_reserve_it() {
+    unsafe extern "C" fn call_often(lock: *mut libc::c_void) {
+        // SAFETY: the value is the lock of the test, which is never freed.
+        let lock: &'static GlobalLock = unsafe { &*lock.cast() };
+        is_reserved_within(lock, 1000);
+    }
+    let Some(lock) = new_reserved_lock() else {
+        return;
+    };
+    let mut key = 0;
+    // SAFETY: the variable receives a key.
+    assert_eq!(
+        unsafe { libc::pthread_key_create(&raw mut key, Some(call_often)) },
+        0
+    );
+    for _ in 0..20 {
+        in_another_thread(move || {
+            let value = std::ptr::from_ref(lock).cast::<libc::c_void>();
+            // SAFETY: the key was created above.
+            assert_eq!(unsafe { libc::pthread_setspecific(key, value) }, 0);
+        });
+        assert!(is_reserved_within(lock, 1_000_000));
+    }
 }

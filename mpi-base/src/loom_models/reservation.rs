@@ -4,7 +4,7 @@
 //! The lock is in another crate, so the models repeat its operations in the lock's order.
 //! loom has no remote fences, so both sides execute their own.
 
-use loom::sync::{Arc, Mutex};
+use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 
 use super::check;
@@ -24,6 +24,8 @@ struct Words {
     holder: AtomicU32,
     records: [Record; 2],
     inside: Mutex<()>,
+    sleeper: AtomicBool,
+    free: Condvar,
     /// The data that the lock protects.
     value: AtomicU32,
 }
@@ -39,6 +41,8 @@ impl Words {
                 revoked: AtomicBool::new(revoked),
             }),
             inside: Mutex::new(()),
+            sleeper: AtomicBool::new(false),
+            free: Condvar::new(),
             value: AtomicU32::new(0),
         }
     }
@@ -75,17 +79,43 @@ impl Words {
     }
 
     fn free_revoked(&self, me: u32) {
-        let _inside = self.inside.lock().unwrap();
+        let inside = self.inside.lock().unwrap();
         if self.owner.load(Relaxed) == RESERVED && self.holder.load(Relaxed) == me {
             self.owner.store(0, Ordering::Release);
         }
+        drop(inside);
+        if self.sleeper.load(Relaxed) {
+            drop(self.inside.lock().unwrap());
+            self.free.notify_one();
+        }
     }
 
+    /// Sleeps until the lock is free, unless it is free or a new reservation must be revoked.
+    fn sleep(&self) {
+        let inside = self.inside.lock().unwrap();
+        self.sleeper.store(true, Relaxed);
+        fence(Ordering::SeqCst);
+        let record = &self.records[self.holder.load(Relaxed) as usize];
+        let owner = self.owner.load(Relaxed);
+        let is_valid = owner == RESERVED && !record.revoked.load(Relaxed);
+        if owner != 0 && !is_valid {
+            drop(self.free.wait(inside).unwrap());
+        }
+    }
+
+    /// Sets the flag, and then frees the lock if the holder is outside.
+    /// Between the two critical sections, the holder may free the lock and another thread may reserve it.
     fn revoke(&self) {
+        let record_of_holder = || &self.records[self.holder.load(Relaxed) as usize];
+        {
+            let _inside = self.inside.lock().unwrap();
+            if self.owner.load(Relaxed) == RESERVED {
+                record_of_holder().revoked.store(true, Relaxed);
+            }
+        }
         let _inside = self.inside.lock().unwrap();
-        if self.owner.load(Relaxed) == RESERVED {
-            let record = &self.records[self.holder.load(Relaxed) as usize];
-            record.revoked.store(true, Relaxed);
+        let record = record_of_holder();
+        if self.owner.load(Relaxed) == RESERVED && record.revoked.load(Relaxed) {
             fence(Ordering::SeqCst);
             if record.nesting.load(Ordering::Acquire) == 0 {
                 self.owner.store(0, Ordering::Release);
@@ -166,5 +196,31 @@ fn a_thread_that_reserves_after_a_revocation_excludes_the_earlier_holder() {
         words.call(0, false);
         other.join().unwrap();
         assert_eq!(words.value.load(Relaxed), 3);
+    });
+}
+
+/// SYNC POINT lock.reserved: a thread that sleeps after its revocation is woken by the holder's exit.
+/// A sleep has no time limit under loom, so a lost wake-up blocks the model.
+#[test]
+fn a_holder_that_leaves_wakes_the_thread_that_has_revoked_its_reservation() {
+    check(|| {
+        let words = Arc::new(Words::reserved_for_thread_0());
+        let other = {
+            let words = words.clone();
+            thread::spawn(move || {
+                words.revoke();
+                while (words.owner)
+                    .compare_exchange(0, 3, Ordering::Acquire, Relaxed)
+                    .is_err()
+                {
+                    words.sleep();
+                }
+            })
+        };
+        if words.enters_reserved(0) {
+            words.leave(0);
+        }
+        other.join().unwrap();
+        assert_eq!(words.owner.load(Relaxed), 3);
     });
 }
