@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::Node;
+use super::{KEPT, Node};
 use crate::arena::{Arena, GRAIN};
 use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared};
@@ -39,12 +39,12 @@ impl Node {
         let arena = self.0.layout.arena(self.rank());
         let base = self.0.segment.range(arena, 0)?.addr().get();
         let at = self.arena().take_beyond(base, len, align)?;
-        let arena_range = at..at + len.max(1).next_multiple_of(GRAIN);
-        let kept = self.kept_pages().take(arena_range);
+        let whole = len.max(1).next_multiple_of(GRAIN);
+        let kept = self.kept_pages().take(at..at + whole);
         if contents == Contents::Zeroes {
             for range in kept {
                 // SAFETY: the range is inside the block, which no process uses before this function returns it.
-                unsafe { zero(&self.0.segment, arena + range.start..arena + range.end) };
+                unsafe { self.clear(arena + range.start..arena + range.end) };
             }
         }
         Some(ShmBlock {
@@ -52,7 +52,11 @@ impl Node {
             at: arena + at,
             large: false,
             len,
-            used: len,
+            // The bytes behind the requested length may come from an earlier block, too.
+            used: match contents {
+                Contents::Zeroes => len,
+                Contents::Any => whole,
+            },
             contents,
             kept: false,
         })
@@ -165,6 +169,7 @@ impl Node {
     }
 
     /// Returns the number of bytes of this rank's free memory that are kept.
+    /// Some of them may have no memory.
     pub fn kept_bytes(&self) -> usize {
         self.kept_pages().bytes()
     }
@@ -201,11 +206,11 @@ pub struct ShmBlock {
     kept: bool,
 }
 
-/// Minimum length in bytes of a freed block for which the kernel is asked which pages have memory.
-/// The query takes 3 us, as long as zeroing this many bytes.
+/// Minimum length in bytes of memory for which the kernel is asked which pages exist.
+/// The query takes 3 us, longer than zeroing this many bytes.
 const LONG: usize = 16 << 10;
 
-/// Maximum length in bytes of a block whose memory is kept.
+/// Maximum length in bytes of a block of which only the pages with memory are kept.
 const LONGEST_KEPT: usize = 64 << 20;
 
 impl ShmBlock {
@@ -263,15 +268,10 @@ impl Drop for ShmBlock {
             // Unreachable: the annex was mapped when the block was allocated.
             Some(None) => return,
         };
-        if self.large {
-            self.give_back(&segment, at..at + self.used);
-        } else if !self.keep() {
-            match self.used {
-                LONG.. => self.give_back(&segment, at..at + self.used),
-                // SAFETY: the range is inside the block. By the contract of `ShmBlock`,
-                // no process uses the block.
-                _ => unsafe { zero(&segment, at..at + self.used) },
-            }
+        if self.large || !self.keep() {
+            // SAFETY: the block belongs to this rank. By the contract of `ShmBlock` no process uses it
+            // when it is dropped, and it can be allocated again only afterwards.
+            unsafe { give_back(&segment, at..at + self.used) };
         }
         match self.large {
             true => node.0.annex.give(self.at),
@@ -285,42 +285,69 @@ impl Drop for ShmBlock {
 
 impl ShmBlock {
     /// Keeps the memory of this block of the arena for the next block.
-    /// Returns false if it is unknown which pages have memory, or if they exceed the limit.
+    /// Returns false if it exceeds the limit.
     fn keep(&self) -> bool {
-        let used = self.at..self.at + self.used;
-        let written = match self.used {
-            0 => return true,
-            LONG..=LONGEST_KEPT => match self.node.0.memory_file.data(whole_pages(&used)) {
-                Some(written) => written,
-                None => return false,
-            },
-            ..LONG => vec![used.clone()],
-            _ => return false,
-        };
         let arena = self.node.0.layout.arena(self.node.rank());
-        let in_arena: Vec<_> = written
-            .iter()
-            .map(|range| range.start.max(used.start) - arena..range.end.min(used.end) - arena)
-            .collect();
-        self.node.kept_pages().keep(&in_arena)
-    }
-
-    /// Zeroes a range of this block, and returns its whole pages to the kernel.
-    /// `range` is in the mapping `segment`.
-    fn give_back(&self, segment: &Segment, range: Range<usize>) {
-        // SAFETY: the block belongs to this rank. By the contract of `ShmBlock` no process uses it
-        // when it is dropped, and it can be allocated again only afterwards.
-        let done = unsafe { segment.punch_hole(range.start, range.len()) };
-        let (first_page, last_page) = (range.start.next_multiple_of(PAGE), range.end / PAGE * PAGE);
-        let rest = match done {
-            Ok(()) if first_page < last_page => [range.start..first_page, last_page..range.end],
-            _ => [range, 0..0],
+        let used = self.at..self.at + self.used;
+        let in_arena = |range: &Range<usize>| {
+            range.start.max(used.start) - arena..range.end.min(used.end) - arena
         };
-        for range in rest {
-            // SAFETY: the range is inside the block. By the contract of `ShmBlock`,
-            // no process uses the block.
-            unsafe { zero(segment, range) };
+        let limit = KEPT / self.node.nlocal() as usize;
+        if self.used < LONG || self.used <= limit / 8 {
+            // A short block counts as if all of its pages had memory.
+            return used.is_empty() || self.node.kept_pages().keep(&[in_arena(&used)]);
         }
+        if self.used > LONGEST_KEPT {
+            return false;
+        }
+        let Some(written) = self.node.0.memory_file.data(whole_pages(&used)) else {
+            return false;
+        };
+        let written: Vec<_> = written.iter().map(in_arena).collect();
+        self.node.kept_pages().keep(&written)
+    }
+}
+
+impl Node {
+    /// Zeroes a range of this rank's arena, without allocating pages that have no memory.
+    ///
+    /// # Safety
+    /// No process uses the range.
+    unsafe fn clear(&self, range: Range<usize>) {
+        let segment = &self.0.segment;
+        if range.len() < LONG {
+            // SAFETY: by this function's contract no process uses the range.
+            return unsafe { zero(segment, range) };
+        }
+        match self.0.memory_file.data(whole_pages(&range)) {
+            Some(written) => {
+                for run in written {
+                    let run = run.start.max(range.start)..run.end.min(range.end);
+                    // SAFETY: by this function's contract no process uses the range.
+                    unsafe { zero(segment, run) };
+                }
+            }
+            // SAFETY: by this function's contract no process uses the range.
+            None => unsafe { give_back(segment, range) },
+        }
+    }
+}
+
+/// Zeroes a range of a segment, and returns its whole pages to the kernel.
+///
+/// # Safety
+/// No process uses the range until it is allocated again.
+unsafe fn give_back(segment: &Segment, range: Range<usize>) {
+    // SAFETY: by this function's contract no process uses the range.
+    let done = unsafe { segment.punch_hole(range.start, range.len()) };
+    let (first_page, last_page) = (range.start.next_multiple_of(PAGE), range.end / PAGE * PAGE);
+    let rest = match done {
+        Ok(()) if first_page < last_page => [range.start..first_page, last_page..range.end],
+        _ => [range, 0..0],
+    };
+    for range in rest {
+        // SAFETY: by this function's contract no process uses the range.
+        unsafe { zero(segment, range) };
     }
 }
 
