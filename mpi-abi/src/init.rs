@@ -33,6 +33,7 @@ use crate::tool;
 use crate::unknown_params;
 use crate::{leak_report, unreceived};
 use mpi_base::cpu::Cores;
+use mpi_base::first_pages;
 use mpi_base::hardware::Confinement;
 use mpi_base::param::Params;
 use mpi_core::btl::{self, OpenContext};
@@ -246,6 +247,7 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
             start_observation(&engine)?;
             tool::event::attach(&engine);
             forked::watch(state::mark_forked);
+            map_first_pages(&engine);
             (engine, explanation)
         }
     };
@@ -267,6 +269,18 @@ fn start_engine() -> Result<(Engine, Explanation), Failure> {
         poll_launcher();
     }
     Ok((engine, explanation))
+}
+
+/// Maximum number of ranks on a node with which each rank maps pages of later calls at its start.
+/// More ranks would start later, and they wait for each other longer than for page faults.
+const FEW: u32 = 8;
+
+/// Maps pages that the first calls of most programs use, so that these calls cause no page faults.
+fn map_first_pages(engine: &Engine) {
+    if engine.size() > 1 && engine.node().nlocal() <= FEW {
+        first_pages::map_code();
+        first_pages::populate_heap();
+    }
 }
 
 /// Starts tracing, recording or replay, if the parameters request it.

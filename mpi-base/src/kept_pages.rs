@@ -1,15 +1,19 @@
-//! Zeroed pages of an arena's free memory, kept for the next block instead of returned to the kernel.
+//! Memory of an arena's free blocks that is kept for the next block instead of returned to the kernel.
 //!
 //! A page that is returned to the kernel costs a page fault in each process at the next access,
 //! and the kernel zeroes the page again.
 //! A loop that creates and frees the same communicator,
 //! window or file would have these costs in every iteration.
 //! So a limited number of bytes is kept.
+//!
+//! Kept memory has the contents that its last block left.
+//! It is zeroed when a block that must be zero is allocated there,
+//! so the memory of a block that is never allocated again is never zeroed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Ranges of kept pages, as offsets in the arena's memory.
+/// Ranges of kept memory, as offsets in the arena's memory.
 #[derive(Debug)]
 pub struct KeptPages {
     /// Maps the start of each range to its end; no two ranges overlap.
@@ -50,13 +54,15 @@ impl KeptPages {
         true
     }
 
-    /// Removes the kept pages within a range that has been allocated.
-    pub fn take(&mut self, taken: Range<usize>) {
+    /// Removes the kept memory within a range that has been allocated, and returns the removed ranges.
+    pub fn take(&mut self, taken: Range<usize>) -> Vec<Range<usize>> {
+        let mut removed = Vec::new();
         while let Some((&start, &end)) = self.ranges.range(..taken.end).next_back()
             && end > taken.start
         {
             self.ranges.remove(&start);
             self.bytes -= end - start;
+            removed.push(start.max(taken.start)..end.min(taken.end));
             for rest in [start..taken.start, taken.end..end] {
                 if !rest.is_empty() {
                     self.bytes += rest.len();
@@ -67,6 +73,7 @@ impl KeptPages {
                 break;
             }
         }
+        removed
     }
 }
 
@@ -86,7 +93,11 @@ mod tests {
                 let range = start..start + len;
                 let is_new = model[range.clone()].iter().all(|kept| !kept);
                 if takes {
-                    kept.take(range.clone());
+                    let mut taken = kept.take(range.clone());
+                    taken.reverse();
+                    let taken: Vec<usize> = taken.into_iter().flatten().collect();
+                    let known: Vec<usize> = range.clone().filter(|at| model[*at]).collect();
+                    prop_assert_eq!(taken, known);
                     model[range].fill(false);
                 } else if is_new && len > 0 && kept.keep(std::slice::from_ref(&range)) {
                     model[range].fill(true);

@@ -27,6 +27,8 @@ pub mod environment;
 #[cfg(not(loom))]
 pub mod fdpass;
 pub mod fence;
+#[cfg(not(any(loom, miri)))]
+pub mod first_pages;
 #[cfg(all(any(test, fuzzing), not(loom)))]
 pub mod fuzz;
 #[cfg(not(loom))]

@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::c_void;
-use std::ops::{Deref, Range};
+use std::ops::Deref;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -193,35 +193,6 @@ impl Segment {
         Some(unsafe { std::slice::from_raw_parts(p.as_ptr(), count) })
     }
 
-    /// Returns the ranges of pages that have memory, as offsets, within a range of whole pages.
-    /// Returns `None` if the kernel does not report such pages.
-    pub fn resident(&self, range: Range<usize>) -> Option<Vec<Range<usize>>> {
-        let start = self.range(range.start, range.len())?;
-        let mut pages = vec![0_u8; range.len() / PAGE];
-        // SAFETY: the range is inside the mapping, and the vector has one byte per page;
-        // mincore(2) writes only these bytes.
-        let code = unsafe {
-            libc::mincore(
-                start.as_ptr().cast::<c_void>(),
-                pages.len() * PAGE,
-                pages.as_mut_ptr(),
-            )
-        };
-        if code != 0 {
-            return None;
-        }
-        let mut runs = Vec::new();
-        let mut at = range.start;
-        for run in pages.chunk_by(|a, b| a & 1 == b & 1) {
-            let end = at + run.len() * PAGE;
-            if run[0] & 1 == 1 {
-                runs.push(at..end);
-            }
-            at = end;
-        }
-        Some(runs)
-    }
-
     /// Returns the memory of all whole pages in the range to the kernel; they then read as zero.
     ///
     /// # Safety
@@ -333,27 +304,6 @@ mod tests {
         assert!(s.at::<AtomicU64>(4).is_none());
         assert!(s.slice::<AtomicU64>(0, usize::MAX).is_none());
         assert!(Segment::map(&fd, 8193).is_err());
-    }
-
-    #[test]
-    fn pages_with_memory_are_found_by_runs() {
-        let fd = memfd("test", 16 * PAGE as u64).unwrap();
-        let s = Segment::map(&fd, 16 * PAGE).unwrap();
-        for page in [1, 2, 5, 9] {
-            s.at::<AtomicU64>(page * PAGE + 8)
-                .unwrap()
-                .store(1, Relaxed);
-        }
-        let pages = |range: Range<usize>| {
-            let runs = s.resident(range.start * PAGE..range.end * PAGE).unwrap();
-            let runs = runs.into_iter();
-            runs.map(|run| run.start / PAGE..run.end / PAGE)
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(pages(0..16), [1..3, 5..6, 9..10]);
-        assert_eq!(pages(2..6), [2..3, 5..6]);
-        assert_eq!(pages(3..5), []);
-        assert!(s.resident(0..17 * PAGE).is_none());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use super::Node;
+use super::{KEPT, Node};
 use crate::arena::{Arena, GRAIN};
 use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared};
@@ -15,10 +15,23 @@ use crate::mem::{Held, PAGE, Segment, Shared};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ShmOffset(pub u64);
 
+/// The contents of a new block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// All bytes are zero.
+    Zeroes,
+    /// Any bytes, also those of an earlier block: for memory that its user writes before it reads it.
+    Any,
+}
+
 impl Node {
     /// Allocates zeroed memory from this rank's arena, aligned in this process's address space.
     /// Returns `None` if no block of that length is free.
     pub fn alloc(&self, len: usize, align: usize) -> Option<ShmBlock> {
+        self.alloc_in_arena(len, align, Contents::Zeroes)
+    }
+
+    fn alloc_in_arena(&self, len: usize, align: usize, contents: Contents) -> Option<ShmBlock> {
         if !align.is_power_of_two() {
             return None;
         }
@@ -26,14 +39,25 @@ impl Node {
         let arena = self.0.layout.arena(self.rank());
         let base = self.0.segment.range(arena, 0)?.addr().get();
         let at = self.arena().take_beyond(base, len, align)?;
-        let arena_range = at..at + len.max(1).next_multiple_of(GRAIN);
-        self.kept_pages().take(arena_range);
+        let whole = len.max(1).next_multiple_of(GRAIN);
+        let kept = self.kept_pages().take(at..at + whole);
+        if contents == Contents::Zeroes {
+            for range in kept {
+                // SAFETY: the range is inside the block, which no process uses before this function returns it.
+                unsafe { self.clear(arena + range.start..arena + range.end) };
+            }
+        }
         Some(ShmBlock {
             node: self.clone(),
             at: arena + at,
             large: false,
             len,
-            used: len,
+            // The bytes behind the requested length may come from an earlier block, too.
+            used: match contents {
+                Contents::Zeroes => len,
+                Contents::Any => whole,
+            },
+            contents,
             kept: false,
         })
     }
@@ -41,7 +65,12 @@ impl Node {
     /// As [`Node::alloc`], for blocks of any length:
     /// a block that does not fit into the arena is allocated in the annex.
     pub fn alloc_large(&self, len: usize, align: usize) -> Option<ShmBlock> {
-        if let Some(block) = self.alloc(len, align) {
+        self.alloc_with(len, align, Contents::Zeroes)
+    }
+
+    /// As [`Node::alloc_large`], with the given contents.
+    pub fn alloc_with(&self, len: usize, align: usize, contents: Contents) -> Option<ShmBlock> {
+        if let Some(block) = self.alloc_in_arena(len, align, contents) {
             return Some(block);
         }
         if !align.is_power_of_two() {
@@ -54,6 +83,7 @@ impl Node {
             large: true,
             len,
             used: len,
+            contents,
             kept: false,
         })
     }
@@ -138,7 +168,8 @@ impl Node {
         Held::slice(segment, at, count)
     }
 
-    /// Returns the number of bytes of this rank's free memory whose pages are kept.
+    /// Returns the number of bytes of this rank's free memory that are kept.
+    /// Some of them may have no memory.
     pub fn kept_bytes(&self) -> usize {
         self.kept_pages().bytes()
     }
@@ -154,7 +185,7 @@ impl Node {
 }
 
 /// A block of this rank's arena or annex. Dropping the value frees the block,
-/// and zeroes its memory or returns the memory to the kernel.
+/// and keeps its memory for the next block or returns the memory to the kernel.
 ///
 /// The owner drops the block only when no process uses it any more.
 #[derive(Debug)]
@@ -168,17 +199,18 @@ pub struct ShmBlock {
     /// Number of bytes at the block's start that processes may have written (all bytes if unknown);
     /// all later bytes are zero.
     used: usize,
+    /// The contents with which the block was allocated.
+    contents: Contents,
     /// True if other ranks may use the block until the node's memory is freed;
     /// dropping the value then does nothing.
     kept: bool,
 }
 
-/// Minimum length in bytes of a freed block that is cleared by pages:
-/// only pages that have memory are zeroed, and pages beyond the limit are returned to the kernel.
-const LONG: usize = 64 << 10;
+/// Minimum length in bytes of memory for which the kernel is asked which pages exist.
+/// The query takes 3 us, longer than zeroing this many bytes.
+const LONG: usize = 16 << 10;
 
-/// Maximum length in bytes of a block whose pages are kept.
-/// A query of the block's pages takes a microsecond per MiB.
+/// Maximum length in bytes of a block of which only the pages with memory are kept.
 const LONGEST_KEPT: usize = 64 << 20;
 
 impl ShmBlock {
@@ -205,9 +237,12 @@ impl ShmBlock {
     }
 
     /// Declares that processes have written only the first `used` bytes,
-    /// so that only those bytes are zeroed when the block is freed.
+    /// so that only those bytes are zeroed for the next block.
+    /// Without effect on a block that was allocated with any contents.
     pub fn is_clean_behind(&mut self, used: usize) {
-        self.used = used.min(self.len);
+        if self.contents == Contents::Zeroes {
+            self.used = used.min(self.len);
+        }
     }
 
     /// Leaves the block allocated until the node's memory is freed,
@@ -233,19 +268,10 @@ impl Drop for ShmBlock {
             // Unreachable: the annex was mapped when the block was allocated.
             Some(None) => return,
         };
-        let (from, to) = (at, at + self.used);
-        let (first_page, last_page) = (from.next_multiple_of(PAGE), to / PAGE * PAGE);
-        let is_cleared =
-            self.used >= LONG && self.clear_pages(&segment, first_page..last_page.max(first_page));
-        let dirty = if is_cleared {
-            [from..first_page, last_page..to]
-        } else {
-            [from..to, to..to]
-        };
-        for range in dirty {
-            // SAFETY: the range is inside the block. By the contract of `ShmBlock`,
-            // no process uses the block.
-            unsafe { zero(&segment, range) };
+        if self.large || !self.keep() {
+            // SAFETY: the block belongs to this rank. By the contract of `ShmBlock` no process uses it
+            // when it is dropped, and it can be allocated again only afterwards.
+            unsafe { give_back(&segment, at..at + self.used) };
         }
         match self.large {
             true => node.0.annex.give(self.at),
@@ -258,35 +284,76 @@ impl Drop for ShmBlock {
 }
 
 impl ShmBlock {
-    /// Clears whole pages of this block: zeroes and keeps pages that have memory,
-    /// or returns all pages to the kernel if they exceed the limit.
-    /// Returns false if the kernel refuses.
-    fn clear_pages(&self, segment: &Arc<Segment>, pages: Range<usize>) -> bool {
-        if !self.large && pages.len() <= LONGEST_KEPT {
-            let arena = self.node.0.layout.arena(self.node.rank());
-            let resident = segment.resident(pages.clone()).unwrap_or_default();
-            let in_arena: Vec<_> = resident
-                .iter()
-                .map(|run| run.start - arena..run.end - arena)
-                .collect();
-            if !resident.is_empty() && self.node.kept_pages().keep(&in_arena) {
-                for run in resident {
-                    // Other ranks may have written pages that this process has never accessed.
-                    #[cfg(not(miri))]
-                    if let Some(start) = segment.range(run.start, run.len()) {
-                        crate::mem::map_present(start, run.len());
-                    }
-                    // SAFETY: the run is inside the block. By the contract of `ShmBlock`,
-                    // no process uses the block.
+    /// Keeps the memory of this block of the arena for the next block.
+    /// Returns false if it exceeds the limit.
+    fn keep(&self) -> bool {
+        let arena = self.node.0.layout.arena(self.node.rank());
+        let used = self.at..self.at + self.used;
+        let in_arena = |range: &Range<usize>| {
+            range.start.max(used.start) - arena..range.end.min(used.end) - arena
+        };
+        let limit = KEPT / self.node.nlocal() as usize;
+        if self.used < LONG || self.used <= limit / 8 {
+            // A short block counts as if all of its pages had memory.
+            return used.is_empty() || self.node.kept_pages().keep(&[in_arena(&used)]);
+        }
+        if self.used > LONGEST_KEPT {
+            return false;
+        }
+        let Some(written) = self.node.0.memory_file.data(whole_pages(&used)) else {
+            return false;
+        };
+        let written: Vec<_> = written.iter().map(in_arena).collect();
+        self.node.kept_pages().keep(&written)
+    }
+}
+
+impl Node {
+    /// Zeroes a range of this rank's arena, without allocating pages that have no memory.
+    ///
+    /// # Safety
+    /// No process uses the range.
+    unsafe fn clear(&self, range: Range<usize>) {
+        let segment = &self.0.segment;
+        if range.len() < LONG {
+            // SAFETY: by this function's contract no process uses the range.
+            return unsafe { zero(segment, range) };
+        }
+        match self.0.memory_file.data(whole_pages(&range)) {
+            Some(written) => {
+                for run in written {
+                    let run = run.start.max(range.start)..run.end.min(range.end);
+                    // SAFETY: by this function's contract no process uses the range.
                     unsafe { zero(segment, run) };
                 }
-                return true;
             }
+            // SAFETY: by this function's contract no process uses the range.
+            None => unsafe { give_back(segment, range) },
         }
-        // SAFETY: the block belongs to this rank. By the contract of `ShmBlock` no process uses it
-        // when it is dropped, and it can be allocated again only afterwards.
-        unsafe { segment.punch_hole(pages.start, pages.len()) }.is_ok()
     }
+}
+
+/// Zeroes a range of a segment, and returns its whole pages to the kernel.
+///
+/// # Safety
+/// No process uses the range until it is allocated again.
+unsafe fn give_back(segment: &Segment, range: Range<usize>) {
+    // SAFETY: by this function's contract no process uses the range.
+    let done = unsafe { segment.punch_hole(range.start, range.len()) };
+    let (first_page, last_page) = (range.start.next_multiple_of(PAGE), range.end / PAGE * PAGE);
+    let rest = match done {
+        Ok(()) if first_page < last_page => [range.start..first_page, last_page..range.end],
+        _ => [range, 0..0],
+    };
+    for range in rest {
+        // SAFETY: by this function's contract no process uses the range.
+        unsafe { zero(segment, range) };
+    }
+}
+
+/// Returns the range of the pages that contain a range.
+fn whole_pages(range: &Range<usize>) -> Range<usize> {
+    range.start / PAGE * PAGE..range.end.next_multiple_of(PAGE)
 }
 
 /// Zeroes a range of a segment.
@@ -294,9 +361,14 @@ impl ShmBlock {
 /// # Safety
 /// No process uses the range.
 unsafe fn zero(segment: &Segment, range: Range<usize>) {
-    if let Some(p) = segment.range(range.start, range.len()) {
+    if let Some(start) = segment.range(range.start, range.len()) {
+        // Other ranks may have written pages that this process has never accessed.
+        #[cfg(not(miri))]
+        if range.len() >= LONG {
+            crate::mem::map_present(start, range.len());
+        }
         // SAFETY: `range` has checked that the bytes are inside the mapping,
         // and by this function's contract no process uses them.
-        unsafe { p.as_ptr().write_bytes(0, range.len()) };
+        unsafe { start.as_ptr().write_bytes(0, range.len()) };
     }
 }

@@ -25,6 +25,7 @@ mod frags;
 mod head;
 mod inspect;
 mod layout;
+mod memory_file;
 mod processes;
 mod retired;
 #[cfg(test)]
@@ -34,7 +35,7 @@ use std::fmt;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-pub use block::{ShmBlock, ShmOffset};
+pub use block::{Contents, ShmBlock, ShmOffset};
 pub use error::NodeError;
 pub use event_ring::{Event, EventKind, EventRing, Played, Player};
 pub use frags::FragPool;
@@ -54,6 +55,7 @@ use crate::state::StatePage;
 use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
+use memory_file::MemoryFile;
 
 /// One rank's handle of a node's memory; all clones of it belong to the same rank.
 #[derive(Clone)]
@@ -65,7 +67,8 @@ struct Attached {
     rank: u32,
     inbox: Held<Inbox>,
     arena: Mutex<Arena>,
-    /// Populated pages of this rank's free memory, kept for the next block.
+    memory_file: MemoryFile,
+    /// Memory of this rank's free blocks that is kept for the next block.
     kept_pages: Mutex<KeptPages>,
     annex: Annex,
     /// The ring ends that have been taken (producers and consumers, indexed by peer),
@@ -95,6 +98,7 @@ struct Taken {
 pub struct Claim {
     segment: Arc<Segment>,
     layout: Layout,
+    memory_file: MemoryFile,
     /// The length of the memory file in bytes.
     file: usize,
     rank: u32,
@@ -117,6 +121,7 @@ impl Claim {
         let Claim {
             segment,
             layout,
+            memory_file,
             file,
             rank,
         } = self;
@@ -139,6 +144,7 @@ impl Claim {
         Ok(Node(Arc::new(Attached {
             inbox,
             arena: Mutex::new(Arena::new(layout.arena_len())),
+            memory_file,
             kept_pages: Mutex::new(KeptPages::new(KEPT / n)),
             annex: Annex::new(layout.total(), file, nlocal, rank),
             taken: Mutex::new(Taken {
@@ -200,13 +206,13 @@ impl Node {
         Ok(fd)
     }
 
-    /// Joins as local rank `rank`; the mapping remains valid after the descriptor has been closed.
+    /// Joins as local rank `rank`; the node keeps its own descriptor of the memory.
     pub fn attach(fd: impl AsFd, rank: u32) -> Result<Node, NodeError> {
         Node::claim(fd, rank)?.join()
     }
 
     /// Claims local rank `rank` for this process, until the memory is freed.
-    /// The mapping remains valid after the descriptor has been closed.
+    /// The caller may close its descriptor.
     pub fn claim(fd: impl AsFd, rank: u32) -> Result<Claim, NodeError> {
         let layout = read_head(&fd)?;
         let nlocal = layout.nlocal;
@@ -224,6 +230,7 @@ impl Node {
             .map_err(|pid| NodeError::Claimed { rank, pid })?;
         Ok(Claim {
             file: file_len(&fd).unwrap_or(0),
+            memory_file: MemoryFile::keep(&fd),
             segment,
             layout,
             rank,

@@ -232,6 +232,47 @@ fn of_a_long_block_of_which_little_was_used_only_that_is_kept() {
 }
 
 #[test]
+fn the_contents_of_a_freed_block_do_not_reach_a_block_that_must_be_zero() {
+    let nodes = ranks(2);
+    let fill = |block: &ShmBlock| {
+        let there = nodes[1].resolve(block.place(), block.len()).unwrap();
+        // SAFETY: only this test uses the block.
+        unsafe { there.write_bytes(0xff, block.len()) };
+    };
+    // Blocks that begin and end inside pages leave kept ranges of all lengths.
+    let lens = [100, 20_000, 8, 300_000, 5000];
+    for shift in 0..lens.len() {
+        let blocks: Vec<_> = (0..lens.len())
+            .map(|at| {
+                let len = lens[(at + shift) % lens.len()];
+                let block = nodes[0].alloc(len, 64).unwrap();
+                // SAFETY: only this test uses the block.
+                let bytes = unsafe { std::slice::from_raw_parts(block.as_ptr(), len) };
+                assert!(bytes.iter().all(|&byte| byte == 0), "{len}");
+                fill(&block);
+                block
+            })
+            .collect();
+        drop(blocks);
+        let mut any = nodes[0].alloc_with(100_000, 64, Contents::Any).unwrap();
+        fill(&any);
+        // The block was never zeroed, so this declaration has no effect.
+        any.is_clean_behind(0);
+    }
+}
+
+#[test]
+fn a_long_block_without_memory_takes_none_when_it_is_freed() {
+    let fd = Node::create(2).unwrap();
+    let node = Node::attach(&fd, 0).unwrap();
+    let before = kib(&fd);
+    for len in [16 << 10, 1 << 20, 3 << 30] {
+        drop(node.alloc_large(len, 64).unwrap());
+        assert_eq!(kib(&fd), before, "{len}");
+    }
+}
+
+#[test]
 fn a_block_that_was_used_at_its_beginning_only_comes_back_zeroed() {
     let nodes = ranks(1);
     for used in [64, 70_000] {

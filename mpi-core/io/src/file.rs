@@ -115,8 +115,9 @@ impl File {
     ) -> Result<File, Error> {
         let engine = own.engine();
         let check = amode.check();
-        let node_words =
-            NodeMap::words(engine.place().node_id(), is_direct_allowed(engine.params()));
+        let place = engine.place();
+        let shares = is_direct_allowed(engine.params());
+        let node_words = NodeMap::words(place.node_id(), shares, place.cores().usable);
         let mut words = vec![class_number(&check), amode.bits()];
         words.extend(node_words);
         words.extend(tuning.words());

@@ -26,7 +26,7 @@ use crate::state::neighbours::{self, Neighbours};
 use crate::state::open_accesses::{CHECK, OpenAccesses};
 use crate::state::registration::Registration;
 use crate::state::target::{Held, Route, Target};
-use mpi_base::node::{ShmBlock, ShmOffset};
+use mpi_base::node::{Node, ShmBlock, ShmOffset};
 use std::cell::Cell;
 
 /// The number of 64-bit words that each member contributes to the exchange;
@@ -344,7 +344,7 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
         }
         Flavor::Allocate | Flavor::Shared => {
             // A member with size 0 gets an address, too.
-            if let Some(block) = node.alloc_large(len.max(1), spec.hints.alignment) {
+            if let Some(block) = alloc(node, len, spec) {
                 return of_block(block);
             }
             let heap = match spec.flavor {
@@ -370,6 +370,11 @@ fn take(engine: &Engine, spec: &Spec) -> (Own, Part) {
             }
         }
     }
+}
+
+/// Allocates a window's memory in this rank's shared memory.
+fn alloc(node: &Node, len: usize, spec: &Spec) -> Option<ShmBlock> {
+    node.alloc_with(len.max(1), spec.hints.alignment, spec.hints.contents)
 }
 
 /// Allocates zeroed memory of `len` bytes.
@@ -404,9 +409,7 @@ async fn contiguous(
         .try_fold(0u64, |sum, size| sum.checked_add(*size));
     let total = total.and_then(|total| usize::try_from(total).ok());
     let block = match (comm.rank(), total) {
-        (0, Some(total)) => engine
-            .node()
-            .alloc_large(total.max(1), spec.hints.alignment),
+        (0, Some(total)) => alloc(engine.node(), total, spec),
         _ => None,
     };
     let place = block.as_ref().map_or(0, |block| block.place().0);

@@ -1,5 +1,6 @@
 //! The arguments of window creation, and the parameter that selects the components.
 
+use mpi_base::node::Contents;
 use mpi_base::param::{Param, Params, Selection};
 
 /// Parameter `osc`: the components that may be used, for example `--mca osc am`.
@@ -46,6 +47,8 @@ pub struct Hints {
     pub noncontiguous: bool,
     /// The alignment of the memory in bytes, a power of 2.
     pub alignment: usize,
+    /// The contents of new memory in an arena; not a hint of programs, whose windows are zeroed.
+    pub contents: Contents,
 }
 
 impl Default for Hints {
@@ -54,6 +57,7 @@ impl Default for Hints {
             no_locks: false,
             noncontiguous: false,
             alignment: 64,
+            contents: Contents::Zeroes,
         }
     }
 }

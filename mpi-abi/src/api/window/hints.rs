@@ -32,6 +32,7 @@ pub fn of_new(given: &Hints) -> InForce {
         no_locks: given.get(NO_LOCKS) == Some("true"),
         noncontiguous: given.get(NONCONTIGUOUS) == Some("true"),
         alignment: alignment.map_or(usual.alignment, |n| n.max(usual.alignment)),
+        ..usual
     }
 }
 

@@ -92,7 +92,7 @@ pub static PVARS: &[Pvar] = &[
         name: "btl_sm_kept_bytes",
         category: "btl",
         class: MPI_T_PVAR_CLASS_LEVEL,
-        help: "Bytes of this rank's freed shared memory whose pages stay for its next use",
+        help: "Bytes of this rank's freed shared memory that stay for its next use",
         read: Read::Process(|| of_engine(|engine| engine.node().kept_bytes() as u64)),
     },
     Pvar {

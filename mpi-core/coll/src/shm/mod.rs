@@ -460,7 +460,7 @@ impl Module for ShmModule {
         Some(FastSlot { limit, carrier })
     }
 
-    /// Uses each cell one time, then runs a barrier.
+    /// Uses each short cell one time, populates pages of later calls, then runs a barrier.
     fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
         let state = &*self.0;
         let sum = DenseOp::new(&Predefined::Sum.into(), &Named::DOUBLE.into());
@@ -473,6 +473,12 @@ impl Module for ShmModule {
         for _ in 0..layout::DEPTH {
             let (send, recv) = (&[][..], RecvBytes::empty());
             self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
+        }
+        if let Some(place) = state.place.get() {
+            place.populate_ahead(comm.engine().node());
+            if let Long::Measured(choice) = &place.long {
+                choice.map();
+            }
         }
         state.pass(comm)
     }

@@ -37,6 +37,7 @@ use crate::CallId;
 use crate::trial::{Either, FREE, Known, ORDERS, SMALLEST, Way, order_of};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::cells::LINE;
+use mpi_base::mem::PAGE;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ops::Deref;
 use std::time::Instant;
@@ -201,6 +202,15 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
             begun: OnceCell::new(),
             decider: RefCell::default(),
         })
+    }
+
+    /// Reads a word of each page of the shared memory, so that the first measured calls cause no page faults.
+    pub fn map(&self) {
+        const PAGE_WORDS: usize = PAGE / WORD;
+        let words = self.memory.iter().step_by(PAGE_WORDS);
+        for word in words.chain(self.memory.last()) {
+            word.load(Ordering::Relaxed);
+        }
     }
 
     /// Returns the protocol for blocks of `bytes` bytes before any measurement.

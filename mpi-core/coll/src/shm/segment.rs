@@ -24,14 +24,18 @@ use crate::comm::Comm;
 use crate::trial::Way;
 use crate::{CallId, Refusal};
 use mpi_base::atomic::AtomicU64;
-use mpi_base::mem::Held;
-use mpi_base::node::ShmOffset;
+use mpi_base::mem::{Held, PAGE};
+use mpi_base::node::{Node, ShmOffset};
 use mpi_base::occupancy::Occupancy;
 use mpi_base::ring::NEAR;
 use std::cell::RefCell;
 
 /// Number of bytes at the start of a segment that the first operations of few members use: counters, barrier, and short cells.
 const FIRST_USED: usize = 8 << 10;
+
+/// The number of further communicators whose first pages exist before they are created.
+/// With [`FIRST_USED`] bytes each, they take 24 KiB per node.
+const AHEAD: usize = 3;
 
 /// A member's access to the segment.
 pub(super) struct Segment {
@@ -188,7 +192,9 @@ impl State {
             LongWay(None) => protocol_choice::words(count) * WORD,
             LongWay(Some(_)) => 0,
         };
-        let (block, sizes) = match node.alloc(barrier + cells + ways, LINE) {
+        // The first operations of few members use whole pages, which `meet` maps.
+        let align = if count <= FEW { PAGE } else { LINE };
+        let (block, sizes) = match node.alloc(barrier + cells + ways, align) {
             Some(block) => (block, sizes),
             None => (node.alloc(barrier, LINE)?, Sizes::NONE),
         };
@@ -204,6 +210,23 @@ impl State {
             long_way: self.long_way,
             reproducible: self.reproducible,
         })
+    }
+}
+
+impl Segment {
+    /// On rank 0: populates the first pages of the memory that the next communicators of the same size will get.
+    ///
+    /// A new page costs 5 us, and the members of a new communicator would wait for rank 0's pages.
+    pub(super) fn populate_ahead(&self, node: &Node) {
+        let Some(len) = self.lease.len() else {
+            return;
+        };
+        let blocks: Vec<_> = (0..AHEAD).map_while(|_| node.alloc(len, PAGE)).collect();
+        for mut block in blocks {
+            node.map_ahead(block.place(), FIRST_USED);
+            // The pages still contain zeroes.
+            block.is_clean_behind(0);
+        }
     }
 }
 

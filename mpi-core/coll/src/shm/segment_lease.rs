@@ -44,6 +44,14 @@ impl SegmentLease {
         }
     }
 
+    /// Returns the length of the block in bytes on rank 0, and `None` on other ranks.
+    pub fn len(&self) -> Option<usize> {
+        let block = self.block.take();
+        let len = block.as_ref().map(ShmBlock::len);
+        self.block.set(block);
+        len
+    }
+
     /// Ends this rank's use of the block.
     /// If `used` is `Some`, only the first `used` bytes of the block have been written.
     pub fn end(&self, retired: &RetiredBlocks, used: Option<usize>) {

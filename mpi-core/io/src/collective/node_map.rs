@@ -29,9 +29,8 @@ pub(crate) struct NodeMap {
 }
 
 impl NodeMap {
-    /// Returns this member's words: its node, 1 if it may share memory, and its host's cores.
-    pub fn words(node: u64, shares: bool) -> [u64; WORDS] {
-        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    /// Returns this member's words: its node, 1 if it may share memory, and the cores that it may use.
+    pub fn words(node: u64, shares: bool, cores: usize) -> [u64; WORDS] {
         [node, shares.into(), cores as u64]
     }
 

@@ -35,6 +35,7 @@ use crate::disk::Disk;
 use crate::error::IoError;
 use crate::osc::{Flavor, Hints, Spec, Win, is_direct_allowed};
 use crate::view::View;
+use mpi_base::node::Contents;
 
 /// The buffers of all aggregators, in memory that all members of a node share.
 pub(crate) struct ShmBuffers {
@@ -64,6 +65,7 @@ impl ShmBuffers {
             hints: Hints {
                 no_locks: true,
                 noncontiguous: true,
+                contents: Contents::Any,
                 ..Hints::default()
             },
         };
@@ -167,8 +169,13 @@ impl ShmBuffers {
         buffers.unless_failed(met).map(Some)
     }
 
+    /// Initialises an aggregator's new buffers: no byte is marked, and they contain no part of a file.
     fn clear(&self, aggregator: usize) {
-        (0..2).for_each(|round| self.buffer(aggregator, round).clear());
+        for round in 0..2 {
+            let buffer = self.buffer(aggregator, round);
+            buffer.clear();
+            buffer.ends_at(0);
+        }
     }
 
     /// Returns true if the buffers have the size and the number that a plan requires.
