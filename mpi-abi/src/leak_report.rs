@@ -2,9 +2,10 @@
 //!
 //! Windows are always reported, other objects if [`REPORT_LEAKS`] is set.
 
+use crate::crash;
 use crate::object::request::{RequestObject, RequestState};
-use crate::state::{state, this_rank};
-use crate::{crash, origin};
+use crate::origin::{self, Origin};
+use crate::state::{current_call, state, this_rank};
 use mpi_base::param::{Level, Param, Params};
 use mpi_base::state::Waits;
 use mpi_core::Engine;
@@ -60,17 +61,18 @@ pub fn print() {
 /// Starts to record the program's call that creates each object, if the user wants the report.
 pub fn prepare(params: &Params) {
     if params.get(&REPORT_LEAKS).unwrap_or(false) {
-        origin::keep();
+        origin::keep(current_call);
     }
 }
 
-/// Appends to a description the code address at which the program created the object.
-fn made_at(what: String, origin: Option<usize>) -> String {
-    match origin {
-        // A return address belongs to the instruction after the call, so 1 is subtracted.
-        Some(address) => format!("{what}, made at {}", crash::describe(address - 1)),
-        None => what,
-    }
+/// Appends to a description the function and the code address by which the program created the object.
+fn made_at(what: String, origin: Option<Origin>) -> String {
+    let Some(Origin { address, call }) = origin else {
+        return what;
+    };
+    let by = call.map_or_else(String::new, |call| format!(" by {call}"));
+    // A return address belongs to the instruction after the call, so 1 is subtracted.
+    format!("{what}, made{by} at {}", crash::describe(address - 1))
 }
 
 /// Prints one line for each kind of object that the program has

@@ -1,16 +1,32 @@
 //! Recorder of the program's calls that create objects, for `mpi_report_leaks`.
-//! Records the return address of the call of the MPI function.
+//! Records the MPI function, and the return address of its call.
 #![allow(unsafe_code)]
 
 use crate::unwind;
 use std::ffi::{CStr, c_void};
 use std::mem::MaybeUninit;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 static IS_KEPT: AtomicBool = AtomicBool::new(false);
 
+/// Returns the name of the program's current call.
+pub type CurrentCall = fn() -> Option<&'static str>;
+
+static CURRENT_CALL: OnceLock<CurrentCall> = OnceLock::new();
+
+/// The call of the program that created an object.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Origin {
+    /// The return address of the call, or 0.
+    pub address: usize,
+    /// The name of the function.
+    pub call: Option<&'static str>,
+}
+
 /// Starts recording: the calls that create objects from now on are recorded.
-pub fn keep() {
+pub fn keep(current_call: CurrentCall) {
+    let _ = CURRENT_CALL.set(current_call);
     IS_KEPT.store(true, Relaxed);
 }
 
@@ -20,12 +36,15 @@ pub fn is_kept() -> bool {
     IS_KEPT.load(Relaxed)
 }
 
-/// Returns the return address of the innermost call from outside MPI libraries, or 0.
+/// Returns the innermost call from outside MPI libraries.
 #[cold]
-pub fn here() -> usize {
+pub fn here() -> Origin {
     let (frames, count) = unwind::frames();
     let mut outside = frames[..count].iter().filter(|frame| !is_of_mpi(**frame));
-    outside.next().copied().unwrap_or(0)
+    Origin {
+        address: outside.next().copied().unwrap_or(0),
+        call: CURRENT_CALL.get().and_then(|current| current()),
+    }
 }
 
 /// Returns true if the address is in this library, or in a file whose name begins with `libmpi`,

@@ -180,6 +180,8 @@ pub struct RankSnapshot {
     pub calls: u64,
     /// The event that the rank waits for; `None` if it does not wait or has just begun to wait.
     pub waiting: Option<Waiting>,
+    /// The name of the function that began the request for which the rank waits, if it is known.
+    pub begun: Option<String>,
     /// The time since the wait in the current call began.
     pub waited: Option<Duration>,
     pub round: Option<Round>,
@@ -263,6 +265,7 @@ impl RankSnapshot {
             last_call: call(state.last_call),
             calls: state.calls,
             waiting: Waiting::of(&state.about, state.at_window.as_ref()),
+            begun: call(state.about.begun),
             waited: (state.since_ns > 0)
                 .then(|| Duration::from_nanos(now_ns.saturating_sub(state.since_ns))),
             round: (round.round > 0).then(|| Round {

@@ -235,6 +235,53 @@ static void partitioned(void)
     }
     OK(MPI_Request_free(&request));
 }
+
+/* The message is longer than the receive buffer, and its partitions are sent before the receiver can refuse it.
+ * They arrive without data, and nothing is copied to the device. */
+static void refused(void)
+{
+    MPI_Request request;
+    int flag = 0, class;
+    prepare(40);
+    if (rank == 0) {
+        OK(MPI_Psend_init(data, PARTS, PART, MPI_BYTE, 1, 40, comm, MPI_INFO_NULL, &request));
+        OK(MPI_Start(&request));
+        OK(MPI_Pready_range(0, PARTS - 1, request));
+    }
+    OK(MPI_Barrier(comm));
+    if (rank == 1) {
+        OK(MPI_Precv_init(data, PARTS / 2, PART, MPI_BYTE, 0, 40, comm, MPI_INFO_NULL, &request));
+        OK(MPI_Start(&request));
+        while (!flag)
+            OK(MPI_Parrived(request, 0, &flag));
+    }
+    OK(MPI_Error_class(MPI_Wait(&request, MPI_STATUS_IGNORE), &class));
+    CHECK(class == MPI_ERR_TRUNCATE, "class %d", class);
+    if (rank == 1)
+        CHECK(device_differs(data, LONG, 140) < 0, "a refused message was copied to the device");
+    OK(MPI_Request_free(&request));
+}
+
+/* The sender frees the active operation before the receiver receives. */
+static void freed(void)
+{
+    MPI_Request request;
+    prepare(50);
+    if (rank == 0) {
+        OK(MPI_Psend_init(data, PARTS, PART, MPI_BYTE, 1, 50, comm, MPI_INFO_NULL, &request));
+        OK(MPI_Start(&request));
+        OK(MPI_Pready_range(0, PARTS - 1, request));
+        OK(MPI_Request_free(&request));
+    }
+    OK(MPI_Barrier(comm));
+    if (rank == 1) {
+        OK(MPI_Precv_init(data, PARTS, PART, MPI_BYTE, 0, 50, comm, MPI_INFO_NULL, &request));
+        OK(MPI_Start(&request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        OK(MPI_Request_free(&request));
+    }
+    check("the receive of a send that was freed", LONG, 50);
+}
 #endif
 
 /* A copy to the device fails: the receive fails, and the next one works. */
@@ -277,6 +324,8 @@ int main(int argc, char **argv)
     cancelled();
 #if MPI_VERSION >= 4
     partitioned();
+    refused();
+    freed();
 #endif
     failing();
     OK(MPI_Comm_free(&comm));

@@ -57,6 +57,8 @@ int main(int argc, char **argv)
 
     expect(MPI_Send(data, 1, MPI_INT, size, 1, MPI_COMM_WORLD), MPI_ERR_RANK, "a rank too large");
     expect(MPI_Send(data, 1, MPI_INT, -17, 1, MPI_COMM_WORLD), MPI_ERR_RANK, "a negative rank");
+    expect(MPI_Send_init(data, 1, MPI_INT, size, 1, MPI_COMM_WORLD, &request), MPI_ERR_RANK, "a rank too large for a persistent send");
+    expect(MPI_Recv_init(data, 1, MPI_INT, -17, 1, MPI_COMM_WORLD, &request), MPI_ERR_RANK, "a negative rank for a persistent receive");
     expect(MPI_Send(data, -1, MPI_INT, 0, 1, MPI_COMM_WORLD), MPI_ERR_COUNT, "a negative count");
     expect(MPI_Send(data, 1, MPI_INT, 0, -5, MPI_COMM_WORLD), MPI_ERR_TAG, "a negative tag");
     expect(MPI_Send(data, 1, MPI_DATATYPE_NULL, 0, 1, MPI_COMM_WORLD), MPI_ERR_TYPE, "no datatype");

@@ -23,7 +23,7 @@ pub mod slurm;
 
 pub use job::{Job, Started};
 pub use setting::{
-    bare_installation, compile, compile_cpp, compile_source, compile_with, installation,
+    bare_installation, compile, compile_cpp, compile_source, compile_with, installation, killed_at,
     mpi4py_python, mpich, needs, open_mpi, shipped_installation,
 };
 pub use xtask::process::Outcome;

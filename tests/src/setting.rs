@@ -151,6 +151,21 @@ pub(crate) fn is_newer(a: &Path, b: &Path) -> bool {
     matches!((time(a), time(b)), (Some(a), Some(b)) if a > b)
 }
 
+/// Compiles `programs/killed_at.c`, a library for `LD_PRELOAD` that kills its process at a given
+/// step of writing, unless it is up to date; returns its path.
+pub fn killed_at() -> PathBuf {
+    let _alone = lock("programs");
+    let source = workspace::programs().join("killed_at.c");
+    let library = workspace::target().join("killed_at.so");
+    if !is_newer(&library, &source) {
+        let mut command = Command::new("cc");
+        command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
+        command.arg(&library).arg(source).arg("-ldl");
+        process::output(&mut command, Duration::from_secs(60)).unwrap_or_else(|e| panic!("{e}"));
+    }
+    library
+}
+
 /// Returns the environment of MPICH's wheel, if installed.
 pub fn mpich() -> Option<&'static venv::Venv> {
     let mpich = &venv::MPICH;

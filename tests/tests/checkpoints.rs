@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tests::document::Document;
 use tests::hosts::Hosts;
 use tests::served::Server;
-use tests::{Job, Outcome, compile, installation, mpi4py_python};
+use tests::{Job, Outcome, compile, installation, killed_at, mpi4py_python};
 use xtask::demo::{Report, simulator_arguments};
 use xtask::process::{self, Running};
 
@@ -190,8 +190,12 @@ fn a_signal_and_mpi_ctl_take_checkpoints_and_the_job_stops_after_one() {
     // mpirun refuses a request until all ranks have completed MPI_Init, so the request is repeated.
     let mut taken = ctl(&["checkpoint"]);
     while !taken.status.success() {
-        let is_early = ["has not called MPI_Init", "is no mpirun of this user"];
-        let is_early = is_early.iter().any(|words| taken.stderr.contains(words));
+        let early = [
+            "has not called MPI_Init",
+            "is no mpirun of this user",
+            "accepts no request",
+        ];
+        let is_early = early.iter().any(|words| taken.stderr.contains(words));
         assert!(is_early, "{}", taken.stderr);
         taken = ctl(&["checkpoint"]);
     }
@@ -241,7 +245,7 @@ fn the_timer_takes_checkpoints() {
 /// Returns, for each kill, the number of the checkpoint that the restart used.
 fn kill_at_each_step(after: &[&str]) -> Vec<u64> {
     let expected = undisturbed(2, &[STEPS]);
-    let (preload, first) = (preload(), folder());
+    let (preload, first) = (killed_at(), folder());
     let outcome = job(first.path(), 2, &[STEPS], "request 3 die 9").run();
     assert!(!outcome.status.success());
     let mut taken = Vec::new();
@@ -286,18 +290,6 @@ fn two_hundred_kills_at_all_steps_of_writing_leave_a_whole_checkpoint() {
         kills += kill_at_each_step(&[]).len();
         kills += kill_at_each_step(&["-x", "KILLED_AFTER=1"]).len();
     }
-}
-
-/// Compiles `killed_at.c`, the LD_PRELOAD library that kills its process.
-fn preload() -> PathBuf {
-    let source = xtask::workspace::programs().join("killed_at.c");
-    let target = xtask::workspace::target().join("killed_at.so");
-    let mut command = Command::new("cc");
-    command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
-    command.arg(&target).arg(source).arg("-ldl");
-    let made = process::output(&mut command, Duration::from_secs(60));
-    made.unwrap_or_else(|e| panic!("{e}"));
-    target
 }
 
 #[test]

@@ -91,12 +91,13 @@ fn ctl(words: &[&str], job: &Started) -> Outcome {
     ctl_of(words, job.process())
 }
 
-/// Between its answer about a checkpoint and the continuation of the job, mpirun has no control socket.
+/// While CRIU saves the job, mpirun has no control socket; a request then waits for at most 10 s.
 fn ctl_of(words: &[&str], mpirun: u32) -> Outcome {
     loop {
         let mut command = Command::new(installation().join("bin/mpi-ctl"));
         let outcome = run(command.args(words).arg(mpirun.to_string()));
-        let is_absent = outcome.stderr.contains("is no mpirun of this user");
+        let absent = ["is no mpirun of this user", "accepts no request"];
+        let is_absent = absent.iter().any(|words| outcome.stderr.contains(words));
         if !is_absent || is_over(mpirun) {
             return outcome;
         }
@@ -311,6 +312,46 @@ fn a_criu_that_is_killed_ends_the_job_and_leaves_the_checkpoint_before() {
     let again = restart(kept.path(), &["--checkpoint-truncate"]);
     assert_eq!(result(&again), undisturbed().0, "{}", again.stderr);
     assert!(!saved.join("2").exists());
+}
+
+/// A script stands for CRIU, and waits while `mpi-ctl` asks for the state of the job.
+#[test]
+fn mpi_ctl_waits_while_the_job_is_saved() {
+    let kept = folder();
+    let here = kept.path().display().to_string();
+    let waits = format!(
+        "case \"$*\" in --version) echo Version: 4.2;; *--leave-running*) touch {here}/saves\n\
+         while ! test -e {here}/go; do sleep 0.01; done;; esac"
+    );
+    let criu = script(kept.path(), &waits);
+    let started = job(kept.path(), "self,sm").env(PROGRAM, criu).start();
+    started.says("step 2");
+    let asks = |word: &str| {
+        let mut command = Command::new(installation().join("bin/mpi-ctl"));
+        let command = command.arg(word).arg(started.process().to_string());
+        let running = Running::start(command.stdin(Stdio::null()));
+        running.unwrap_or_else(|e| panic!("{e}"))
+    };
+    let ended = |running: Running| {
+        let outcome = running.wait(Duration::from_secs(100));
+        outcome.unwrap_or_else(|e| panic!("{e}"))
+    };
+    let taken = asks("checkpoint");
+    while !kept.path().join("saves").exists() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let status = asks("status");
+    std::thread::sleep(Duration::from_millis(300));
+    fs::write(kept.path().join("go"), "").expect("written");
+    let taken = ended(taken);
+    assert!(taken.status.success(), "{}", taken.stderr);
+    let status = ended(status);
+    // The second is the answer if this host is so busy that the request waits for more than 10 s.
+    let is_answered = status.stdout.contains("checkpoint 1 is in ");
+    let is_late = status.stderr.contains("accepts no request at this time");
+    assert!(is_answered || is_late, "{}{}", status.stdout, status.stderr);
+    let outcome = started.wait();
+    assert_eq!(result(&outcome), undisturbed().0, "{}", outcome.stderr);
 }
 
 /// Threads are bound to the processors that they had, by mpirun or by the program.

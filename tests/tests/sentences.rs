@@ -418,15 +418,31 @@ fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
     let said = with(leaks()).holds().stderr;
     let without_offsets = offsets_removed(&said);
     let program = compile("leaks");
-    let place = format!(", made at main+0x_ in {} +0x_", program.display());
+    let place = |by: &str| {
+        let program = program.display();
+        format!(", made by {by} at main+0x_ in {program} +0x_")
+    };
     for line in [
-        format!("1 communicator was never freed: halo{place}"),
         format!(
-            "3 requests were never freed: receive from any rank with tag 7 on halo (2 times); inactive persistent request on MPI_COMM_WORLD{place}"
+            "1 communicator was never freed: halo{}",
+            place("MPI_Comm_dup")
         ),
-        format!("1 datatype was never freed: pairs{place}"),
-        format!("1 group was never freed: one of 2 ranks{place}"),
-        format!("1 operator was never freed: one of the program{place}"),
+        format!(
+            "3 requests were never freed: receive from any rank with tag 7 on halo (2 times); inactive persistent request on MPI_COMM_WORLD{}",
+            place("MPI_Send_init")
+        ),
+        format!(
+            "1 datatype was never freed: pairs{}",
+            place("MPI_Type_contiguous")
+        ),
+        format!(
+            "1 group was never freed: one of 2 ranks{}",
+            place("MPI_Comm_group")
+        ),
+        format!(
+            "1 operator was never freed: one of the program{}",
+            place("MPI_Op_create")
+        ),
     ] {
         let both = without_offsets
             .matches(&format!("MPI_Finalize is called, and {line}\n"))

@@ -53,7 +53,7 @@ fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() 
     );
     let of_2 = line(2).unwrap_or_default();
     assert!(
-        of_2.ends_with("a window of 3 processes, while it holds locks: MPI_Win_unlock is missing"),
+        of_2.ends_with("a window of 3 processes, while it holds locks of MPI_Win_lock: MPI_Win_unlock is missing"),
         "{told:?}"
     );
     assert_eq!(told.len(), 2, "{told:?}");

@@ -1,6 +1,6 @@
 //! Handle table for one kind of object: a vector of slots with a free list.
 
-use crate::origin;
+use crate::origin::{self, Origin};
 
 use super::{FIRST_REQUESTS, GENERATION_SHIFT, INDEX_MASK, KIND_SHIFT, Kind, MORE_REQUESTS, make};
 
@@ -11,9 +11,9 @@ pub struct Table<T> {
     slots: Vec<Slot<T>>,
     /// Indices of free slots, a stack: the last freed slot is still in the cache.
     free: Vec<u32>,
-    /// For each slot, the code address of the program's call that created the object; 0 if unknown.
+    /// For each slot, the program's call that created the object.
     /// The vector is empty unless origins are recorded.
-    origins: Vec<usize>,
+    origins: Vec<Origin>,
 }
 
 #[derive(Debug)]
@@ -59,15 +59,15 @@ impl<T> Table<T> {
     fn note_origin(&mut self, handle: usize) {
         let slot = slot_of(handle);
         if self.origins.len() <= slot {
-            self.origins.resize(slot + 1, 0);
+            self.origins.resize(slot + 1, Origin::default());
         }
         self.origins[slot] = origin::here();
     }
 
-    /// Returns the address of the program's call that created the object, if it was recorded.
-    pub fn origin(&self, handle: usize) -> Option<usize> {
+    /// Returns the program's call that created the object, if its address was recorded.
+    pub fn origin(&self, handle: usize) -> Option<Origin> {
         let origin = self.origins.get(slot_of(handle)).copied();
-        origin.filter(|address| *address != 0)
+        origin.filter(|origin| origin.address != 0)
     }
 
     /// Appends a slot that has never been used.

@@ -25,8 +25,9 @@ use crate::error::{Failure, Target};
 use crate::handle::{Kind, wrong};
 use crate::object::request::{RequestObject, RequestState, StagedObject};
 use crate::state::{self, state};
-use mpi_core::request::Partitioned;
+use mpi_core::request::{Body, Partitioned};
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 /// Returns the state of the operation behind a handle.
 #[inline]
@@ -90,21 +91,57 @@ pub fn publish_wait(handle: MPI_Request, requests: usize) {
     let Ok(object) = object_of(handle) else {
         return;
     };
+    let begun = begun_by(object.unstaged());
     let running = match object.unstaged() {
         RequestObject::Running { req, also, .. } if req.is_complete() => also.clone(),
         RequestObject::Running { req, .. } => Some(req.clone()),
         RequestObject::Persistent(p) => {
             let operation = p.operation.borrow();
             if let Some(about) = operation.about() {
-                engine.published().waits_about(&about, requests as u32);
+                engine
+                    .published()
+                    .waits_about(&about, requests as u32, begun);
             }
             operation.request().cloned()
         }
         _ => None,
     };
     if let Some(req) = running {
-        engine.published().waits_for(&req, requests as u32);
+        engine.published().waits_for(&req, requests as u32, begun);
     }
+}
+
+/// Returns the number on the state page of the function that began a point-to-point request, or 0
+/// if it is not known. A receive of `MPI_Imrecv` does not wait: its message has arrived.
+fn begun_by(object: &RequestObject) -> u16 {
+    static NUMBERS: OnceLock<[(&str, u16); 8]> = OnceLock::new();
+    let name = match object {
+        RequestObject::Running { also: Some(_), .. } => return 0,
+        RequestObject::Running { req, .. } => match &*req.body.borrow() {
+            Body::Recv(_) => "MPI_Irecv",
+            Body::Send(send) if send.is_standard() => "MPI_Isend",
+            _ => return 0,
+        },
+        RequestObject::Persistent(p) => match p.operation.borrow().created_by() {
+            Some(name) => name,
+            None => return 0,
+        },
+        _ => return 0,
+    };
+    let names = [
+        "MPI_Irecv",
+        "MPI_Isend",
+        "MPI_Ssend_init",
+        "MPI_Send_init",
+        "MPI_Bsend_init",
+        "MPI_Recv_init",
+        "MPI_Psend_init",
+        "MPI_Precv_init",
+    ];
+    let numbers = NUMBERS
+        .get_or_init(|| names.map(|name| (name, state::number(crate::functions::id_of(name)))));
+    let found = numbers.iter().find(|(known, _)| *known == name);
+    found.map_or(0, |(_, number)| *number)
 }
 
 /// Starts a persistent operation.

@@ -2,7 +2,7 @@
 
 use super::extras::{self, FOLLOWED, FORKED, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
-use crate::{device, forked};
+use crate::{device, forked, functions};
 use mpi_core::trace::Trace;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -86,8 +86,16 @@ pub fn leave(id: usize, guard: CallGuard) {
 
 /// Converts a function id to its number on the state page. The numbers begin with 1.
 #[inline(always)]
-fn number(id: usize) -> u16 {
+pub(crate) fn number(id: usize) -> u16 {
     id as u16 + 1
+}
+
+/// Returns the name of the program's current call; `None` outside of calls.
+#[cold]
+pub(crate) fn current_call() -> Option<&'static str> {
+    let call = tracing::page()?.snapshot().call;
+    let id = usize::from(call.checked_sub(1)?);
+    Some(functions::name(id))
 }
 
 /// Performs the extra actions at entry. Returns the actions of this call and its start time.

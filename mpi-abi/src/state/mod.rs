@@ -32,7 +32,7 @@ mod tracing;
 mod unfinished;
 
 pub use entry::{CallGuard, enter, leave};
-pub(crate) use entry::{call_after_calls, set_world_place, world_place};
+pub(crate) use entry::{call_after_calls, current_call, number, set_world_place, world_place};
 pub(crate) use extras::{
     admit_tool_threads, is_forked, is_staging, is_unlocked, is_untraced, mark_forked, set_staging,
     tool_has_threads, watch_loader,

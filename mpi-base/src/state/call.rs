@@ -59,6 +59,9 @@ pub struct About {
     pub bytes: u64,
     /// The number of requests that the call waits for, including the one described here.
     pub requests: u32,
+    /// The number in the function table of the call that began the request; 0 if it is not known,
+    /// or if the call waits for no request.
+    pub begun: u16,
 }
 
 impl Default for About {
@@ -71,6 +74,7 @@ impl Default for About {
             tag: NO_TAG,
             bytes: 0,
             requests: 0,
+            begun: 0,
         }
     }
 }
@@ -90,6 +94,8 @@ pub(super) struct CallLine {
     comm: AtomicU64,
     /// The latest call's number in the function table, with [`INSIDE`] set until the call ends.
     call: AtomicU16,
+    /// As [`About::begun`].
+    begun: AtomicU16,
     peer: AtomicI32,
     proc: AtomicI32,
     tag: AtomicI32,
@@ -128,6 +134,7 @@ impl CallLine {
         self.tag.store(about.tag, Relaxed);
         self.bytes.store(about.bytes, Relaxed);
         self.requests.store(about.requests, Relaxed);
+        self.begun.store(about.begun, Relaxed);
         self.waits.store(about.waits as u32, Relaxed);
     }
 
@@ -159,6 +166,7 @@ impl CallLine {
             tag: self.tag.load(Relaxed),
             bytes: self.bytes.load(Relaxed),
             requests: self.requests.load(Relaxed),
+            begun: self.begun.load(Relaxed),
         }
     }
 

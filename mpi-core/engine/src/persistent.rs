@@ -144,6 +144,22 @@ impl Persistent {
         }
     }
 
+    /// Returns the name of the function that creates such an operation; `None` for collective operations.
+    pub fn created_by(&self) -> Option<&'static str> {
+        match &self.operation {
+            Operation::Send {
+                mode: Mode::Synchronous,
+                ..
+            } => Some("MPI_Ssend_init"),
+            Operation::Send { .. } => Some("MPI_Send_init"),
+            Operation::Buffered { .. } => Some("MPI_Bsend_init"),
+            Operation::Recv { .. } => Some("MPI_Recv_init"),
+            Operation::Collective(_) => None,
+            Operation::Partitioned(Partitioned::Send(_)) => Some("MPI_Psend_init"),
+            Operation::Partitioned(Partitioned::Recv(..)) => Some("MPI_Precv_init"),
+        }
+    }
+
     /// Returns the request of the last start, if it has one.
     pub fn request(&self) -> Option<&Req> {
         match &self.active {

@@ -1,7 +1,7 @@
 //! Client of the control socket, `mpi-ctl`: finds the job, sends a request, prints the reply.
 
 use super::command::{Command, Options};
-use super::{DONE, NAME, address, is_trusted};
+use super::{DONE, NAME, address, is_trusted, running};
 use clap::{CommandFactory as _, Parser as _};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -11,6 +11,10 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::time::{Duration, Instant};
+
+/// The maximum time for which a request waits for the control socket of a running mpirun.
+const LIMIT: Duration = Duration::from_secs(10);
 
 /// The reason why a request failed.
 #[derive(Debug)]
@@ -21,6 +25,8 @@ pub enum ControlError {
     Several(Vec<i32>),
     /// The process is not an mpirun of this user, or has ended.
     NotThere(i32),
+    /// The process is an mpirun of this user, and has had no control socket for [`LIMIT`].
+    NoSocket(i32),
     /// Another user's process has bound the socket's name.
     NotTrusted(i32),
     /// A system call failed with this error.
@@ -47,6 +53,10 @@ impl fmt::Display for ControlError {
                     "process {job} is no mpirun of this user on this host, or has ended"
                 )
             }
+            ControlError::NoSocket(job) => write!(
+                f,
+                "mpirun (process {job}) accepts no request at this time: it starts or ends its job, or CRIU saves the job; ask again"
+            ),
             ControlError::NotTrusted(job) => {
                 write!(f, "the control socket of process {job} is of another user")
             }
@@ -96,18 +106,46 @@ pub fn main(
 }
 
 /// Sends a request to a job; returns the reply.
+/// Repeats it for [`LIMIT`] while the job's mpirun runs without a control socket.
 pub fn ask(command: Command, job: Option<i32>) -> Result<String, ControlError> {
+    const PAUSE: Duration = Duration::from_millis(20);
+    let begun = Instant::now();
+    loop {
+        let error = match ask_once(command, job) {
+            Err(ControlError::NotThere(job)) if running::is_mpirun(job) => {
+                ControlError::NoSocket(job)
+            }
+            Err(ControlError::NoJob) => match running::mpiruns().as_slice() {
+                [] => return Err(ControlError::NoJob),
+                [job] => ControlError::NoSocket(*job),
+                jobs => return Err(ControlError::Several(jobs.to_vec())),
+            },
+            done => return done,
+        };
+        if begun.elapsed() > LIMIT {
+            return Err(error);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+fn ask_once(command: Command, job: Option<i32>) -> Result<String, ControlError> {
     let job = match job {
         Some(job) => job,
         None => the_only_one()?,
     };
     let socket = connect(job)?;
     let request = format!("{}\n", command.word());
-    let system = |error: Errno| ControlError::System(error.into());
-    rustix::net::send(&socket, request.as_bytes(), SendFlags::NOSIGNAL).map_err(system)?;
+    // An mpirun that closes its socket drops the connections that it has not accepted.
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => ControlError::NotThere(job),
+        _ => ControlError::System(error),
+    };
+    let sent = rustix::net::send(&socket, request.as_bytes(), SendFlags::NOSIGNAL);
+    sent.map_err(|error| failed(error.into()))?;
     let mut reply = Vec::new();
     let read = File::from(socket).read_to_end(&mut reply);
-    read.map_err(ControlError::System)?;
+    read.map_err(failed)?;
     let reply = String::from_utf8_lossy(&reply).into_owned();
     match reply.split_once('\n') {
         Some((DONE, text)) => Ok(text.to_owned()),

@@ -10,6 +10,7 @@
 pub mod client;
 mod command;
 mod peer;
+mod running;
 pub(crate) mod server;
 
 pub use command::{Command, Options};

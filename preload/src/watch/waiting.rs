@@ -58,6 +58,7 @@ fn about(
         },
         bytes,
         requests: 1,
+        begun: 0,
     }
 }
 

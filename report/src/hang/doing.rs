@@ -45,15 +45,18 @@ impl Seen {
             }
             (Some(waiting), _) if is_for_requests(call) => match waiting {
                 Waiting::Any { .. } => format!("waits in {call} {waiting}"),
-                Waiting::Send(partner) => format!(
-                    "waits in {call} for its message {waiting}{}",
-                    OneOf(partner.requests)
-                ),
-                Waiting::Recv(partner) => format!(
-                    "waits in {call} for a message {waiting}{}",
-                    OneOf(partner.requests)
-                ),
-                _ => format!("waits in {call} for a message {waiting}"),
+                _ => {
+                    let what = match (&snapshot.begun, waiting) {
+                        (Some(begun), _) => format!("its {begun}"),
+                        (None, Waiting::Send(_)) => "its message".to_owned(),
+                        (None, _) => "a message".to_owned(),
+                    };
+                    let requests = match waiting {
+                        Waiting::Send(partner) | Waiting::Recv(partner) => partner.requests,
+                        _ => 1,
+                    };
+                    format!("waits in {call} for {what} {waiting}{}", OneOf(requests))
+                }
             },
             (Some(waiting), _) => format!("waits in {call} {waiting}"),
             // A fence is a barrier on the window's own communicator.

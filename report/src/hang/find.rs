@@ -76,15 +76,23 @@ fn mismatches(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
+/// Finds cycles of ranks, and the ranks outside of them that wait for their members.
 fn circles(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
-    graph
-        .circles()
-        .into_iter()
-        .map(|circle| {
-            let members: Vec<&Seen> = circle.iter().map(|&at| &ranks[at]).collect();
-            circle_of(&members)
-        })
-        .collect()
+    let circles = graph.circles();
+    let inside: BTreeSet<usize> = circles.iter().flatten().copied().collect();
+    let mut found = Vec::new();
+    for circle in &circles {
+        let members: Vec<&Seen> = circle.iter().map(|&at| &ranks[at]).collect();
+        found.push(circle_of(&members));
+    }
+    let behind = waiting_for_one(ranks, graph, |waiting| !inside.contains(&waiting));
+    let behind = behind.into_iter().filter(|(at, _)| inside.contains(at));
+    found.extend(behind.map(|(at, waiting)| Finding::Behind {
+        waiting,
+        rank: ranks[at].rank,
+        doing: ranks[at].doing(),
+    }));
+    found
 }
 
 /// Returns the finding for a cycle of ranks in which each waits for the next.
@@ -181,11 +189,15 @@ fn absent(ranks: &[Seen]) -> Vec<Finding> {
         .collect()
 }
 
-/// Finds ranks that do not wait themselves, but that other ranks need for a message or at a window.
-/// Each such rank is reported with the ranks that wait for it.
-fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
+/// Returns the ranks that others need for a message or at a window, each with those of them
+/// that `counts` admits. The keys and the argument of `counts` are indices into `ranks`.
+fn waiting_for_one(
+    ranks: &[Seen],
+    graph: &Graph<'_>,
+    counts: impl Fn(usize) -> bool,
+) -> BTreeMap<usize, Vec<u32>> {
     let mut waiting: BTreeMap<usize, Vec<u32>> = BTreeMap::new();
-    for (at, seen) in ranks.iter().enumerate() {
+    for (at, seen) in ranks.iter().enumerate().filter(|(at, _)| counts(*at)) {
         let is_for_one = seen.snapshot.as_ref().is_some_and(|snapshot| {
             matches!(
                 snapshot.waiting,
@@ -199,6 +211,12 @@ fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
         }
     }
     waiting
+}
+
+/// Finds ranks that do not wait themselves, but that other ranks need for a message or at a window.
+/// Each such rank is reported with the ranks that wait for it.
+fn culprits(ranks: &[Seen], graph: &Graph<'_>) -> Vec<Finding> {
+    waiting_for_one(ranks, graph, |_| true)
         .into_iter()
         .filter(|(culprit, _)| *graph.needs(*culprit) == Needs::Nothing)
         .map(|(culprit, waiting)| Finding::Culprit {

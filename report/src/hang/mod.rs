@@ -70,6 +70,12 @@ pub enum Finding {
         /// True if the cycle is a send and a receive whose tags differ.
         tags_differ: bool,
     },
+    /// Ranks outside of a cycle wait for a rank of the cycle.
+    Behind {
+        waiting: Vec<u32>,
+        rank: u32,
+        doing: String,
+    },
     /// Members of a communicator have called collective operations that do not match.
     Mismatch {
         comm: String,
@@ -266,6 +272,18 @@ impl fmt::Display for Finding {
                     true => write!(f, "\n  their tags differ, so they never meet"),
                     false => Ok(()),
                 }
+            }
+            Finding::Behind {
+                waiting,
+                rank,
+                doing,
+            } => {
+                let verb = if waiting.len() == 1 { "waits" } else { "wait" };
+                write!(
+                    f,
+                    "{} {verb} for rank {rank}, which {doing}",
+                    named(waiting)
+                )
             }
             Finding::Mismatch {
                 comm,

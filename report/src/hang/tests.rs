@@ -11,6 +11,7 @@ pub(super) fn idle(rank: u32) -> Seen {
         last_call: Some("MPI_Send".into()),
         calls: 4,
         waiting: None,
+        begun: None,
         waited: None,
         round: None,
         gate: None,
@@ -132,12 +133,40 @@ fn crossed_sends_are_a_circle() {
 }
 
 #[test]
-fn a_longer_circle_is_told_once_and_who_waits_for_it_is_not_in_it() {
+fn a_longer_circle_is_told_once_and_then_who_waits_for_it() {
     let ranks = vec![
         receives(0, 1, 1),
         receives(1, 2, 1),
         receives(2, 0, 1),
         receives(3, 0, 1),
+    ];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn ranks_that_wait_for_a_rank_that_waits_for_itself_are_named() {
+    let ranks = vec![receives(0, 0, 1), receives(1, 0, 1), receives(2, 1, 1)];
+    insta::assert_snapshot!(report(ranks));
+}
+
+#[test]
+fn the_function_that_began_a_request_is_named() {
+    let waits = |rank, waiting, begun: &str| {
+        with(calls(rank, "MPI_Wait", waiting), |snapshot| {
+            snapshot.begun = Some(begun.into());
+        })
+    };
+    let ranks = vec![
+        waits(0, Waiting::Send(partner(1, 7)), "MPI_Isend"),
+        waits(1, Waiting::Recv(partner(2, 7)), "MPI_Recv_init"),
+        waits(
+            2,
+            Waiting::RecvAny {
+                comm: Comm::WORLD,
+                tag: None,
+            },
+            "MPI_Irecv",
+        ),
     ];
     insta::assert_snapshot!(report(ranks));
 }

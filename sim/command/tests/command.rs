@@ -241,7 +241,7 @@ fn a_wave_of_a_fault_says_how_it_ended() {
     );
     let said = wave("inverted", "wire 1", "power-on");
     assert!(
-        said.contains("'wire 1' is no place: write to:NODE"),
+        said.contains("'wire 1' names no place of a fault; a place is to:NODE"),
         "{said}"
     );
     let said = wave("inverted", "to:1", "later");

@@ -1,6 +1,6 @@
 //! What images cannot contain is refused in one sentence before anything is written.
 
-use super::{ctl, folder, has_criu, numbers, plain, result, run, script};
+use super::{PROGRAM, ctl, folder, has_criu, numbers, plain, result, run, script};
 use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
@@ -76,6 +76,11 @@ fn job_by(commands: &str, kept: &Path) -> Job {
 /// The request must be refused by one sentence, with nothing written; the job then has its result.
 /// `what` is the end of the sentence, after the name of the rank.
 fn refused_at_the_checkpoint(job: Job, kept: &Path, what: &str) {
+    refused_with(job, kept, &["rank 1 (of 2; ", what]);
+}
+
+/// As [`refused_at_the_checkpoint`]; the sentence contains all of `words`.
+fn refused_with(job: Job, kept: &Path, words: &[&str]) {
     let undisturbed = folder();
     let expected = result(&plain(undisturbed.path(), "file").succeeds());
     let started = job.start();
@@ -84,8 +89,9 @@ fn refused_at_the_checkpoint(job: Job, kept: &Path, what: &str) {
     assert!(!asked.status.success(), "{}", asked.stdout);
     let said = &asked.stderr;
     assert!(said.contains("no checkpoint is taken: "), "{said}");
-    assert!(said.contains("rank 1 (of 2; "), "{said}");
-    assert!(said.contains(what), "{said}");
+    for words in words {
+        assert!(said.contains(words), "{said}");
+    }
     assert_eq!(said.matches('\n').count(), 1, "{said}");
     assert_eq!(numbers(kept), [], "nothing is written");
     let outcome = started.wait();
@@ -118,6 +124,36 @@ fn a_tcp_connection_to_outside_of_the_job_is_refused_with_the_rank_and_the_addre
         " has a TCP connection with 127.0.0.1:{port}, outside of the job, which CRIU cannot save\n"
     );
     refused_at_the_checkpoint(job_by(&connects, kept.path()), kept.path(), &sentence);
+}
+
+/// A process whose parent has ended is below mpirun and below no rank; CRIU would dump it, too.
+/// A script stands for CRIU, and would succeed.
+#[test]
+fn a_tcp_connection_of_an_orphan_is_refused_with_its_process() {
+    if !needs(on_path("bash"), "bash") {
+        return;
+    }
+    let kept = folder();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a listener");
+    let port = listener.local_addr().expect("an address").port();
+    let connected = kept.path().join("connected");
+    let connected = connected.display();
+    let orphan = format!(
+        "(bash -c 'exec 9<>/dev/tcp/127.0.0.1/{port} && touch {connected} && exec sleep 100' >/dev/null 2>&1 &)\n\
+         while ! test -e {connected}; do sleep 0.01; done"
+    );
+    let program = kept.path().join("program");
+    fs::create_dir(&program).expect("made");
+    let criu = script(&program, "echo Version: 4.2");
+    let job = job_by(&orphan, kept.path()).env(PROGRAM, criu);
+    let sentence = format!(
+        " of the job has a TCP connection with 127.0.0.1:{port}, outside of the job, which CRIU cannot save\n"
+    );
+    refused_with(
+        job,
+        kept.path(),
+        &["no checkpoint is taken: process ", &sentence],
+    );
 }
 
 /// valgrind that a script of the user starts is found at the checkpoint.

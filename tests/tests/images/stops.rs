@@ -9,11 +9,9 @@ use super::{
 };
 use rustix::process::Signal;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::time::Duration;
-use tests::{Job, Outcome, Started, installation, leftovers, mpi4py_python};
-use xtask::process;
+use tests::{Job, Outcome, Started, installation, killed_at, leftovers, mpi4py_python};
 
 /// A restart that has not printed a result after this number of attempts is an error.
 const ATTEMPTS: u32 = 400;
@@ -286,7 +284,7 @@ impl Victim {
 
     /// Kills the program `name` at its step `at` of writing checkpoint 2.
     fn killed_at(&self, name: &str, at: u32, (after, stops): (bool, bool)) -> (Outcome, u64) {
-        let preload = preload();
+        let preload = killed_at();
         self.killed("self,sm", stops, &|job, kept| {
             let below = kept.join("saved/2");
             let job = job
@@ -300,18 +298,6 @@ impl Victim {
             }
         })
     }
-}
-
-/// Compiles `killed_at.c`, the LD_PRELOAD library that kills its process.
-fn preload() -> PathBuf {
-    let source = xtask::workspace::programs().join("killed_at.c");
-    let target = xtask::workspace::target().join("killed_at_images.so");
-    let mut command = Command::new("cc");
-    command.args(["-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o"]);
-    command.arg(&target).arg(source).arg("-ldl");
-    let made = process::output(&mut command, Duration::from_secs(60));
-    made.unwrap_or_else(|e| panic!("{e}"));
-    target
 }
 
 /// Kills a program at the steps of writing a checkpoint, with a random distance between the steps,

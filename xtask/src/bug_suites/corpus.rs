@@ -39,13 +39,17 @@ pub(super) struct Case {
 pub(super) fn mbi(source: &Path) -> Result<Corpus, BugSuitesError> {
     let made = folder().join("mbi-programs");
     if !made.is_dir() {
-        fs::create_dir_all(&made).map_err(file(&made))?;
+        // A run that fails leaves no folder with a part of the programs.
+        let new = folder().join("mbi-programs.new");
+        let _ = fs::remove_dir_all(&new);
+        fs::create_dir_all(&new).map_err(file(&new))?;
         for generator in files(&source.join("scripts/generators"), "Generator.py")? {
             let mut command = Command::new("python3");
-            command.arg(&generator).current_dir(&made);
+            command.arg(&generator).current_dir(&new);
             process::output(&mut command, Duration::from_secs(60))
                 .map_err(BugSuitesError::Process)?;
         }
+        fs::rename(&new, &made).map_err(file(&made))?;
     }
     let mut cases = Vec::new();
     for path in files(&made, ".c")? {

@@ -105,6 +105,14 @@ pub(super) fn with_table<R>(use_it: impl FnOnce(&Table) -> Option<R>) -> Option<
 
 /// Returns a handle for a persistent operation.
 pub fn persistent(comm: &Rc<CommObject>, operation: Operation) -> Result<MPI_Request, Failure> {
+    let peers = comm.comm.p2p();
+    match operation {
+        Operation::Send { dest, .. } | Operation::Buffered { dest, .. } => {
+            peers.check_peer(dest, false)?;
+        }
+        Operation::Recv { source, .. } => peers.check_peer(source, true)?,
+        Operation::Collective(_) | Operation::Partitioned(_) => {}
+    }
     persistent_in(&comm.comm, comm, operation)
 }
 

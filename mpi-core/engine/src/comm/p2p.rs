@@ -191,6 +191,16 @@ impl<'a> P2p<'a> {
         Ok(pml.irecv(matching, self.comm.rank() as i32, key, buf))
     }
 
+    /// Fails if a persistent operation cannot have this peer: a rank of the communicator,
+    /// `MPI_PROC_NULL`, or `MPI_ANY_SOURCE` if `takes_any` is true.
+    pub fn check_peer(self, peer: i32, takes_any: bool) -> Result<(), Error> {
+        let is_special = peer == PROC_NULL || (takes_any && peer == ANY_SOURCE);
+        match is_special || (peer as u32) < self.comm.peers().size() {
+            true => Ok(()),
+            false => Err(self.no_rank(i64::from(peer))),
+        }
+    }
+
     #[cold]
     pub(super) fn no_rank(self, rank: i64) -> Error {
         CommError::Rank {

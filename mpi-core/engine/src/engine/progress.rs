@@ -183,7 +183,10 @@ impl Engine {
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
-            self.wait_publishing(|| req.is_complete(), || self.published().waits_for(req, 1));
+            self.wait_publishing(
+                || req.is_complete(),
+                || self.published().waits_for(req, 1, 0),
+            );
         }
         if req.is_interrupted() {
             return Err(self.give_up_interrupted(req));

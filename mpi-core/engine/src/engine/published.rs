@@ -22,8 +22,9 @@ pub struct Published<'a> {
 
 impl Published<'_> {
     /// Publishes on the state page that this process waits for `requests` requests; `req` is the first.
+    /// `begun` is as in [`About`].
     #[cold]
-    pub fn waits_for(self, req: &Req, requests: u32) {
+    pub fn waits_for(self, req: &Req, requests: u32, begun: u16) {
         let about = match &*req.body.borrow() {
             Body::Send(send) => send.about(),
             Body::Recv(recv) => recv.about(),
@@ -33,13 +34,23 @@ impl Published<'_> {
             },
             _ => return,
         };
-        self.engine.0.state.about(&About { requests, ..about });
+        let about = About {
+            requests,
+            begun,
+            ..about
+        };
+        self.engine.0.state.about(&about);
     }
 
     /// Publishes on the state page the message or event for which this process waits.
     #[cold]
-    pub fn waits_about(self, about: &About, requests: u32) {
-        self.engine.0.state.about(&About { requests, ..*about });
+    pub fn waits_about(self, about: &About, requests: u32, begun: u16) {
+        let about = About {
+            requests,
+            begun,
+            ..*about
+        };
+        self.engine.0.state.about(&about);
     }
 
     /// Publishes on the state page that this process waits for a message that has no request.

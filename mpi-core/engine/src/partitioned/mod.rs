@@ -44,6 +44,7 @@ fn about(comm: &Comm, waits: Waits, peer: i32, tag: i32, bytes: u64) -> About {
         tag,
         bytes,
         requests: 1,
+        begun: 0,
     }
 }
 

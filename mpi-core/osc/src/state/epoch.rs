@@ -132,8 +132,19 @@ impl Epochs {
             }
             Access::None | Access::Fence => None,
             Access::Start => Some("an access epoch is open: MPI_Win_complete is missing"),
-            Access::Locks(_) => Some("it holds locks: MPI_Win_unlock is missing"),
-            Access::LockAll => Some("it holds the locks of all: MPI_Win_unlock_all is missing"),
+            Access::Locks(_) => Some("it holds locks of MPI_Win_lock: MPI_Win_unlock is missing"),
+            Access::LockAll => {
+                Some("it holds the locks of MPI_Win_lock_all: MPI_Win_unlock_all is missing")
+            }
+        }
+    }
+
+    /// Describes the current access epoch for the error text of an unlock without its lock.
+    pub fn describe_without(&self, lock: &str) -> String {
+        let epoch = self.describe();
+        match self.access() {
+            Access::None | Access::Fence => format!("{epoch}: {lock} is missing"),
+            _ => epoch.to_owned(),
         }
     }
 

@@ -115,7 +115,10 @@ impl<'a> PassiveSync<'a> {
         };
         self.win.traced().target(target);
         let Access::Locks(n) = self.win.state().epochs().access() else {
-            return Err(self.win.misfit(CALL, self.win.state().epochs().describe()));
+            let epochs = self.win.state().epochs();
+            return Err(self
+                .win
+                .misfit(CALL, &epochs.describe_without("MPI_Win_lock")));
         };
         if target.held.get() == Held::Nothing {
             let why = format!("it does not hold the lock of rank {rank}");
@@ -168,7 +171,8 @@ impl<'a> PassiveSync<'a> {
     pub fn unlock_all(self) -> Result<(), Error> {
         let epochs = self.win.state().epochs();
         if epochs.access() != Access::LockAll {
-            return Err(self.win.misfit("MPI_Win_unlock_all", epochs.describe()));
+            let why = epochs.describe_without("MPI_Win_lock_all");
+            return Err(self.win.misfit("MPI_Win_unlock_all", &why));
         }
         let mut outcome = self.win.messages().flush(None);
         self.win.state().open_accesses().forget(None);

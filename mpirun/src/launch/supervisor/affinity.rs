@@ -13,24 +13,8 @@ use std::time::Duration;
 pub(super) struct Affinities(Vec<(Pid, CpuSet)>);
 
 impl Affinities {
-    /// Reads the bindings until two readings agree: a rank binds its thread to one processor for the time
-    /// in which it moves the thread there (`mpi_base::migrate`), and this is no binding to restore.
     pub(super) fn read() -> Affinities {
-        const PAUSE: Duration = Duration::from_millis(10);
-        const READINGS: usize = 6;
-        let mut bound = bound_threads();
-        for _ in 1..READINGS {
-            if bound.is_empty() {
-                break;
-            }
-            std::thread::sleep(PAUSE);
-            let again = bound_threads();
-            if again == bound {
-                break;
-            }
-            bound = again;
-        }
-        Affinities(bound)
+        Affinities(settled(bound_threads))
     }
 
     /// Binds the threads of a restored job. A restored thread has its old number.
@@ -40,6 +24,26 @@ impl Affinities {
             let _ = sched_setaffinity(Some(*thread), processors);
         }
     }
+}
+
+/// Reads the bindings until two readings agree: a rank binds its thread to one processor for the time
+/// in which it moves the thread there (`mpi_base::migrate`), and this is no binding to restore.
+fn settled<T: PartialEq>(mut read: impl FnMut() -> Vec<T>) -> Vec<T> {
+    const PAUSE: Duration = Duration::from_millis(10);
+    const READINGS: usize = 6;
+    let mut bound = read();
+    for _ in 1..READINGS {
+        if bound.is_empty() {
+            break;
+        }
+        std::thread::sleep(PAUSE);
+        let again = read();
+        if again == bound {
+            break;
+        }
+        bound = again;
+    }
+    bound
 }
 
 fn bound_threads() -> Vec<(Pid, CpuSet)> {
@@ -62,6 +66,29 @@ fn threads_of(process: i32) -> Vec<Pid> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the result of [`settled`] for these readings, and the number of readings.
+    fn settles(readings: &[&[u32]]) -> (Vec<u32>, usize) {
+        let mut count = 0;
+        let read = || {
+            let reading = readings[count.min(readings.len() - 1)];
+            count += 1;
+            reading.to_vec()
+        };
+        let bound = settled(read);
+        (bound, count)
+    }
+
+    #[test]
+    fn a_binding_that_is_gone_in_the_second_reading_is_not_saved() {
+        assert_eq!(settles(&[&[]]), (vec![], 1));
+        assert_eq!(settles(&[&[1, 2]]), (vec![1, 2], 2));
+        assert_eq!(settles(&[&[1, 2, 9], &[1, 2]]), (vec![1, 2], 3));
+        assert_eq!(settles(&[&[9], &[]]), (vec![], 2));
+        // Bindings that change in each reading: the last one is used.
+        let changing: &[&[u32]] = &[&[1], &[2], &[3], &[4], &[5], &[6], &[7]];
+        assert_eq!(settles(changing), (vec![6], 6));
+    }
 
     #[test]
     fn all_threads_of_a_process_are_found() {

@@ -85,7 +85,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The error for a text that names no place.
+/// The error for a text that names no place of a fault. Its message lists all forms of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadPlace(String);
 
@@ -93,7 +93,7 @@ impl fmt::Display for BadPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "'{}' is no place: write to:NODE or from:NODE for a wire to or from the barrier, node:NODE, clock:NODE, data:NODE or select:NODE for a serial line, link:BOARD for the wire to the board above, board or board:BOARD",
+            "'{}' names no place of a fault; a place is to:NODE or from:NODE (the wire to or from the barrier), node:NODE (the node's program or port), clock:NODE, data:NODE or select:NODE (a serial line of version 2), link:BOARD (the wire to the board above), board:BOARD, or board (board 0)",
             self.0
         )
     }

@@ -83,6 +83,12 @@ impl SendBody {
         self.mode
     }
 
+    /// Returns true for a message that need not wait for its receive.
+    /// With `pml_ob1_check_buffering` all messages wait.
+    pub fn is_standard(&self) -> bool {
+        self.mode == Mode::Standard
+    }
+
     pub(super) fn header(&self) -> Header {
         wire::match_header(
             self.envelope.context,
@@ -131,6 +137,7 @@ impl SendBody {
             tag: self.envelope.tag,
             bytes: self.buf.bytes() as u64,
             requests: 1,
+            begun: 0,
         }
     }
 }

@@ -52,6 +52,7 @@ impl Matching {
             tag: key.tag(),
             bytes,
             requests: 1,
+            begun: 0,
         }
     }
 
