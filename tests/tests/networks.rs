@@ -464,7 +464,9 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
 
 /// Returns the number of messages that UCX has delivered in place, of all ranks.
 fn in_place(stderr: &str) -> u64 {
-    let counts = stderr.lines().filter_map(|line| line.strip_prefix("in place: "));
+    let counts = stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("in place: "));
     counts.map(|n| n.parse::<u64>().expect("a number")).sum()
 }
 

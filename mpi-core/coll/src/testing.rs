@@ -169,7 +169,11 @@ impl Job {
             neighbours,
             cores: mpi_base::cpu::Cores::of_this_process(),
             confinement: mpi_base::hardware::Confinement::FREE,
-            btls: opened.btls.into_iter().map(|btl| (self.wrap)(me, btl)).collect(),
+            btls: opened
+                .btls
+                .into_iter()
+                .map(|btl| (self.wrap)(me, btl))
+                .collect(),
             pml: self.pml,
         })
         .expect("an engine");

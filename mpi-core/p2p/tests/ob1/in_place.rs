@@ -1,6 +1,8 @@
 //! Tests of delivery in place, over a transport that copies from one rank's memory to another's when the test permits it.
 
 use super::{content, scratch};
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
 use mpi_core::btl::{
     Am, Btl, Capabilities, Endpoint, Header, InPlace, Info, Payload, ProcId, Reach, Region,
     SendError, Sink, Transport, Wakeup,
@@ -11,8 +13,6 @@ use mpi_core::engine::Engine;
 use mpi_core::pml::{Mode, Sent};
 use mpi_core::request::Req;
 use mpi_core::testing::{Job, eventually, until_set};
-use mpi_base::inbox::Inbox;
-use mpi_base::mem::Held;
 use std::collections::HashMap;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -142,7 +142,9 @@ impl InPlace for Placing {
         let mut state = self.shared.state();
         state.last += 1;
         let id = state.last;
-        state.posted.insert((self.me, self.other(), number), (id, place));
+        state
+            .posted
+            .insert((self.me, self.other(), number), (id, place));
         state.outcomes.insert((self.me, id), None);
         Some(id)
     }
@@ -263,17 +265,23 @@ fn long_messages_are_delivered_in_place_however_they_are_received() {
         let world = engine.world().expect("a world");
         if engine.me() == 1 {
             for tag in 0..4 {
-                engine.wait(&isend(engine, &filled(tag, LEN), 0, tag as i32)).expect("sent");
+                engine
+                    .wait(&isend(engine, &filled(tag, LEN), 0, tag as i32))
+                    .expect("sent");
             }
             let short = filled(4, SHORTEST - 1);
-            (world.p2p()).send(short.all().as_send(), 0, 4, Mode::Standard).expect("sent");
+            (world.p2p())
+                .send(short.all().as_send(), 0, 4, Mode::Standard)
+                .expect("sent");
             return;
         }
         let posted = scratch(LEN);
         let req = world.p2p().irecv(posted.all(), 1, 0).expect("posted");
         engine.wait(&req).expect("received");
         holds(&posted, 0, LEN);
-        eventually(engine, "the message", || world.probes().iprobe(1, 1).is_ok_and(|m| m.is_some()));
+        eventually(engine, "the message", || {
+            world.probes().iprobe(1, 1).is_ok_and(|m| m.is_some())
+        });
         let longer = scratch(LEN + 100);
         world.p2p().recv(longer.all(), 1, 1).expect("received");
         holds(&longer, 1, LEN);
@@ -281,7 +289,9 @@ fn long_messages_are_delivered_in_place_however_they_are_received() {
             panic!("MPI_PROC_NULL");
         };
         let probed = scratch(LEN);
-        engine.wait(&world.p2p().imrecv(message, probed.all())).expect("received");
+        engine
+            .wait(&world.p2p().imrecv(message, probed.all()))
+            .expect("received");
         holds(&probed, 2, LEN);
         let shorter = scratch(LEN / 2);
         let error = world.p2p().recv(shorter.all(), 1, 3).expect_err("no room");
@@ -293,7 +303,10 @@ fn long_messages_are_delivered_in_place_however_they_are_received() {
         assert_eq!(engine.pml().protocol_errors(), 0);
     });
     let state = shared.state();
-    assert_eq!((state.delivered, state.withdrawn, state.given_up), (4, 0, 0));
+    assert_eq!(
+        (state.delivered, state.withdrawn, state.given_up),
+        (4, 0, 0)
+    );
     assert!(state.outcomes.is_empty() && state.posted.is_empty());
 }
 
@@ -327,7 +340,9 @@ fn after_a_failed_transfer_the_data_go_in_fragments() {
     shared.state().course = Some(Course::Fail);
     job(&shared).run(|engine| {
         if engine.me() == 1 {
-            engine.wait(&isend(engine, &filled(0, LEN), 0, 0)).expect("sent");
+            engine
+                .wait(&isend(engine, &filled(0, LEN), 0, 0))
+                .expect("sent");
             return;
         }
         let buffer = scratch(LEN);
@@ -391,7 +406,9 @@ fn an_operation_with_a_lost_peer_keeps_its_buffer_until_the_transfer_has_ended()
         }
         lost[me as usize].store(false, Ordering::Release);
         if me == 0 {
-            eventually(engine, "the other rank's polls", || !lost[1].load(Ordering::Acquire));
+            eventually(engine, "the other rank's polls", || {
+                !lost[1].load(Ordering::Acquire)
+            });
             shared.end_held(false);
             ended.store(true, Ordering::Release);
         }
@@ -413,7 +430,9 @@ fn a_receive_whose_sender_is_lost_before_the_transfer_fails_at_once() {
         if engine.me() == 1 {
             let data = filled(0, LEN);
             let req = isend(engine, &data, 0, 0);
-            eventually(engine, "the end of the receive", || over.load(Ordering::Acquire));
+            eventually(engine, "the end of the receive", || {
+                over.load(Ordering::Acquire)
+            });
             engine.pml().termination().abandon(&req);
             return;
         }

@@ -169,7 +169,7 @@ impl Ob1 {
             moved |= self.receiver.end_reads(&self.core);
         }
         if self.sender.streams().transfers().are_open() {
-            moved |= send::in_place::poll(&self.core, self.sender.streams());
+            moved |= self.sender.streams().end_transfers(&self.core);
         }
         delivered > 0 || moved
     }

@@ -69,7 +69,13 @@ pub(super) fn end_all(core: &Core, peer: ProcId) {
 fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     match &*req.body.borrow() {
         // The transport may read the data until the transfer ends. Then the send completes with an error.
-        Body::Send(send) if send.stream().is_some_and(|stream| stream.transfer().is_some()) => None,
+        Body::Send(send)
+            if send
+                .stream()
+                .is_some_and(|stream| stream.transfer().is_some()) =>
+        {
+            None
+        }
         Body::Send(send) if send.proc() == peer => {
             let About { tag, bytes, .. } = send.about();
             Some(core.losses().gone(peer, tag, bytes))

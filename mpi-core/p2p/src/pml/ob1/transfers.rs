@@ -58,9 +58,8 @@ impl Transfers {
         id_of: impl Fn(&Req) -> Option<u64>,
     ) -> Vec<(Transfer, Req, bool)> {
         let has_losses = !core.losses().is_empty();
-        let is_affected = |open: &Transfer| {
-            has_losses || in_place(&open.peer).is_none_or(InPlace::have_ended)
-        };
+        let is_affected =
+            |open: &Transfer| has_losses || in_place(&open.peer).is_none_or(|all| all.have_ended());
         if !self.open.borrow().iter().any(is_affected) {
             return Vec::new();
         }

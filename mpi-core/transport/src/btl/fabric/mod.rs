@@ -33,8 +33,8 @@ pub mod settings;
 mod transfers;
 
 use super::{
-    Am, Btl, Capabilities, Endpoint, Header, InPlace, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
-    RemoteMemory, SendError, Sink, Traffic, Wakeup,
+    Am, Btl, Capabilities, Endpoint, Header, InPlace, Info, Modex, OVERTAKES, Payload, ProcId,
+    Reach, RemoteMemory, SendError, Sink, Traffic, Wakeup,
 };
 use arrivals::{Held, Turn};
 use frame::{Frame, Kind};

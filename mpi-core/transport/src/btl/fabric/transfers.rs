@@ -9,7 +9,7 @@
 use super::arrivals::Turn;
 use super::frame::{Frame, Kind};
 use super::peer::{Peer, State};
-use super::port::{Close, Offer, Port, Refusal, Rendezvous};
+use super::port::{Close, Offer, Port, Refusal};
 use super::{Chore, Fabric};
 use crate::btl::{Endpoint, InPlace, OVERTAKES, ProcId, Region, SendError};
 use std::cell::{Cell, RefCell};
@@ -215,7 +215,7 @@ impl<P: Port> Fabric<P> {
 
 impl<P: Port> InPlace for Fabric<P> {
     fn shortest(&self) -> usize {
-        (self.port.in_place()).map_or(usize::MAX, Rendezvous::shortest)
+        (self.port.in_place()).map_or(usize::MAX, |all| all.shortest())
     }
 
     unsafe fn post(&self, from: Endpoint, number: u64, place: Region) -> Option<u64> {
@@ -249,7 +249,9 @@ impl<P: Port> InPlace for Fabric<P> {
         // SAFETY: the caller guarantees that the data remain in place until the outcome is known,
         // which is recorded only after the port has reported the end of the transfer.
         match unsafe { rendezvous.offer(peer.proc, head.encode(), data, id) } {
-            Ok(true) => drop(self.transfers.end(id, true)),
+            Ok(true) => {
+                self.transfers.end(id, true);
+            }
             Ok(false) => peer.filling.set(peer.filling.get() + 1),
             Err(refusal) => {
                 self.transfers.all.borrow_mut().remove(&id);
@@ -323,8 +325,8 @@ impl<P: Port> Turn<'_, P> {
         let Some(rendezvous) = fabric.port.in_place() else {
             return;
         };
-        let frame = Frame::decode(head)
-            .filter(|frame| frame.kind == Kind::Fill && frame.key == fabric.key);
+        let frame =
+            Frame::decode(head).filter(|frame| frame.kind == Kind::Fill && frame.key == fabric.key);
         let known = frame.and_then(|frame| Some((frame, fabric.peer(frame.from)?)));
         let Some((frame, peer)) = known.filter(|(_, peer)| peer.state.get() == State::Up) else {
             return rendezvous.refuse(offer);
@@ -334,7 +336,9 @@ impl<P: Port> Turn<'_, P> {
                 // SAFETY: by the contract of `InPlace::post` no other code accesses the place until the outcome is known,
                 // which is recorded only after the port has reported the end of the transfer.
                 match unsafe { rendezvous.accept(offer, place, id) } {
-                    Ok(true) => drop(fabric.transfers.end(id, true)),
+                    Ok(true) => {
+                        fabric.transfers.end(id, true);
+                    }
                     Ok(false) => {}
                     Err(why) => {
                         fabric.transfers.end(id, false);

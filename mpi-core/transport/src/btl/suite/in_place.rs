@@ -75,10 +75,7 @@ pub fn data_are_delivered_in_place_or_not_at_all(net: Net) {
     let (Some(sender), Some(receiver)) = (placing(net.from()), placing(net.to())) else {
         return;
     };
-    let (to, from) = (
-        net.endpoint(),
-        endpoint(net.to(), net.procs[net.pair.0]),
-    );
+    let (to, from) = (net.endpoint(), endpoint(net.to(), net.procs[net.pair.0]));
     let shortest = sender.shortest();
     let end = |all: &dyn InPlace, id: u64, what: &str| {
         let mut outcome = None;
@@ -152,7 +149,10 @@ pub fn data_are_delivered_in_place_or_not_at_all(net: Net) {
         net.pump(&Nothing);
     }
     buffer.holds(&vec![0xEE; len]);
-    assert_eq!((receiver.outcome(posted), sender.outcome(filled)), (None, None));
+    assert_eq!(
+        (receiver.outcome(posted), sender.outcome(filled)),
+        (None, None)
+    );
 }
 
 /// Two ranks, each a thread, fill each other's places at the same time and send messages in between.
@@ -183,7 +183,8 @@ pub fn two_ranks_fill_each_others_places(net: Net) {
                     }
                 };
                 for round in 0..ROUNDS {
-                    let content = |from: usize, n| pattern(round * 1000 + n + from as u64 * 500, len);
+                    let content =
+                        |from: usize, n| pattern(round * 1000 + n + from as u64 * 500, len);
                     let mut buffers: Vec<Buffer> = (0..EACH).map(|_| Buffer::new(len)).collect();
                     let ours: Vec<Vec<u8>> = (0..EACH).map(|n| content(me, n)).collect();
                     let places = buffers.iter_mut().zip(0..);

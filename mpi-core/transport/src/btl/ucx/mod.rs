@@ -62,6 +62,9 @@ fn open(context: &OpenContext<'_>, settings: &Settings) -> Result<(Worker, Strin
         (c"TLS", choice(&params::TRANSPORTS)),
         (c"NET_DEVICES", choice(&params::DEVICES)),
     ];
-    let in_place_min = context.params.get(&params::IN_PLACE_MIN).unwrap_or(usize::MAX);
+    let in_place_min = context
+        .params
+        .get(&params::IN_PLACE_MIN)
+        .unwrap_or(usize::MAX);
     Worker::open(settings, context.size, &choices, in_place_min)
 }

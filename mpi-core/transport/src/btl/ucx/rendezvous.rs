@@ -3,20 +3,13 @@
 
 #![allow(unsafe_code)]
 
-use super::abi::{self, InPlaceFunctions, Pointer, Status};
+use super::abi::{self, Pointer, Status};
 use super::callbacks::{Shared, TransferNote, on_filled, on_received};
 use super::worker::{ID, Worker};
 use crate::btl::fabric::frame::HEADER;
 use crate::btl::fabric::port::{Offer, Refusal, Rendezvous};
 use crate::btl::{ProcId, Region};
 use std::ffi::c_void;
-
-/// The functions of UCX for delivery in place, and the minimum length of the data in bytes.
-#[derive(Clone, Copy)]
-pub(super) struct InPlaceUcx {
-    pub ucp: InPlaceFunctions,
-    pub shortest: usize,
-}
 
 /// Returns the pointer to the first byte of a region.
 fn start(region: Region) -> Pointer {

@@ -6,12 +6,9 @@ use super::LIBRARY;
 use super::abi::{self, Functions, InPlaceFunctions, MemoryFunctions, Pointer, Status, Texts};
 use super::callbacks::{Arrival, Hook, Rest, Shared, on_error, on_message, on_sent};
 use super::memory::RegisteredMemory;
-use super::rendezvous::InPlaceUcx;
 use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::pool::Slot;
-use crate::btl::fabric::port::{
-    Close, Events, Memory, Offer, Operation, Port, Posted, Rendezvous,
-};
+use crate::btl::fabric::port::{Close, Events, Memory, Offer, Operation, Port, Posted, Rendezvous};
 use crate::btl::fabric::settings::Settings;
 use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
 use std::cell::{Cell, RefCell};
@@ -47,6 +44,13 @@ pub struct Worker {
     closing: RefCell<Vec<Closing>>,
     /// The request of the latest flush, or null.
     flush: Cell<Pointer>,
+}
+
+/// The functions of UCX for delivery in place, and the minimum length of the data in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct InPlaceUcx {
+    pub ucp: InPlaceFunctions,
+    pub shortest: usize,
 }
 
 struct Endpoint {

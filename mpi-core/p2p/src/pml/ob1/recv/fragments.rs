@@ -7,7 +7,7 @@ use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
 use super::answers::{advise, release_sender};
 use super::events::show;
-use super::in_place;
+use super::place;
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 
@@ -21,7 +21,7 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
         _ => false,
     };
     // A sender that does not deliver in place sends fragments.
-    (fits && !req.is_complete() && in_place::withdraw(core, from, &req)).then_some(req)
+    (fits && !req.is_complete() && place::withdraw(core, from, &req)).then_some(req)
 }
 
 /// Returns true if a fragment is a protocol error: its receive never existed, or waits for another message
@@ -34,9 +34,9 @@ fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
         return false;
     }
     match &*req.body.borrow() {
-        Body::Recv(recv) => recv
-            .incoming()
-            .is_none_or(|incoming| !incoming.takes(from, header, len) || incoming.place().is_some()),
+        Body::Recv(recv) => recv.incoming().is_none_or(|incoming| {
+            !incoming.takes(from, header, len) || incoming.place().is_some()
+        }),
         _ => true,
     }
 }

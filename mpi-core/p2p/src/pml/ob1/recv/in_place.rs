@@ -13,6 +13,7 @@ use super::super::peer_failure::fail_if_lost;
 use super::super::transfers::{Transfers, in_place};
 use super::super::wire;
 use super::fragments::count;
+use super::place::{end_place, place_of};
 use crate::btl::{ProcId, Region};
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
@@ -62,22 +63,6 @@ fn post(peer: &Peer, req: &Req, wanted: u64) -> Option<u64> {
     Some(id)
 }
 
-/// Returns the ID of the transfer for which a receive waits.
-fn place_of(req: &Req) -> Option<u64> {
-    match &*req.body.borrow() {
-        Body::Recv(recv) => recv.incoming().and_then(Incoming::place),
-        _ => None,
-    }
-}
-
-/// Removes and returns the ID of the transfer for which a receive waits.
-fn end_place(req: &Req) -> Option<u64> {
-    match &mut *req.body.borrow_mut() {
-        Body::Recv(recv) => recv.incoming_mut().and_then(Incoming::end_place),
-        _ => None,
-    }
-}
-
 /// Completes the receives whose transfers have ended. Returns true if any transfer has ended.
 ///
 /// After a failed transfer the receive expects fragments, because the transfer has also failed at the sender.
@@ -92,27 +77,12 @@ pub fn poll(core: &Core, transfers: &Transfers) -> bool {
         };
         match (wanted, succeeded) {
             (Some(wanted), true) => count(core, req, 0, wanted as usize),
-            _ => drop(fail_if_lost(core, req, open.proc)),
+            _ => {
+                fail_if_lost(core, req, open.proc);
+            }
         }
     }
     !ended.is_empty()
-}
-
-/// Withdraws the posted buffer of a receive whose message arrives in fragments.
-/// Returns false if the transport may already write to the buffer.
-#[cold]
-pub fn withdraw(core: &Core, from: ProcId, req: &Req) -> bool {
-    let Some(id) = place_of(req) else {
-        return true;
-    };
-    let Ok(peer) = core.links().peer(from) else {
-        return false;
-    };
-    let withdrawn = in_place(&peer).is_some_and(|all| all.withdraw(id));
-    if withdrawn {
-        end_place(req);
-    }
-    withdrawn
 }
 
 /// Ends the transfer of an abandoned receive, so that the transport no longer writes to the buffer.

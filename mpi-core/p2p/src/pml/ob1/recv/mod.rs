@@ -14,6 +14,7 @@ mod forgotten;
 pub mod fragments;
 mod in_place;
 mod meeting;
+mod place;
 mod remote_read;
 mod rendezvous;
 mod single_copy;

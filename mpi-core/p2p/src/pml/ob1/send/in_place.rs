@@ -10,10 +10,7 @@ use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
 use super::super::transfers::{Transfers, in_place};
-use super::announce::released;
 use super::device_twin;
-use super::streams::Streams;
-use super::unreachable::fail_send;
 use crate::btl::{Region, SendError};
 use crate::request::{Body, Req};
 use std::rc::Rc;
@@ -55,7 +52,7 @@ pub fn start(transfers: &Transfers, peer: &Rc<Peer>, req: &Req) -> Result<(), Se
 }
 
 /// Returns the ID of the transfer for which a send waits.
-fn transfer_of(req: &Req) -> Option<u64> {
+pub fn transfer_of(req: &Req) -> Option<u64> {
     match &*req.body.borrow() {
         Body::Send(send) => send.stream().and_then(Stream::transfer),
         _ => None,
@@ -65,30 +62,6 @@ fn transfer_of(req: &Req) -> Option<u64> {
 /// Returns true if the transport may read the data of a send.
 pub fn is_active(req: &Req) -> bool {
     transfer_of(req).is_some()
-}
-
-/// Completes the sends whose transfers have ended. Returns true if any transfer has ended.
-///
-/// After a failed transfer to a peer that is not lost, the data are sent in fragments.
-#[cold]
-pub fn poll(core: &Core, streams: &Streams) -> bool {
-    let ended = streams.transfers().take_ended(core, transfer_of);
-    for (open, req, succeeded) in &ended {
-        if *succeeded {
-            released(core, req);
-            core.requests().complete_ok(req);
-        } else if core.losses().has(open.proc) {
-            fail_send(core, req);
-        } else {
-            if let Body::Send(send) = &mut *req.body.borrow_mut()
-                && let Some((stream, _)) = send.stream_mut()
-            {
-                stream.go_on_in_fragments();
-            }
-            streams.enqueue(&open.peer, req.clone());
-        }
-    }
-    !ended.is_empty()
 }
 
 /// Ends the transfer of an abandoned send, so that the transport no longer reads the buffer.

@@ -11,7 +11,7 @@ pub mod assist;
 pub mod cancel;
 mod copies;
 mod eager;
-pub mod in_place;
+mod in_place;
 pub mod pipeline;
 mod range;
 pub mod streams;
@@ -228,7 +228,9 @@ impl Sender {
         if let Some(req) = &req
             && in_place::is_active(req)
         {
-            return Err(ProtocolError("the end of a message that is being delivered in place"));
+            return Err(ProtocolError(
+                "the end of a message that is being delivered in place",
+            ));
         }
         if streamed != Some(true) {
             answered(core, from);

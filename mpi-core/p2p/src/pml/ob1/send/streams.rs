@@ -14,9 +14,9 @@ use super::super::stream::Stream;
 use super::super::transfers::Transfers;
 use super::super::wire;
 use super::announce::{answered, released, withdraw};
-use super::{device_twin, in_place};
 use super::range::send_range;
 use super::unreachable::fail_send;
+use super::{device_twin, in_place};
 use crate::btl::{Header, ProcId, SendError};
 use crate::request::{Body, Req, ReqId};
 use std::cell::RefCell;
@@ -46,7 +46,7 @@ impl Streams {
         !self.peers.borrow().is_empty()
     }
 
-    pub(in super::super) fn transfers(&self) -> &Transfers {
+    pub(in crate::pml::ob1) fn transfers(&self) -> &Transfers {
         &self.transfers
     }
 
@@ -87,10 +87,12 @@ impl Streams {
             let fragment = peer.fragment(wanted, packed, alone);
             send.expose(None);
             let stream = Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment);
-            send.begin(match may_place && in_place::is_possible(&peer, send, wanted) {
-                true => stream.in_place(),
-                false => stream,
-            });
+            send.begin(
+                match may_place && in_place::is_possible(&peer, send, wanted) {
+                    true => stream.in_place(),
+                    false => stream,
+                },
+            );
         }
         self.enqueue(&peer, req);
         Ok(())
@@ -123,6 +125,30 @@ impl Streams {
             }
         }
         moved
+    }
+
+    /// Completes the sends whose transfers have ended. Returns true if any transfer has ended.
+    ///
+    /// After a failed transfer to a peer that is not lost, the data are sent in fragments.
+    #[cold]
+    pub fn end_transfers(&self, core: &Core) -> bool {
+        let ended = self.transfers.take_ended(core, in_place::transfer_of);
+        for (open, req, succeeded) in &ended {
+            if *succeeded {
+                released(core, req);
+                core.requests().complete_ok(req);
+            } else if core.losses().has(open.proc) {
+                fail_send(core, req);
+            } else {
+                if let Body::Send(send) = &mut *req.body.borrow_mut()
+                    && let Some((stream, _)) = send.stream_mut()
+                {
+                    stream.go_on_in_fragments();
+                }
+                self.enqueue(&open.peer, req.clone());
+            }
+        }
+        !ended.is_empty()
     }
 
     /// Sends fragments of one peer's streams, round-robin, while the transport accepts them.
