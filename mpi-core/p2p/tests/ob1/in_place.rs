@@ -204,7 +204,11 @@ impl InPlace for Placing {
             state.outcomes.remove(&(self.me, transfer));
             state.withdrawn += 1;
         }
-        withdrawn
+        let failed = state.outcomes.get(&(self.me, transfer)) == Some(&Some(false));
+        if failed {
+            state.outcomes.remove(&(self.me, transfer));
+        }
+        withdrawn || failed
     }
 
     fn give_up(&self, transfer: u64) {
@@ -385,7 +389,8 @@ fn a_posted_buffer_is_withdrawn_when_fragments_arrive() {
 fn an_operation_with_a_lost_peer_keeps_its_buffer_until_the_transfer_has_ended() {
     let shared = Arc::new(Shared::default());
     shared.state().course = Some(Course::Hold);
-    let (lost, ended) = ([false; 2].map(AtomicBool::new), AtomicBool::new(false));
+    let [begun, polled] = [(); 2].map(|()| [false; 2].map(AtomicBool::new));
+    let ended = AtomicBool::new(false);
     job(&shared).run(|engine| {
         let me = engine.me();
         let other = 1 - me;
@@ -397,18 +402,16 @@ fn an_operation_with_a_lost_peer_keeps_its_buffer_until_the_transfer_has_ended()
         };
         eventually(engine, "the transfer", || !shared.state().held.is_empty());
         // Each rank still needs the messages of the other until both transfers have begun.
-        lost[me as usize].store(true, Ordering::Release);
-        until_set(&lost[other as usize]);
+        begun[me as usize].store(true, Ordering::Release);
+        until_set(&begun[other as usize]);
         engine.pml().lost(other, "it is gone");
         for _ in 0..100 {
             engine.progress();
             assert!(!req.is_complete(), "the transfer is active");
         }
-        lost[me as usize].store(false, Ordering::Release);
+        polled[me as usize].store(true, Ordering::Release);
         if me == 0 {
-            eventually(engine, "the other rank's polls", || {
-                !lost[1].load(Ordering::Acquire)
-            });
+            until_set(&polled[1]);
             shared.end_held(false);
             ended.store(true, Ordering::Release);
         }

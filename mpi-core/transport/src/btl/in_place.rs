@@ -38,7 +38,8 @@ pub trait InPlace {
     /// Returns true if a transfer has ended and its outcome has not been fetched.
     fn have_ended(&self) -> bool;
 
-    /// Ends the transfer of a posted place if no data have begun to arrive. Returns false if the transport may write to the place.
+    /// Ends the transfer of a posted place if no data have begun to arrive, or if it has failed.
+    /// Returns false if the transport may write to the place or has filled it.
     fn withdraw(&self, transfer: u64) -> bool;
 
     /// Ends a transfer whose outcome is not needed: waits, up to a time limit, until the transport no longer accesses the memory.

@@ -139,16 +139,19 @@ impl Transfers {
         Some(succeeded)
     }
 
-    /// Removes a posted place to which no data have been offered. Returns false if there is none.
+    /// Removes a posted place to which no data have been offered, or whose transfer has failed. Returns false for another transfer.
     fn withdraw(&self, id: u64) -> bool {
         let mut all = self.all.borrow_mut();
         let Some(transfer) = all.get(&id) else {
             return false;
         };
-        let Stage::Posted { number, .. } = transfer.stage else {
-            return false;
-        };
-        self.posted.borrow_mut().remove(&(transfer.peer, number));
+        match transfer.stage {
+            Stage::Posted { number, .. } => {
+                self.posted.borrow_mut().remove(&(transfer.peer, number));
+            }
+            Stage::Ended(false) => self.ended.set(self.ended.get() - 1),
+            _ => return false,
+        }
         all.remove(&id);
         true
     }
@@ -373,5 +376,69 @@ impl<P: Port> Turn<'_, P> {
         {
             self.lose(peer, &why);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: Region = Region {
+        address: 4096,
+        len: 100,
+    };
+
+    #[test]
+    fn a_place_is_found_once_by_its_peer_and_number() {
+        let all = Transfers::default();
+        let posted = all.post(1, 7, PLACE).expect("there is space");
+        assert_eq!(all.post(1, 7, PLACE), None);
+        assert!(all.post(2, 7, PLACE).is_some());
+        assert!(matches!(all.begin(1, 8, 100), Found::No));
+        let Found::Place(id, place) = all.begin(1, 7, 100) else {
+            panic!("the place is not found");
+        };
+        assert_eq!((id, place), (posted, PLACE));
+        assert!(matches!(all.begin(1, 7, 100), Found::No));
+        assert!(!all.withdraw(posted), "the library may write to the place");
+        assert_eq!((all.take(posted), all.have_ended()), (None, false));
+        assert_eq!(all.end(posted, true), Some((1, false)));
+        assert!(all.have_ended() && !all.withdraw(posted));
+        assert_eq!((all.take(posted), all.take(posted)), (Some(true), None));
+        assert!(!all.have_ended());
+    }
+
+    #[test]
+    fn a_place_of_another_length_fails_and_a_withdrawn_one_is_not_found() {
+        let all = Transfers::default();
+        let short = all.post(1, 7, PLACE).expect("there is space");
+        assert!(matches!(all.begin(1, 7, 101), Found::OtherLength));
+        assert_eq!(all.take(short), Some(false));
+        for failed in [false, true] {
+            let posted = all.post(1, 7, PLACE).expect("there is space");
+            if failed {
+                assert!(matches!(all.begin(1, 7, 100), Found::Place(..)));
+                all.end(posted, false);
+            }
+            assert!(all.withdraw(posted) && !all.withdraw(posted));
+            assert!(matches!(all.begin(1, 7, 100), Found::No));
+            assert!(!all.have_ended());
+        }
+    }
+
+    #[test]
+    fn an_abandoned_transfer_is_removed_at_its_end() {
+        let all = Transfers::default();
+        let id = all.add(Transfer {
+            peer: 3,
+            stage: Stage::Active,
+            fills: true,
+        });
+        assert_eq!(all.active(id), Some(3));
+        assert!(all.abandon(id));
+        assert_eq!(all.active(id), None);
+        assert_eq!(all.end(id, false), Some((3, true)));
+        assert!(!all.have_ended() && all.all.borrow().is_empty());
+        assert_eq!(all.end(id, true), None);
     }
 }

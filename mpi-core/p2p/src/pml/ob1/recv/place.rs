@@ -23,7 +23,8 @@ pub fn end_place(req: &Req) -> Option<u64> {
 }
 
 /// Withdraws the posted buffer of a receive whose message arrives in fragments.
-/// Returns false if the transport may already write to the buffer.
+/// A failed transfer has already released the buffer.
+/// Returns false if the transport may write to the buffer.
 #[inline]
 pub fn withdraw(core: &Core, from: ProcId, req: &Req) -> bool {
     let Some(id) = place_of(req) else {
