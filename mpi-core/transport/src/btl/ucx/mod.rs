@@ -35,6 +35,9 @@ static LIBRARY: Named = Named {
         ("UCX_LOG_FILE", "stderr"),
         // In blocking mode, UCX would block the process until the peer accepts a connection.
         ("UCX_TCP_CONN_NB", "y"),
+        // The part of a long message that UCX receives from a socket at once. UCX's default of 64 KiB halves the bandwidth
+        // (docs/measured/notes/networks.md).
+        ("UCX_TCP_RX_SEG_SIZE", "256k"),
     ],
 };
 
