@@ -195,6 +195,10 @@ impl InPlace for Placing {
         all.any(|((owner, _), outcome)| *owner == self.me && outcome.is_some())
     }
 
+    fn have_moved(&self) -> bool {
+        false
+    }
+
     fn withdraw(&self, transfer: u64) -> bool {
         let mut state = self.shared.state();
         let before = state.posted.len();

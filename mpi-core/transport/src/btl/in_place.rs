@@ -1,4 +1,4 @@
-//! Delivery in place: a long message goes from the sender's memory to the receiver's without a copy by this library.
+//! Delivery in place: the transport moves a long message from the sender's memory to the receiver's, without a buffer of this library.
 //!
 //! The receiver posts memory of its own, the *place*, under a number that it sends to the peer in a message.
 //! The peer fills the place once. Each side has an ID for its part of the transfer, with which it queries the outcome.
@@ -37,6 +37,9 @@ pub trait InPlace {
 
     /// Returns true if a transfer has ended and its outcome has not been fetched.
     fn have_ended(&self) -> bool;
+
+    /// Returns true if the transport has moved data since the last call, so the process should poll again instead of sleeping.
+    fn have_moved(&self) -> bool;
 
     /// Ends the transfer of a posted place if no data have begun to arrive, or if it has failed.
     /// Returns false if the transport may write to the place or has filled it.

@@ -40,6 +40,13 @@ impl Transfers {
         !self.open.borrow().is_empty()
     }
 
+    /// Returns true if a transport has moved data of an active transfer since the last call.
+    pub(super) fn have_moved(&self) -> bool {
+        let open = self.open.borrow();
+        let mut all = open.iter().filter_map(|open| in_place(&open.peer));
+        all.any(|all| all.have_moved())
+    }
+
     pub(super) fn list(&self, req: &Req, (proc, peer): (ProcId, &Rc<Peer>), id: u64) {
         self.open.borrow_mut().push(Transfer {
             req: req.id(),

@@ -121,6 +121,9 @@ pub trait Rendezvous {
 
     /// Ends a transfer that this process does not need; for the sender the transfer has succeeded.
     fn refuse(&self, offer: Offer);
+
+    /// Returns true if the library has sent or received anything in a poll since the last call.
+    fn have_moved(&self) -> bool;
 }
 
 /// Data that a peer has offered and that have not arrived yet.

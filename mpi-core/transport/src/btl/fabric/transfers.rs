@@ -275,6 +275,10 @@ impl<P: Port> InPlace for Fabric<P> {
         self.transfers.have_ended()
     }
 
+    fn have_moved(&self) -> bool {
+        (self.port.in_place()).is_some_and(|all| all.have_moved())
+    }
+
     fn withdraw(&self, transfer: u64) -> bool {
         let withdrawn = self.transfers.withdraw(transfer);
         if withdrawn {

@@ -36,7 +36,7 @@ pub(super) static IN_PLACE_MIN: Param<usize> = Param::new(
     "in_place_min",
     "256k",
     Level::TUNER,
-    "Minimum size of a contiguous message that UCX writes to its place in the receiver's memory (UCX's rendezvous), if no device reads it; shorter ones are sent in fragments",
+    "Minimum size of a contiguous message that UCX moves from the sender's memory to the receive buffer (its rendezvous), if no device reads it; shorter ones are sent in fragments",
 );
 
 pub(super) static PARAMS: &[&About] = &[

@@ -1,5 +1,5 @@
 //! Delivery in place by UCX's rendezvous for active messages:
-//! the sender's UCX announces the data, and after [`Rendezvous::accept`] the receiver's UCX has them written to their place.
+//! the sender's UCX announces the data, and after [`Rendezvous::accept`] UCX sends them and stores them in their place.
 
 #![allow(unsafe_code)]
 
@@ -108,6 +108,10 @@ impl Rendezvous for Worker {
         // SAFETY: the callback of the message has returned `IN_PROGRESS` for this handle, which is released once.
         // UCX then reports to the sender that its send has ended.
         unsafe { (self.ucp.ucp_am_data_release)(self.worker(), handle) };
+    }
+
+    fn have_moved(&self) -> bool {
+        self.has_moved.replace(false)
     }
 }
 

@@ -35,6 +35,8 @@ pub struct Worker {
     memory: Option<RegisteredMemory>,
     /// Delivery in place; `None` if UCX lacks the function.
     pub(super) in_place: Option<InPlaceUcx>,
+    /// True if UCX has sent or received anything since the flag was cleared.
+    pub(super) has_moved: Cell<bool>,
     descriptor: Option<RawFd>,
     address: Vec<u8>,
     pub(super) shared: ManuallyDrop<Box<Shared>>,
@@ -97,6 +99,7 @@ impl Worker {
             worker: null_mut(),
             memory: None,
             in_place,
+            has_moved: Cell::new(false),
             descriptor: None,
             address: Vec::new(),
             shared: ManuallyDrop::new(Shared::new(ucp.ucp_request_free)),
@@ -404,7 +407,9 @@ impl Port for Worker {
     #[inline]
     fn progress(&self, events: &dyn Events) {
         // SAFETY: the worker is valid, and no UCX function is active, because the callbacks only record events.
-        unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
+        if unsafe { (self.ucp.ucp_worker_progress)(self.worker) } != 0 {
+            self.has_moved.set(true);
+        }
         while let Some(arrival) = self.shared.next_arrival() {
             self.deliver(arrival, events);
         }

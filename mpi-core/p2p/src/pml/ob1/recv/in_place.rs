@@ -63,11 +63,12 @@ fn post(peer: &Peer, req: &Req, wanted: u64) -> Option<u64> {
     Some(id)
 }
 
-/// Completes the receives whose transfers have ended. Returns true if any transfer has ended.
+/// Completes the receives whose transfers have ended. Returns true if any transfer has ended or data have moved.
 ///
 /// After a failed transfer the receive expects fragments, because the transfer has also failed at the sender.
 #[cold]
 pub fn poll(core: &Core, transfers: &Transfers) -> bool {
+    let moved = transfers.have_moved();
     let ended = transfers.take_ended(core, place_of);
     for (open, req, succeeded) in &ended {
         end_place(req);
@@ -82,7 +83,7 @@ pub fn poll(core: &Core, transfers: &Transfers) -> bool {
             }
         }
     }
-    !ended.is_empty()
+    moved || !ended.is_empty()
 }
 
 /// Ends the transfer of an abandoned receive, so that the transport no longer writes to the buffer.

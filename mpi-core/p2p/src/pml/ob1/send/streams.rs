@@ -127,11 +127,12 @@ impl Streams {
         moved
     }
 
-    /// Completes the sends whose transfers have ended. Returns true if any transfer has ended.
+    /// Completes the sends whose transfers have ended. Returns true if any transfer has ended or data have moved.
     ///
     /// After a failed transfer to a peer that is not lost, the data are sent in fragments.
     #[cold]
     pub fn end_transfers(&self, core: &Core) -> bool {
+        let moved = self.transfers.have_moved();
         let ended = self.transfers.take_ended(core, in_place::transfer_of);
         for (open, req, succeeded) in &ended {
             if *succeeded {
@@ -148,7 +149,7 @@ impl Streams {
                 self.enqueue(&open.peer, req.clone());
             }
         }
-        !ended.is_empty()
+        moved || !ended.is_empty()
     }
 
     /// Sends fragments of one peer's streams, round-robin, while the transport accepts them.
