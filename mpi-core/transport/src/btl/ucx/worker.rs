@@ -11,9 +11,11 @@ use crate::btl::fabric::pool::Slot;
 use crate::btl::fabric::port::{Close, Events, Memory, Offer, Operation, Port, Posted, Rendezvous};
 use crate::btl::fabric::settings::Settings;
 use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
+use mpi_base::environment;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_uint};
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
@@ -22,6 +24,12 @@ use std::time::{Duration, Instant};
 pub(super) const ID: c_uint = 17;
 /// Time limit for closing the endpoints when the worker is dropped.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// The versions of UCX whose new protocols end the process when a peer fails during a delivery in place:
+/// without a registration cache, `ucp_request_memh_invalidate` uses a null pointer. 1.22 checks the pointer.
+/// With these versions the transport selects UCX's older protocols, or does not deliver in place
+/// if the user has chosen the protocols or a device reads long messages.
+const FAULTY: Range<(c_uint, c_uint)> = (1, 14)..(1, 22);
 
 /// Time between two polls of a sleeping process if UCX's transports have no file descriptor.
 const WITHOUT_DESCRIPTOR: Duration = Duration::from_micros(100);
@@ -87,10 +95,13 @@ impl Worker {
             ucp,
             shortest: in_place_min.max(1),
         });
+        let keeps_protocols = settings.reads() || environment::is_set("UCX_PROTO_ENABLE");
         library.keep();
         let (mut major, mut minor, mut release) = (0, 0, 0);
         // SAFETY: the pointers refer to three variables, which the call writes.
         unsafe { (ucp.ucp_get_version)(&raw mut major, &raw mut minor, &raw mut release) };
+        let is_faulty = FAULTY.contains(&(major, minor));
+        let in_place = in_place.filter(|_| !(is_faulty && keeps_protocols));
         let title = format!("UCX {major}.{minor}.{release}");
         let mut worker = Worker {
             ucp,
@@ -107,8 +118,9 @@ impl Worker {
             closing: RefCell::default(),
             flush: Cell::new(null_mut()),
         };
-        worker.shared.takes_offers.set(in_place.is_some());
-        worker.init(endpoints, reading.is_some(), choices)?;
+        worker.init(endpoints, reading.is_some(), choices, is_faulty)?;
+        let takes_offers = worker.in_place.is_some();
+        worker.shared.takes_offers.set(takes_offers);
         worker.create()?;
         worker.memory = reading.map(|ucp| RegisteredMemory::of(ucp, worker.context));
         Ok((worker, title))
@@ -135,6 +147,7 @@ impl Worker {
         endpoints: u32,
         reads: bool,
         choices: &[(&CStr, String)],
+        is_faulty: bool,
     ) -> Result<(), LibraryError> {
         let mut config: Pointer = null_mut();
         // SAFETY: `ucp_config_read` accepts null for the prefix and the file; `config` is a local variable, and the handle in it is released below.
@@ -142,6 +155,15 @@ impl Worker {
             (self.ucp.ucp_config_read)(std::ptr::null(), std::ptr::null(), &raw mut config)
         };
         self.succeeded("reading its configuration", status)?;
+        if is_faulty && self.in_place.is_some() {
+            // SAFETY: the configuration is valid, and the call copies the two C strings.
+            let status = unsafe {
+                (self.ucp.ucp_config_modify)(config, c"PROTO_ENABLE".as_ptr(), c"n".as_ptr())
+            };
+            if status != abi::OK {
+                self.in_place = None;
+            }
+        }
         let mut status = abi::OK;
         for (name, value) in choices.iter().filter(|(_, value)| !value.is_empty()) {
             let value = CString::new(value.as_str()).unwrap_or_default();
