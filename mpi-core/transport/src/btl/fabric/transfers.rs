@@ -355,7 +355,7 @@ impl<P: Port> Turn<'_, P> {
             }
             Found::OtherLength => {
                 rendezvous.refuse(offer);
-                self.lose(peer, "data have come with another length than their place");
+                self.lose(peer, "data for a place have another length than the place");
             }
             // The receive has been abandoned.
             Found::No => rendezvous.refuse(offer),
