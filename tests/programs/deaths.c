@@ -291,6 +291,50 @@ static void asked(void)
     CHECK(class_of(MPI_Comm_set_attr(MPI_COMM_WORLD, MPI_FT, NULL)) == MPI_ERR_KEYVAL, "%d", found);
 }
 
+/* The last rank dies while it sends long messages to rank 0 and receives others from rank 1.
+ * An operation that has failed leaves its buffer alone afterwards. */
+static void midway(void)
+{
+    enum { COUNT = 6, LENGTH = 16 << 20 };
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Request all[COUNT];
+    int victim = size - 1, flag;
+    char *buffers = malloc((size_t)COUNT * LENGTH);
+    for (int i = 0; i < COUNT; i++)
+        fill(buffers + (size_t)i * LENGTH, LENGTH, rank == 0 ? 99 : i);
+    if (rank == victim) {
+        MPI_Request others[2 * COUNT];
+        char *more = calloc(COUNT, LENGTH);
+        for (int i = 0; i < COUNT; i++) {
+            OK(MPI_Isend(buffers + (size_t)i * LENGTH, LENGTH, MPI_CHAR, 0, i, world, others + i));
+            OK(MPI_Irecv(more + (size_t)i * LENGTH, LENGTH, MPI_CHAR, 1, i, world, others + COUNT + i));
+        }
+        /* A few polls after the first messages have begun to arrive, most of the data are still to come. */
+        for (long polls = 10 + below(20); polls > 0; polls -= more[5] != 0)
+            OK(MPI_Test(others + COUNT + 1, &flag, MPI_STATUS_IGNORE));
+        die();
+    }
+    for (int i = 0; i < COUNT; i++)
+        if (rank == 0)
+            OK(MPI_Irecv(buffers + (size_t)i * LENGTH, LENGTH, MPI_CHAR, victim, i, world, all + i));
+        else if (rank == 1)
+            OK(MPI_Isend(buffers + (size_t)i * LENGTH, LENGTH, MPI_CHAR, victim, i, world, all + i));
+    for (int i = 0; i < COUNT && rank < 2; i++) {
+        char *buffer = buffers + (size_t)i * LENGTH;
+        if (TRY(MPI_Wait(all + i, MPI_STATUS_IGNORE)) == MPI_SUCCESS && rank == 0)
+            CHECK(differs(buffer, LENGTH, i) < 0, "message %d", i);
+        /* The program uses the buffer again. */
+        memset(buffer, 7, LENGTH);
+    }
+    for (int i = 0; i < 50 && rank < 2; i++) {
+        TRY(MPI_Iprobe(rank, 99, world, &flag, MPI_STATUS_IGNORE));
+        nap(1000);
+    }
+    for (size_t i = 0; i < (size_t)COUNT * LENGTH && rank < 2; i++)
+        CHECK(buffers[i] == 7, "byte %zu was written", i);
+    free(buffers);
+}
+
 int main(int argc, char **argv)
 {
     survive(&argc, &argv);
@@ -310,6 +354,8 @@ int main(int argc, char **argv)
         between();
     else if (!strcmp(argv[1], "asked"))
         asked();
+    else if (!strcmp(argv[1], "midway"))
+        midway();
     else
         CHECK(0, "%s is unknown", argv[1]);
     if (rank == 0)

@@ -1,12 +1,13 @@
 /*
- * A wrapper library for libucp.so.0 (UCX) whose one-sided accesses fail as the variable FAILING_GET specifies.
+ * A wrapper library for libucp.so.0 (UCX) whose one-sided accesses and deliveries in place fail as the variable FAILING_GET specifies.
  * All other functions are those of UCX.
  *
  *     refuse    accesses fail immediately
  *     late      accesses fail after some polls
+ *     place     the third receive of a delivery in place fails immediately
  *     count     accesses succeed
  *
- * The library prints the numbers of reads, writes and messages when the process ends.
+ * The library prints the numbers of reads, writes and messages, and of deliveries in place, when the process ends.
  */
 #include <dlfcn.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ struct due {
     int polls;
 };
 static struct due due[MOST];
-static long reads, writes, messages;
+static long reads, writes, messages, places;
 
 static int is(const char *how)
 {
@@ -84,6 +85,16 @@ void *ucp_am_send_nbx(void *endpoint, unsigned id, const void *head, size_t head
     return send(endpoint, id, head, head_len, data, len, params);
 }
 
+void *ucp_am_recv_data_nbx(void *worker, void *data, void *buffer, size_t len, const void *params)
+{
+    places++;
+    if (is("place") && places == 3)
+        return (void *)(intptr_t)REFUSED;
+    void *(*receive)(void *, void *, void *, size_t, const void *);
+    *(void **)&receive = real("ucp_am_recv_data_nbx");
+    return receive(worker, data, buffer, len, params);
+}
+
 unsigned ucp_worker_progress(void *worker)
 {
     for (int n = 0; n < MOST; n++)
@@ -121,4 +132,5 @@ void ucp_request_free(void *request)
 __attribute__((destructor)) static void report(void)
 {
     fprintf(stderr, "failing_get: %ld reads, %ld writes, %ld messages\n", reads, writes, messages);
+    fprintf(stderr, "in place: %ld\n", places);
 }

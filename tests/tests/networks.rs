@@ -108,6 +108,8 @@ fn the_ucx_of_open_mpis_wheel_serves_as_well() {
     }
     let job = over_ucx("requests", "tcp,self").with(["--explain", "--mca", "btl_ucx_library"]);
     let outcome = job.with([&library]).holds();
+    let long = over_ucx("long_messages", "tcp,self").with(["--mca", "btl_ucx_library"]);
+    long.with([&library]).holds();
     assert!(
         outcome
             .stderr
@@ -460,6 +462,55 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
     }
 }
 
+/// Returns the number of messages that UCX has delivered in place, of all ranks.
+fn in_place(stderr: &str) -> u64 {
+    let counts = stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("in place: "));
+    counts.map(|n| n.parse::<u64>().expect("a number")).sum()
+}
+
+/// Returns a job of two ranks over UCX's transport `tcp`; the wrapper library counts deliveries in place.
+fn counted_in_place(way: &str) -> Job {
+    Job::of("long_messages")
+        .ranks(2)
+        .with(["--mca", "btl", "self,ucx"])
+        .with(["--mca", "btl_ucx_library"])
+        .with([failing_get().display().to_string()])
+        .env("UCX_TLS", "tcp,self")
+        .env("FAILING_GET", way)
+}
+
+#[test]
+fn long_contiguous_messages_are_delivered_in_place_by_ucx() {
+    if !ucx() {
+        return;
+    }
+    let outcome = counted_in_place("count").holds();
+    // Of the messages of `lengths` 4 in each direction, 2 windows of 60 in each direction, 3 unexpected ones,
+    // one each after the cancellations and of a freed request, and 4 late ones. Data with gaps at either end are sent in fragments.
+    assert_eq!(in_place(&outcome.stderr), 8 + 240 + 3 + 2 + 4);
+    let never = ["--mca", "btl_ucx_in_place_min", "1g"];
+    let outcome = counted_in_place("count").with(never).holds();
+    assert_eq!(in_place(&outcome.stderr), 0);
+    for by in ["sysv,self", "posix,self"] {
+        counted_in_place("count").env("UCX_TLS", by).holds();
+    }
+}
+
+#[test]
+fn a_delivery_in_place_that_fails_ends_the_job_with_a_sentence() {
+    if !ucx() {
+        return;
+    }
+    let outcome = counted_in_place("place").run();
+    assert!(!outcome.status.success(), "{}", outcome.stdout);
+    let lost = |line: &str| {
+        line.contains("the connection between job ranks ") && line.contains(" over UCX ")
+    };
+    assert!(outcome.stderr.lines().any(lost), "{}", outcome.stderr);
+}
+
 #[test]
 fn long_messages_are_read_by_libfabric() {
     if !libfabric() {
@@ -526,6 +577,9 @@ fn a_rank_that_dies_over_a_network_library_is_survived_or_ends_the_job() {
             .with(["--mca", "btl_ucx_read", "yes", "--mca", "osc", "network"])
             .holds();
         survived("self,ucx").env("UCX_TLS", "sysv,self").holds();
+        let midway = Job::of("deaths").arg("midway").arg("1").ranks(3);
+        let midway = midway.with(["--with-ft", "ulfm", "--mca", "btl", "self,ucx"]);
+        midway.env("UCX_TLS", "tcp,self").holds();
     }
     if libfabric() {
         survived("self,ofi").holds();

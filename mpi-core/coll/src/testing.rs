@@ -1,6 +1,6 @@
 //! Test jobs with ranks as threads: a whole job in one process, with the real transports.
 
-use crate::btl::OpenContext;
+use crate::btl::{OpenContext, Transport};
 use crate::engine::{Engine, Parts};
 use crate::pml::Config;
 use crate::{Call, Coll, Component};
@@ -41,6 +41,9 @@ fn stop_if_a_peer_failed() {
 /// Creates the collective components of one rank.
 pub type MakeColl = Box<dyn Fn() -> Vec<Box<dyn Component>> + Send + Sync>;
 
+/// Wraps a transport of the rank with this number, for tests of a transport's optional interfaces.
+pub type Wrap = Box<dyn Fn(u32, Transport) -> Transport + Send + Sync>;
+
 /// What the ranks of a job share to connect to each other.
 struct Meeting {
     job: String,
@@ -57,6 +60,8 @@ pub struct Job {
     pub pml: Config,
     /// Creates the collective components of each rank.
     pub coll: MakeColl,
+    /// Wraps each transport of each rank.
+    pub wrap: Wrap,
 }
 
 impl Job {
@@ -67,6 +72,7 @@ impl Job {
             params: Params::default(),
             pml: Config::default(),
             coll: Box::new(crate::built_in),
+            wrap: Box::new(|_, transport| transport),
         }
     }
 
@@ -163,7 +169,11 @@ impl Job {
             neighbours,
             cores: mpi_base::cpu::Cores::of_this_process(),
             confinement: mpi_base::hardware::Confinement::FREE,
-            btls: opened.btls,
+            btls: opened
+                .btls
+                .into_iter()
+                .map(|btl| (self.wrap)(me, btl))
+                .collect(),
             pml: self.pml,
         })
         .expect("an engine");

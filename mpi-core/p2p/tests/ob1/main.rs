@@ -8,6 +8,7 @@ mod eager_pipeline;
 mod fast_path;
 mod flow_control;
 mod giving_up;
+mod in_place;
 mod matching;
 mod nonsense;
 mod peer_failure;

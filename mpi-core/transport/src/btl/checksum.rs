@@ -115,11 +115,12 @@ impl Btl for Checked {
         self.inner.pending()
     }
 
-    /// Withholds single copy, remote memory and lending: data outside of messages would have no checksum.
+    /// Withholds single copy, remote memory, delivery in place and lending: data outside of messages would have no checksum.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
             remote_memory: None,
+            in_place: None,
             lending: None,
             ..self.inner.capabilities()
         }

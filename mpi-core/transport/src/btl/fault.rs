@@ -193,11 +193,12 @@ impl Btl for Faulty {
         self.refusing.get() || self.inner.pending()
     }
 
-    /// Withholds single copy, remote memory and lending: these data bypass messages, and faults are injected only into messages.
+    /// Withholds single copy, remote memory, delivery in place and lending: these data bypass messages, and faults are injected only into messages.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
             remote_memory: None,
+            in_place: None,
             lending: None,
             // A delayed message is neither in shared memory nor counted as delivered, so messages in flight cannot be counted.
             traffic: Traffic::Uncounted,

@@ -6,6 +6,7 @@
 //! So the decorator needs no change for a new capability. `docs/transports.md` describes how to add a transport.
 
 use super::get_error::GetError;
+use super::in_place::InPlace;
 use super::remote_memory::RemoteMemory;
 use super::{Am, Endpoint, Header, Payload, ProcId, Reach, SendError, Sink};
 use mpi_base::cma::Region;
@@ -145,6 +146,8 @@ pub struct Capabilities<'a> {
     pub single_copy: Option<&'a dyn SingleCopy>,
     /// Accesses to peers' registered memory, executed by the network.
     pub remote_memory: Option<&'a dyn RemoteMemory>,
+    /// Transfers of long messages to their places in the receiver's memory.
+    pub in_place: Option<&'a dyn InPlace>,
     /// Zero-copy sends of long messages in parts, whenever the peer's queue has space.
     pub lending: Option<&'a dyn Lending>,
     /// Fragment lengths other than [`Limits::max_send`], and the eager pipeline.

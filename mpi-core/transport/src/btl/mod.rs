@@ -21,6 +21,7 @@ mod dgram;
 pub(crate) mod fabric;
 mod fault;
 mod get_error;
+mod in_place;
 mod interface;
 pub(crate) mod modex;
 pub(crate) mod names;
@@ -43,6 +44,7 @@ pub use am::{AmHandler, FAMILY_SIZE, Family, Registry};
 pub use component::{Component, OpenContext, OpenError, SELECTION, Transport};
 pub use decorate::Decorator;
 pub use get_error::GetError;
+pub use in_place::InPlace;
 pub use interface::{
     Btl, Capabilities, Connections, CooperativeCopy, Fetched, Info, Lending, Limits, Pipeline,
     Share, SingleCopy, Target, Traffic, Wakeup,

@@ -21,6 +21,8 @@ pub(super) struct Incoming {
     shared: Option<SharedCopy>,
     /// The transport's ID of the active remote read.
     read: Option<u64>,
+    /// The transport's ID of the transfer for which the buffer is posted.
+    place: Option<u64>,
     /// Set if the duration of the transfer is measured.
     transfer: Option<TimedTransfer>,
     /// The message's key and length, if it was announced.
@@ -47,6 +49,7 @@ impl Incoming {
             truncated,
             shared: None,
             read: None,
+            place: None,
             transfer: None,
             announced: None,
             device: None,
@@ -94,6 +97,26 @@ impl Incoming {
     /// Removes and returns the ID of the remote read.
     pub(super) fn end_read(&mut self) -> Option<u64> {
         self.read.take()
+    }
+
+    /// Stores the ID of the transfer for which the buffer is posted.
+    pub(super) fn set_place(&mut self, place: u64) {
+        self.place = Some(place);
+    }
+
+    /// Returns the ID of the transfer for which the buffer is posted.
+    pub(super) fn place(&self) -> Option<u64> {
+        self.place
+    }
+
+    /// Removes and returns the ID of the transfer.
+    pub(super) fn end_place(&mut self) -> Option<u64> {
+        self.place.take()
+    }
+
+    /// Returns true if the network may write to the buffer without this process.
+    pub(super) fn is_written(&self) -> bool {
+        self.read.is_some() || self.place.is_some()
     }
 
     /// Adds the sender's request that waits for FIN, the cooperative copy, and the time measurement.

@@ -5,6 +5,7 @@
 //! * a longer or synchronous message is announced by [`wire::RNDV`], and its data wait for the receiver;
 //!   when a receive has matched, the receiver reads the data in a single copy and replies [`wire::FIN`],
 //!   or, if a single copy is impossible or slower ([`protocol_choice`]), replies [`wire::CTS`]; the sender then sends [`wire::FRAG`]s, so both sides copy concurrently;
+//! * if the transport delivers data in place ([`recv`]), the receiver posts its buffer before it replies CTS, and the transport writes the data into the buffer;
 //! * to peers for which the eager pipeline is faster, the data of a message of medium length follow the announcement without a CTS ([`recv::eager_pipeline`]);
 //! * if several messages to one peer are sent in fragments, their fragments alternate ([`send::streams`]);
 //! * during the single copy of a large message the receiver asks the sender to copy a part ([`wire::ASSIST`]); the sender reports completion of the part ([`wire::ASSIST_DONE`]);
@@ -52,6 +53,7 @@ mod stream;
 mod termination;
 #[cfg(feature = "testing")]
 mod testing;
+mod transfers;
 mod types;
 pub mod wire;
 
@@ -165,6 +167,9 @@ impl Ob1 {
         }
         if self.receiver.is_reading() {
             moved |= self.receiver.end_reads(&self.core);
+        }
+        if self.sender.streams().transfers().are_open() {
+            moved |= self.sender.streams().end_transfers(&self.core);
         }
         delivered > 0 || moved
     }
@@ -346,7 +351,10 @@ impl Ob1 {
 /// Returns true if [`Ob1::progress`] would have no work now.
 #[inline]
 pub fn is_idle(pml: &Ob1) -> bool {
-    let sends = pml.core.links().is_congested() || pml.sender.streams().are_under_way();
+    let streams = pml.sender.streams();
+    let sends = pml.core.links().is_congested()
+        || streams.are_under_way()
+        || streams.transfers().are_open();
     let receives = pml.receiver.has_copies() || pml.receiver.is_reading();
     !sends && !receives && pml.bml().is_idle()
 }

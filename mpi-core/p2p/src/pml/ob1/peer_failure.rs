@@ -10,6 +10,7 @@
 //! not read, the transport would always report that it has no space.
 
 use super::core::Core;
+use super::incoming::Incoming;
 use super::matching::{Key, Matching};
 use super::send::streams;
 use crate::btl::ProcId;
@@ -67,13 +68,21 @@ pub(super) fn end_all(core: &Core, peer: ProcId) {
 /// Returns the error of an operation that only `peer` could complete; `None` for other operations.
 fn needs(core: &Core, req: &Req, peer: ProcId) -> Option<PmlError> {
     match &*req.body.borrow() {
+        // The transport may read the data until the transfer ends. Then the send completes with an error.
+        Body::Send(send)
+            if send
+                .stream()
+                .is_some_and(|stream| stream.transfer().is_some()) =>
+        {
+            None
+        }
         Body::Send(send) if send.proc() == peer => {
             let About { tag, bytes, .. } = send.about();
             Some(core.losses().gone(peer, tag, bytes))
         }
         Body::Recv(recv) => {
-            // The network may write to the receive buffer until the remote read ends. The failed read then completes the receive with an error.
-            if recv.incoming().is_some_and(|all| all.read().is_some()) {
+            // The network may write to the receive buffer until the remote read or the delivery in place ends. Then the receive completes with an error.
+            if recv.incoming().is_some_and(Incoming::is_written) {
                 return None;
             }
             let (matching, key, incoming) = recv.from();

@@ -1,4 +1,4 @@
-//! The progress of a send whose data are sent in fragments.
+//! The progress of a send whose data are sent in fragments or delivered in place.
 
 use crate::btl::{Am, Header};
 use crate::request::id::ReqId;
@@ -21,6 +21,18 @@ pub(super) struct Stream {
     wanted: u64,
     /// The length of a fragment in bytes; the last one can be shorter.
     fragment: usize,
+    place: Place,
+}
+
+/// Whether the data of a stream are delivered in place.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The data are sent in fragments.
+    No,
+    /// The transport has not accepted the data.
+    Waits,
+    /// The transport's ID of the active transfer.
+    Active(u64),
 }
 
 impl Stream {
@@ -31,7 +43,56 @@ impl Stream {
             sent: 0,
             wanted,
             fragment: fragment.max(1),
+            place: Place::No,
         }
+    }
+
+    /// Returns the stream with its data to be delivered in place.
+    pub(super) fn in_place(self) -> Stream {
+        Stream {
+            place: Place::Waits,
+            ..self
+        }
+    }
+
+    /// Returns true if the transport must still accept the data for their place.
+    pub(super) fn waits_for_transfer(&self) -> bool {
+        self.place == Place::Waits
+    }
+
+    /// Stores the ID of the active transfer.
+    pub(super) fn set_transfer(&mut self, id: u64) {
+        self.place = Place::Active(id);
+    }
+
+    /// Returns the ID of the active transfer.
+    pub(super) fn transfer(&self) -> Option<u64> {
+        match self.place {
+            Place::Active(id) => Some(id),
+            Place::No | Place::Waits => None,
+        }
+    }
+
+    /// Removes and returns the ID of the active transfer.
+    pub(super) fn end_transfer(&mut self) -> Option<u64> {
+        let id = self.transfer()?;
+        self.place = Place::Waits;
+        Some(id)
+    }
+
+    /// After a failed transfer: sends the data in fragments.
+    pub(super) fn go_on_in_fragments(&mut self) {
+        self.place = Place::No;
+    }
+
+    /// Returns the receive request to which the data are sent.
+    pub(super) fn receive(&self) -> ReqId {
+        self.whose
+    }
+
+    /// Returns the number of bytes of the stream.
+    pub(super) fn wanted(&self) -> u64 {
+        self.wanted
     }
 
     /// Returns the active-message type of the fragments: FRAG or EAGER_FRAG.

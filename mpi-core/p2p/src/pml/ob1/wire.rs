@@ -16,8 +16,12 @@ pub const EAGER: Am = 1;
 pub const RNDV: Am = 2;
 /// A rendezvous announcement with the key of registered memory. Header as EAGER; payload: number of bytes, u64; sender's request, u64; key.
 pub const RNDV_KEY: Am = 15;
-/// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64.
+/// Receiver to sender: send the data in fragments. Header: [sender's request, receiver's request]; payload: the requested number of bytes, u64,
+/// with the flag [`IN_PLACE`] if the data may be delivered in place.
 pub const CTS: Am = 3;
+/// The flag in the payload of [`CTS`]: the receiver has posted its buffer under the ID of its request
+/// ([`InPlace::post`](crate::btl::InPlace::post)).
+pub const IN_PLACE: u64 = 1 << 63;
 /// A fragment of the data. Header: [receiver's request, offset]; payload: the fragment.
 /// The header contains the offset, so fragments may arrive in any order.
 pub const FRAG: Am = 4 | OVERTAKES;

@@ -4,7 +4,7 @@
 use super::frame::{Frame, Kind};
 use super::peer::{Early, Peer, State};
 use super::pool::Slot;
-use super::port::{Close, Events, Port};
+use super::port::{Close, Events, Offer, Port};
 use super::{Chore, Fabric, order};
 use crate::btl::{Am, Header, OVERTAKES, ProcId, Sink};
 use std::cell::Cell;
@@ -35,6 +35,10 @@ impl<'a, P: Port> Turn<'a, P> {
             sink,
             delivered: Cell::new(0),
         }
+    }
+
+    pub fn fabric(&self) -> &'a Fabric<P> {
+        self.fabric
     }
 
     /// Returns the number of messages that were delivered to the sink.
@@ -115,7 +119,7 @@ impl<'a, P: Port> Turn<'a, P> {
     }
 
     #[cold]
-    fn lose(&self, peer: &Peer, why: &str) {
+    pub fn lose(&self, peer: &Peer, why: &str) {
         let lose = Chore::Lose(peer.proc, why.into(), Close::AtOnce);
         self.fabric.chores.borrow_mut().push(lose);
     }
@@ -153,6 +157,10 @@ impl<P: Port> Events for Turn<'_, P> {
         }
         if frame.kind == Kind::Cut {
             return self.lose(peer, "the peer has given up the connection");
+        }
+        if frame.kind == Kind::Fill {
+            // The data of a place are offered; a sender of this library never sends them in a message.
+            return;
         }
         if frame.am & OVERTAKES != 0 {
             return self.hand(frame.from, frame.am, frame.header, payload);
@@ -195,6 +203,15 @@ impl<P: Port> Events for Turn<'_, P> {
 
     fn ended(&self, number: u64, succeeded: bool) {
         self.fabric.operations.end(number, succeeded);
+    }
+
+    #[inline]
+    fn offered(&self, head: &[u8], offer: Offer) {
+        self.match_offer(head, offer);
+    }
+
+    fn transferred(&self, transfer: u64, why: Option<String>) {
+        self.end_transfer(transfer, why);
     }
 
     #[cold]

@@ -158,7 +158,7 @@ impl<P: Port> Fabric<P> {
     /// Returns true if the transmission of a message to a connected peer is not complete.
     fn is_sending(&self) -> bool {
         self.known()
-            .any(|peer| peer.unsent.get() > 0 && peer.state.get() == State::Up)
+            .any(|peer| peer.is_sending() && peer.state.get() == State::Up)
     }
 
     fn flush_until(&self, deadline: Instant, sink: Option<&dyn Sink>) {

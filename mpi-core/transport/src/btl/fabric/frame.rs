@@ -33,6 +33,8 @@ pub enum Kind {
     Disconnect,
     /// The sender has closed the connection after an error.
     Cut,
+    /// Data for a place that the receiver has posted: the header contains the place's number and length.
+    Fill,
 }
 
 impl Frame {
@@ -42,6 +44,7 @@ impl Frame {
             Kind::Message => 0,
             Kind::Disconnect => 1,
             Kind::Cut => 2,
+            Kind::Fill => 3,
         };
         let words = [
             self.header[0],
@@ -72,6 +75,7 @@ impl Frame {
             VERSION => Kind::Message,
             kind if kind == VERSION | 1 => Kind::Disconnect,
             kind if kind == VERSION | 2 => Kind::Cut,
+            kind if kind == VERSION | 3 => Kind::Fill,
             _ => return None,
         };
         Some(Frame {
@@ -92,14 +96,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_one_frame_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40), kind in 0u8..4) {
+        fn any_bytes_are_one_frame_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40), kind in 0u8..5) {
             let mut bytes = bytes;
             if let Some(byte) = bytes.get_mut(23) {
                 *byte = VERSION | kind;
             }
             match Frame::decode(&bytes) {
                 Some(frame) => prop_assert_eq!(&frame.encode()[..], &bytes[..]),
-                None => prop_assert!(bytes.len() != HEADER || kind > 2),
+                None => prop_assert!(bytes.len() != HEADER || kind > 3),
             }
         }
     }

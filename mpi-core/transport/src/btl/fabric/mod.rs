@@ -4,6 +4,7 @@
 //! A process connects to a peer when it first needs the peer. An address from an incomplete or damaged card is not used.
 //!
 //! **Sending** copies a message into a buffer of a bounded pool ([`pool`]). If all buffers are in use, `send` returns `WouldBlock`.
+//! Long messages can be delivered in place, without a buffer ([`transfers`]).
 //! **Receiving** delivers a message directly from the library's memory
 //! if the message is the next in the sender's order ([`order`]).
 //! Before a process sleeps, it polls the library without a sink; messages that arrive then are stored for the next `progress`.
@@ -29,10 +30,11 @@ pub mod pool;
 pub mod port;
 pub mod seen;
 pub mod settings;
+mod transfers;
 
 use super::{
-    Am, Btl, Capabilities, Endpoint, Header, Info, Modex, OVERTAKES, Payload, ProcId, Reach,
-    RemoteMemory, SendError, Sink, Traffic, Wakeup,
+    Am, Btl, Capabilities, Endpoint, Header, InPlace, Info, Modex, OVERTAKES, Payload, ProcId,
+    Reach, RemoteMemory, SendError, Sink, Traffic, Wakeup,
 };
 use arrivals::{Held, Turn};
 use frame::{Frame, Kind};
@@ -45,6 +47,7 @@ use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use transfers::Transfers;
 
 /// Maximum number of messages to one peer whose transmission is not complete, so that a peer that does not respond does not occupy all buffers.
 const UNSENT: u32 = 256;
@@ -86,6 +89,8 @@ pub struct Fabric<P: Port> {
     wants_space: Cell<bool>,
     has_space: Cell<bool>,
     operations: Operations,
+    /// Deliveries in place.
+    transfers: Transfers,
     /// Messages of at least this length in bytes are read from registered memory of the sender.
     read_min: usize,
     /// Number of messages that this transport has accepted. `received` is the number of messages delivered to a sink.
@@ -329,7 +334,8 @@ impl<P: Port> Btl for Fabric<P> {
         let has_something = || {
             let held = !self.held.borrow().is_empty()
                 || !self.chores.borrow().is_empty()
-                || self.operations.have_ended();
+                || self.operations.have_ended()
+                || self.transfers.have_ended();
             held || self.has_space_again()
         };
         let mut pending = has_something();
@@ -351,6 +357,7 @@ impl<P: Port> Btl for Fabric<P> {
             connections: Some(self),
             wakeup: Some(self),
             remote_memory: self.port.memory().map(|_| self as &dyn RemoteMemory),
+            in_place: self.port.in_place().map(|_| self as &dyn InPlace),
             traffic: Traffic::Counted {
                 sent: self.sent.get(),
                 received: self.received.get(),

@@ -7,6 +7,7 @@ use super::operations::Operations;
 use super::pool::Pool;
 use super::port::Port;
 use super::settings::{Knobs, Settings};
+use super::transfers::Transfers;
 use super::{Fabric, seen};
 use crate::btl::{Info, Modex, OpenContext, OpenError, SELECTION, Transport};
 use mpi_base::fdpass::Key;
@@ -165,6 +166,7 @@ pub fn assemble<P: Port>(
         wants_space: Cell::new(false),
         has_space: Cell::new(false),
         operations: Operations::default(),
+        transfers: Transfers::default(),
         read_min: settings.read_min,
         sent: Cell::new(0),
         received: Cell::new(0),

@@ -19,6 +19,8 @@ pub(super) struct Peer {
     pub refused: RefCell<VecDeque<Slot>>,
     /// Number of messages to the peer whose transmission is not complete.
     pub unsent: Cell<u32>,
+    /// Number of active transfers to the peer ([`InPlace::fill`](crate::btl::InPlace::fill)).
+    pub filling: Cell<u32>,
     /// True if the connection is established: the library has transmitted a message on it, or a message has arrived.
     pub is_made: Cell<bool>,
     /// The time at which the first message began to wait for the connection to be established.
@@ -54,6 +56,7 @@ impl Peer {
             order: RefCell::default(),
             refused: RefCell::default(),
             unsent: Cell::new(0),
+            filling: Cell::new(0),
             is_made: Cell::new(false),
             waits_since: Cell::new(None),
             has_spoken: Cell::new(false),
@@ -70,6 +73,11 @@ impl Peer {
         self.waits_since.set(None);
         self.has_spoken.set(false);
         self.has_left.set(false);
+    }
+
+    /// Returns true if the transmission of a message or of data in place is not complete.
+    pub fn is_sending(&self) -> bool {
+        self.unsent.get() > 0 || self.filling.get() > 0
     }
 
     /// Returns true if this process must send the peer a disconnect message when it shuts down.

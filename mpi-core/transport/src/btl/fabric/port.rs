@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+use super::frame::HEADER;
 use super::pool::Slot;
 use crate::btl::{Exposed, GetError, ProcId, Region, Rights, Span};
 use std::os::fd::BorrowedFd;
@@ -44,6 +45,11 @@ pub trait Port {
     /// Returns the interface to registered memory
     /// if the library supports reads and writes of peers' registered memory.
     fn memory(&self) -> Option<&dyn Memory> {
+        None
+    }
+
+    /// Returns the interface to delivery in place, if the library supports it.
+    fn in_place(&self) -> Option<&dyn Rendezvous> {
         None
     }
 
@@ -87,6 +93,58 @@ pub trait Memory {
     ) -> Result<bool, GetError>;
 }
 
+/// Transfers of data that remain in the sender's memory until the receiver has supplied their place.
+pub trait Rendezvous {
+    /// Returns the minimum length in bytes of data for which a transfer is worthwhile.
+    fn shortest(&self) -> usize;
+
+    /// Sends the frame header `head` to a connected peer and offers `data`.
+    /// Returns true if the transfer ended during the call; otherwise [`Events::transferred`] reports its end.
+    ///
+    /// # Safety
+    /// `data` must be neither freed nor written until the transfer has ended.
+    unsafe fn offer(
+        &self,
+        peer: ProcId,
+        head: [u8; HEADER],
+        data: Region,
+        transfer: u64,
+    ) -> Result<bool, Refusal>;
+
+    /// Receives offered data in `place`, which has the length of the data.
+    /// Returns true if the transfer ended during the call, and the reason if the transfer has failed;
+    /// otherwise [`Events::transferred`] reports its end.
+    ///
+    /// # Safety
+    /// No other code may access `place` until the transfer has ended.
+    unsafe fn accept(&self, offer: Offer, place: Region, transfer: u64) -> Result<bool, String>;
+
+    /// Ends a transfer that this process does not need; for the sender the transfer has succeeded.
+    fn refuse(&self, offer: Offer);
+
+    /// Returns true if the library has sent or received anything in a poll since the last call.
+    fn have_moved(&self) -> bool;
+}
+
+/// Data that a peer has offered and that have not arrived yet.
+/// The port requires that each offer is accepted or refused.
+#[derive(Debug)]
+#[must_use]
+pub struct Offer {
+    /// The library's name of the data.
+    pub handle: usize,
+    pub len: usize,
+}
+
+/// The reason why a port has not started a transfer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// The library has no space now.
+    Again,
+    /// The peer is unreachable; the text is the reason.
+    Gone(String),
+}
+
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
@@ -118,6 +176,13 @@ pub trait Events {
 
     /// The operation with the ID `number` on a peer's memory has ended.
     fn ended(&self, number: u64, succeeded: bool);
+
+    /// A peer has offered data for a place; `head` is valid only during the call.
+    /// The receiver of the event accepts or refuses the offer.
+    fn offered(&self, head: &[u8], offer: Offer);
+
+    /// The transfer with the ID `transfer` has ended. `why` is the reason if it has failed.
+    fn transferred(&self, transfer: u64, why: Option<String>);
 
     /// The connection to a peer has failed.
     fn failed(&self, peer: ProcId, why: String);

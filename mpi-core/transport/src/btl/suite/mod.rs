@@ -4,6 +4,7 @@
 
 mod copies;
 mod encounters;
+mod in_place;
 mod lending;
 mod messages;
 mod net;
@@ -12,6 +13,7 @@ mod threads;
 
 pub use copies::*;
 pub use encounters::*;
+pub use in_place::*;
 pub use lending::*;
 pub use messages::*;
 pub use net::*;
@@ -33,6 +35,8 @@ macro_rules! btl_suite {
             what_waits_is_pending_until_delivered
             polls_that_first_check_for_work_miss_no_message_and_no_space
             a_sink_may_send_and_is_never_entered_twice
+            data_are_delivered_in_place_or_not_at_all
+            two_ranks_fill_each_others_places
             two_ranks_exchange_at_full_speed);
     };
     (long $net:expr; $($claim:ident)*) => {
@@ -61,6 +65,8 @@ macro_rules! btl_suite {
             a_copy_together_is_whole_whoever_does_how_much
             what_is_lent_arrives_whole_and_once_or_not_at_all
             registered_memory_is_read_and_written_whole_or_not_at_all
+            data_are_delivered_in_place_or_not_at_all
+            two_ranks_fill_each_others_places
             two_ranks_exchange_at_full_speed);
         $crate::btl_suite!(long $net; every_length_up_to_the_eager_limit_arrives_whole);
 

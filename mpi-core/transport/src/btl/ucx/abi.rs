@@ -32,6 +32,8 @@ pub type OnMessage = unsafe extern "C" fn(
 ) -> Status;
 /// The type of the callback at the end of a send. Arguments: request, status, user data.
 pub type OnSent = unsafe extern "C" fn(Pointer, Status, Pointer);
+/// The type of the callback at the end of a receive of data that were not here. Arguments: request, status, length, user data.
+pub type OnReceived = unsafe extern "C" fn(Pointer, Status, usize, Pointer);
 /// The type of the callback for a failed endpoint. Arguments: user argument, endpoint, status.
 pub type OnError = unsafe extern "C" fn(Pointer, Pointer, Status);
 
@@ -86,6 +88,13 @@ crate::functions! {
         ucp_get_nbx: fn(Pointer, Pointer, usize, u64, Pointer, *const c_void) -> Pointer;
         ucp_put_nbx: fn(Pointer, *const c_void, usize, u64, Pointer, *const c_void) -> Pointer;
         ucp_ep_flush_nbx: fn(Pointer, *const c_void) -> Pointer;
+    }
+}
+
+crate::functions! {
+    /// The function of `libucp.so.0` for delivery in place. If it is missing, long messages are sent in fragments.
+    InPlaceFunctions {
+        ucp_am_recv_data_nbx: fn(Pointer, Pointer, Pointer, usize, *const c_void) -> Pointer;
     }
 }
 
@@ -163,6 +172,22 @@ pub fn send(callback: OnSent, argument: *const c_void) -> Block<16> {
     Block::default()
         .with32(0, CALLBACK | USER_DATA | FLAGS)
         .with32(4, EAGER)
+        .with_pointer(16, callback as *const c_void)
+        .with_pointer(32, argument)
+}
+
+/// Returns the structure `ucp_request_param_t` for a send whose data remain in place until the receiver fetches them, with a callback.
+pub fn offer(callback: OnSent, argument: *const c_void) -> Block<16> {
+    const RENDEZVOUS: u32 = 1 << 2;
+    send(callback, argument).with32(4, RENDEZVOUS)
+}
+
+/// Returns the structure `ucp_request_param_t` for a receive of such data, with a callback.
+pub fn receive(callback: OnReceived, argument: *const c_void) -> Block<16> {
+    const CALLBACK: u32 = 1 << 1;
+    const USER_DATA: u32 = 1 << 2;
+    Block::default()
+        .with32(0, CALLBACK | USER_DATA)
         .with_pointer(16, callback as *const c_void)
         .with_pointer(32, argument)
 }

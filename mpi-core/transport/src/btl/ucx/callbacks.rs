@@ -10,8 +10,9 @@
 
 use super::abi::{self, Pointer, ReceiveParameters, Status};
 use crate::btl::ProcId;
+use crate::btl::fabric::frame::HEADER;
 use crate::btl::fabric::pool::{Buffer, Slot};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::ffi::c_void;
 
@@ -30,24 +31,36 @@ pub struct Shared {
     pub sent: RefCell<Vec<(Slot, Status)>>,
     /// Ended operations on registered memory: ID, status, and key or null.
     pub ended: RefCell<Vec<(u64, Status, Pointer)>>,
+    /// Ended deliveries in place: ID and status.
+    pub transferred: RefCell<Vec<(u64, Status)>>,
+    /// True if this process receives data in place.
+    pub takes_offers: Cell<bool>,
     /// Peers whose endpoints have failed, with the status.
     pub failed: RefCell<Vec<(ProcId, Status)>>,
 }
 
 /// A message that has arrived.
 pub struct Arrival {
-    /// The header, followed by the data if these were copied.
+    /// The header, followed by the data if they were copied.
     pub bytes: Vec<u8>,
     pub head_len: usize,
-    /// The data if they are in UCX's memory; they must be released.
-    pub held: Option<Held>,
+    pub rest: Rest,
 }
 
-/// Data in UCX's memory, which must be released.
+/// The data of a message that are not behind its header.
 #[derive(Clone, Copy)]
-pub struct Held {
-    pub data: Pointer,
-    pub len: usize,
+pub enum Rest {
+    Nothing,
+    /// The data are in UCX's memory and must be released.
+    Held {
+        data: Pointer,
+        len: usize,
+    },
+    /// The data are in the sender's memory and must be received or released.
+    Offered {
+        handle: Pointer,
+        len: usize,
+    },
 }
 
 /// The argument of the callback for a failed endpoint.
@@ -63,6 +76,14 @@ pub struct Note {
     pub key: Pointer,
 }
 
+/// The argument of the callbacks at the end of a delivery in place.
+pub struct TransferNote {
+    pub shared: *const Shared,
+    pub transfer: u64,
+    /// The frame header of an offer, which UCX reads until the send has ended.
+    pub head: [u8; HEADER],
+}
+
 impl Shared {
     pub fn new(free: unsafe extern "C" fn(Pointer)) -> Box<Shared> {
         Box::new(Shared {
@@ -71,6 +92,8 @@ impl Shared {
             spare: RefCell::default(),
             sent: RefCell::default(),
             ended: RefCell::default(),
+            transferred: RefCell::default(),
+            takes_offers: Cell::new(false),
             failed: RefCell::default(),
         })
     }
@@ -102,9 +125,9 @@ pub unsafe extern "C" fn on_message(
 ) -> Status {
     // SAFETY: the argument is the worker's `Shared`, which outlives the worker; the parameters are valid during the call.
     let (shared, parameters) = unsafe { (&*argument.cast::<Shared>(), &*parameters) };
-    // All processes of a job send eagerly,
-    // so any other message is not from this library. With the status OK, UCX drops it.
-    if parameters.attributes & abi::RENDEZVOUS != 0 {
+    let is_offer = parameters.attributes & abi::RENDEZVOUS != 0;
+    if is_offer && !shared.takes_offers.get() {
+        // No process of this job offers data. With the status OK, UCX drops the message.
         return abi::OK;
     }
     let slice = |pointer: *const c_void, len: usize| match len {
@@ -115,18 +138,22 @@ pub unsafe extern "C" fn on_message(
     let mut bytes = shared.spare.borrow_mut().pop().unwrap_or_default();
     bytes.clear();
     bytes.extend_from_slice(slice(head, head_len));
-    let keeps = parameters.attributes & abi::MAY_KEEP != 0 && len > COPIED;
-    if !keeps {
+    let rest = if is_offer {
+        Rest::Offered { handle: data, len }
+    } else if parameters.attributes & abi::MAY_KEEP != 0 && len > COPIED {
+        Rest::Held { data, len }
+    } else {
         bytes.extend_from_slice(slice(data, len));
-    }
+        Rest::Nothing
+    };
     shared.arrivals.borrow_mut().push_back(Arrival {
         bytes,
         head_len,
-        held: keeps.then_some(Held { data, len }),
+        rest,
     });
-    match keeps {
-        true => abi::IN_PROGRESS,
-        false => abi::OK,
+    match rest {
+        Rest::Nothing => abi::OK,
+        Rest::Held { .. } | Rest::Offered { .. } => abi::IN_PROGRESS,
     }
 }
 
@@ -151,6 +178,39 @@ pub unsafe extern "C" fn on_end(request: Pointer, status: Status, argument: Poin
     let ended = (note.number, status, note.key);
     shared.ended.borrow_mut().push(ended);
     // SAFETY: the request belongs to this operation, which has ended, and is freed once; UCX permits this in the callback.
+    unsafe { (shared.free)(request) };
+}
+
+/// Records the end of a delivery in place at the sender, and frees the request.
+pub unsafe extern "C" fn on_filled(request: Pointer, status: Status, argument: Pointer) {
+    // SAFETY: the arguments are those of `transfer_ended`.
+    unsafe { transfer_ended(request, status, argument) };
+}
+
+/// Records the end of a delivery in place at the receiver, and frees the request.
+pub unsafe extern "C" fn on_received(
+    request: Pointer,
+    status: Status,
+    _len: usize,
+    argument: Pointer,
+) {
+    // SAFETY: the arguments are those of `transfer_ended`.
+    unsafe { transfer_ended(request, status, argument) };
+}
+
+/// # Safety
+/// `argument` must be a [`TransferNote`] that the port has converted with `Box::into_raw` for this call, which UCX makes once;
+/// `request` must be the request of its transfer.
+unsafe fn transfer_ended(request: Pointer, status: Status, argument: Pointer) {
+    // SAFETY: the caller guarantees that the argument is a note and that this is its only use.
+    let note = unsafe { Box::from_raw(argument.cast::<TransferNote>()) };
+    // SAFETY: the worker's `Shared` outlives the worker.
+    let shared = unsafe { &*note.shared };
+    shared
+        .transferred
+        .borrow_mut()
+        .push((note.transfer, status));
+    // SAFETY: the request belongs to this transfer, which has ended, and is freed once; UCX permits this in the callback.
     unsafe { (shared.free)(request) };
 }
 

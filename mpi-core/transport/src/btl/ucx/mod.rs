@@ -1,13 +1,14 @@
 //! `ucx`, the transport over UCX: InfiniBand, RoCE, and all other networks that UCX supports.
 //!
 //! `libucp.so.0` is loaded only if the user names `ucx` in the parameter `btl`, or if `/sys/class/infiniband` contains a device with an active port.
-//! Messages are sent as UCX's active messages, eagerly so that they keep their order. [`super::fabric`] checks the order and contains all other functions.
+//! Messages are sent as UCX's active messages, eagerly so that they keep their order; long ones are delivered in place ([`rendezvous`]). [`super::fabric`] checks the order and contains all other functions.
 //! UCX's own environment variables (`UCX_TLS`, `UCX_NET_DEVICES`) have their usual effect; [`LIBRARY`] contains the variables that this transport sets.
 
 mod abi;
 mod callbacks;
 mod memory;
 mod params;
+mod rendezvous;
 #[cfg(test)]
 mod tests;
 mod worker;
@@ -34,6 +35,9 @@ static LIBRARY: Named = Named {
         ("UCX_LOG_FILE", "stderr"),
         // In blocking mode, UCX would block the process until the peer accepts a connection.
         ("UCX_TCP_CONN_NB", "y"),
+        // The part of a long message that UCX receives from a socket at once. UCX's default of 64 KiB halves the bandwidth
+        // (docs/measured/notes/networks.md).
+        ("UCX_TCP_RX_SEG_SIZE", "256k"),
     ],
 };
 
@@ -61,5 +65,9 @@ fn open(context: &OpenContext<'_>, settings: &Settings) -> Result<(Worker, Strin
         (c"TLS", choice(&params::TRANSPORTS)),
         (c"NET_DEVICES", choice(&params::DEVICES)),
     ];
-    Worker::open(settings, context.size, &choices)
+    let in_place_min = context
+        .params
+        .get(&params::IN_PLACE_MIN)
+        .unwrap_or(usize::MAX);
+    Worker::open(settings, context.size, &choices, in_place_min)
 }

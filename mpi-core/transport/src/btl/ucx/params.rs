@@ -30,9 +30,19 @@ pub(super) static DEVICES: Param<String> = Param::new(
     "Network devices that UCX may use, as in UCX_NET_DEVICES: mlx5_0:1; empty: UCX_NET_DEVICES or all",
 );
 
+pub(super) static IN_PLACE_MIN: Param<usize> = Param::new(
+    "btl",
+    "ucx",
+    "in_place_min",
+    "256k",
+    Level::TUNER,
+    "Minimum size of a contiguous message that UCX moves from the sender's memory to the receive buffer (its rendezvous), if no device reads it; shorter ones are sent in fragments",
+);
+
 pub(super) static PARAMS: &[&About] = &[
     TRANSPORTS.about(),
     DEVICES.about(),
+    IN_PLACE_MIN.about(),
     KNOBS.about()[0],
     KNOBS.about()[1],
     KNOBS.about()[2],

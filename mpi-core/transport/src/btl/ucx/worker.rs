@@ -3,45 +3,64 @@
 #![allow(unsafe_code)]
 
 use super::LIBRARY;
-use super::abi::{self, Functions, MemoryFunctions, Pointer, Status, Texts};
-use super::callbacks::{Arrival, Held, Hook, Shared, on_error, on_message, on_sent};
+use super::abi::{self, Functions, InPlaceFunctions, MemoryFunctions, Pointer, Status, Texts};
+use super::callbacks::{Arrival, Hook, Rest, Shared, on_error, on_message, on_sent};
 use super::memory::RegisteredMemory;
 use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::pool::Slot;
-use crate::btl::fabric::port::{Close, Events, Memory, Operation, Port, Posted};
+use crate::btl::fabric::port::{Close, Events, Memory, Offer, Operation, Port, Posted, Rendezvous};
 use crate::btl::fabric::settings::Settings;
 use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
+use mpi_base::environment;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_uint};
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
 /// The ID of the active message in UCX that contains all frames of this library.
-const ID: c_uint = 17;
+pub(super) const ID: c_uint = 17;
 /// Time limit for closing the endpoints when the worker is dropped.
 const CLOSING: Duration = Duration::from_secs(2);
+
+/// The versions of UCX whose new protocols end the process when a peer fails during a delivery in place:
+/// without a registration cache, `ucp_request_memh_invalidate` uses a null pointer. 1.22 checks the pointer.
+/// With these versions the transport selects UCX's older protocols, or does not deliver in place
+/// if the user has chosen the protocols or a device reads long messages.
+const FAULTY: Range<(c_uint, c_uint)> = (1, 14)..(1, 22);
 
 /// Time between two polls of a sleeping process if UCX's transports have no file descriptor.
 const WITHOUT_DESCRIPTOR: Duration = Duration::from_micros(100);
 
 pub struct Worker {
-    ucp: Functions,
+    pub(super) ucp: Functions,
     texts: Option<Texts>,
     context: Pointer,
     worker: Pointer,
     /// Operations on peers' registered memory; `None` if UCX lacks the functions or they are disabled.
     memory: Option<RegisteredMemory>,
+    /// Delivery in place; `None` if UCX lacks the function.
+    pub(super) in_place: Option<InPlaceUcx>,
+    /// True if UCX has sent or received anything since the flag was cleared.
+    pub(super) has_moved: Cell<bool>,
     descriptor: Option<RawFd>,
     address: Vec<u8>,
-    shared: ManuallyDrop<Box<Shared>>,
+    pub(super) shared: ManuallyDrop<Box<Shared>>,
     /// The endpoints, indexed by the peer's process number.
     endpoints: RefCell<Vec<Option<Endpoint>>>,
     /// Endpoints that are being closed, with their requests.
     closing: RefCell<Vec<Closing>>,
     /// The request of the latest flush, or null.
     flush: Cell<Pointer>,
+}
+
+/// The functions of UCX for delivery in place, and the minimum length of the data in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct InPlaceUcx {
+    pub ucp: InPlaceFunctions,
+    pub shortest: usize,
 }
 
 struct Endpoint {
@@ -59,21 +78,30 @@ unsafe impl Send for Worker {}
 
 impl Worker {
     /// Loads UCX and creates a worker. `choices` are names and values of UCX settings; empty values are ignored.
+    /// `in_place_min` is the minimum length in bytes of a message that is delivered in place.
     /// Also returns the name and version of UCX.
     pub fn open(
         settings: &Settings,
         endpoints: u32,
         choices: &[(&CStr, String)],
+        in_place_min: usize,
     ) -> Result<(Worker, String), LibraryError> {
         let library = Opened::open(&LIBRARY, &settings.library)?;
         let ucp = Functions::find(&library)?;
         let texts = Texts::find(&library).ok();
         let found = MemoryFunctions::find(&library).ok();
         let reading = found.filter(|_| settings.reads());
+        let in_place = InPlaceFunctions::find(&library).ok().map(|ucp| InPlaceUcx {
+            ucp,
+            shortest: in_place_min.max(1),
+        });
+        let keeps_protocols = settings.reads() || environment::is_set("UCX_PROTO_ENABLE");
         library.keep();
         let (mut major, mut minor, mut release) = (0, 0, 0);
         // SAFETY: the pointers refer to three variables, which the call writes.
         unsafe { (ucp.ucp_get_version)(&raw mut major, &raw mut minor, &raw mut release) };
+        let is_faulty = FAULTY.contains(&(major, minor));
+        let in_place = in_place.filter(|_| !(is_faulty && keeps_protocols));
         let title = format!("UCX {major}.{minor}.{release}");
         let mut worker = Worker {
             ucp,
@@ -81,6 +109,8 @@ impl Worker {
             context: null_mut(),
             worker: null_mut(),
             memory: None,
+            in_place,
+            has_moved: Cell::new(false),
             descriptor: None,
             address: Vec::new(),
             shared: ManuallyDrop::new(Shared::new(ucp.ucp_request_free)),
@@ -88,7 +118,9 @@ impl Worker {
             closing: RefCell::default(),
             flush: Cell::new(null_mut()),
         };
-        worker.init(endpoints, reading.is_some(), choices)?;
+        worker.init(endpoints, reading.is_some(), choices, is_faulty)?;
+        let takes_offers = worker.in_place.is_some();
+        worker.shared.takes_offers.set(takes_offers);
         worker.create()?;
         worker.memory = reading.map(|ucp| RegisteredMemory::of(ucp, worker.context));
         Ok((worker, title))
@@ -115,6 +147,7 @@ impl Worker {
         endpoints: u32,
         reads: bool,
         choices: &[(&CStr, String)],
+        is_faulty: bool,
     ) -> Result<(), LibraryError> {
         let mut config: Pointer = null_mut();
         // SAFETY: `ucp_config_read` accepts null for the prefix and the file; `config` is a local variable, and the handle in it is released below.
@@ -122,6 +155,15 @@ impl Worker {
             (self.ucp.ucp_config_read)(std::ptr::null(), std::ptr::null(), &raw mut config)
         };
         self.succeeded("reading its configuration", status)?;
+        if is_faulty && self.in_place.is_some() {
+            // SAFETY: the configuration is valid, and the call copies the two C strings.
+            let status = unsafe {
+                (self.ucp.ucp_config_modify)(config, c"PROTO_ENABLE".as_ptr(), c"n".as_ptr())
+            };
+            if status != abi::OK {
+                self.in_place = None;
+            }
+        }
         let mut status = abi::OK;
         for (name, value) in choices.iter().filter(|(_, value)| !value.is_empty()) {
             let value = CString::new(value.as_str()).unwrap_or_default();
@@ -188,7 +230,7 @@ impl Worker {
         Ok(())
     }
 
-    fn text(&self, status: Status) -> String {
+    pub(super) fn text(&self, status: Status) -> String {
         let text = match &self.texts {
             // SAFETY: the function accepts any number and returns a static string, or null.
             Some(texts) => unsafe { (texts.ucs_status_string)(status) },
@@ -233,10 +275,14 @@ impl Worker {
     #[inline]
     fn deliver(&self, arrival: Arrival, events: &dyn Events) {
         let (head, copied) = arrival.bytes.split_at(arrival.head_len);
-        match arrival.held {
-            None => events.arrived(head, copied),
-            Some(Held { data, len }) => {
-                // SAFETY: `on_message` sets `held` only if UCX has passed `MAY_KEEP`,
+        match arrival.rest {
+            Rest::Nothing => events.arrived(head, copied),
+            Rest::Offered { handle, len } => {
+                let handle = handle.expose_provenance();
+                events.offered(head, Offer { handle, len });
+            }
+            Rest::Held { data, len } => {
+                // SAFETY: `on_message` keeps data only if UCX has passed `MAY_KEEP`,
                 // so the `len` bytes remain valid until `ucp_am_data_release` below.
                 let kept = unsafe { std::slice::from_raw_parts(data.cast::<u8>(), len) };
                 events.arrived(head, kept);
@@ -256,6 +302,27 @@ impl Worker {
             }
             events.ended(number, status == abi::OK);
         }
+    }
+
+    /// Reports the ends of deliveries in place.
+    #[cold]
+    fn end_transfers(&self, events: &dyn Events) {
+        for (transfer, status) in self.shared.transferred.take() {
+            let why = (status != abi::OK).then(|| self.text(status));
+            events.transferred(transfer, why);
+        }
+    }
+
+    /// Returns UCX's handle of the worker.
+    pub(super) fn worker(&self) -> Pointer {
+        self.worker
+    }
+
+    /// Returns UCX's handle of the endpoint to a peer, if there is one.
+    pub(super) fn endpoint(&self, peer: ProcId) -> Option<Pointer> {
+        let endpoints = self.endpoints.borrow();
+        let endpoint = endpoints.get(peer as usize)?.as_ref()?;
+        Some(endpoint.handle)
     }
 
     /// Removes the requests of closed endpoints and of the flush if these have ended.
@@ -362,7 +429,9 @@ impl Port for Worker {
     #[inline]
     fn progress(&self, events: &dyn Events) {
         // SAFETY: the worker is valid, and no UCX function is active, because the callbacks only record events.
-        unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
+        if unsafe { (self.ucp.ucp_worker_progress)(self.worker) } != 0 {
+            self.has_moved.set(true);
+        }
         while let Some(arrival) = self.shared.next_arrival() {
             self.deliver(arrival, events);
         }
@@ -374,6 +443,9 @@ impl Port for Worker {
         }
         if !self.shared.ended.borrow().is_empty() {
             self.end_operations(events);
+        }
+        if !self.shared.transferred.borrow().is_empty() {
+            self.end_transfers(events);
         }
         if !self.shared.failed.borrow().is_empty() {
             for (peer, status) in self.shared.failed.take() {
@@ -406,6 +478,10 @@ impl Port for Worker {
 
     fn memory(&self) -> Option<&dyn Memory> {
         self.memory.as_ref().map(|_| self as &dyn Memory)
+    }
+
+    fn in_place(&self) -> Option<&dyn Rendezvous> {
+        self.in_place.map(|_| self as &dyn Rendezvous)
     }
 
     fn longest_sleep(&self) -> Option<Duration> {

@@ -7,6 +7,7 @@ use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::incoming::Ended;
 use super::answers::{advise, release_sender};
 use super::events::show;
+use super::place;
 use crate::btl::{Header, ProcId};
 use crate::request::{Body, Req, ReqId};
 
@@ -19,7 +20,8 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
             .is_some_and(|incoming| incoming.takes(from, header, len) && !incoming.is_copied()),
         _ => false,
     };
-    (fits && !req.is_complete()).then_some(req)
+    // A sender that does not deliver in place sends fragments.
+    (fits && !req.is_complete() && place::withdraw(core, from, &req)).then_some(req)
 }
 
 /// Returns true if a fragment is a protocol error: its receive never existed, or waits for another message
@@ -32,9 +34,9 @@ fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
         return false;
     }
     match &*req.body.borrow() {
-        Body::Recv(recv) => recv
-            .incoming()
-            .is_none_or(|incoming| !incoming.takes(from, header, len)),
+        Body::Recv(recv) => recv.incoming().is_none_or(|incoming| {
+            !incoming.takes(from, header, len) || incoming.place().is_some()
+        }),
         _ => true,
     }
 }

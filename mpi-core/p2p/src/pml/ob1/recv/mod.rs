@@ -1,6 +1,6 @@
 //! The receiver's side: a receive from posting to completion, by any protocol.
 //!
-//! A message arrives eagerly ([`meeting`]); or by an announcement ([`rendezvous`]) followed by a single copy ([`single_copy`]) or by fragments ([`fragments`]);
+//! A message arrives eagerly ([`meeting`]); or by an announcement ([`rendezvous`]) followed by a single copy ([`single_copy`]), delivery in place ([`in_place`]) or fragments ([`fragments`]);
 //! or by the eager pipeline ([`eager_pipeline`]). A transport may write a message directly into the receive buffer ([`direct_receive`]).
 //! The memory for unexpected data is limited ([`flow_control`](super::flow_control)).
 //!
@@ -12,7 +12,9 @@ pub mod eager_pipeline;
 mod events;
 mod forgotten;
 pub mod fragments;
+mod in_place;
 mod meeting;
+mod place;
 mod remote_read;
 mod rendezvous;
 mod single_copy;
@@ -27,6 +29,7 @@ use super::matching::{Key, Matching};
 use super::peer_failure::{no_sender, unmatchable, withdraw};
 use super::probe::Message;
 use super::recv_body::RecvBody;
+use super::transfers::Transfers;
 use super::wire::{self, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, ProcId};
@@ -36,6 +39,7 @@ use crate::request::{Body, Req, ReqId, Status};
 use direct_receive::Receives;
 use forgotten::Forgotten;
 use remote_read::RemoteReads;
+use rendezvous::Ways;
 use single_copy::SingleCopies;
 use std::rc::Rc;
 
@@ -48,6 +52,8 @@ pub struct Receiver {
     memory: UnexpectedMemory,
     copies: SingleCopies,
     reads: RemoteReads,
+    /// The receives whose buffers are posted for delivery in place.
+    transfers: Transfers,
     /// Announced messages that were unmatched when their communicators were freed.
     forgotten: Forgotten,
 }
@@ -78,15 +84,15 @@ impl Receiver {
         self.copies.read_rest(core)
     }
 
-    /// Returns true if a remote read is active.
+    /// Returns true if a remote read or a delivery in place is active.
     #[inline]
     pub(super) fn is_reading(&self) -> bool {
-        self.reads.are_open()
+        self.reads.are_open() || self.transfers.are_open()
     }
 
-    /// Completes the receives whose remote reads have ended. Returns true if any receive was completed.
+    /// Completes the receives whose remote reads or deliveries in place have ended. Returns true if any receive was completed.
     pub(super) fn end_reads(&self, core: &Core) -> bool {
-        self.reads.poll(core)
+        self.reads.poll(core) | in_place::poll(core, &self.transfers)
     }
 
     /// Starts a receive for a message that `key` accepts.
@@ -157,8 +163,12 @@ impl Receiver {
                 self.memory.give(data);
             }
             Content::Rendezvous(announced) => {
-                let ways = (&self.copies, &self.reads);
-                rendezvous::accept(core, ways, req, key, from, announced);
+                let ways = Ways {
+                    copies: &self.copies,
+                    reads: &self.reads,
+                    transfers: &self.transfers,
+                };
+                rendezvous::accept(core, &ways, req, key, from, announced);
             }
             Content::Followed(kept) => {
                 eager_pipeline::accept(core, &self.memory, req, key, from, &kept);
@@ -411,5 +421,6 @@ pub fn abandon(core: &Core, req: &Req) {
     cancel(core, req);
     single_copy::abandon(core, req);
     remote_read::abandon(core, req);
+    in_place::abandon(core, req);
     answers::release_sender(core, req);
 }

@@ -1,5 +1,5 @@
 //! Rendezvous: when an announced message matches a receive, the receiver copies the data in a single copy (alone or with the sender's help),
-//! starts a remote read by the network, or requests fragments.
+//! starts a remote read by the network, or requests the data, which are delivered in place or arrive in fragments.
 //!
 //! In each case, a sender whose memory is read directly receives [`wire::FIN`](super::super::wire::FIN) when no process reads this memory any longer.
 
@@ -8,19 +8,28 @@ use super::super::incoming::Incoming;
 use super::super::matching::Key;
 use super::super::peer_failure::fail_if_lost;
 use super::super::protocol_choice::{TimedTransfer, Way};
+use super::super::transfers::Transfers;
 use super::super::wire::Rendezvous;
 use super::answers::{advise, ask_for_fragments, finished};
 use super::events::show;
+use super::in_place;
 use super::meeting::meet;
 use super::remote_read::{self, RemoteReads};
 use super::single_copy::{Copied, SingleCopies, copy, measured};
 use crate::btl::ProcId;
 use crate::request::{Body, Req};
 
-/// Handles the match of an announced message: copies the data, starts a remote read, or requests fragments.
+/// The active transfers of long messages, by protocol.
+pub struct Ways<'a> {
+    pub copies: &'a SingleCopies,
+    pub reads: &'a RemoteReads,
+    pub transfers: &'a Transfers,
+}
+
+/// Handles the match of an announced message: copies the data, starts a remote read, or requests the data in place or in fragments.
 pub fn accept(
     core: &Core,
-    (copies, reads): (&SingleCopies, &RemoteReads),
+    ways: &Ways<'_>,
     req: &Req,
     key: Key,
     from: ProcId,
@@ -42,7 +51,7 @@ pub fn accept(
             let incoming = Incoming::new(from, wanted, too_long).announced(key, bytes);
             recv.expect(incoming.reading(sender, read.0));
         }
-        return reads.list((from, &peer), req, read, sender);
+        return ways.reads.list((from, &peer), req, read, sender);
     }
     let mut transfer = measured(core, &peer, req, &rendezvous, wanted);
     let in_fragments = |transfer: &TimedTransfer| transfer.way() == Way::Fragments;
@@ -66,6 +75,7 @@ pub fn accept(
         Copied::Shared(shared) => Some(shared),
     };
     let alone = shared.is_none();
+    let is_timed = transfer.is_some();
     {
         let mut body = req.body.borrow_mut();
         let Body::Recv(recv) = &mut *body else { return };
@@ -75,9 +85,14 @@ pub fn accept(
     }
     if fail_if_lost(core, req, from) {
         // The sender is lost and the receive has failed, so no fragments are requested.
+    } else if alone
+        && !is_timed
+        && in_place::ask(core, ways.transfers, (from, &peer), sender, req, wanted)
+    {
+        // The receiver has posted its buffer and requested the data.
     } else if alone {
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);
     } else {
-        copies.go_on(core, &peer, req);
+        ways.copies.go_on(core, &peer, req);
     }
 }

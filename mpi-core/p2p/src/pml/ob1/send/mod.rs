@@ -11,12 +11,13 @@ pub mod assist;
 pub mod cancel;
 mod copies;
 mod eager;
+mod in_place;
 pub mod pipeline;
 mod range;
 pub mod streams;
 mod unreachable;
 
-use super::core::{Core, HandlerResult};
+use super::core::{Core, HandlerResult, ProtocolError};
 use super::flow_control::send_throttle;
 use super::peer::{Peer, Queued};
 use super::send_body::SendBody;
@@ -224,6 +225,13 @@ impl Sender {
             None => core.late(header[0]),
             Some(_) => Ok(()),
         };
+        if let Some(req) = &req
+            && in_place::is_active(req)
+        {
+            return Err(ProtocolError(
+                "the end of a message that is being delivered in place",
+            ));
+        }
         if streamed != Some(true) {
             answered(core, from);
         }

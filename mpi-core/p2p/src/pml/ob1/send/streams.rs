@@ -1,20 +1,22 @@
-//! Sends in fragments (streams): the sends to one peer are served round-robin.
+//! Sends in fragments or in place (streams): the sends to one peer are served round-robin.
 //!
 //! A transport accepts only a part of the fragments at a time.
 //! The first stream in a peer's queue sends up to 256 KiB and then moves to the end of the queue.
 //! So a message does not wait until an earlier, longer message is complete, and messages with
 //! the same buffer find the buffer in the cache.
+//! A stream in place is passed to the transport as a whole ([`in_place`]).
 //! A stream whose fragment the transport has refused keeps its position, because the transport may have accepted the beginning of the fragment ([`crate::btl::Lending`]).
 
 use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
+use super::super::transfers::Transfers;
 use super::super::wire;
 use super::announce::{answered, released, withdraw};
-use super::device_twin;
 use super::range::send_range;
 use super::unreachable::fail_send;
+use super::{device_twin, in_place};
 use crate::btl::{Header, ProcId, SendError};
 use crate::request::{Body, Req, ReqId};
 use std::cell::RefCell;
@@ -24,6 +26,8 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Streams {
     peers: RefCell<Vec<Rc<Peer>>>,
+    /// The sends whose data are being delivered in place.
+    transfers: Transfers,
 }
 
 /// The reason why `push` stopped without an error.
@@ -31,6 +35,8 @@ enum Pushed {
     All,
     /// The stream has sent its share of 256 KiB; the next stream continues.
     Turn,
+    /// The transport delivers the data in place.
+    InPlace,
 }
 
 impl Streams {
@@ -38,6 +44,10 @@ impl Streams {
     #[inline]
     pub fn are_under_way(&self) -> bool {
         !self.peers.borrow().is_empty()
+    }
+
+    pub(in crate::pml::ob1) fn transfers(&self) -> &Transfers {
+        &self.transfers
     }
 
     /// Handles CTS: the receiver requests the data of an announced message in fragments.
@@ -49,9 +59,10 @@ impl Streams {
         payload: &[u8],
     ) -> HandlerResult {
         answered(core, from);
-        let Some(wanted) = wire::word(payload, 0) else {
+        let Some(word) = wire::word(payload, 0) else {
             return Err(ProtocolError("a malformed request for data"));
         };
+        let (wanted, may_place) = (word & !wire::IN_PLACE, word & wire::IN_PLACE != 0);
         let (Some(req), Ok(peer)) = (
             core.requests().get(ReqId(header[0])),
             core.links().peer(from),
@@ -75,7 +86,13 @@ impl Streams {
             let alone = peer.line().is_empty();
             let fragment = peer.fragment(wanted, packed, alone);
             send.expose(None);
-            send.begin(Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment));
+            let stream = Stream::new(wire::FRAG, ReqId(header[1]), wanted, fragment);
+            send.begin(
+                match may_place && in_place::is_possible(&peer, send, wanted) {
+                    true => stream.in_place(),
+                    false => stream,
+                },
+            );
         }
         self.enqueue(&peer, req);
         Ok(())
@@ -100,7 +117,7 @@ impl Streams {
         let peers = std::mem::take(&mut *self.peers.borrow_mut());
         let mut moved = false;
         for peer in peers {
-            moved |= push_line(core, &peer);
+            moved |= self.push_line(core, &peer);
             let over = peer.line().is_empty();
             peer.line().set_listed(!over);
             if !over {
@@ -109,29 +126,73 @@ impl Streams {
         }
         moved
     }
-}
 
-/// Sends fragments of one peer's streams, round-robin, while the transport accepts them.
-fn push_line(core: &Core, peer: &Peer) -> bool {
-    let mut moved = false;
-    loop {
-        let Some(req) = peer.line().pop() else {
-            return moved;
-        };
-        match push(core, peer, &req, &mut moved) {
-            Ok(Pushed::All) if waits_for_answer(peer, &req) => {}
-            Ok(Pushed::All) => {
-                if matches!(&*req.body.borrow(), Body::Send(send) if send.is_streaming()) {
-                    released(core, &req);
+    /// Completes the sends whose transfers have ended. Returns true if any transfer has ended or data have moved.
+    ///
+    /// After a failed transfer to a peer that is not lost, the data are sent in fragments.
+    #[cold]
+    pub fn end_transfers(&self, core: &Core) -> bool {
+        let moved = self.transfers.have_moved();
+        let ended = self.transfers.take_ended(core, in_place::transfer_of);
+        for (open, req, succeeded) in &ended {
+            if *succeeded {
+                released(core, req);
+                core.requests().complete_ok(req);
+            } else if core.losses().has(open.proc) {
+                fail_send(core, req);
+            } else {
+                if let Body::Send(send) = &mut *req.body.borrow_mut()
+                    && let Some((stream, _)) = send.stream_mut()
+                {
+                    stream.go_on_in_fragments();
                 }
-                core.requests().complete_ok(&req);
+                self.enqueue(&open.peer, req.clone());
             }
-            Ok(Pushed::Turn) => peer.line().push(req),
-            Err(SendError::WouldBlock) => {
-                peer.line().put_back(req);
+        }
+        moved || !ended.is_empty()
+    }
+
+    /// Sends fragments of one peer's streams, round-robin, while the transport accepts them.
+    fn push_line(&self, core: &Core, peer: &Rc<Peer>) -> bool {
+        let mut moved = false;
+        loop {
+            let Some(req) = peer.line().pop() else {
                 return moved;
+            };
+            match self.push(core, peer, &req, &mut moved) {
+                Ok(Pushed::All) if waits_for_answer(peer, &req) => {}
+                Ok(Pushed::All) => {
+                    if matches!(&*req.body.borrow(), Body::Send(send) if send.is_streaming()) {
+                        released(core, &req);
+                    }
+                    core.requests().complete_ok(&req);
+                }
+                Ok(Pushed::InPlace) => moved = true,
+                Ok(Pushed::Turn) => peer.line().push(req),
+                Err(SendError::WouldBlock) => {
+                    peer.line().put_back(req);
+                    return moved;
+                }
+                Err(_) => fail_send(core, &req),
             }
-            Err(_) => fail_send(core, &req),
+        }
+    }
+
+    /// Sends data of one stream: passes them to the transport for their place, or sends fragments as [`push`] does.
+    fn push(
+        &self,
+        core: &Core,
+        peer: &Rc<Peer>,
+        req: &Req,
+        moved: &mut bool,
+    ) -> Result<Pushed, SendError> {
+        let waits = match &*req.body.borrow() {
+            Body::Send(send) => send.stream().is_some_and(Stream::waits_for_transfer),
+            _ => false,
+        };
+        match waits {
+            true => in_place::start(&self.transfers, peer, req).map(|()| Pushed::InPlace),
+            false => push(core, peer, req, moved),
         }
     }
 }
@@ -189,6 +250,7 @@ fn waits_for_answer(peer: &Peer, req: &Req) -> bool {
 /// Stops a send: no more of its data is sent, except the rest of a fragment that was partly sent.
 pub fn stop(core: &Core, req: &Req) {
     withdraw(req);
+    in_place::abandon(core, req);
     let body = req.body.borrow();
     let Body::Send(send) = &*body else {
         return;
@@ -202,6 +264,7 @@ pub fn stop(core: &Core, req: &Req) {
     let lending = peer.btl().capabilities().lending;
     if let (Some(stream), Some(lending), Some(data)) =
         (send.stream(), lending, send.buf().contiguous())
+        && !stream.waits_for_transfer()
     {
         let (header, range) = stream.next();
         lending.leave_rest(peer.endpoint(), wire::FRAG, header, &data[range]);
