@@ -169,7 +169,11 @@ fn restart(options: &Options, sections: &[Section], found: Found) -> Result<Requ
     let unasked = checkpoint::Unasked {
         env,
         keep: options.checkpoint_keep,
-        agent: options.launch_agent.iter().flat_map(values::words).collect(),
+        agent: options
+            .launch_agent
+            .iter()
+            .flat_map(values::words)
+            .collect(),
         is_quiet: options.quiet,
         truncates: options.checkpoint_truncate || options.restarted.is_some(),
         restarts: restarts_left(options),

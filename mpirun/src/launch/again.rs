@@ -4,8 +4,8 @@
 //! and the number of restarts so far. So the restart does what a user would do with `--restart`.
 
 use super::frontend::Done;
-use super::program::Plan;
 use super::images::restored::Restart;
+use super::program::Plan;
 use super::sys;
 use mpi_core::crs::store::Store;
 use std::ffi::OsString;
@@ -35,6 +35,7 @@ impl<'a> Again<'a> {
         })
     }
 
+    /// Returns the settings of a job that was restored from images.
     pub fn of_restart(restart: &'a Restart) -> Again<'a> {
         Again {
             dir: &restart.dir,

@@ -22,6 +22,7 @@ use std::io;
 /// The end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
+    /// The exit code of mpirun.
     pub code: i32,
     /// Whether a rank was killed by a signal or its host is lost, so that a restart may come further.
     pub by_death: bool,

@@ -3,13 +3,13 @@
 //!
 //! Other bytes on this socket are signals (to the supervisor) or reports for debuggers.
 
+use super::sys::Signal;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
-use super::sys::Signal;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -84,15 +84,22 @@ pub struct Go {
 
 /// Asks the front end for a checkpoint. Hands over the connections that wait for the outcome,
 /// and for each of `hosts` the pipe to it and the pipe from it.
+///
+/// The front end may stop this process as soon as it has the whole request.
+/// So this process closes the connections before it sends the rest: they must not be in its image.
 pub(super) fn hold(
     front_end: impl AsFd,
     stop: bool,
-    waiting: &[BorrowedFd<'_>],
+    waiting: Vec<OwnedFd>,
     (hosts, pipes): (&[NamedHost], &[BorrowedFd<'_>]),
 ) -> io::Result<()> {
     let kind = if stop { HOLD_AND_STOP } else { HOLD };
-    let descriptors = [&waiting[..waiting.len().min(CONNECTIONS)], pipes].concat();
-    send(front_end, kind, &hosts, &descriptors)
+    let connections = waiting.iter().take(CONNECTIONS).map(AsFd::as_fd);
+    let descriptors: Vec<_> = connections.chain(pipes.iter().copied()).collect();
+    send_first(&front_end, kind, &descriptors)?;
+    drop(descriptors);
+    drop(waiting);
+    write_body(front_end, &hosts)
 }
 
 /// Asks the front end to start a command, which is then not among the dumped processes.
@@ -102,16 +109,12 @@ pub(super) fn reach(
     stdin: BorrowedFd<'_>,
     stdout: BorrowedFd<'_>,
 ) -> io::Result<()> {
-    send(front_end, REACH, &command, &[stdin, stdout])
+    send_first(&front_end, REACH, &[stdin, stdout])?;
+    write_body(front_end, &command)
 }
 
-/// Sends a request: its kind with the descriptors, its length, its body.
-fn send(
-    front_end: impl AsFd,
-    kind: u8,
-    body: &impl Serialize,
-    descriptors: &[BorrowedFd<'_>],
-) -> io::Result<()> {
+/// Sends the kind of a request with its descriptors; the body follows.
+fn send_first(front_end: impl AsFd, kind: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {
@@ -119,8 +122,8 @@ fn send(
     }
     let first = [kind];
     let bytes = [IoSlice::new(&first)];
-    sendmsg(&front_end, &bytes, &mut control, SendFlags::NOSIGNAL)?;
-    write_body(front_end, body)
+    sendmsg(front_end, &bytes, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 /// Sends a length and a body, which [`read_body`] reads.
@@ -268,8 +271,7 @@ mod tests {
         let hosts = [(4, "far".to_owned())];
         let (to, from) = pair();
         let pipes = (&hosts[..], &[to.as_fd(), from.as_fd()][..]);
-        hold(&supervisor, true, &[connection.as_fd()], pipes).unwrap();
-        drop(connection);
+        hold(&supervisor, true, vec![connection], pipes).unwrap();
         let FromSupervisor::Held(held) = receive(&front) else {
             panic!("no request");
         };
@@ -277,10 +279,10 @@ mod tests {
         assert!(matches!(&held.hosts[..], [((4, name), Some(_))] if name == "far"));
         rustix::io::write(&held.waiting[0], b"x").unwrap();
         assert_eq!(rustix::io::read(&client, &mut [0; 4]).unwrap(), 1);
-        hold(&supervisor, false, &[], (&[], &[])).unwrap();
+        hold(&supervisor, false, Vec::new(), (&[], &[])).unwrap();
         let plain = receive(&front);
         assert!(matches!(plain, FromSupervisor::Held(held) if held.waiting.is_empty()));
-        hold(&supervisor, false, &[], (&hosts, &[])).unwrap();
+        hold(&supervisor, false, Vec::new(), (&hosts, &[])).unwrap();
         let daemon = receive(&front);
         assert!(matches!(daemon, FromSupervisor::Held(held) if held.hosts[0].1.is_none()));
         reach(&supervisor, &["ssh".into()], to.as_fd(), from.as_fd()).unwrap();

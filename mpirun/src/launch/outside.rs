@@ -28,10 +28,7 @@ const NODE: &str = "/memfd:portcullis-node";
 /// Fails if one of these processes, with names for messages, is or has something that images cannot contain.
 /// `owner` is the launcher on this host, which is dumped with them.
 /// Returns the TCP connections with other processes, which may be processes of the job on another host.
-pub(super) fn check(
-    processes: &[(i32, String)],
-    owner: i32,
-) -> Result<Vec<Connection>, CriuError> {
+pub(super) fn check(processes: &[(i32, String)], owner: i32) -> Result<Vec<Connection>, CriuError> {
     let mut sockets = BTreeMap::new();
     let owner = owner.to_string();
     let mut own = shared_memory(&owner);

@@ -53,10 +53,17 @@ fn killed_ranks(with: &dyn Fn(Job, &Path) -> Job, wanted: u32) {
         let outcome = started.wait_for_processes(Duration::from_secs(20));
         nothing_is_left_of(&mark, kept.path());
         assert_eq!(result(&outcome), expected, "{}", outcome.stderr);
-        let restarts = outcome.stderr.matches("the job is restarted after a death").count();
+        let restarts = outcome
+            .stderr
+            .matches("the job is restarted after a death")
+            .count();
         let kills_here = (kills - before) as usize;
         // A rank that is killed after its result may end without a restart.
-        assert!(restarts <= kills_here && restarts + 2 > kills_here, "{}", outcome.stderr);
+        assert!(
+            restarts <= kills_here && restarts + 2 > kills_here,
+            "{}",
+            outcome.stderr
+        );
     }
 }
 
@@ -89,8 +96,16 @@ fn a_job_is_restarted_as_often_as_asked_for_and_then_ends_with_the_death() {
     let job = with_self(job.env("CHECKPOINTS", "request 7 die 21"), kept.path());
     let outcome = job.with(["--restart-on-death", "2"]).run();
     assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
-    for said in ["restart 1, 1 more may follow", "restart 2, 0 more may follow"] {
-        assert_eq!(outcome.stderr.matches(said).count(), 1, "{}", outcome.stderr);
+    for said in [
+        "restart 1, 1 more may follow",
+        "restart 2, 0 more may follow",
+    ] {
+        assert_eq!(
+            outcome.stderr.matches(said).count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
     }
 }
 

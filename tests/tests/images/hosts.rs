@@ -116,7 +116,9 @@ fn killed_at_random(wanted: u32) {
             let is_saved = numbers(kept.path()).iter().any(|(_, complete)| *complete);
             let job = match is_saved {
                 true => restart(kept.path(), &at),
-                false => with_images(stencil(&at), kept.path()).with(["--checkpoint-every", "150ms"]),
+                false => {
+                    with_images(stencil(&at), kept.path()).with(["--checkpoint-every", "150ms"])
+                }
             };
             let started = job.start();
             let mark = started.mark().to_owned();
@@ -157,13 +159,19 @@ fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
 fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
     let real = std::env::var(PROGRAM).unwrap_or_else(|_| "criu".into());
     let criu = format!("if [ \"$H1\" ]; then\n{commands}\nfi\nexec {real} \"$@\"");
-    let job = with_images(stencil(hosts), kept).env(PROGRAM, script(kept, &criu));
     let agent = agent_that_marks_h1(kept, hosts);
-    job.with(["--launch-agent".as_ref(), agent.as_os_str()])
+    let job = Job::of("checkpoints")
+        .ranks(2)
+        .with(["--host", "h0:1,h1:1"]);
+    let job = job.with(["--launch-agent".as_ref(), agent.as_os_str()]);
+    with_images(stencil_of(job), kept).env(PROGRAM, script(kept, &criu))
 }
 
 fn sentence_of(outcome: &Outcome, sentence: &str) {
-    let said = outcome.stderr.lines().filter(|line| line.contains(sentence));
+    let said = outcome
+        .stderr
+        .lines()
+        .filter(|line| line.contains(sentence));
     assert_eq!(said.count(), 1, "{sentence} in:\n{}", outcome.stderr);
 }
 
@@ -177,7 +185,10 @@ fn a_host_with_another_criu_is_refused_by_its_name() {
     let old = "test $1 = --version && echo Version: 3.17.1 && exit";
     let outcome = with_another_criu_on_h1(kept.path(), &hosts, old).run();
     assert!(!outcome.status.success(), "{}", outcome.stdout);
-    sentence_of(&outcome, "h1: checkpoints of processes need CRIU 4.2 or later, and ");
+    sentence_of(
+        &outcome,
+        "h1: checkpoints of processes need CRIU 4.2 or later, and ",
+    );
     let absent = "exit 127";
     let outcome = with_another_criu_on_h1(kept.path(), &hosts, absent).run();
     assert!(!outcome.status.success(), "{}", outcome.stdout);
@@ -211,17 +222,25 @@ fn hosts_with_other_addresses_are_refused_by_name_before_anything_is_restored() 
         return;
     }
     let (kept, bare) = (folder(), bare.network(3, &[1500]));
-    let started = with_images(stencil(&first), kept.path()).start();
-    std::thread::sleep(Duration::from_millis(400));
+    let steps = |hosts: &Hosts, file: &str| {
+        let job = hosts.remote_job(&compile("images"), 1);
+        job.arg("40").arg("20000").arg(kept.path().join(file))
+    };
+    let started = with_images(steps(&first, "file"), kept.path()).start();
+    // In the first step the ranks have opened their connections.
+    started.says("step 3");
     stop(&started);
     let outcome = started.wait();
     assert_eq!(outcome.status.code(), Some(85), "{}", outcome.stderr);
     let refused = restart(kept.path(), &bare).run();
     assert_eq!(refused.status.code(), Some(2), "{}", refused.stderr);
-    sentence_of(&refused, "the job cannot be restarted: on h0: this host does not have the address ");
+    sentence_of(
+        &refused,
+        "the job cannot be restarted: on h0: this host does not have the address ",
+    );
     drop(first);
     let Some(again) = hosts(2) else { return };
-    let expected = result(&stencil(&again).succeeds());
+    let expected = result(&steps(&again, "plain").succeeds());
     let restarted = restart(kept.path(), &again).run();
     assert_eq!(result(&restarted), expected, "{}", restarted.stderr);
 }

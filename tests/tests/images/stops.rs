@@ -144,11 +144,16 @@ fn windows_and_files(btl: &str) {
     let expected = result(&plain(undisturbed.path(), "file").succeeds());
     let lines = file(undisturbed.path());
     let job = |kept: &Path| job(kept, btl);
-    many_stops(times("IMAGE_STOPS", 100), &job, &expected, &|kept, output| {
-        let all: Vec<usize> = (0..STEPS).collect();
-        assert_eq!(printed(output), all, "each line is printed once");
-        assert_eq!(file(kept), lines);
-    });
+    many_stops(
+        times("IMAGE_STOPS", 100),
+        &job,
+        &expected,
+        &|kept, output| {
+            let all: Vec<usize> = (0..STEPS).collect();
+            assert_eq!(printed(output), all, "each line is printed once");
+            assert_eq!(file(kept), lines);
+        },
+    );
 }
 
 #[test]

@@ -22,7 +22,7 @@ impl Daemon {
         let _ = set_parent_process_death_signal(Some(Kill::KILL));
         let affinities = Affinities::read();
         let mut early: Vec<Signal> = Vec::new();
-        let asked = hold::hold(&self.guard, false, &[], (&[own], &[]));
+        let asked = hold::hold(&self.guard, false, Vec::new(), (&[own], &[]));
         let answer = asked.ok();
         let answer = answer.and_then(|()| hold::wait_for_go(&self.guard, &mut early));
         let _ = set_parent_process_death_signal(None);

@@ -146,8 +146,7 @@ impl Attendant<'_> {
         let begun = Instant::now();
         self.relay.empty_pipes();
         let remotes = held.hosts.into_iter();
-        let remotes =
-            remotes.filter_map(|(host, pipes)| Some(Remote::new(host, pipes?, false)));
+        let remotes = remotes.filter_map(|(host, pipes)| Some(Remote::new(host, pipes?, false)));
         let mut remotes: Vec<Remote> = remotes.collect();
         let mut processes = Processes::new(self.child, self.is_restored);
         let taken = self.take(held.stop, &mut processes, &mut remotes);
@@ -285,8 +284,8 @@ fn start(reach: Reach) {
     }
 }
 
-/// Opens the file to which the report of a failed start is written, which nobody reads:
-/// the end of the link's pipes reports it.
+/// Opens the file to which the report of a failed start is written, which no process reads:
+/// the end of the link's pipes shows it.
 pub(super) fn null() -> io::Result<OwnedFd> {
     Ok(File::options().write(true).open("/dev/null")?.into())
 }

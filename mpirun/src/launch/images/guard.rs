@@ -11,7 +11,7 @@ use super::keeper::{Keeper, Restore, keep_in_steps};
 use super::relay::Relay;
 use super::restored::Source;
 use super::run::{log_of, probe, version};
-use super::several::stop;
+use super::several::{STAYS_STOPPED, stop};
 use super::still::Processes;
 use super::take::{Outside, TakeError, Tree, sealed};
 use crate::launch::frontend::{feed_rank_0, pass_on, raise_open_files};
@@ -22,7 +22,6 @@ use crate::launch::wire::{
     ToDaemon, ToGuard, VERSION,
 };
 use crate::launch::{daemon, descendants};
-use mpi_core::crs::criu::After;
 use mpi_core::crs::store::read_manifest;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
@@ -75,7 +74,9 @@ impl Link {
                 return match order {
                     ToDaemon::Hello(hello) => Ok((all, First::Hello(hello))),
                     ToDaemon::Guard(ToGuard::Check(order)) => Ok((all, First::Check(order))),
-                    _ => Err(io::Error::other("the launcher above does not begin with a greeting")),
+                    _ => Err(io::Error::other(
+                        "the launcher above does not begin with a greeting",
+                    )),
                 };
             }
             self.read(|bytes| all.extend_from_slice(bytes))?;
@@ -308,9 +309,7 @@ impl Guard {
             self.relay.step();
             if !hung_up {
                 match hold::receive(&self.socket) {
-                    FromSupervisor::Nothing
-                    | FromSupervisor::Reach(_)
-                    | FromSupervisor::Death => {}
+                    FromSupervisor::Nothing | FromSupervisor::Reach(_) | FromSupervisor::Death => {}
                     FromSupervisor::Closed => hung_up = true,
                     FromSupervisor::Held(held) => {
                         let host = held.hosts.first().map_or(0, |((host, _), _)| *host);
@@ -416,7 +415,7 @@ impl Guard {
             mounts: mounts.as_ref().map(|mounts| mounts.as_fd()),
         };
         let log = log_of(&self.images.dir, "dump", number);
-        tree.dump(&self.images.program, (set, number), &log, After::Stopped)
+        tree.dump(&self.images.program, (set, number), &log, STAYS_STOPPED)
     }
 
     fn go(&self, go: &Go) {
@@ -433,6 +432,8 @@ impl Guard {
 fn files(dumped: Option<&(PathBuf, u32)>) -> Result<Vec<(std::ffi::OsString, u64, u32)>, String> {
     let (set, number) = dumped.ok_or("no images were written")?;
     let files = sealed(set, *number).map_err(|error| error.to_string())?;
-    let files = files.into_iter().map(|file| (file.name, file.len, file.crc));
+    let files = files
+        .into_iter()
+        .map(|file| (file.name, file.len, file.crc));
     Ok(files.collect())
 }

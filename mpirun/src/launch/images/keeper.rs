@@ -8,8 +8,8 @@
 //! socket on another one, whose kernel would reset the connection.
 
 use super::run::{Run, failure_of};
-use crate::launch::hold::{read_body, write_body};
 use crate::launch::descendants;
+use crate::launch::hold::{read_body, write_body};
 use crate::launch::sys::{self, Ended};
 use crate::launch::wire::Failure;
 use mpi_base::environment;

@@ -15,7 +15,7 @@ pub(super) struct Remote {
     frames: Frames,
 }
 
-/// What has gone wrong on one of the hosts; displays as a sentence that names another host.
+/// An error on one of the hosts; displays as a sentence that names another host.
 #[derive(Clone, Debug)]
 pub(super) struct HostError {
     /// The name of another host; `None` for this host.

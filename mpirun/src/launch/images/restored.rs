@@ -170,9 +170,7 @@ pub fn run(restart: &Restart) -> Done {
             Done::of(2)
         }
         LaunchError::Start(error) => {
-            printable::eprintln!(
-                "mpirun: starting the launcher's second process failed: {error}"
-            );
+            printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
             Done::of(1)
         }
     })
@@ -430,7 +428,14 @@ fn launch(restart: &Restart, plan: Restore) -> Result<Done, LaunchError> {
     match sys::fork()? {
         Forked::Child => {
             let is_alone = remotes.is_empty();
-            drop((ours.socket, ours.stdout, ours.stderr, signals, socket, remotes));
+            drop((
+                ours.socket,
+                ours.stdout,
+                ours.stderr,
+                signals,
+                socket,
+                remotes,
+            ));
             sys::exit_now(match is_alone {
                 true => keep(&plan, replacements),
                 false => keep_in_steps(&plan, replacements, keepers),

@@ -26,6 +26,10 @@ const LIMIT: Duration = Duration::from_secs(20);
 /// The time for which processes run so that they accept connections.
 const RUN: Duration = Duration::from_millis(20);
 
+/// The state after the dump of processes that were stopped before it. CRIU leaves such processes stopped,
+/// and ends the repair mode of their connections, which it would not do with [`After::Stopped`].
+pub(super) const STAYS_STOPPED: After = After::Running;
+
 /// The hosts of a job.
 pub(super) struct Hosts<'a> {
     pub tree: Tree<'a>,
@@ -34,7 +38,7 @@ pub(super) struct Hosts<'a> {
     pub reach: &'a RemoteLaunch,
 }
 
-/// Takes a checkpoint. The processes continue if `then` says so or if the checkpoint fails.
+/// Takes a checkpoint. With `stays_stopped`, the processes stay stopped after a successful one.
 pub(super) fn take(
     mut hosts: Hosts<'_>,
     images: &Images,
@@ -82,7 +86,16 @@ impl Hosts<'_> {
                 quiet = self.quiet()?;
             }
             match quiet {
-                Quiet::Yes => return Ok(connections),
+                // A connection that is yet to be accepted has one known end only.
+                Quiet::Yes => {
+                    return match foreign(&connections) {
+                        Some(connection) => {
+                            let error = outside::foreign(connection);
+                            Err(HostError::here(Failure::of(error.to_string())))
+                        }
+                        None => Ok(connections),
+                    };
+                }
                 _ if Instant::now() > end => {
                     let why = "the kernels have not acknowledged all data between the hosts";
                     return Err(HostError::here(Failure::of(why)));
@@ -112,14 +125,7 @@ impl Hosts<'_> {
                 _ => Err(out_of_order(remote)),
             },
         )?;
-        let all: Vec<Vec<Connection>> = std::iter::once(here).chain(there).collect();
-        match foreign(&all) {
-            Some(connection) => {
-                let error = outside::foreign(connection);
-                Err(HostError::here(Failure::of(error.to_string())))
-            }
-            None => Ok(all),
-        }
+        Ok(std::iter::once(here).chain(there).collect())
     }
 
     /// Returns the state of the least quiet host.
@@ -158,7 +164,7 @@ impl Hosts<'_> {
             || {
                 let log = log_of(dir, "dump", 0);
                 let set = (draft.folder.as_path(), 0);
-                let dumped = self.tree.dump(&images.program, set, &log, After::Stopped);
+                let dumped = self.tree.dump(&images.program, set, &log, STAYS_STOPPED);
                 here = dumped.map_err(|error| HostError::here(error.into_failure()))?;
                 Ok(())
             },

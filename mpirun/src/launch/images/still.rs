@@ -121,7 +121,12 @@ fn sockets(pid: i32) -> Vec<i32> {
     let numbers = entries.filter_map(|entry| {
         let target = fs::read_link(entry.path()).ok()?;
         let is_socket = target.to_string_lossy().starts_with("socket:");
-        entry.file_name().to_str()?.parse().ok().filter(|_| is_socket)
+        entry
+            .file_name()
+            .to_str()?
+            .parse()
+            .ok()
+            .filter(|_| is_socket)
     });
     numbers.collect()
 }
@@ -132,7 +137,10 @@ fn is_stopped(pid: i32) -> bool {
     let mut tasks = tasks.into_iter().flatten().flatten();
     tasks.all(|task| {
         let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
+        let state = stat
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.trim().chars().next());
         matches!(state, None | Some('T' | 't' | 'Z' | 'X'))
     })
 }

@@ -174,9 +174,9 @@ mod tests {
         match request(["mpirun", "-n", "1", "prog"].map(Into::into)).unwrap() {
             Request::Job(plan) => plan,
             Request::Restart(_)
-                | Request::Daemon
-                | Request::DaemonWithImages
-                | Request::Adoption { .. } => {
+            | Request::Daemon
+            | Request::DaemonWithImages
+            | Request::Adoption { .. } => {
                 panic!("a job was asked for")
             }
         }

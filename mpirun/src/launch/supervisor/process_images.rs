@@ -9,7 +9,7 @@ use super::control::checkpoint_rounds;
 use super::remote_control;
 use crate::launch::affinity::Affinities;
 use crate::launch::hold::{self, Go, NamedHost};
-use rustix::fd::{AsFd as _, BorrowedFd};
+use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 
 /// Takes the checkpoint that is asked for, if any, as soon as nothing is on the way between hosts.
@@ -33,10 +33,6 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
     let waiting = remote_control::close(supervisor);
     // If the front end dies now, it may leave this process stopped, and no process would end the ranks.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let descriptors: Vec<_> = waiting
-        .iter()
-        .map(|connection| connection.as_fd())
-        .collect();
     let affinities = Affinities::read();
     let asked = {
         let links = supervisor.control.ranks.links.silent();
@@ -46,10 +42,8 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
             hosts.push((link.branch.host, link.branch.name.clone()));
             pipes.extend([to, from]);
         }
-        hold::hold(&supervisor.front, stop, &descriptors, (&hosts, &pipes))
+        hold::hold(&supervisor.front, stop, waiting, (&hosts, &pipes))
     };
-    drop(descriptors);
-    drop(waiting);
     let answer = asked.ok().and_then(|()| supervisor.front.wait_for_go());
     let _ = set_parent_process_death_signal(None);
     supervisor.control.ranks.links.release();

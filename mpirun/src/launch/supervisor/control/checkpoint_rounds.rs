@@ -4,12 +4,12 @@
 //! All requests before the completion of a round belong to that round.
 
 use super::JobControl;
-use crate::launch::supervisor::checkpoints::{Asks, due};
 use crate::launch::outside;
+use crate::launch::supervisor::checkpoints::{Asks, due};
 use crate::launch::supervisor::unsaved;
 use crate::pmi::{Job, Proc};
-use mpi_core::crs::criu::CriuError;
 use mpi_core::crs::coordinator::{Actions, Coordinator, Outcome};
+use mpi_core::crs::criu::CriuError;
 use mpi_core::rte::checkpoints::Report;
 use printable::name;
 use std::time::{Duration, Instant};
