@@ -23,7 +23,11 @@ use std::time::{Duration, Instant};
 /// The maximum time in which the kernels acknowledge everything.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// The time for which processes run so that they accept connections.
+/// The number of attempts to take a checkpoint: CRIU cannot dump a process in the middle of some steps,
+/// such as the change of an epoll's descriptors.
+const ATTEMPTS: usize = 3;
+
+/// The time for which processes run so that they accept connections, or between two attempts.
 const RUN: Duration = Duration::from_millis(20);
 
 /// The state after the dump of processes that were stopped before it. CRIU leaves such processes stopped,
@@ -46,15 +50,34 @@ pub(super) fn take(
     store: &mut Store,
     stays_stopped: bool,
 ) -> Result<Taken, TakeError> {
-    let draft = store.begin().map_err(TakeError::Store)?;
-    let taken = hosts.write(images, dir, store, (&draft, stays_stopped));
-    if taken.is_err() {
-        store.discard(&draft);
+    for _ in 1..ATTEMPTS {
+        match hosts.attempt(images, dir, store, stays_stopped) {
+            Err(TakeError::Host(error)) if !error.failure.is_damaged => {
+                hosts.go_on().map_err(TakeError::Host)?;
+                std::thread::sleep(RUN);
+            }
+            done => return done,
+        }
     }
-    taken
+    hosts.attempt(images, dir, store, stays_stopped)
 }
 
 impl Hosts<'_> {
+    fn attempt(
+        &mut self,
+        images: &Images,
+        dir: &Path,
+        store: &mut Store,
+        stays_stopped: bool,
+    ) -> Result<Taken, TakeError> {
+        let draft = store.begin().map_err(TakeError::Store)?;
+        let taken = self.write(images, dir, store, (&draft, stays_stopped));
+        if taken.is_err() {
+            store.discard(&draft);
+        }
+        taken
+    }
+
     fn write(
         &mut self,
         images: &Images,
