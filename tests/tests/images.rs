@@ -4,8 +4,13 @@
 //! names the program; otherwise it is searched in PATH. Without it these tests are skipped by name.
 //! Tests of refusals at the start use scripts instead of CRIU.
 //!
-//! `images/stops.rs` stops and kills jobs at random moments; `images/refusals.rs` has what images cannot contain.
+//! `images/stops.rs` stops and kills jobs at random moments; `images/refusals.rs` has what images cannot contain;
+//! `images/hosts.rs` has jobs on several hosts, and `images/deaths.rs` restarts after deaths of ranks.
 
+#[path = "images/deaths.rs"]
+mod deaths;
+#[path = "images/hosts.rs"]
+mod hosts;
 #[path = "images/refusals.rs"]
 mod refusals;
 #[path = "images/stops.rs"]
@@ -434,7 +439,7 @@ fn what_cannot_work_is_refused_in_one_sentence_before_anything_is_written() {
     let nothing = kept.path().join("nothing").display().to_string();
     let hello = compile("hello").display().to_string();
     let dir = kept.path().join("saved").display().to_string();
-    let cases: [(&str, &[&str], &str); 6] = [
+    let cases: [(&str, &[&str], &str); 5] = [
         (
             &debian,
             &[],
@@ -444,11 +449,6 @@ fn what_cannot_work_is_refused_in_one_sentence_before_anything_is_written() {
             &nothing,
             &[],
             "checkpoints of processes need CRIU 4.2 or later, and there is no program ",
-        ),
-        (
-            &new,
-            &["-host", "elsewhere.invalid"],
-            "checkpoints of processes are of jobs on this host alone, and this job has 1 host that mpirun reaches by a daemon",
         ),
         (
             &new,

@@ -37,6 +37,14 @@ pub const NAME: &str = "criu";
 /// The folder of the images in a checkpoint.
 pub const IMAGES: &str = "images";
 
+/// Returns the folder of a host's images in a checkpoint. Host 0 is that of mpirun.
+pub fn images_of(host: u32) -> String {
+    match host {
+        0 => IMAGES.to_owned(),
+        host => format!("{IMAGES}-{host}"),
+    }
+}
+
 /// A version of CRIU: major and minor number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(pub u32, pub u32);
@@ -86,9 +94,6 @@ pub enum CriuError {
     Unserved {
         what: String,
     },
-    OtherHosts {
-        hosts: usize,
-    },
     ForeignDescriptor {
         what: String,
     },
@@ -134,11 +139,6 @@ impl fmt::Display for CriuError {
             CriuError::Unserved { what } => {
                 write!(f, "the job uses {what}, and checkpoints of processes cannot contain it")
             }
-            CriuError::OtherHosts { hosts } => write!(
-                f,
-                "checkpoints of processes are of jobs on this host alone, and this job has {hosts} host{} that mpirun reaches by a daemon; --checkpoint-dir with the functions MPIX_Checkpoint_... works on any number",
-                if *hosts == 1 { "" } else { "s" }
-            ),
             CriuError::ForeignDescriptor { what } => write!(f, "{what}, which CRIU cannot save"),
             CriuError::Killed { by, doing, log } => write!(
                 f,
@@ -256,7 +256,13 @@ pub struct Replacement {
 }
 
 /// Returns the CRIU arguments that restore a process tree.
-pub fn restore_arguments(images: &Path, log: &Path, replaced: &[Replacement]) -> Vec<OsString> {
+/// CRIU runs `script` at each of its stages, with the name of the stage in [`STAGE`].
+pub fn restore_arguments(
+    images: &Path,
+    log: &Path,
+    replaced: &[Replacement],
+    script: Option<&Path>,
+) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = vec![
         "restore".into(),
         "-d".into(),
@@ -272,8 +278,17 @@ pub fn restore_arguments(images: &Path, log: &Path, replaced: &[Replacement]) ->
         let pair = format!("fd[{descriptor}]:{dumped}");
         arguments.extend(["--inherit-fd".into(), pair.into()]);
     }
+    if let Some(script) = script {
+        arguments.extend(["--action-script".into(), script.into()]);
+    }
     arguments
 }
+
+/// The environment variable in which CRIU tells a script the stage.
+pub const STAGE: &str = "CRTOOLS_SCRIPT_ACTION";
+
+/// The stage at which all sockets exist and none has sent a packet: TCP repair is still on.
+pub const ALL_SOCKETS_EXIST: &str = "post-restore";
 
 /// The error that CRIU logs without the capability CAP_SYS_RESOURCE. CRIU continues after it.
 const HARMLESS: &str = "Can't setup RLIMIT_NOFILE";
@@ -336,7 +351,7 @@ mod tests {
             descriptor,
             dumped: dumped.into(),
         });
-        let restored = text(restore_arguments(images, log, &replaced));
+        let restored = text(restore_arguments(images, log, &replaced, None));
         assert!(
             restored.ends_with("--inherit-fd fd[3]:socket:[5] --inherit-fd fd[4]:pipe:[6]"),
             "{restored}"

@@ -15,6 +15,7 @@ const FIRST: &str = "portcullis checkpoint 1";
 /// A file that a rank has saved in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileEntry {
+    /// The rank; for images of processes, the number of the host that has written them.
     pub rank: u32,
     /// The path of the file, relative to the rank's folder.
     pub name: OsString,
@@ -96,7 +97,7 @@ impl Manifest {
     /// Returns the path of a file below the checkpoint's folder.
     pub fn path_of(&self, file: &FileEntry) -> PathBuf {
         let folder = match self.component.as_str() {
-            crate::criu::NAME => crate::criu::IMAGES.into(),
+            crate::criu::NAME => crate::criu::images_of(file.rank),
             _ => format!("rank-{}", file.rank),
         };
         Path::new(&folder).join(&file.name)
@@ -186,7 +187,10 @@ impl Manifest {
             }
         }
         let ranks = job.ranks();
-        if let Some(file) = files.iter().find(|file: &&FileEntry| file.rank >= ranks) {
+        // Hosts of images may be more than the ranks of the job: spawned jobs are part of the images.
+        let has_hosts = component == crate::criu::NAME;
+        let beyond = |file: &&FileEntry| !has_hosts && file.rank >= ranks;
+        if let Some(file) = files.iter().find(beyond) {
             let line = format!("file {}", file.rank);
             return Err(ManifestError::Line { line });
         }

@@ -2,12 +2,16 @@
 
 use mpi_base::environment;
 use mpirun::cli::{self, CliError, Request};
-use mpirun::launch::images::{front, restored};
+use mpirun::launch::again::{Again, unless_restarted};
+use mpirun::launch::images::{front, guard, restored, serve_as_script};
 use mpirun::launch::program::Plan;
 use mpirun::launch::srun::{self, Launcher};
 use mpirun::launch::{self, daemon, foreign_launcher, frontend};
 
 fn main() {
+    if let Some(code) = serve_as_script() {
+        std::process::exit(code);
+    }
     if let Some(left) = launch::stack_left().filter(|&left| left < launch::STACK_MIN) {
         printable::eprintln!(
             "mpirun: beside the environment and the arguments the stack may have {} KiB more (ulimit -s), and mpirun needs {} KiB; raise the limit",
@@ -22,9 +26,13 @@ fn main() {
             foreign_launcher::pass_watch_options(&mut plan);
             run(&plan)
         }
-        Ok(Request::Restart(restart)) => restored::run(&restart),
+        Ok(Request::Restart(restart)) => {
+            let done = restored::run(&restart);
+            unless_restarted(done, Some(Again::of_restart(&restart)))
+        }
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
+        Ok(Request::DaemonWithImages) => guard::run(),
         Err(CliError::Answer(text)) => {
             // A closed stdout pipe, as with `| head`, is not an error.
             let _ = printable::to_stdout(&text);
@@ -40,7 +48,8 @@ fn main() {
 
 /// Runs a job with the front end that its kind of checkpoints needs.
 fn start(plan: &Plan) -> i32 {
-    front::run(plan).unwrap_or_else(|| frontend::run(plan))
+    let done = front::run(plan).unwrap_or_else(|| frontend::run(plan));
+    unless_restarted(done, Again::of_plan(plan))
 }
 
 /// Runs a job, or replaces this process by the launcher that must start the job.

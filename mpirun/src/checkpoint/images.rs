@@ -1,9 +1,8 @@
 //! The settings of checkpoints that are images of all processes, and what excludes them.
 
 use super::CheckpointError;
-use crate::hosts::Host;
 use crate::launch::images::restored::Restart;
-use crate::launch::images::version;
+use crate::launch::images::{HOSTS, version};
 use crate::launch::program::{Images, Plan};
 use mpi_base::param::{PREFIX, Params};
 use mpi_core::crs::criu::{self, CriuError};
@@ -33,11 +32,10 @@ pub(super) fn settings(
     params: &Params,
     (keep, job): (Option<usize>, &Description),
 ) -> Result<Images, CheckpointError> {
-    let others = plan.hosts.iter();
-    let others = others.filter(|host| !host.is_same(&Host::here())).count();
-    if others > 0 {
-        let error = CriuError::OtherHosts { hosts: others };
-        return Err(CheckpointError::Images(error));
+    let others = plan.hosts.len().saturating_sub(1);
+    if others > HOSTS {
+        let what = format!("{others} other hosts (at most {HOSTS})");
+        return Err(CheckpointError::Images(CriuError::Unserved { what }));
     }
     if let Some(what) = unserved(plan) {
         return Err(CheckpointError::Images(CriuError::Unserved { what }));
@@ -89,8 +87,12 @@ pub struct Unasked {
     /// The environment, with the parameters of the command line.
     pub env: Vec<(OsString, OsString)>,
     pub keep: Option<usize>,
+    /// The command that reaches other hosts, if it is not that of the job.
+    pub agent: Vec<OsString>,
     pub is_quiet: bool,
     pub truncates: bool,
+    /// The number of restarts after deaths of ranks.
+    pub restarts: u32,
 }
 
 /// Returns the restart from images; `option` is one that was given and that the images contain.
@@ -113,7 +115,9 @@ pub fn restart_of_images(
         found,
         images,
         dir,
+        agent: unasked.agent,
         is_quiet: unasked.is_quiet,
         truncates: unasked.truncates,
+        restarts: unasked.restarts,
     })
 }

@@ -7,6 +7,7 @@ mod images;
 
 pub use images::{Unasked, restart_of_images};
 
+use crate::launch::images::FANOUT;
 use crate::launch::program::{App, Checkpointing, Plan};
 use crate::launch::sys::Signal;
 use crate::rank_environment::set_env;
@@ -29,6 +30,8 @@ pub struct Wanted {
     pub every: Option<Duration>,
     pub signal: Option<Signal>,
     pub keep: Option<usize>,
+    /// The number of restarts after deaths of ranks (`--restart-on-death`).
+    pub restarts: u32,
     /// The checkpoint that the job restarts from (`--restart`).
     pub origin: Option<Found>,
 }
@@ -121,17 +124,25 @@ const LONGEST: usize = 100_000;
 /// Finds the checkpoint that `--restart` names.
 /// `DIR` means the newest complete checkpoint in DIR, and `DIR@N` means checkpoint N.
 pub fn origin(restart: &Path) -> Result<Found, CheckpointError> {
-    let bytes = restart.as_os_str().as_bytes();
-    let numbered = bytes.iter().rposition(|byte| *byte == b'@').and_then(|at| {
-        let number = std::str::from_utf8(&bytes[at + 1..]).ok()?.parse().ok()?;
-        let dir = std::ffi::OsStr::from_bytes(&bytes[..at]);
-        Some((PathBuf::from(dir), number))
-    });
-    let found = match numbered {
-        Some((dir, number)) if !restart.is_dir() => Store::new(&absolute(&dir)).numbered(number),
-        _ => Store::new(&absolute(restart)).newest(),
+    let found = match numbered(restart) {
+        Some((dir, number)) => Store::new(&absolute(&dir)).numbered(number),
+        None => Store::new(&absolute(restart)).newest(),
     };
     found.map_err(CheckpointError::Store)
+}
+
+/// Returns the folder of checkpoints that `--restart` names.
+pub fn folder_of(restart: &Path) -> PathBuf {
+    numbered(restart).map_or_else(|| restart.to_owned(), |(dir, _)| dir)
+}
+
+/// Reads `DIR@N`.
+fn numbered(restart: &Path) -> Option<(PathBuf, u64)> {
+    let bytes = restart.as_os_str().as_bytes();
+    let at = bytes.iter().rposition(|byte| *byte == b'@')?;
+    let number = std::str::from_utf8(&bytes[at + 1..]).ok()?.parse().ok()?;
+    let dir = std::ffi::OsStr::from_bytes(&bytes[..at]);
+    (!restart.is_dir()).then(|| (PathBuf::from(dir), number))
 }
 
 fn absolute(path: &Path) -> PathBuf {
@@ -149,6 +160,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
             (wanted.every.is_some(), "--checkpoint-every"),
             (wanted.signal.is_some(), "--checkpoint-signal"),
             (wanted.keep.is_some(), "--checkpoint-keep"),
+            (wanted.restarts > 0, "--restart-on-death"),
         ];
         return match options.into_iter().find(|(given, _)| *given) {
             Some((_, option)) => Err(CheckpointError::NoFolder { option }),
@@ -175,6 +187,10 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         true => Some(images::settings(plan, &params, (wanted.keep, &job))?),
         false => None,
     };
+    if images.is_some() {
+        // The guard of a daemon serves the front end, so mpirun reaches each host itself.
+        plan.remote.fanout = FANOUT;
+    }
     if images.is_some() && wanted.origin.is_some() {
         return Err(CheckpointError::Excluded {
             option: "--mca crs criu",
@@ -198,6 +214,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
             dir,
             every: wanted.every,
             signal: wanted.signal,
+            restarts: wanted.restarts,
             notes,
             images,
         });
@@ -216,6 +233,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         dir,
         every: wanted.every,
         signal: wanted.signal,
+        restarts: wanted.restarts,
         notes,
         images: None,
     });

@@ -217,6 +217,7 @@ pub fn assemble(
 fn wanted(options: &Options, origin: Option<Found>) -> Wanted {
     Wanted {
         dir: options.checkpoint_dir.as_deref().map(absolute),
+        restarts: super::restarts_left(options),
         every: options.checkpoint_every.and_then(|TimeLimit(every)| every),
         signal: options.checkpoint_signal,
         keep: options.checkpoint_keep,

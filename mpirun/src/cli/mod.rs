@@ -71,6 +71,8 @@ pub enum Request {
     },
     /// Serve the supervisor of a launcher on another host.
     Daemon,
+    /// The same, for a launcher that takes images of processes.
+    DaemonWithImages,
 }
 
 /// Parses a whole command line; the first argument is the name of this program.
@@ -89,6 +91,9 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
     }
     if options.daemon {
         return Ok(Request::Daemon);
+    }
+    if options.daemon_with_images {
+        return Ok(Request::DaemonWithImages);
     }
     let files = std::mem::take(&mut options.configfile);
     for file in &files {
@@ -109,6 +114,11 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
             sections.push(parse::<Section>(&me, &part, OptionPosition::Later)?);
         }
     }
+    if options.restarted.is_some() {
+        // The newest checkpoint, which may be younger than the one from which the user has restarted the job.
+        let given = options.restart.as_deref().map(checkpoint::folder_of);
+        options.restart = options.checkpoint_dir.clone().or(given);
+    }
     let origin = options.restart.as_deref().map(checkpoint::origin);
     let origin = origin.transpose().map_err(CliError::Checkpoint)?;
     let origin = match origin {
@@ -125,6 +135,12 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
         Some(job) => Request::Adoption { plan, job },
         None => Request::Job(plan),
     })
+}
+
+/// Returns the number of times that mpirun may still restart the job.
+fn restarts_left(options: &Options) -> u32 {
+    let (all, done) = (options.restart_on_death, options.restarted);
+    all.unwrap_or(0).saturating_sub(done.unwrap_or(0))
 }
 
 /// Returns the request to restart a job from images of its processes.
@@ -153,12 +169,20 @@ fn restart(options: &Options, sections: &[Section], found: Found) -> Result<Requ
     let unasked = checkpoint::Unasked {
         env,
         keep: options.checkpoint_keep,
+        agent: options
+            .launch_agent
+            .iter()
+            .flat_map(values::words)
+            .collect(),
         is_quiet: options.quiet,
-        truncates: options.checkpoint_truncate,
+        truncates: options.checkpoint_truncate || options.restarted.is_some(),
+        restarts: restarts_left(options),
     };
     let option = given
         .into_iter()
         .find_map(|(is, option)| is.then_some(option));
+    // The options of a job that mpirun itself restarts are those of the first start.
+    let option = option.filter(|_| options.restarted.is_none());
     let restart = checkpoint::restart_of_images(found, option, unasked);
     let restart = restart.map_err(CliError::Checkpoint)?;
     Ok(Request::Restart(Box::new(restart)))

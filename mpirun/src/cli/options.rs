@@ -208,6 +208,14 @@ pub struct Options {
     #[arg(long, requires = "restart", help_heading = CHECKPOINTS, hide_short_help = true)]
     pub checkpoint_truncate: bool,
 
+    /// Restart the job up to N times from its newest checkpoint if a rank is killed by a signal or its host is lost
+    #[arg(long, value_name = "N", conflicts_with_all = ["with_ft", "enable_recovery"], help_heading = CHECKPOINTS, hide_short_help = true)]
+    pub restart_on_death: Option<u32>,
+
+    /// The number of restarts so far
+    #[arg(long, value_name = "N", hide = true)]
+    pub restarted: Option<u32>,
+
     /// Begin from the newest complete checkpoint in DIR, or from checkpoint N there; without a program, with the one of then
     #[arg(long, value_name = "DIR[@N]", help_heading = CHECKPOINTS, hide_short_help = true)]
     pub restart: Option<PathBuf>,
@@ -263,6 +271,10 @@ pub struct Options {
     /// Serves a launcher elsewhere over standard input and output
     #[arg(long, hide = true)]
     pub daemon: bool,
+
+    /// Serves a launcher elsewhere that takes images of processes
+    #[arg(long, hide = true)]
+    pub daemon_with_images: bool,
 
     /// Serves the process at the other end of standard input, which is rank 0 of a job of this name
     #[arg(long, value_name = "NAME", hide = true)]

@@ -13,7 +13,10 @@ fn parsed(line: &str) -> Result<Plan, CliError> {
     let words = line.split_whitespace().map(OsString::from);
     match request(std::iter::once("mpirun".into()).chain(words))? {
         Request::Job(plan) => Ok(*plan),
-        Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+        Request::Restart(_)
+        | Request::Daemon
+        | Request::DaemonWithImages
+        | Request::Adoption { .. } => {
             panic!("{line} makes a daemon")
         }
     }

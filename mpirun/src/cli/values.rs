@@ -8,6 +8,7 @@ use crate::launch::program::{Io, RemoteLaunch};
 use crate::params::{FANOUT, GREETING, RSH_AGENT, SILENCE};
 use mpi_base::param::Params;
 use mpi_base::{environment, text};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -42,6 +43,15 @@ pub fn shown(options: &Options) -> Shown {
     }
 }
 
+/// Returns the words of the command that reaches other hosts.
+pub fn words(agent: &OsString) -> Vec<OsString> {
+    words_of(&text::from_os(agent))
+}
+
+fn words_of(agent: &str) -> Vec<OsString> {
+    agent.split_whitespace().map(text::to_os).collect()
+}
+
 pub fn remote(options: &Options, params: &Params) -> Result<RemoteLaunch, CliError> {
     let agent = match &options.launch_agent {
         Some(agent) => text::from_os(agent),
@@ -49,7 +59,7 @@ pub fn remote(options: &Options, params: &Params) -> Result<RemoteLaunch, CliErr
     };
     let me = std::env::current_exe().unwrap_or_else(|_| "mpirun".into());
     Ok(RemoteLaunch {
-        agent: agent.split_whitespace().map(text::to_os).collect(),
+        agent: words_of(&agent),
         mpirun: match &options.prefix {
             Some(prefix) => prefix.join("bin/mpirun"),
             None => me,

@@ -12,6 +12,7 @@
 
 mod above;
 mod here;
+mod holding;
 mod others;
 mod shutdown;
 mod uplink;
@@ -34,20 +35,23 @@ use uplink::Uplink;
 
 /// Runs the daemon for the launcher at standard input and output; returns the exit code.
 pub fn run() -> i32 {
-    let done = frontend::guarded(|guard, signals, nofile| {
-        match Daemon::new(guard, signals, nofile).and_then(Daemon::serve) {
-            Ok(()) => 0,
-            Err(error) => {
-                descendants::end_all();
-                printable::eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
-                1
-            }
-        }
-    });
-    done.unwrap_or_else(|error| {
+    frontend::guarded(serve).unwrap_or_else(|error| {
         printable::eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
         1
     })
+}
+
+/// Runs the daemon in a process that another one guards: the sockets are those of
+/// [`frontend::guarded`]. Returns the exit code.
+pub(super) fn serve(guard: OwnedFd, signals: OwnedFd, nofile: Option<u64>) -> i32 {
+    match Daemon::new(guard, signals, nofile).and_then(Daemon::serve) {
+        Ok(()) => 0,
+        Err(error) => {
+            descendants::end_all();
+            printable::eprintln!("mpirun on {}: {error}", crate::hosts::own_name());
+            1
+        }
+    }
 }
 
 struct Daemon {
@@ -63,6 +67,8 @@ struct Daemon {
     unfed: usize,
     epoll: OwnedFd,
     finishing: bool,
+    /// Whether the supervisor takes a checkpoint that is images of all processes.
+    is_held: bool,
     kill_at: Option<Instant>,
     memory_trim: MemoryTrim,
 }
@@ -80,6 +86,7 @@ impl Daemon {
             unfed: 0,
             epoll: epoll::create(epoll::CreateFlags::CLOEXEC)?,
             finishing: false,
+            is_held: false,
             kill_at: None,
             memory_trim: MemoryTrim::default(),
         })
@@ -95,6 +102,7 @@ impl Daemon {
             self.read_ranks();
             self.read_links();
             self.step();
+            self.hold();
         }
         // Orphans of ranks are ended first; the commands (such as ssh) that started daemons on other hosts are ended below.
         descendants::end_all_but(&self.links.pids());

@@ -5,6 +5,7 @@
 //! The supervisor has its own process group: Ctrl-C and `kill -9 -PGID` reach the front end alone.
 //! The supervisor then receives the signal exactly once, through the socket.
 
+use super::hold;
 use super::mpir::{self, TableFile};
 use super::program::Plan;
 use super::supervisor::{self, Adopted, Wires};
@@ -18,8 +19,30 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 use rustix::process::Resource;
 use std::io;
 
-/// Runs a plan; returns the exit code.
-pub fn run(plan: &Plan) -> i32 {
+/// The end of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The exit code of mpirun.
+    pub code: i32,
+    /// Whether a rank was killed by a signal or its host is lost, so that a restart may come further.
+    pub by_death: bool,
+}
+
+impl Done {
+    /// An end for another reason.
+    pub fn of(code: i32) -> Done {
+        Done {
+            code,
+            by_death: false,
+        }
+    }
+}
+
+/// The number of kinds of reports of the supervisor.
+pub(super) const REPORTS: usize = 3;
+
+/// Runs a plan.
+pub fn run(plan: &Plan) -> Done {
     report_error(launch(plan))
 }
 
@@ -32,11 +55,11 @@ pub fn adopt(plan: &Plan, job: String) -> i32 {
         // not notice the launcher's end.
         rustix::stdio::dup2_stdin(nothing()?)?;
         match sys::fork()? {
-            Forked::Parent(_) => Ok(0),
+            Forked::Parent(_) => Ok(Done::of(0)),
             Forked::Child => serve(plan, (nothing()?, None), Some(Adopted { socket, job })),
         }
     };
-    report_error(adopted())
+    report_error(adopted()).code
 }
 
 fn nothing() -> io::Result<OwnedFd> {
@@ -45,14 +68,14 @@ fn nothing() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
 }
 
-fn report_error(code: io::Result<i32>) -> i32 {
-    code.unwrap_or_else(|error| {
+fn report_error(done: io::Result<Done>) -> Done {
+    done.unwrap_or_else(|error| {
         printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
-        1
+        Done::of(1)
     })
 }
 
-fn launch(plan: &Plan) -> io::Result<i32> {
+fn launch(plan: &Plan) -> io::Result<Done> {
     if !rustix::termios::isatty(rustix::stdio::stdin()) {
         let stdin = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
         return serve(plan, (stdin, None), None);
@@ -68,7 +91,7 @@ fn serve(
     plan: &Plan,
     (stdin, feed): (OwnedFd, Option<OwnedFd>),
     adopted: Option<Adopted>,
-) -> io::Result<i32> {
+) -> io::Result<Done> {
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
     // Debuggers do not start or attach to the launcher of an adopted process.
@@ -94,7 +117,7 @@ fn serve(
 /// The socket closes when the guard dies.
 pub fn guarded(work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32) -> io::Result<i32> {
     let waited = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
-    guard(&waited, (None, None), work)
+    guard(&waited, (None, None), work).map(|done| done.code)
 }
 
 /// Implements [`guarded`] for the front end and the daemon.
@@ -104,7 +127,7 @@ fn guard(
     waited: &[Signal],
     (feed, table): (Option<OwnedFd>, Option<TableFile>),
     work: impl FnOnce(OwnedFd, OwnedFd, Option<u64>) -> i32,
-) -> io::Result<i32> {
+) -> io::Result<Done> {
     sys::adopt_orphans()?;
     let nofile = raise_open_files();
     let (to_child, to_guard) = socketpair(
@@ -130,11 +153,11 @@ fn guard(
         Forked::Parent(child) => {
             // Drops the descriptors that only the child needs, such as rank 0's input.
             drop((to_guard, work));
-            let code = attend(child, &to_child, &signals, feed, table);
+            let done = attend(child, &to_child, &signals, feed, table);
             // If the child exited by itself, this process has no descendants.
             // If the child was killed, its orphans are now children of this process.
             descendants::end_all();
-            Ok(code)
+            Ok(done)
         }
     }
 }
@@ -145,14 +168,15 @@ fn become_supervisor(waited: &[Signal]) -> io::Result<OwnedFd> {
     sys::signal_file(waited)
 }
 
-/// Runs the front end's loop until the supervisor has ended; returns the supervisor's exit code.
+/// Runs the front end's loop until the supervisor has ended.
 fn attend(
     supervisor: i32,
     to_supervisor: &OwnedFd,
     signals: &OwnedFd,
     mut feed: Option<OwnedFd>,
     table: Option<TableFile>,
-) -> i32 {
+) -> Done {
+    let mut by_death = false;
     let mut pending: Vec<u8> = Vec::new();
     let mut memory_trim = MemoryTrim::default();
     let mut hung_up = false;
@@ -179,18 +203,23 @@ fn attend(
         match poll(&mut fds, memory_trim.pause(pause).as_ref()) {
             Ok(0) => memory_trim.trim_once(),
             Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return 1,
+            Err(_) => return Done::of(1),
         }
         let at = if hung_up { 1 } else { 2 };
         let input = fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         let news = !hung_up && fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
-        hung_up |= news && !show_debuggers(to_supervisor, table.as_ref());
+        hung_up |= news && !serve_supervisor(to_supervisor, table.as_ref(), &mut by_death);
         while let Some(signal) = sys::next_signal(signals) {
             if signal == libc::SIGCHLD {
                 while let Some((pid, ended)) = sys::reap() {
                     if pid == supervisor {
-                        return ended.code();
+                        // Its last report may have arrived with its end.
+                        for _ in 0..REPORTS {
+                            serve_supervisor(to_supervisor, table.as_ref(), &mut by_death);
+                        }
+                        let code = ended.code();
+                        return Done { code, by_death };
                     }
                 }
             } else {
@@ -203,8 +232,13 @@ fn attend(
     }
 }
 
-/// Publishes the supervisor's reports for debuggers. Returns false if the socket is closed.
-fn show_debuggers(to_supervisor: &OwnedFd, table: Option<&TableFile>) -> bool {
+/// Publishes the supervisor's reports for debuggers, and records a death that ends the job.
+/// Returns false if the socket is closed.
+fn serve_supervisor(
+    to_supervisor: &OwnedFd,
+    table: Option<&TableFile>,
+    by_death: &mut bool,
+) -> bool {
     let mut byte = [0; 1];
     match rustix::net::recv(to_supervisor, &mut byte, RecvFlags::DONTWAIT) {
         Ok((1, _)) => {}
@@ -221,6 +255,7 @@ fn show_debuggers(to_supervisor: &OwnedFd, table: Option<&TableFile>) -> bool {
             }
         }
         [mpir::JOB_IS_ABORTED] => mpir::publish_abort(),
+        [hold::DEATH] => *by_death = true,
         _ => {}
     }
     true

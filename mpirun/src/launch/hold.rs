@@ -1,29 +1,48 @@
-//! Messages about checkpoints on the socket between the supervisor and the front end.
+//! Messages about checkpoints on the socket between the supervisor and the front end,
+//! and on the socket between a daemon and its guard.
 //!
 //! Other bytes on this socket are signals (to the supervisor) or reports for debuggers.
 
+use super::sys::Signal;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::io::{IoSlice, IoSliceMut};
+use std::ffi::OsString;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 
 /// The supervisor's request for a checkpoint, and for one after which the job ends.
 const HOLD: u8 = b'C';
 const HOLD_AND_STOP: u8 = b'S';
 
+/// The supervisor's report, at its end, that the job ends because a rank was killed or its host is lost.
+pub(super) const DEATH: u8 = b'D';
+
 /// The front end's answer, followed by its length and a [`Go`]; the value is not a signal number.
-pub(super) const GO: u8 = 0xff;
+const GO: u8 = 0xff;
+
+/// The supervisor's request to start the command that reaches a host.
+const REACH: u8 = b'R';
+
+/// The maximum number of descriptors in one message; the kernel's limit is 253.
+const DESCRIPTORS: usize = 250;
 
 /// The maximum number of connections of `mpi-ctl` that the supervisor hands over.
 const CONNECTIONS: usize = 16;
 
-/// The maximum length of an encoded [`Go`], far above that of its message.
+/// The maximum number of other hosts of a job with images.
+pub(crate) const HOSTS: usize = (DESCRIPTORS - CONNECTIONS) / 2;
+
+/// The maximum length of an encoded body, far above those that are sent.
 const LONGEST: usize = 1 << 20;
+
+/// A host with its number and name.
+pub(super) type NamedHost = (u32, String);
 
 /// A request of the supervisor, which waits for the answer.
 pub(super) struct Held {
@@ -31,18 +50,31 @@ pub(super) struct Held {
     pub stop: bool,
     /// The connections of `mpi-ctl` that wait for the outcome.
     pub waiting: Vec<OwnedFd>,
+    /// The other hosts, each with the pipes to it and from it.
+    /// For a daemon: its own host, without pipes.
+    pub hosts: Vec<(NamedHost, Option<(OwnedFd, OwnedFd)>)>,
+}
+
+/// A request to start a command with these standard files.
+pub(super) struct Reach {
+    pub command: Vec<OsString>,
+    pub stdin: OwnedFd,
+    pub stdout: OwnedFd,
 }
 
 /// What the supervisor has sent.
 pub(super) enum FromSupervisor {
     Nothing,
     Held(Held),
+    Reach(Reach),
+    /// The job ends because of the death of a rank.
+    Death,
     Closed,
 }
 
 /// The answer to the supervisor.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Go {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Go {
     /// The message for the user; an error if no checkpoint was taken.
     pub outcome: Result<String, String>,
     /// The process number of the front end, and whether it is the one of a restart.
@@ -50,30 +82,77 @@ pub(super) struct Go {
     pub is_restored: bool,
 }
 
-/// Asks the front end for a checkpoint, and hands over connections that wait for the outcome.
+/// Asks the front end for a checkpoint. Hands over the connections that wait for the outcome,
+/// and for each of `hosts` the pipe to it and the pipe from it.
+///
+/// The front end may stop this process as soon as it has the whole request.
+/// So this process closes the connections before it sends the rest: they must not be in its image.
 pub(super) fn hold(
     front_end: impl AsFd,
     stop: bool,
-    waiting: &[BorrowedFd<'_>],
-) -> Result<(), Errno> {
-    let byte = [if stop { HOLD_AND_STOP } else { HOLD }];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CONNECTIONS))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    if !waiting.is_empty() {
-        control.push(SendAncillaryMessage::ScmRights(waiting));
-    }
-    let bytes = [IoSlice::new(&byte)];
-    sendmsg(front_end, &bytes, &mut control, SendFlags::NOSIGNAL).map(|_| ())
+    waiting: Vec<OwnedFd>,
+    (hosts, pipes): (&[NamedHost], &[BorrowedFd<'_>]),
+) -> io::Result<()> {
+    let kind = if stop { HOLD_AND_STOP } else { HOLD };
+    let connections = waiting.iter().take(CONNECTIONS).map(AsFd::as_fd);
+    let descriptors: Vec<_> = connections.chain(pipes.iter().copied()).collect();
+    send_first(&front_end, kind, &descriptors)?;
+    drop(descriptors);
+    drop(waiting);
+    write_body(front_end, &hosts)
 }
 
-/// Reads one message of the supervisor, without blocking.
+/// Asks the front end to start a command, which is then not among the dumped processes.
+pub(super) fn reach(
+    front_end: impl AsFd,
+    command: &[OsString],
+    stdin: BorrowedFd<'_>,
+    stdout: BorrowedFd<'_>,
+) -> io::Result<()> {
+    send_first(&front_end, REACH, &[stdin, stdout])?;
+    write_body(front_end, &command)
+}
+
+/// Sends the kind of a request with its descriptors; the body follows.
+fn send_first(front_end: impl AsFd, kind: u8, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    let first = [kind];
+    let bytes = [IoSlice::new(&first)];
+    sendmsg(front_end, &bytes, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Sends a length and a body, which [`read_body`] reads.
+pub(super) fn write_body(socket: impl AsFd, body: &impl Serialize) -> io::Result<()> {
+    let body = postcard::to_stdvec(body).map_err(io::Error::other)?;
+    let mut bytes = (body.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(body);
+    send_all(socket, &bytes)
+}
+
+fn send_all(socket: impl AsFd, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        match rustix::net::send(&socket, rest, SendFlags::NOSIGNAL) {
+            Ok(sent) => rest = &rest[sent..],
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Reads one message of the supervisor. Does not block if there is none.
 pub(super) fn receive(supervisor: impl AsFd) -> FromSupervisor {
     let mut byte = [0];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(CONNECTIONS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
     let received = recvmsg(
-        supervisor,
+        &supervisor,
         &mut [IoSliceMut::new(&mut byte)],
         &mut control,
         flags,
@@ -87,14 +166,42 @@ pub(super) fn receive(supervisor: impl AsFd) -> FromSupervisor {
         RecvAncillaryMessage::ScmRights(descriptors) => Some(descriptors),
         _ => None,
     });
-    let waiting = messages.flatten().collect();
-    match byte {
-        [HOLD] | [HOLD_AND_STOP] => FromSupervisor::Held(Held {
-            stop: byte == [HOLD_AND_STOP],
-            waiting,
-        }),
-        _ => FromSupervisor::Nothing,
-    }
+    let descriptors: Vec<OwnedFd> = messages.flatten().collect();
+    let request = match byte {
+        [HOLD] | [HOLD_AND_STOP] => held(&supervisor, byte == [HOLD_AND_STOP], descriptors),
+        [DEATH] => Some(FromSupervisor::Death),
+        [REACH] => reached(&supervisor, descriptors),
+        _ => return FromSupervisor::Nothing,
+    };
+    request.unwrap_or(FromSupervisor::Closed)
+}
+
+fn held(supervisor: impl AsFd, stop: bool, mut waiting: Vec<OwnedFd>) -> Option<FromSupervisor> {
+    let hosts: Vec<NamedHost> = read_body(supervisor)?;
+    // The supervisor hands over either two pipes for each host, or none.
+    let pipes = match waiting.len().checked_sub(2 * hosts.len()) {
+        Some(before) => waiting.split_off(before),
+        None => Vec::new(),
+    };
+    let mut pipes = pipes.into_iter();
+    let hosts = hosts
+        .into_iter()
+        .map(|host| (host, pipes.next().zip(pipes.next())));
+    Some(FromSupervisor::Held(Held {
+        stop,
+        hosts: hosts.collect(),
+        waiting,
+    }))
+}
+
+fn reached(supervisor: impl AsFd, descriptors: Vec<OwnedFd>) -> Option<FromSupervisor> {
+    let command = read_body(supervisor)?;
+    let [stdin, stdout] = <[OwnedFd; 2]>::try_from(descriptors).ok()?;
+    Some(FromSupervisor::Reach(Reach {
+        command,
+        stdin,
+        stdout,
+    }))
 }
 
 /// Sends the answer. An error means that the supervisor has died, which SIGCHLD reports.
@@ -105,24 +212,31 @@ pub(super) fn go(supervisor: impl AsFd, go: &Go) {
     let mut bytes = vec![GO];
     bytes.extend((body.len() as u32).to_le_bytes());
     bytes.extend(body);
-    let mut rest = bytes.as_slice();
-    while !rest.is_empty() {
-        match rustix::net::send(&supervisor, rest, SendFlags::NOSIGNAL) {
-            Ok(sent) => rest = &rest[sent..],
+    let _ = send_all(supervisor, &bytes);
+}
+
+/// Waits for the answer. Returns `None` if the front end has died.
+/// Signals that arrive before the answer are added to `early`.
+pub(super) fn wait_for_go(front_end: impl AsFd, early: &mut Vec<Signal>) -> Option<Go> {
+    let mut byte = [0; 1];
+    loop {
+        match rustix::net::recv(&front_end, &mut byte, RecvFlags::empty()) {
+            Ok((1, _)) if byte == [GO] => return read_body(&front_end),
+            Ok((1, _)) => early.push(Signal::from(byte[0])),
             Err(Errno::INTR) => {}
-            Err(_) => return,
+            _ => return None,
         }
     }
 }
 
-/// Reads the answer after its first byte; blocks. Returns `None` if the front end has died, or the answer is malformed.
-pub(super) fn read_go(front_end: impl AsFd) -> Option<Go> {
-    let length = exactly(&front_end, 4)?;
+/// Reads a length and a body; blocks. Returns `None` if the other side has died, or the body is malformed.
+pub(super) fn read_body<T: DeserializeOwned>(socket: impl AsFd) -> Option<T> {
+    let length = exactly(&socket, 4)?;
     let length = u32::from_le_bytes(length.try_into().ok()?);
     let length = usize::try_from(length)
         .ok()
         .filter(|length| *length <= LONGEST)?;
-    let body = exactly(&front_end, length)?;
+    let body = exactly(&socket, length)?;
     postcard::from_bytes(&body).ok()
 }
 
@@ -154,17 +268,26 @@ mod tests {
         let (supervisor, front) = pair();
         let (client, connection) = pair();
         assert!(matches!(receive(&front), FromSupervisor::Nothing));
-        hold(&supervisor, true, &[connection.as_fd()]).unwrap();
-        drop(connection);
+        let hosts = [(4, "far".to_owned())];
+        let (to, from) = pair();
+        let pipes = (&hosts[..], &[to.as_fd(), from.as_fd()][..]);
+        hold(&supervisor, true, vec![connection], pipes).unwrap();
         let FromSupervisor::Held(held) = receive(&front) else {
             panic!("no request");
         };
         assert!(held.stop);
+        assert!(matches!(&held.hosts[..], [((4, name), Some(_))] if name == "far"));
         rustix::io::write(&held.waiting[0], b"x").unwrap();
         assert_eq!(rustix::io::read(&client, &mut [0; 4]).unwrap(), 1);
-        hold(&supervisor, false, &[]).unwrap();
+        hold(&supervisor, false, Vec::new(), (&[], &[])).unwrap();
         let plain = receive(&front);
         assert!(matches!(plain, FromSupervisor::Held(held) if held.waiting.is_empty()));
+        hold(&supervisor, false, Vec::new(), (&hosts, &[])).unwrap();
+        let daemon = receive(&front);
+        assert!(matches!(daemon, FromSupervisor::Held(held) if held.hosts[0].1.is_none()));
+        reach(&supervisor, &["ssh".into()], to.as_fd(), from.as_fd()).unwrap();
+        let asked = receive(&front);
+        assert!(matches!(asked, FromSupervisor::Reach(reach) if reach.command == ["ssh"]));
         drop(supervisor);
         assert!(matches!(receive(&front), FromSupervisor::Closed));
     }
@@ -179,10 +302,11 @@ mod tests {
                 is_restored: true,
             };
             go(&front, &sent);
-            let mut first = [0];
-            assert_eq!(rustix::io::read(&supervisor, &mut first).unwrap(), 1);
-            assert_eq!(first, [GO]);
-            assert_eq!(read_go(&supervisor), Some(sent));
+            rustix::io::write(&front, &[1]).unwrap();
+            go(&front, &sent);
+            let mut early = Vec::new();
+            assert_eq!(wait_for_go(&supervisor, &mut early), Some(sent));
+            assert_eq!(early, [1]);
         }
     }
 }

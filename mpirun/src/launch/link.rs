@@ -2,7 +2,9 @@
 //!
 //! No function blocks: the owner polls for space while bytes are queued.
 
+use super::hold;
 use super::limits::Limits;
+use super::program::RemoteLaunch;
 use super::sys::{self, Image, Wiring};
 use super::wire::{ALL, Branch, Frames, Hello, ToDaemon, frame};
 use mpi_base::environment;
@@ -83,6 +85,20 @@ pub fn writing_pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((read, write))
 }
 
+/// The pid of a link whose command is not a child of this process.
+const NO_CHILD: i32 = 0;
+
+/// The process that starts the command of a link.
+pub enum Starter<'a> {
+    Itself {
+        /// The pipe for reports of failed starts.
+        report: BorrowedFd<'a>,
+        nofile: Option<u64>,
+    },
+    /// The front end at the other end of this socket: the command is not among the dumped processes.
+    FrontEnd(BorrowedFd<'a>),
+}
+
 /// A link to another host and to the hosts that are reached through it.
 #[derive(Debug)]
 pub struct Link {
@@ -94,6 +110,10 @@ pub struct Link {
     /// The read end from the command; `None` after the other side has ended.
     from: Option<OwnedFd>,
     queue: Queue,
+    /// During a checkpoint: the frames that are sent after it.
+    after: Option<Vec<u8>>,
+    /// Whether the daemon is silent until the end of a checkpoint.
+    is_silent: bool,
     pub frames: Frames,
     opened: Instant,
     last_received: Instant,
@@ -110,40 +130,29 @@ pub enum Received {
 
 impl Link {
     /// Starts the command that reaches a host and sends `Hello` through it.
-    pub fn open(hello: Hello, report: BorrowedFd<'_>, nofile: Option<u64>) -> io::Result<Link> {
+    pub fn open(hello: Hello, by: &Starter<'_>) -> io::Result<Link> {
         let (theirs_in, ours_out) = writing_pipe()?;
         let (ours_in, theirs_out) = reading_pipe()?;
-        let argv = command(
-            &hello.remote.agent,
-            &hello.branch.name,
-            &hello.remote.mpirun,
-        );
-        let program = find(&argv[0]);
-        let image = Image::new(
-            program.as_os_str(),
-            &argv,
-            environment::for_children(),
-            None,
-        )?;
-        let pid = sys::start(
-            &image,
-            &Wiring {
-                stdin: theirs_in.as_fd(),
-                stdout: theirs_out.as_fd(),
-                // The user must see the command's password prompt and error messages.
-                stderr: rustix::stdio::stderr(),
-                keep: &[],
-                report,
-                nofile,
-                cpus: None,
-            },
-        )?;
+        let (remote, has_images) = (&hello.remote, hello.images.is_some());
+        let argv = command(remote, &hello.branch.name, has_images);
+        let (stdin, stdout) = (theirs_in.as_fd(), theirs_out.as_fd());
+        let pid = match by {
+            Starter::Itself { report, nofile } => {
+                start_command(&argv, (stdin, stdout), *report, *nofile)?
+            }
+            Starter::FrontEnd(front_end) => {
+                hold::reach(front_end, &argv, stdin, stdout)?;
+                NO_CHILD
+            }
+        };
         let mut link = Link {
             branch: hello.branch.clone(),
             pid,
             to: Some(ours_out),
             from: Some(ours_in),
             queue: Queue::default(),
+            after: None,
+            is_silent: false,
             frames: Frames::new(true),
             opened: Instant::now(),
             last_received: Instant::now(),
@@ -176,11 +185,45 @@ impl Link {
 
     /// Queues a frame and writes without blocking; drops the frame if the link has no reader.
     pub fn send(&mut self, frame: &[u8]) {
-        if self.to.is_some() {
+        if let Some(after) = &mut self.after {
+            after.extend_from_slice(frame);
+        } else if self.to.is_some() {
             self.last_sent = Instant::now();
             self.queue.push(frame);
             self.drain();
         }
+    }
+
+    /// Asks the daemon to be silent until [`Link::release`]. Later frames wait until then.
+    pub fn hold(&mut self) {
+        if self.is_open() && self.after.is_none() {
+            let host = self.branch.host;
+            self.send(&frame(host, &ToDaemon::Hold));
+            (self.after, self.is_silent) = (Some(Vec::new()), false);
+        }
+    }
+
+    /// Records that the daemon is silent, and has received everything.
+    pub fn set_silent(&mut self) {
+        self.is_silent = self.after.is_some();
+    }
+
+    /// Returns true if the link is open and neither side sends anything.
+    pub fn is_silent(&self) -> bool {
+        self.is_open() && self.is_silent
+    }
+
+    /// Ends the silence: the time of a checkpoint does not count for the time limits.
+    pub fn release(&mut self) {
+        (self.last_received, self.is_silent) = (Instant::now(), false);
+        if let Some(after) = self.after.take() {
+            self.send(&after);
+        }
+    }
+
+    /// Returns the pipes to the other host and from it, of an open link.
+    pub fn pipes(&self) -> Option<(BorrowedFd<'_>, BorrowedFd<'_>)> {
+        self.write_fd().zip(self.read_fd())
     }
 
     /// Writes queued bytes without blocking.
@@ -243,7 +286,7 @@ impl Link {
                 )
             })
         } else {
-            let silent = passed(self.last_received, limits.silence);
+            let silent = self.after.is_none() && passed(self.last_received, limits.silence);
             silent.then(|| format!("it has sent nothing for {} s", limits.silence.as_secs_f64()))
         }
     }
@@ -264,8 +307,36 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     late
 }
 
+/// Starts a command that reaches a host, with these standard files. Returns its pid.
+pub fn start_command(
+    argv: &[OsString],
+    (stdin, stdout): (BorrowedFd<'_>, BorrowedFd<'_>),
+    report: BorrowedFd<'_>,
+    nofile: Option<u64>,
+) -> io::Result<i32> {
+    let Some(program) = argv.first().map(find) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let env = environment::for_children();
+    let image = Image::new(program.as_os_str(), argv, env, None)?;
+    sys::start(
+        &image,
+        &Wiring {
+            stdin,
+            stdout,
+            // The user must see the command's password prompt and error messages.
+            stderr: rustix::stdio::stderr(),
+            keep: &[],
+            report,
+            nofile,
+            cpus: None,
+        },
+    )
+}
+
 /// Builds the command that reaches a host and executes the daemon on that host.
-fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
+pub fn command(remote: &RemoteLaunch, host: &str, has_images: bool) -> Vec<OsString> {
+    let RemoteLaunch { agent, mpirun, .. } = remote;
     let mut words: Vec<OsString> = agent.to_vec();
     if words.is_empty() {
         words.push("ssh".into());
@@ -284,7 +355,10 @@ fn command(agent: &[OsString], host: &str, mpirun: &Path) -> Vec<OsString> {
     words.push(host.into());
     let mut shell = b"exec ".to_vec();
     shell.extend(quoted(mpirun.as_os_str().as_bytes()));
-    shell.extend_from_slice(b" --daemon");
+    shell.extend_from_slice(match has_images {
+        true => b" --daemon-with-images",
+        false => b" --daemon",
+    });
     words.push(OsString::from_vec(shell));
     words
 }
@@ -323,10 +397,19 @@ mod tests {
 
     #[test]
     fn the_far_command_is_one_word_for_a_shell() {
+        let remote = |agent: &[&str], mpirun: &str| RemoteLaunch {
+            agent: agent.iter().map(OsString::from).collect(),
+            mpirun: mpirun.into(),
+            fanout: 1,
+            limits: Limits {
+                greeting: Duration::ZERO,
+                silence: Duration::ZERO,
+            },
+        };
         let words = command(
-            &["ssh".into()],
+            &remote(&["ssh"], "/opt/my mpi's/bin/mpirun"),
             "node1",
-            Path::new("/opt/my mpi's/bin/mpirun"),
+            false,
         );
         let expected = [
             "ssh",
@@ -337,11 +420,8 @@ mod tests {
             "exec '/opt/my mpi'\\''s/bin/mpirun' --daemon",
         ];
         assert_eq!(words, expected);
-        let words = command(
-            &["rsh".into(), "-l".into(), "me".into()],
-            "h",
-            Path::new("/m"),
-        );
-        assert_eq!(words, ["rsh", "-l", "me", "h", "exec /m --daemon"]);
+        let words = command(&remote(&["rsh", "-l", "me"], "/m"), "h", true);
+        let expected = ["rsh", "-l", "me", "h", "exec /m --daemon-with-images"];
+        assert_eq!(words, expected);
     }
 }

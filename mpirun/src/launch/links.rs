@@ -3,7 +3,7 @@
 //! A link reaches a host and further hosts behind it. Supervisor and daemons have one table each.
 
 use super::limits::Limits;
-use super::link::{self, Link, Received};
+use super::link::{self, Link, Received, Starter};
 use super::program::RemoteLaunch;
 use super::wire::{ALL, FrameError, Hello, ToDaemon, frame};
 use rustix::fd::BorrowedFd;
@@ -55,14 +55,9 @@ impl LostLink {
 
 impl Links {
     /// Opens a link and sends `Hello` through it; returns the link with its index.
-    pub fn open(
-        &mut self,
-        hello: Hello,
-        report: BorrowedFd<'_>,
-        nofile: Option<u64>,
-    ) -> io::Result<(usize, &Link)> {
+    pub fn open(&mut self, hello: Hello, by: &Starter<'_>) -> io::Result<(usize, &Link)> {
         let number = self.links.len();
-        self.links.push(Link::open(hello, report, nofile)?);
+        self.links.push(Link::open(hello, by)?);
         Ok((number, &self.links[number]))
     }
 
@@ -90,6 +85,34 @@ impl Links {
     pub fn open_hosts(&self) -> Vec<u32> {
         let open = self.links.iter().filter(|link| link.is_open());
         open.flat_map(|link| link.branch.hosts()).collect()
+    }
+
+    /// Asks all daemons to be silent until the end of a checkpoint ([`Links::release`]).
+    pub fn hold(&mut self) {
+        self.links.iter_mut().for_each(Link::hold);
+    }
+
+    /// Records that the daemon of a host is silent.
+    pub fn set_silent(&mut self, host: u32) {
+        let links = self.links.iter_mut();
+        let links = links.filter(|link| link.branch.host == host);
+        links.for_each(Link::set_silent);
+    }
+
+    /// Returns true if no open link has anything in flight.
+    pub fn are_silent(&self) -> bool {
+        let mut open = self.links.iter().filter(|link| link.is_open());
+        open.all(Link::is_silent)
+    }
+
+    /// Returns the silent links.
+    pub fn silent(&self) -> impl Iterator<Item = &Link> {
+        self.links.iter().filter(|link| link.is_silent())
+    }
+
+    /// Ends the silence of all links.
+    pub fn release(&mut self) {
+        self.links.iter_mut().for_each(Link::release);
     }
 
     /// Returns the pids of the commands (such as ssh) that started daemons on the hosts.

@@ -34,6 +34,8 @@
 //!
 //! Each wait for the end of a pipe has a time limit, as an orphan may hold the pipe's other end.
 
+mod affinity;
+pub mod again;
 pub(crate) mod binding;
 pub mod daemon;
 pub(crate) mod descendants;
@@ -49,6 +51,7 @@ pub(crate) mod links;
 pub(crate) mod local_ranks;
 mod mpir;
 pub(crate) mod output;
+mod outside;
 pub(crate) mod pmi_socket;
 pub mod program;
 mod rseq;

@@ -47,6 +47,8 @@ pub struct Checkpointing {
     pub every: Option<Duration>,
     /// The signal to mpirun that requests a checkpoint.
     pub signal: Option<Signal>,
+    /// The number of restarts after deaths of ranks.
+    pub restarts: u32,
     /// Messages for the user about the checkpoint from which the job restarts.
     pub notes: Vec<String>,
     /// The settings of images of all processes (`--mca crs criu`); `None` if the ranks save files.

@@ -28,8 +28,7 @@
 //! | [`dead_job`] | termination of a deadlocked job |
 //! | [`checkpoints`] | checkpoints of the launched job |
 //! | [`process_images`] | checkpoints that are images of all processes |
-//! | [`affinity`] | the processors of a restored job's threads |
-//! | [`outside`] | what images of processes cannot contain |
+//! | [`unsaved`] | what images of processes cannot contain |
 //! | [`remote_control`] | requests of `mpi-ctl` |
 //! | [`debuggers`] | process table and abort notices for debuggers |
 //! | [`tracing`] | clocks and event rings of all hosts |
@@ -39,7 +38,6 @@
 //! A daemon uses the same tables for its host:
 //! [`local_ranks`](super::local_ranks) and [`links`](super::links).
 
-mod affinity;
 mod all_ranks;
 mod checkpoints;
 mod control;
@@ -55,18 +53,19 @@ mod input;
 mod jobs;
 mod lifecycle;
 mod outputs;
-mod outside;
 mod poller;
 mod process_images;
 mod remote_control;
 mod start;
 mod tracebacks;
 mod tracing;
+mod unsaved;
 mod unserved;
 mod watching;
 
 use super::descendants;
 use super::ending::list;
+use super::hold;
 use super::local_ranks::Read;
 use super::mpir::TableFile;
 use super::output::Target;
@@ -187,7 +186,7 @@ impl<'a> Supervisor<'a> {
                 self.show_debuggers_the_ranks();
             }
         }
-        while self.control.is_busy() {
+        while self.control.is_busy() || self.control.checkpoints.is_silencing() {
             let timeout = self.memory_trim.pause(self.until_next_step());
             match self.poller.wait(timeout.as_ref())? {
                 Waited::Nothing => self.memory_trim.trim_once(),
@@ -201,6 +200,9 @@ impl<'a> Supervisor<'a> {
         self.finish();
         if self.control.ranks.outputs.is_incomplete() {
             self.control.ending.fail(OUTPUT_LOST);
+        }
+        if self.control.ending.is_by_death() {
+            self.front.send(hold::DEATH);
         }
         Ok(self.control.ending.status())
     }

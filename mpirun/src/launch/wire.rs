@@ -13,6 +13,7 @@
 //! Promise: no received bytes can make this module panic or use unbounded memory.
 
 use super::binding::Binding;
+use super::hold::Go;
 use super::program::{App, RemoteLaunch};
 use super::under::Under;
 use crate::hosts::rankfile::RankPlacement;
@@ -21,6 +22,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -134,6 +136,111 @@ pub struct Hello {
     pub tolerates_deaths: bool,
     pub dir: PathBuf,
     pub env: Vec<(OsString, OsString)>,
+    /// The settings of images of processes, which the guard of the daemon takes.
+    pub images: Option<ImagesThere>,
+}
+
+/// The settings of images of processes on another host.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ImagesThere {
+    /// The CRIU program.
+    pub program: PathBuf,
+    /// The folder of the checkpoints, which all hosts share.
+    pub dir: PathBuf,
+}
+
+/// The restart of a host's processes from images.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RestoreThere {
+    pub version: String,
+    pub images: ImagesThere,
+    /// The folder of the checkpoint.
+    pub set: PathBuf,
+    /// The number of the host in the checkpoint.
+    pub host: u32,
+    /// Whether files that have grown since the checkpoint are cut to their old length.
+    pub truncates: bool,
+}
+
+/// An order of mpirun's front end to the guard of a daemon. During a checkpoint or a restore,
+/// the supervisor and the daemon are silent, and these orders take the link between them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum ToGuard {
+    /// Stop all processes of the host.
+    Stop,
+    /// Report whether the connections of the stopped processes are quiet.
+    IsQuiet,
+    /// Dump the stopped processes to a folder of the checkpoint, which is `number`.
+    Dump { set: PathBuf, number: u32 },
+    /// Continue the processes.
+    Continue,
+    /// Sync the images and report them.
+    Seal,
+    /// The checkpoint or the restart is over: the daemon goes on.
+    Go(Go),
+    /// End all processes.
+    End,
+    /// Check the images of a checkpoint before their restore.
+    Check(Box<RestoreThere>),
+    /// Restore the processes up to the point at which all their sockets exist.
+    Restore,
+    /// Complete the restore; the processes stay stopped.
+    Resume,
+    /// Undo a restore that another host has not reached.
+    Undo,
+}
+
+/// A TCP connection of a host's processes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The name of the process, for messages.
+    pub owner: String,
+    pub local: SocketAddr,
+    pub remote: SocketAddr,
+}
+
+/// The state of the TCP connections of a host's stopped processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Quiet {
+    /// Nothing is in flight.
+    Yes,
+    /// The kernels have yet to acknowledge data.
+    NotYet,
+    /// A connection waits for the program to accept it, so the program must run.
+    MustRun,
+}
+
+/// A dump or a restore that has failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    pub why: String,
+    /// Whether CRIU was killed, which may have damaged the processes.
+    pub is_damaged: bool,
+    /// Whether the kernel still has connections of the ended job, so that a later attempt may succeed.
+    pub may_repeat: bool,
+}
+
+impl Failure {
+    pub fn of(why: impl Into<String>) -> Failure {
+        Failure {
+            why: why.into(),
+            is_damaged: false,
+            may_repeat: false,
+        }
+    }
+}
+
+/// The answer of a daemon's guard; each order but `Go` has one.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum FromGuard {
+    /// The connections of the stopped processes, or what images of them cannot contain.
+    Stopped(Result<Vec<Connection>, String>),
+    Quiet(Quiet),
+    /// The entries of the manifest about the dumped processes.
+    Dumped(Result<Vec<(String, String)>, Failure>),
+    /// The files as name, length and CRC-32.
+    Sealed(Result<Vec<(OsString, u64, u32)>, String>),
+    Done(Result<(), Failure>),
 }
 
 /// A message from the supervisor to a daemon.
@@ -167,6 +274,10 @@ pub enum ToDaemon {
     Time(u64),
     /// Request the event rings of all ranks; all ranks have ended.
     EventRings,
+    /// Send everything that is queued, and be silent until the end of a checkpoint.
+    Hold,
+    /// An order to the guard of the daemon.
+    Guard(ToGuard),
     /// Send remaining output and exit; all ranks have ended.
     Finish,
     Heartbeat,
@@ -232,6 +343,10 @@ pub enum FromDaemon {
         hosts: Vec<u32>,
         why: String,
     },
+    /// The daemon is silent until the end of a checkpoint; its guard serves the front end.
+    Held,
+    /// The answer of a daemon's guard.
+    Guard(FromGuard),
     Heartbeat,
 }
 
@@ -252,6 +367,8 @@ impl FromDaemon {
             | FromDaemon::EventRingsSent
             | FromDaemon::Fed(_)
             | FromDaemon::Lost { .. }
+            | FromDaemon::Held
+            | FromDaemon::Guard(_)
             | FromDaemon::Heartbeat => None,
         }
     }
@@ -293,6 +410,8 @@ impl fmt::Display for FrameError {
         }
     }
 }
+
+impl std::error::Error for FrameError {}
 
 /// Encodes a message as a frame. The result is empty if the encoding fails.
 /// The encoding of a [`ToDaemon`] or [`FromDaemon`] message never fails.

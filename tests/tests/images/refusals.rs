@@ -5,6 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use tests::{Job, compile, installation, needs};
 use xtask::packages::on_path;
 
@@ -214,6 +215,12 @@ fn a_job_that_is_connected_with_another_one_is_refused_with_the_rank() {
         assert_eq!(numbers(kept.path()), [], "nothing is written");
         part("part");
         accepts.says("apart");
+        // The ranks release the connection at one of their next polls.
+        let taken = (0..1000).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            ctl(&["checkpoint"], &accepts).status.success()
+        });
+        assert!(taken, "{btl}: no checkpoint after MPI_Comm_disconnect");
         part("end");
         assert!(connects.wait().status.success());
         assert!(accepts.wait().status.success());

@@ -17,22 +17,26 @@ use tests::{Job, Outcome, Started, installation, killed_at, leftovers, mpi4py_py
 const ATTEMPTS: u32 = 400;
 
 /// Returns the number that an environment variable sets.
-fn times(variable: &str, otherwise: u32) -> u32 {
+pub(super) fn times(variable: &str, otherwise: u32) -> u32 {
     let set = std::env::var(variable).ok();
     set.and_then(|set| set.parse().ok()).unwrap_or(otherwise)
 }
 
 /// A generator of random numbers (linear congruential).
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005);
         self.0 = self.0.wrapping_add(1);
         (self.0 >> 33) % limit
     }
 
-    fn pause(&mut self, limit_ms: u64) {
+    pub(super) fn pause(&mut self, limit_ms: u64) {
         std::thread::sleep(Duration::from_millis(self.below(limit_ms)));
     }
 }
@@ -45,14 +49,14 @@ fn restart(kept: &Path) -> Job {
 }
 
 /// Checks that no process of the first job is left; restored processes have its mark.
-fn nothing_is_left_of(mark: &str, kept: &Path) {
+pub(super) fn nothing_is_left_of(mark: &str, kept: &Path) {
     let nothing = kept.join("nothing");
     leftovers::assert_none_after(mark, &nothing, Duration::from_secs(20));
 }
 
 /// Requests a checkpoint after which the job ends, until the job has one or has ended.
 /// Before the ranks are started or restored, the request has no addressee.
-fn stop(started: &Started) {
+pub(super) fn stop(started: &Started) {
     while !is_over(started.process()) {
         let stopped = ctl(&["checkpoint", "--stop"], started);
         if stopped.status.success() {
@@ -85,10 +89,15 @@ fn stopped_at_random(kept: &Path, first: Job, random: &mut Random) -> (String, u
     }
 }
 
-/// Stops jobs as often as asked for in total; `job` returns a job in a new folder.
+/// Stops jobs `wanted` times in total; `job` returns a job in a new folder.
 /// `check` compares the folder and the output of a complete job.
-fn many_stops(job: &dyn Fn(&Path) -> Job, expected: &str, check: &dyn Fn(&Path, &str)) {
-    let (wanted, mut random, mut stops) = (times("IMAGE_STOPS", 100), Random(5), 0);
+fn many_stops(
+    wanted: u32,
+    job: &dyn Fn(&Path) -> Job,
+    expected: &str,
+    check: &dyn Fn(&Path, &str),
+) {
+    let (mut random, mut stops) = (Random(5), 0);
     while stops < wanted {
         let kept = folder();
         let (found, times, output) = stopped_at_random(kept.path(), job(kept.path()), &mut random);
@@ -100,7 +109,7 @@ fn many_stops(job: &dyn Fn(&Path) -> Job, expected: &str, check: &dyn Fn(&Path, 
 }
 
 /// Returns a job with images in `kept/saved`.
-fn with_images(job: Job, kept: &Path) -> Job {
+pub(super) fn with_images(job: Job, kept: &Path) -> Job {
     let dir = kept.join("saved");
     job.with(["--checkpoint-dir".as_ref(), dir.as_os_str()])
         .with(["--mca", "crs", "criu"])
@@ -108,7 +117,11 @@ fn with_images(job: Job, kept: &Path) -> Job {
 
 /// Returns the stencil of `checkpoints.c`, which does not use its own checkpoints here.
 fn stencil() -> Job {
-    let job = Job::of("checkpoints").ranks(4).limit(100);
+    stencil_of(Job::of("checkpoints").ranks(4).limit(100))
+}
+
+/// Adds the arguments of the stencil to a job of `checkpoints.c`.
+pub(super) fn stencil_of(job: Job) -> Job {
     job.arg("400").env("CHECKPOINTS", "pause 3000")
 }
 
@@ -120,7 +133,7 @@ fn a_stencil_that_is_stopped_at_random_moments_comes_to_the_same_result() {
     }
     let expected = result(&stencil().succeeds());
     let job = |kept: &Path| with_images(stencil(), kept);
-    many_stops(&job, &expected, &|_, _| ());
+    many_stops(times("IMAGE_STOPS", 100), &job, &expected, &|_, _| ());
 }
 
 /// The job has two threads in MPI, a window and a shared file.
@@ -129,11 +142,16 @@ fn windows_and_files(btl: &str) {
     let expected = result(&plain(undisturbed.path(), "file").succeeds());
     let lines = file(undisturbed.path());
     let job = |kept: &Path| job(kept, btl);
-    many_stops(&job, &expected, &|kept, output| {
-        let all: Vec<usize> = (0..STEPS).collect();
-        assert_eq!(printed(output), all, "each line is printed once");
-        assert_eq!(file(kept), lines);
-    });
+    many_stops(
+        times("IMAGE_STOPS", 100),
+        &job,
+        &expected,
+        &|kept, output| {
+            let all: Vec<usize> = (0..STEPS).collect();
+            assert_eq!(printed(output), all, "each line is printed once");
+            assert_eq!(file(kept), lines);
+        },
+    );
 }
 
 #[test]
@@ -171,8 +189,17 @@ if world.rank == 0:
 "#;
 
 #[test]
+fn mpi4py_that_is_stopped_three_times_comes_to_the_same_result() {
+    mpi4py(3);
+}
+
+#[test]
 #[ignore = "long: cargo xtask test --long"]
 fn mpi4py_that_is_stopped_at_random_moments_comes_to_the_same_result() {
+    mpi4py(times("IMAGE_STOPS", 100));
+}
+
+fn mpi4py(stops: u32) {
     let Some(python) = mpi4py_python().filter(|_| has_criu()) else {
         return;
     };
@@ -187,7 +214,7 @@ fn mpi4py_that_is_stopped_at_random_moments_comes_to_the_same_result() {
     };
     let expected = result(&plain().succeeds());
     let job = |kept: &Path| with_images(plain(), kept);
-    many_stops(&job, &expected, &|_, _| ());
+    many_stops(stops, &job, &expected, &|_, _| ());
 }
 
 /// Kills mpirun at random moments and restarts the job, until it has a result; returns the number of kills.

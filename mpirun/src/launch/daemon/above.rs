@@ -1,5 +1,6 @@
 //! Connection of the daemon to the launcher above: reports, orders, and the loss of that launcher.
 
+use super::super::link::Starter;
 use super::super::pmi_socket::SendOutcome;
 use super::super::sys::Signal;
 use super::super::term_signals;
@@ -112,6 +113,9 @@ impl Daemon {
                 now: now_ns(),
             }),
             ToDaemon::EventRings => self.send_event_rings(),
+            ToDaemon::Hold => self.is_held = true,
+            // The guard of this daemon reads these.
+            ToDaemon::Guard(_) => {}
             ToDaemon::Finish => self.finishing = true,
             ToDaemon::Heartbeat => {}
         }
@@ -132,8 +136,11 @@ impl Daemon {
                 branch,
                 ..hello.clone()
             };
-            let (report, nofile) = (self.local.report_fd(), self.local.nofile());
-            match self.links.open(below, report, nofile) {
+            let by = Starter::Itself {
+                report: self.local.report_fd(),
+                nofile: self.local.nofile(),
+            };
+            match self.links.open(below, &by) {
                 Ok((_, link)) => {
                     if let Some(write_fd) = link.write_fd() {
                         watch_writable(&self.epoll, write_fd);

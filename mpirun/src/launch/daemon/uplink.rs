@@ -84,6 +84,11 @@ impl Uplink {
         self.last_received.elapsed()
     }
 
+    /// Begins the time limits again after a checkpoint.
+    pub(super) fn restart_clock(&mut self) {
+        (self.last_received, self.last_sent) = (Instant::now(), Instant::now());
+    }
+
     /// Adds the link's descriptors to the poll set `fds`.
     pub(super) fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         if !self.is_lost {

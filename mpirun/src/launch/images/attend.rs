@@ -2,19 +2,25 @@
 
 use super::STOPPED;
 use super::relay::Relay;
+use super::remote::{Remote, ask_all};
+use super::several::{self, done};
+use super::still::Processes;
 use super::take::{Outside, TakeError, Taken, Tree, take};
 use crate::control::server::reply_on;
-use crate::launch::frontend::{feed_rank_0, in_foreground, pass_on};
-use crate::launch::hold::{self, FromSupervisor, Go, Held};
-use crate::launch::program::Images;
+use crate::launch::frontend::{Done, REPORTS, feed_rank_0, in_foreground, pass_on};
+use crate::launch::hold::{self, FromSupervisor, Go, Held, Reach};
+use crate::launch::link::start_command;
+use crate::launch::program::{Images, RemoteLaunch};
+use crate::launch::wire::ToGuard;
 use crate::launch::{descendants, sys};
-use mpi_core::crs::criu::{After, CriuError};
+use mpi_core::crs::criu::After;
 use mpi_core::crs::store::Store;
 use printable::name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
 use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::time::Instant;
 
@@ -23,6 +29,8 @@ const DAMAGED: i32 = 1;
 
 pub(super) struct Attendant<'a> {
     pub images: &'a Images,
+    /// How other hosts are reached.
+    pub reach: &'a RemoteLaunch,
     /// The folder of the checkpoints.
     pub dir: &'a Path,
     pub store: Store,
@@ -38,6 +46,8 @@ pub(super) struct Attendant<'a> {
     pub relay: Relay,
     pub input: Input,
     pub is_quiet: bool,
+    /// Whether the job ends because of the death of a rank.
+    pub by_death: bool,
 }
 
 /// The input of the user for the rank that reads it.
@@ -57,8 +67,8 @@ impl Input {
 }
 
 impl Attendant<'_> {
-    /// Serves the job until its end; returns the exit code.
-    pub(super) fn attend(mut self) -> i32 {
+    /// Serves the job until its end.
+    pub(super) fn attend(mut self) -> Done {
         let mut hung_up = false;
         loop {
             self.relay.step();
@@ -67,7 +77,9 @@ impl Attendant<'_> {
             if !hung_up {
                 match hold::receive(&self.socket) {
                     FromSupervisor::Nothing => {}
+                    FromSupervisor::Death => self.by_death = true,
                     FromSupervisor::Closed => hung_up = true,
+                    FromSupervisor::Reach(reach) => start(reach),
                     FromSupervisor::Held(held) => {
                         if let Some(code) = self.hold(held) {
                             return self.finish(code);
@@ -79,6 +91,11 @@ impl Attendant<'_> {
                 if signal == libc::SIGCHLD {
                     while let Some((pid, ended)) = sys::reap() {
                         if pid == self.child {
+                            // Its last report may have arrived with its end.
+                            for _ in 0..REPORTS {
+                                let last = hold::receive(&self.socket);
+                                self.by_death |= matches!(last, FromSupervisor::Death);
+                            }
                             return self.finish(ended.code());
                         }
                     }
@@ -128,9 +145,13 @@ impl Attendant<'_> {
     fn hold(&mut self, held: Held) -> Option<i32> {
         let begun = Instant::now();
         self.relay.empty_pipes();
-        let taken = self.take(held.stop);
+        let remotes = held.hosts.into_iter();
+        let remotes = remotes.filter_map(|(host, pipes)| Some(Remote::new(host, pipes?, false)));
+        let mut remotes: Vec<Remote> = remotes.collect();
+        let mut processes = Processes::new(self.child, self.is_restored);
+        let taken = self.take(held.stop, &mut processes, &mut remotes);
         // A killed CRIU may have left code of its own in the processes, and their sockets stopped.
-        let is_damaged = matches!(taken, Err(TakeError::Criu(CriuError::Killed { .. })));
+        let is_damaged = taken.as_ref().is_err_and(TakeError::is_damaged);
         let outcome = taken.map(|taken| {
             let Taken {
                 number,
@@ -166,6 +187,11 @@ impl Attendant<'_> {
                 if !self.is_quiet {
                     self.relay.say(sentence);
                 }
+                if !remotes.is_empty() {
+                    processes.forget_connections();
+                    // A host that is lost now has no processes either.
+                    let _ = ask_all(&mut remotes, |_| ToGuard::End, || Ok(()), done);
+                }
                 descendants::end_all();
                 return Some(STOPPED);
             }
@@ -179,21 +205,42 @@ impl Attendant<'_> {
             front_end: rustix::process::getpid().as_raw_pid(),
             is_restored: false,
         };
+        if !remotes.is_empty() {
+            processes.go_on();
+            for remote in &remotes {
+                // The supervisor finds out that a host is lost.
+                let _ = remote.send(ToGuard::Go(go.clone()));
+            }
+        }
         hold::go(&self.socket, &go);
         None
     }
 
-    fn take(&mut self, stop: bool) -> Result<Taken, TakeError> {
+    fn take(
+        &mut self,
+        stop: bool,
+        processes: &mut Processes,
+        remotes: &mut [Remote],
+    ) -> Result<Taken, TakeError> {
         let mounts = match self.is_restored {
             true => Some(File::open(format!("/proc/{}/ns/mnt", self.child))),
             false => None,
         };
         let mounts = mounts.transpose().map_err(TakeError::Keeper)?;
         let tree = Tree {
-            supervisor: self.supervisor,
+            launcher: self.supervisor,
             outside: self.outside,
             mounts: mounts.as_ref().map(|mounts| mounts.as_fd()),
         };
+        if !remotes.is_empty() {
+            let hosts = several::Hosts {
+                tree,
+                processes,
+                remotes,
+                reach: self.reach,
+            };
+            return several::take(hosts, self.images, self.dir, &mut self.store, stop);
+        }
         let after = match stop {
             true => After::Stopped,
             false => After::Running,
@@ -202,7 +249,7 @@ impl Attendant<'_> {
     }
 
     /// Ends what is left of the job, and writes the rest of its output.
-    fn finish(mut self, code: i32) -> i32 {
+    fn finish(mut self, code: i32) -> Done {
         descendants::end_all();
         let signals = &self.signals;
         let mut waits = true;
@@ -210,9 +257,35 @@ impl Attendant<'_> {
             waits &= sys::next_request(signals).is_none();
             waits
         });
-        match lost && code == 0 {
+        let code = match lost && code == 0 {
             true => crate::launch::supervisor::OUTPUT_LOST,
             false => code,
+        };
+        Done {
+            code,
+            by_death: self.by_death,
         }
     }
+}
+
+/// Starts the command of a link; the supervisor finds out if it has failed.
+fn start(reach: Reach) {
+    let Reach {
+        command,
+        stdin,
+        stdout,
+    } = reach;
+    let started = null().and_then(|null| {
+        let files = (stdin.as_fd(), stdout.as_fd());
+        start_command(&command, files, null.as_fd(), None)
+    });
+    if let Err(error) = started {
+        printable::eprintln!("mpirun: another host cannot be reached: {error}");
+    }
+}
+
+/// Opens the file to which the report of a failed start is written, which no process reads:
+/// the end of the link's pipes shows it.
+pub(super) fn null() -> io::Result<OwnedFd> {
+    Ok(File::options().write(true).open("/dev/null")?.into())
 }

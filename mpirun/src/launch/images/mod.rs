@@ -17,22 +17,41 @@
 //! This process, the *keeper*, runs CRIU and becomes the parent of the restored supervisor, which
 //! continues at step 4. If the front end dies, the kernel kills the keeper and with it the job.
 //!
+//! On each other host of a job the *guard* of the daemon has the part of the front end: it forwards the frames
+//! of the link, and takes orders of the front end while the supervisor and the daemons are silent.
+//! At step 2 all hosts stop their processes, wait until nothing is in flight between them, and dump.
+//!
 //! | module | subject |
 //! |---|---|
 //! | [`front`] | the front end of a new job |
-//! | [`restored`] | the restart: the keeper, and the front end of a restored job |
+//! | [`restored`] | the restart: checks, and the front end of a restored job |
+//! | [`keeper`] | the first process of a restored job's PID namespace, which runs CRIU |
 //! | [`attend`] | the loop of both front ends |
-//! | [`take`] | one checkpoint, from the dump to the commit |
+//! | [`take`] | one checkpoint of a job on this host, from the dump to the commit |
+//! | [`several`] | one checkpoint of a job on several hosts |
+//! | [`still`] | the processes of this host, stopped |
+//! | [`guard`] | the guard of a daemon |
+//! | [`remote`] | the front end's connection with a guard |
 //! | [`relay`] | the pipes between the user and the dumped processes |
 //! | [`run`] | running CRIU; the trial dump before a job starts |
 
 mod attend;
 pub mod front;
+pub mod guard;
+mod keeper;
 mod relay;
+mod remote;
 pub mod restored;
 mod run;
+mod several;
+mod still;
 mod take;
 
+pub(crate) use super::hold::HOSTS;
+pub use keeper::serve_as_script;
 pub(crate) use run::version;
+
+/// The fan-out of a job with images: mpirun reaches each host itself.
+pub(crate) const FANOUT: usize = usize::MAX;
 
 use super::supervisor::STOPPED;

@@ -81,6 +81,19 @@ impl Relay {
         stderr.sink.push(printable::text(&line).as_bytes());
     }
 
+    /// Writes bytes to the standard output behind all that was read, and waits for its reader.
+    pub(super) fn send(&mut self, bytes: &[u8]) {
+        let [stdout, _] = &mut self.channels;
+        stdout.sink.push(bytes);
+        while !stdout.sink.is_empty() && !stdout.sink.is_broken() {
+            stdout.write();
+            if !stdout.sink.is_empty() {
+                let fd = PollFd::from_borrowed_fd(stdout.sink.as_fd(), PollFlags::OUT);
+                let _ = rustix::event::poll(&mut [fd], None);
+            }
+        }
+    }
+
     /// Writes everything; waits for a slow reader as long as `waits`, or one second.
     /// Returns true if output was lost.
     pub(super) fn finish(&mut self, mut waits: impl FnMut() -> bool) -> bool {

@@ -1,35 +1,37 @@
 //! The restart of a job from images of its processes.
 
-use super::attend::{Attendant, Input};
-use super::front::{Connections, connections};
+use super::attend::{Attendant, Input, null};
+use super::front::connections;
+use super::keeper::{Keeper, Restore, keep, keep_in_steps};
 use super::relay::Relay;
-use super::run::{Run, log_of};
-use super::take::{SOCKET, STDERR, STDOUT, SUPERVISOR};
-use crate::launch::FORWARDED;
-use crate::launch::descendants;
-use crate::launch::frontend::raise_open_files;
+use super::remote::{HostError, Remote, ask_all};
+use super::run::log_of;
+use super::several::done;
+use super::take::{
+    ADDRESSES, AGENT, FROM, LAUNCHER, MPIRUN, NAME, SOCKET, STDERR, STDIN, STDOUT, TO, entry,
+};
+use crate::launch::frontend::{Done, raise_open_files};
 use crate::launch::hold::{self, Go};
-use crate::launch::program::Images;
+use crate::launch::limits::Limits;
+use crate::launch::link::{command, reading_pipe, start_command, writing_pipe};
+use crate::launch::program::{Images, RemoteLaunch};
 use crate::launch::sys::{self, Forked};
+use crate::launch::wire::{Failure, ImagesThere, RestoreThere, ToGuard, VERSION};
+use crate::launch::{FORWARDED, descendants};
 use mpi_core::crs::criu::open_files::{self, OpenFile};
-use mpi_core::crs::criu::{self, CriuError, Replacement};
+use mpi_core::crs::criu::{self, Version};
 use mpi_core::crs::manifest::Manifest;
 use mpi_core::crs::store::{Damage, Found, Store, verify};
 use printable::name;
-use rustix::fd::{AsFd as _, AsRawFd as _};
-use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
-use std::ffi::CStr;
+use rustix::fd::{AsFd as _, OwnedFd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use std::ffi::OsString;
 use std::fmt;
 use std::fs::{self, File};
 use std::io;
+use std::net::{IpAddr, TcpListener};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// The file with the last process number of a PID namespace.
-const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
-
-/// CRIU's error if a TCP connection with the same addresses exists.
-const IN_USE: &str = "Can't connect inet socket back: Cannot assign requested address";
+use std::time::{Duration, Instant};
 
 /// A checkpoint of process images to restart from.
 #[derive(Debug)]
@@ -38,9 +40,13 @@ pub struct Restart {
     pub(crate) images: Images,
     /// The folder of the job's checkpoints.
     pub(crate) dir: PathBuf,
+    /// The command that reaches other hosts; if it is empty, that of the checkpoint.
+    pub(crate) agent: Vec<OsString>,
     pub(crate) is_quiet: bool,
     /// Whether files that have grown since the checkpoint are cut to their old length.
     pub(crate) truncates: bool,
+    /// The number of restarts after deaths of ranks.
+    pub(crate) restarts: u32,
 }
 
 /// The reason why a job cannot be restarted from images.
@@ -53,7 +59,7 @@ enum RestartError {
     /// An entry of the manifest is missing or malformed.
     Entry {
         set: String,
-        entry: &'static str,
+        entry: String,
     },
     Image {
         set: String,
@@ -71,6 +77,16 @@ enum RestartError {
     Cut {
         file: PathBuf,
         error: io::Error,
+    },
+    /// This host does not have an address of a connection with another host.
+    Address {
+        set: String,
+        address: IpAddr,
+    },
+    Version {
+        set: String,
+        here: String,
+        there: String,
     },
 }
 
@@ -112,84 +128,199 @@ impl fmt::Display for RestartError {
             RestartError::Cut { file, error } => {
                 write!(f, "the file {} cannot be cut: {error}", name(file))
             }
+            RestartError::Address { set, address } => write!(
+                f,
+                "this host does not have the address {address} that connections in the checkpoint {} have, and a job on several hosts continues only on hosts with the same addresses",
+                name(set)
+            ),
+            RestartError::Version { set, here, there } => write!(
+                f,
+                "CRIU is {here} here and was {there} at the checkpoint {}, and a restart needs the same or a later version",
+                name(set)
+            ),
         }
     }
 }
 
 impl std::error::Error for RestartError {}
 
-/// Restarts a job; returns the exit code.
-pub fn run(restart: &Restart) -> i32 {
-    let plan = match Plan::of(restart) {
+/// Restarts a job.
+pub fn run(restart: &Restart) -> Done {
+    let source = Source {
+        set: &restart.found.folder,
+        manifest: &restart.found.manifest,
+        host: 0,
+        program: &restart.images.program,
+        dir: &restart.dir,
+        truncates: restart.truncates,
+    };
+    let plan = match source.plan() {
         Ok(plan) => plan,
         Err(error) => {
             printable::eprintln!("mpirun: {error}");
-            return 2;
+            return Done::of(2);
         }
     };
     for (set, damage) in restart.found.skipped.iter().filter(|_| !restart.is_quiet) {
         printable::eprintln!("mpirun: the checkpoint {set} is passed over: {damage}");
     }
-    launch(restart, &plan).unwrap_or_else(|error| {
-        printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
-        1
+    launch(restart, plan).unwrap_or_else(|error| match error {
+        LaunchError::Host(error) => {
+            printable::eprintln!("mpirun: the job cannot be restarted: {error}");
+            Done::of(2)
+        }
+        LaunchError::Start(error) => {
+            printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
+            Done::of(1)
+        }
     })
 }
 
-/// What the manifest says about the dumped processes.
-struct Plan {
-    supervisor: i32,
-    /// The names of the supervisor's connections with its front end, as CRIU knows them.
-    dumped: [String; 3],
-    /// The highest number of a process or thread.
-    highest: u32,
+/// The images of one host in a checkpoint.
+pub(super) struct Source<'a> {
+    pub set: &'a Path,
+    pub manifest: &'a Manifest,
+    /// The number of the host; that of mpirun is 0.
+    pub host: u32,
+    /// The CRIU program.
+    pub program: &'a Path,
+    /// The folder of the job's checkpoints.
+    pub dir: &'a Path,
+    pub truncates: bool,
 }
 
-impl Plan {
-    /// Reads and checks the checkpoint, and the files that the processes have open.
-    fn of(restart: &Restart) -> Result<Plan, RestartError> {
-        let (folder, manifest) = (&restart.found.folder, &restart.found.manifest);
-        let set = || folder.display().to_string();
-        verify(folder, manifest, 0)
-            .map_err(|damage| RestartError::Damaged { set: set(), damage })?;
-        let plan = Plan {
-            supervisor: number(manifest, SUPERVISOR)
-                .and_then(|pid| i32::try_from(pid).ok())
-                .ok_or_else(|| RestartError::Entry {
-                    set: set(),
-                    entry: SUPERVISOR,
-                })?,
-            dumped: [
-                dumped(restart, SOCKET, "socket")?,
-                dumped(restart, STDOUT, "pipe")?,
-                dumped(restart, STDERR, "pipe")?,
-            ],
-            highest: highest(manifest),
+impl Source<'_> {
+    /// Checks the images of this host, and the files that the processes have open.
+    /// Returns how the processes are restored.
+    fn plan(&self) -> Result<Restore, RestartError> {
+        verify(self.set, self.manifest, self.host).map_err(|damage| RestartError::Damaged {
+            set: self.shown(),
+            damage,
+        })?;
+        let launcher = self.number(LAUNCHER)?;
+        let launcher = i32::try_from(launcher).map_err(|_| self.no_entry(LAUNCHER.into()))?;
+        let mut replaced = vec![
+            self.dumped("socket", SOCKET.into(), self.host)?,
+            self.dumped("pipe", STDOUT.into(), self.host)?,
+            self.dumped("pipe", STDERR.into(), self.host)?,
+        ];
+        if self.host > 0 {
+            replaced.push(self.dumped("pipe", STDIN.into(), self.host)?);
+        } else {
+            for (host, _) in self.others() {
+                replaced.push(self.dumped("pipe", TO.into(), host)?);
+                replaced.push(self.dumped("pipe", FROM.into(), host)?);
+            }
+        }
+        check_files(self.set, self.host, self.truncates)?;
+        self.check_addresses()?;
+        Ok(Restore {
+            program: self.program.to_owned(),
+            images: self.set.join(criu::images_of(self.host)),
+            log: log_of(self.dir, "restore", self.host),
+            replaced,
+            launcher,
+            highest: highest(self.manifest, self.host),
+        })
+    }
+
+    /// Checks the images on another host than mpirun's; the error is a sentence.
+    pub(super) fn plan_there(&self, version: &str) -> Result<Restore, String> {
+        let there = self.manifest.system(criu::NAME).unwrap_or_default();
+        let there = there.to_string_lossy().into_owned();
+        let is_older = Version::read(&format!("Version: {version}"))
+            < Version::read(&format!("Version: {there}"));
+        if is_older {
+            let error = RestartError::Version {
+                set: self.shown(),
+                here: version.into(),
+                there,
+            };
+            return Err(error.to_string());
+        }
+        self.plan().map_err(|error| error.to_string())
+    }
+
+    fn shown(&self) -> String {
+        self.set.display().to_string()
+    }
+
+    fn no_entry(&self, entry: String) -> RestartError {
+        RestartError::Entry {
+            set: self.shown(),
+            entry,
+        }
+    }
+
+    fn number(&self, name: &str) -> Result<u64, RestartError> {
+        self.number_of(entry(name, self.host))
+    }
+
+    fn number_of(&self, entry: String) -> Result<u64, RestartError> {
+        let number = self.manifest.system(&entry);
+        let number = number.and_then(|text| text.to_str()?.parse().ok());
+        number.ok_or_else(|| self.no_entry(entry))
+    }
+
+    /// Returns a dumped file by the name that CRIU gives it.
+    fn dumped(&self, kind: &str, name: String, host: u32) -> Result<String, RestartError> {
+        let inode = self.number_of(entry(&name, host))?;
+        Ok(format!("{kind}:[{inode}]"))
+    }
+
+    /// Returns the other hosts of the job, as number in the checkpoint and name.
+    fn others(&self) -> Vec<(u32, String)> {
+        let named = |host| {
+            let named = self.manifest.system(&entry(NAME, host))?;
+            Some((host, named.to_string_lossy().into_owned()))
         };
-        check_files(restart)?;
-        Ok(plan)
+        (1..).map_while(named).collect()
+    }
+
+    /// Fails if this host does not have the addresses of the connections with other hosts.
+    fn check_addresses(&self) -> Result<(), RestartError> {
+        let addresses = self.manifest.system(&entry(ADDRESSES, self.host));
+        let addresses = addresses.unwrap_or_default().to_string_lossy();
+        for address in addresses.split_whitespace() {
+            let Ok(address) = address.parse::<IpAddr>() else {
+                return Err(self.no_entry(entry(ADDRESSES, self.host)));
+            };
+            let bound = TcpListener::bind((address, 0));
+            if bound.is_err_and(|error| error.kind() == io::ErrorKind::AddrNotAvailable) {
+                return Err(RestartError::Address {
+                    set: self.shown(),
+                    address,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how the other hosts are reached.
+    /// `agent` is another command than that of the checkpoint, if it is not empty.
+    fn reach(&self, agent: &[OsString]) -> RemoteLaunch {
+        let word = |at| Some(self.manifest.system(&entry(AGENT, at))?.to_owned());
+        let agent = match agent {
+            [] => (1..).map_while(word).collect(),
+            agent => agent.to_vec(),
+        };
+        let mpirun = self.manifest.system(MPIRUN).unwrap_or_default();
+        RemoteLaunch {
+            agent,
+            mpirun: mpirun.into(),
+            fanout: super::FANOUT,
+            limits: Limits {
+                greeting: Duration::ZERO,
+                silence: Duration::ZERO,
+            },
+        }
     }
 }
 
-fn number(manifest: &Manifest, entry: &str) -> Option<u64> {
-    manifest.system(entry)?.to_str()?.parse().ok()
-}
-
-fn dumped(
-    restart: &Restart,
-    entry: &'static str,
-    kind: &'static str,
-) -> Result<String, RestartError> {
-    let inode = number(&restart.found.manifest, entry).ok_or_else(|| RestartError::Entry {
-        set: restart.found.folder.display().to_string(),
-        entry,
-    })?;
-    Ok(format!("{kind}:[{inode}]"))
-}
-
 /// Returns the highest number of a process or thread: each one has an image `core-NUMBER.img`.
-fn highest(manifest: &Manifest) -> u32 {
-    let names = manifest.files.iter().filter_map(|file| file.name.to_str());
+fn highest(manifest: &Manifest, host: u32) -> u32 {
+    let files = manifest.files.iter().filter(|file| file.rank == host);
+    let names = files.filter_map(|file| file.name.to_str());
     let numbers = names.filter_map(|name| {
         let number = name.strip_prefix("core-")?.strip_suffix(".img")?;
         number.parse().ok()
@@ -198,10 +329,9 @@ fn highest(manifest: &Manifest) -> u32 {
 }
 
 /// Checks that the files open for writing have their old lengths, or cuts those that have grown.
-fn check_files(restart: &Restart) -> Result<(), RestartError> {
-    let folder = &restart.found.folder;
+fn check_files(folder: &Path, host: u32, truncates: bool) -> Result<(), RestartError> {
     let set = || folder.display().to_string();
-    let image = fs::read(folder.join(criu::IMAGES).join("files.img")).ok();
+    let image = fs::read(folder.join(criu::images_of(host)).join("files.img")).ok();
     let files = image.and_then(|image| open_files::read(&image));
     let files = files.ok_or_else(|| RestartError::Image { set: set() })?;
     for file in files {
@@ -230,7 +360,7 @@ fn check_files(restart: &Restart) -> Result<(), RestartError> {
                 now: Some(now),
             });
         }
-        if !restart.truncates {
+        if !truncates {
             return Err(RestartError::Grown {
                 set: set(),
                 file,
@@ -247,40 +377,104 @@ fn check_files(restart: &Restart) -> Result<(), RestartError> {
     Ok(())
 }
 
-fn launch(restart: &Restart, plan: &Plan) -> io::Result<i32> {
+/// The reason why a restart has failed.
+enum LaunchError {
+    Start(io::Error),
+    Host(HostError),
+}
+
+impl From<io::Error> for LaunchError {
+    fn from(error: io::Error) -> Self {
+        LaunchError::Start(error)
+    }
+}
+
+impl From<rustix::io::Errno> for LaunchError {
+    fn from(error: rustix::io::Errno) -> Self {
+        LaunchError::Start(error.into())
+    }
+}
+
+fn launch(restart: &Restart, plan: Restore) -> Result<Done, LaunchError> {
     sys::adopt_orphans()?;
     raise_open_files();
     let (inside, ours, outside) = connections()?;
+    // The restored supervisor has the end of its input behind what it had read.
+    drop((inside.stdin, ours.stdin));
+    let mut replacements = vec![inside.socket, inside.stdout, inside.stderr];
+    let source = Source {
+        set: &restart.found.folder,
+        manifest: &restart.found.manifest,
+        host: 0,
+        program: &restart.images.program,
+        dir: &restart.dir,
+        truncates: restart.truncates,
+    };
+    let (reach, others) = (source.reach(&restart.agent), source.others());
+    let mut remotes = Vec::new();
+    for (host, named) in &others {
+        let (remote, ends) = open(&reach, *host, named)?;
+        remotes.push(remote);
+        replacements.extend(ends);
+    }
+    check_there(restart, &mut remotes).map_err(LaunchError::Host)?;
     let mut waited = FORWARDED.to_vec();
     waited.push(libc::SIGCHLD);
     let signals = sys::signal_file(&waited)?;
+    let flags = SocketFlags::CLOEXEC;
+    let (socket, keepers) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     // All children from here on, the keeper and later CRIU, are in the new namespace.
     sys::make_pid_namespace()?;
     match sys::fork()? {
         Forked::Child => {
-            drop((ours, signals));
-            sys::exit_now(keep(restart, plan, inside))
+            let is_alone = remotes.is_empty();
+            drop((
+                ours.socket,
+                ours.stdout,
+                ours.stderr,
+                signals,
+                socket,
+                remotes,
+            ));
+            sys::exit_now(match is_alone {
+                true => keep(&plan, replacements),
+                false => keep_in_steps(&plan, replacements, keepers),
+            })
         }
         Forked::Parent(keeper) => {
-            drop(inside);
+            drop((replacements, keepers));
             let folder = &restart.found.folder;
             let outcome = Ok(format!(
                 "the job continues from the checkpoint {}",
                 name(folder)
             ));
-            // The supervisor reads this when it is restored.
             let go = Go {
                 outcome,
                 front_end: rustix::process::getpid().as_raw_pid(),
                 is_restored: true,
             };
+            if !remotes.is_empty() {
+                let keeper = Keeper {
+                    pid: keeper,
+                    socket,
+                };
+                let restored = restore_all(&keeper, &mut remotes, &go);
+                if let Err(error) = restored {
+                    descendants::end_all();
+                    return Err(LaunchError::Host(error));
+                }
+                // From here on, the supervisor has the links.
+                remotes.clear();
+            }
+            // The supervisor reads this when it is restored.
             hold::go(&ours.socket, &go);
             let attendant = Attendant {
                 images: &restart.images,
+                reach: &reach,
                 dir: &restart.dir,
                 store: Store::new(&restart.dir),
                 child: keeper,
-                supervisor: plan.supervisor,
+                supervisor: plan.launcher,
                 is_restored: true,
                 socket: ours.socket,
                 outside,
@@ -288,97 +482,68 @@ fn launch(restart: &Restart, plan: &Plan) -> io::Result<i32> {
                 relay: Relay::new(ours.stdout, ours.stderr)?,
                 input: Input::default(),
                 is_quiet: restart.is_quiet,
+                by_death: false,
             };
             Ok(attendant.attend())
         }
     }
 }
 
-/// Restores the processes, and waits for the end of the supervisor. Returns the exit code.
-fn keep(restart: &Restart, plan: &Plan, inside: Connections) -> i32 {
-    let begun = begin_keeping(plan.highest);
-    if let Err(error) = begun {
-        printable::eprintln!("mpirun: the process numbers of a restart cannot be made: {error}");
-        return 1;
-    }
-    if let Err(error) = restore_soon(restart, plan, &inside) {
-        printable::eprintln!("mpirun: {error}");
-        return 1;
-    }
-    // Only the supervisor has these connections from here on.
-    drop(inside);
-    loop {
-        match sys::wait_for_any() {
-            Some((pid, ended)) if pid == plan.supervisor => return ended.code(),
-            Some(_) => {}
-            None => return 1,
-        }
-    }
+/// Starts mpirun on another host. Returns the connection with it, and the ends of the pipes
+/// that the restored supervisor gets.
+fn open(reach: &RemoteLaunch, host: u32, named: &str) -> io::Result<(Remote, [OwnedFd; 2])> {
+    let (theirs_in, to) = writing_pipe()?;
+    let (from, theirs_out) = reading_pipe()?;
+    let files = (theirs_in.as_fd(), theirs_out.as_fd());
+    start_command(&command(reach, named, true), files, null()?.as_fd(), None)?;
+    let copies = [to.try_clone()?, from.try_clone()?];
+    Ok((
+        Remote::new((host, named.to_owned()), (to, from), true),
+        copies,
+    ))
 }
 
-/// Prepares the first process of the PID namespace: its own `/proc`, and free process numbers.
-fn begin_keeping(highest: u32) -> io::Result<()> {
-    // If the front end dies, so does this process, and with it all processes of the namespace.
-    let kill = rustix::process::Signal::KILL;
-    rustix::process::set_parent_process_death_signal(Some(kill))?;
-    rustix::process::setsid()?;
-    sys::make_mount_namespace()?;
-    mount_change(
-        "/",
-        MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
-    )?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", "/proc", "proc", flags, None::<&CStr>)?;
-    // CRIU itself must not get the number of a process that it restores.
-    fs::write(LAST_PID, highest.to_string())
-}
-
-/// Restores the processes. Repeats it while the kernel keeps the old connections of an ended job
-/// (TIME_WAIT); it lets a new connection replace such a loopback connection after one second.
-fn restore_soon(restart: &Restart, plan: &Plan, inside: &Connections) -> Result<(), CriuError> {
-    const ATTEMPTS: usize = 5;
-    for _ in 1..ATTEMPTS {
-        match restore(restart, plan, inside) {
-            Err(CriuError::Failed { line, .. }) if line.contains(IN_USE) => {}
-            done => return done,
-        }
-        descendants::end_all();
-        std::thread::sleep(Duration::from_secs(1));
-        // Their process numbers must be free again, also those of processes that took long to end.
-        descendants::end_all();
-        let _ = fs::write(LAST_PID, plan.highest.to_string());
-    }
-    restore(restart, plan, inside)
-}
-
-fn restore(restart: &Restart, plan: &Plan, inside: &Connections) -> Result<(), CriuError> {
-    let descriptors = [
-        inside.socket.as_fd(),
-        inside.stdout.as_fd(),
-        inside.stderr.as_fd(),
-    ];
-    let replaced = descriptors.iter().zip(&plan.dumped);
-    let replaced = replaced.map(|(descriptor, dumped)| Replacement {
-        descriptor: descriptor.as_raw_fd(),
-        dumped: dumped.clone(),
-    });
-    let log = log_of(&restart.dir, "restore");
-    let images = restart.found.folder.join(criu::IMAGES);
-    let replaced: Vec<Replacement> = replaced.collect();
-    let restored = Run {
-        program: &restart.images.program,
-        arguments: criu::restore_arguments(&images, &log, &replaced),
-        inherited: &descriptors,
-        mounts: None,
-        doing: "restore",
-        log: &log,
+/// Lets all other hosts check their images.
+fn check_there(restart: &Restart, remotes: &mut [Remote]) -> Result<(), HostError> {
+    let order = |remote: &Remote| {
+        ToGuard::Check(Box::new(RestoreThere {
+            version: VERSION.into(),
+            images: ImagesThere {
+                program: restart.images.program.clone(),
+                dir: restart.dir.clone(),
+            },
+            set: restart.found.folder.clone(),
+            host: remote.number,
+            truncates: restart.truncates,
+        }))
     };
-    let outcome = restored.run();
-    // CRIU writes statistics beside the images.
-    let _ = fs::remove_file(statistics(&images));
-    outcome
+    ask_all(remotes, order, || Ok(()), done).map(|_| ())
 }
 
-fn statistics(images: &Path) -> PathBuf {
-    images.join("stats-restore")
+/// Restores all hosts: first up to the stage at which all sockets exist, then to the end.
+/// Repeats the first part while a kernel has connections of the ended job.
+fn restore_all(keeper: &Keeper, remotes: &mut [Remote], go: &Go) -> Result<(), HostError> {
+    /// The kernel keeps such connections for one minute.
+    const LIMIT: Duration = Duration::from_secs(90);
+    let end = Instant::now() + LIMIT;
+    let here = |outcome: Result<(), Failure>| outcome.map_err(HostError::here);
+    loop {
+        let restored = ask_all(
+            remotes,
+            |_| ToGuard::Restore,
+            || here(keeper.restore()),
+            done,
+        );
+        let Err(error) = restored else { break };
+        if !error.failure.may_repeat || Instant::now() > end {
+            return Err(error);
+        }
+        ask_all(remotes, |_| ToGuard::Undo, || here(keeper.undo()), done)?;
+        std::thread::sleep(Duration::from_secs(1));
+    }
+    ask_all(remotes, |_| ToGuard::Resume, || here(keeper.resume()), done)?;
+    for remote in remotes.iter() {
+        remote.send(ToGuard::Go(go.clone()))?;
+    }
+    here(keeper.go_on())
 }

@@ -28,6 +28,8 @@ pub(crate) fn version(program: &Path) -> Result<String, CriuError> {
 pub(super) struct Run<'a> {
     pub program: &'a Path,
     pub arguments: Vec<OsString>,
+    /// Variables that are added to CRIU's environment.
+    pub environment: Vec<(&'static str, &'static str)>,
     /// The descriptors that CRIU inherits.
     pub inherited: &'a [BorrowedFd<'a>],
     /// The mount namespace with the `/proc` of the dumped processes, if it is another one.
@@ -39,30 +41,40 @@ pub(super) struct Run<'a> {
 impl Run<'_> {
     /// Runs CRIU to its end. On failure returns the first error of its log.
     pub(super) fn run(&self) -> Result<(), CriuError> {
-        let log = self.log.display().to_string();
-        // An error of an earlier run is not the cause if CRIU ends before it opens its log.
-        let _ = fs::remove_file(self.log);
-        let doing = self.doing;
-        let line = match self.start() {
-            Ok(Ended::Exited(0)) => return Ok(()),
-            Ok(ended) => match killed_by(ended) {
-                Some(signal) => {
-                    let by = sys::signal_name(signal);
-                    return Err(CriuError::Killed { by, doing, log });
-                }
-                None => {
-                    let text = fs::read(self.log).unwrap_or_default();
-                    let text = String::from_utf8_lossy(&text);
-                    let line = first_error(&text).map(str::to_owned);
-                    line.unwrap_or_else(|| format!("it has ended with status {}", ended.code()))
-                }
-            },
-            Err(error) => error.to_string(),
-        };
-        Err(CriuError::Failed { doing, line, log })
+        let ended = self.start().and_then(sys::wait_for);
+        match ended.map_err(|error| self.not_started(&error))? {
+            Ended::Exited(0) => Ok(()),
+            ended => Err(failure_of(ended, self.doing, self.log)),
+        }
     }
 
-    fn start(&self) -> io::Result<Ended> {
+    /// Runs CRIU until it has stopped itself; returns its pid. On failure returns as [`Run::run`].
+    pub(super) fn run_until_stopped(&self) -> Result<i32, CriuError> {
+        let pid = self.start().map_err(|error| self.not_started(&error))?;
+        let stopped = sys::wait_until_stopped(pid);
+        match stopped.map_err(|error| self.not_started(&error))? {
+            None => Ok(pid),
+            Some(Ended::Exited(0)) => Err(CriuError::Failed {
+                doing: self.doing,
+                line: "it has not run the script of --action-script".into(),
+                log: self.log.display().to_string(),
+            }),
+            Some(ended) => Err(failure_of(ended, self.doing, self.log)),
+        }
+    }
+
+    fn not_started(&self, error: &io::Error) -> CriuError {
+        CriuError::Failed {
+            doing: self.doing,
+            line: error.to_string(),
+            log: self.log.display().to_string(),
+        }
+    }
+
+    /// Starts CRIU and returns its pid.
+    fn start(&self) -> io::Result<i32> {
+        // An error of an earlier run is not the cause if CRIU ends before it opens its log.
+        let _ = fs::remove_file(self.log);
         let parent = rustix::process::getpid();
         match sys::fork()? {
             Forked::Child => {
@@ -70,7 +82,7 @@ impl Run<'_> {
                 printable::eprintln!("mpirun: CRIU cannot be started: {error}");
                 sys::exit_now(127)
             }
-            Forked::Parent(pid) => sys::wait_for(pid),
+            Forked::Parent(pid) => Ok(pid),
         }
     }
 
@@ -97,11 +109,26 @@ impl Run<'_> {
         sys::unblock_signals();
         Command::new(self.program)
             .args(&self.arguments)
+            .envs(self.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .exec()
     }
+}
+
+/// Returns the error of a CRIU that has failed: the first error in its log, or the signal that killed it.
+pub(super) fn failure_of(ended: Ended, doing: &'static str, log: &Path) -> CriuError {
+    let text = fs::read(log).unwrap_or_default();
+    let log = log.display().to_string();
+    if let Some(signal) = killed_by(ended) {
+        let by = sys::signal_name(signal);
+        return CriuError::Killed { by, doing, log };
+    }
+    let text = String::from_utf8_lossy(&text);
+    let line = first_error(&text).map(str::to_owned);
+    let line = line.unwrap_or_else(|| format!("it has ended with status {}", ended.code()));
+    CriuError::Failed { doing, line, log }
 }
 
 /// Returns the signal that killed CRIU, or a script that runs CRIU and reports its death as shells do.
@@ -115,19 +142,20 @@ fn killed_by(ended: Ended) -> Option<sys::Signal> {
 
 /// Dumps a process like those of a job, to find out whether CRIU works on this host.
 /// Everything that this writes is in a folder below `dir`, which is removed.
-pub(super) fn probe(program: &Path, dir: &Path) -> Result<(), CriuError> {
-    let log = log_of(dir, "probe");
+pub(super) fn probe(program: &Path, dir: &Path, host: u32) -> Result<(), CriuError> {
+    let log = log_of(dir, "probe", host);
     let failed = |error: io::Error| CriuError::Failed {
         doing: "dump a trial process for",
         line: error.to_string(),
         log: log.display().to_string(),
     };
-    let folder = dir.join(format!(".{}.tmp", std::process::id()));
+    let folder = dir.join(format!(".{}-{host}.tmp", std::process::id()));
     fs::create_dir_all(&folder).map_err(failed)?;
     let outcome = start_trial().map_err(failed).and_then(|trial| {
         let dumped = Run {
             program,
             arguments: criu::dump_arguments(trial, &folder, &log, &[], After::Stopped),
+            environment: Vec::new(),
             inherited: &[],
             mounts: None,
             doing: "dump a trial process for",
@@ -177,7 +205,10 @@ fn start_trial() -> io::Result<i32> {
     }
 }
 
-/// Returns the path of CRIU's log in a folder of checkpoints; no checkpoint has such a name.
-pub(super) fn log_of(dir: &Path, of: &str) -> PathBuf {
-    dir.join(format!("criu-{of}.log"))
+/// Returns the path of CRIU's log of a host in a folder of checkpoints; no checkpoint has such a name.
+pub(super) fn log_of(dir: &Path, of: &str, host: u32) -> PathBuf {
+    match host {
+        0 => dir.join(format!("criu-{of}.log")),
+        host => dir.join(format!("criu-{of}-{host}.log")),
+    }
 }

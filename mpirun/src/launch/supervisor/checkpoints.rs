@@ -18,6 +18,8 @@ pub(super) struct Checkpoints<'a> {
     pub(super) asked: Option<(Instant, bool)>,
     /// Whether images of all processes are asked for, and if so whether the job ends after them.
     pub(super) held: Option<bool>,
+    /// As `held`, while the daemons on other hosts are asked to be silent.
+    pub(super) silencing: Option<bool>,
     /// The message about the latest outcome, and the number of outcomes so far.
     pub(super) latest: Result<String, String>,
     pub(super) outcomes: u64,
@@ -43,6 +45,7 @@ impl<'a> Checkpoints<'a> {
             next: plan.and_then(due),
             asked: None,
             held: None,
+            silencing: None,
             latest: Err("none was taken".into()),
             outcomes: 0,
             is_ending: false,
@@ -52,6 +55,16 @@ impl<'a> Checkpoints<'a> {
     /// Returns true if the checkpoints are images of all processes.
     pub(super) fn are_images(&self) -> bool {
         self.plan.is_some_and(|plan| plan.images.is_some())
+    }
+
+    /// Returns true while daemons are asked to be silent for images of all processes.
+    pub(super) fn is_silencing(&self) -> bool {
+        self.silencing.is_some()
+    }
+
+    /// Returns true if the job ends after the images for which daemons are asked to be silent.
+    pub(super) fn is_silencing_to_stop(&self) -> bool {
+        self.silencing == Some(true)
     }
 
     /// Removes and returns the request for images of all processes.

@@ -15,6 +15,8 @@ pub(super) struct Ending {
     lifecycle: Lifecycle,
     /// Sets of jobs that are being ended while other jobs continue, each with its SIGKILL's time.
     dismissals: Vec<(BTreeSet<usize>, Instant)>,
+    /// Whether the job ends because a rank was killed by a signal or its host is lost.
+    is_by_death: bool,
     /// The grace period between SIGTERM and SIGKILL.
     grace: Duration,
     /// The grace period of ranks that handle the signal that mpirun received.
@@ -26,9 +28,20 @@ impl Ending {
         Ending {
             lifecycle: Lifecycle::new(plan.timeout),
             dismissals: Vec::new(),
+            is_by_death: false,
             grace: plan.grace,
             signal_grace: plan.signal_grace,
         }
+    }
+
+    /// Records that the job ends because a rank was killed by a signal or its host is lost.
+    pub(super) fn note_death(&mut self) {
+        self.is_by_death = true;
+    }
+
+    /// Returns true if a restart of the job may come further: see [`Ending::note_death`].
+    pub(super) fn is_by_death(&self) -> bool {
+        self.is_by_death
     }
 
     /// Returns true until all jobs are being ended.
@@ -160,7 +173,10 @@ mod tests {
     fn plan() -> Box<Plan> {
         match request(["mpirun", "-n", "1", "prog"].map(Into::into)).unwrap() {
             Request::Job(plan) => plan,
-            Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+            Request::Restart(_)
+            | Request::Daemon
+            | Request::DaemonWithImages
+            | Request::Adoption { .. } => {
                 panic!("a job was asked for")
             }
         }

@@ -3,7 +3,7 @@
 //! ([`mpir`](super::super::mpir)).
 
 use super::super::ends_the_job;
-use super::super::hold::{GO, Go, read_go};
+use super::super::hold::{self, Go};
 use super::super::mpir::RELEASED;
 use super::super::sys::Signal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -93,15 +93,7 @@ impl FrontEnd {
     /// Waits for the end of a checkpoint. Returns `None` if the front end has died.
     /// Signals of the user that arrive before the answer are kept.
     pub(super) fn wait_for_go(&mut self) -> Option<Go> {
-        let mut byte = [0; 1];
-        loop {
-            match rustix::net::recv(&self.socket, &mut byte, RecvFlags::empty()) {
-                Ok((1, _)) if byte == [GO] => return read_go(&self.socket),
-                Ok((1, _)) => self.early.push(Signal::from(byte[0])),
-                Err(rustix::io::Errno::INTR) => {}
-                _ => return None,
-            }
-        }
+        hold::wait_for_go(&self.socket, &mut self.early)
     }
 
     /// Returns the signals that arrived before the answer about a checkpoint.

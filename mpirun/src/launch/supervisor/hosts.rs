@@ -2,11 +2,24 @@
 
 use super::poller::Watch;
 use super::{Supervisor, unserved};
+use crate::launch::link::Starter;
 use crate::launch::output::Target;
-use crate::launch::wire::{self, Branch, FromDaemon, Hello, Order, VERSION};
+use crate::launch::program::Plan;
+use crate::launch::wire::{self, Branch, FromDaemon, Hello, ImagesThere, Order, VERSION};
 use crate::pmi::{Job, Proc};
+use rustix::fd::AsFd as _;
 use std::io;
 use std::time::Instant;
+
+/// Returns the settings of images of processes for the guards of daemons.
+fn images_there(plan: &Plan) -> Option<ImagesThere> {
+    let checkpoints = plan.checkpoints.as_ref()?;
+    let images = checkpoints.images.as_ref()?;
+    Some(ImagesThere {
+        program: images.program.clone(),
+        dir: checkpoints.dir.clone(),
+    })
+}
 
 impl Supervisor<'_> {
     /// Opens links to the hosts of a job that have no link yet.
@@ -29,12 +42,16 @@ impl Supervisor<'_> {
                 tolerates_deaths: self.plan.tolerates_deaths,
                 dir: dir.clone(),
                 env: self.plan.env.clone(),
+                images: images_there(self.plan),
             };
-            let (report, nofile) = (
-                control.ranks.local.report_fd(),
-                control.ranks.local.nofile(),
-            );
-            let (number, link) = control.ranks.links.open(hello, report, nofile)?;
+            let by = match hello.images {
+                Some(_) => Starter::FrontEnd(self.front.as_fd()),
+                None => Starter::Itself {
+                    report: control.ranks.local.report_fd(),
+                    nofile: control.ranks.local.nofile(),
+                },
+            };
+            let (number, link) = control.ranks.links.open(hello, &by)?;
             if let (Some(read_fd), Some(write_fd)) = (link.read_fd(), link.write_fd()) {
                 self.poller.watch(read_fd, Watch::Link(number));
                 self.poller.watch_writable(write_fd);
@@ -145,6 +162,9 @@ impl Supervisor<'_> {
                 self.pump_input();
             }
             FromDaemon::Lost { hosts, why } => self.lose_hosts(&hosts, &why),
+            FromDaemon::Held => control.ranks.links.set_silent(host),
+            // The front end reads these.
+            FromDaemon::Guard(_) => {}
         }
     }
 

@@ -405,7 +405,10 @@ mod tests {
     fn hosts() -> Vec<Host> {
         match request(["mpirun", "-n", "1", "prog"].map(Into::into)).unwrap() {
             Request::Job(plan) => plan.hosts,
-            Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+            Request::Restart(_)
+            | Request::Daemon
+            | Request::DaemonWithImages
+            | Request::Adoption { .. } => {
                 panic!("a job was asked for")
             }
         }

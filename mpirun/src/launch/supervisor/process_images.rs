@@ -1,36 +1,52 @@
 //! Checkpoints that are images of all processes: the supervisor's part ([`images`](super::super::images)).
 //!
-//! While the front end takes the checkpoint, the supervisor only waits for its answer.
+//! First the daemons on other hosts send everything that they have, and are silent.
+//! While the front end then takes the checkpoint, the supervisor only waits for its answer.
 //! A restored supervisor continues in this wait, and the answer is that of the restart's front end.
 
 use super::Supervisor;
-use super::affinity::Affinities;
 use super::control::checkpoint_rounds;
 use super::remote_control;
-use crate::launch::hold::{self, Go};
-use rustix::fd::AsFd as _;
+use crate::launch::affinity::Affinities;
+use crate::launch::hold::{self, Go, NamedHost};
+use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 
-/// Takes the checkpoint that is asked for, if any.
+/// Takes the checkpoint that is asked for, if any, as soon as nothing is on the way between hosts.
 pub(super) fn step(supervisor: &mut Supervisor<'_>) {
-    let Some(stop) = supervisor.control.checkpoints.take_held() else {
-        return;
-    };
+    let checkpoints = &mut supervisor.control.checkpoints;
+    let links = &mut supervisor.control.ranks.links;
+    if let Some(stop) = checkpoints.take_held() {
+        links.hold();
+        checkpoints.silencing = Some(checkpoints.is_silencing_to_stop() || stop);
+    }
+    if links.are_silent()
+        && let Some(stop) = checkpoints.silencing.take()
+    {
+        take(supervisor, stop);
+    }
+}
+
+fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
     // What is still queued is in the image, and is written after the checkpoint.
     supervisor.control.ranks.outputs.drain();
     let waiting = remote_control::close(supervisor);
     // If the front end dies now, it may leave this process stopped, and no process would end the ranks.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
-    let descriptors: Vec<_> = waiting
-        .iter()
-        .map(|connection| connection.as_fd())
-        .collect();
     let affinities = Affinities::read();
-    let asked = hold::hold(&supervisor.front, stop, &descriptors);
-    drop(descriptors);
-    drop(waiting);
+    let asked = {
+        let links = supervisor.control.ranks.links.silent();
+        let links = links.filter_map(|link| Some((link, link.pipes()?)));
+        let (mut hosts, mut pipes) = (Vec::<NamedHost>::new(), Vec::<BorrowedFd<'_>>::new());
+        for (link, (to, from)) in links {
+            hosts.push((link.branch.host, link.branch.name.clone()));
+            pipes.extend([to, from]);
+        }
+        hold::hold(&supervisor.front, stop, waiting, (&hosts, &pipes))
+    };
     let answer = asked.ok().and_then(|()| supervisor.front.wait_for_go());
     let _ = set_parent_process_death_signal(None);
+    supervisor.control.ranks.links.release();
     // Without an answer the front end has died, which the next read of its socket reports.
     if let Some(Go {
         outcome,

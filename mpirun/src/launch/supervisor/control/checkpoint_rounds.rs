@@ -4,10 +4,12 @@
 //! All requests before the completion of a round belong to that round.
 
 use super::JobControl;
+use crate::launch::outside;
 use crate::launch::supervisor::checkpoints::{Asks, due};
-use crate::launch::supervisor::outside;
+use crate::launch::supervisor::unsaved;
 use crate::pmi::{Job, Proc};
 use mpi_core::crs::coordinator::{Actions, Coordinator, Outcome};
+use mpi_core::crs::criu::CriuError;
 use mpi_core::rte::checkpoints::Report;
 use printable::name;
 use std::time::{Duration, Instant};
@@ -27,7 +29,7 @@ pub(in crate::launch::supervisor) fn ask(
         return Err("mpirun was started without --checkpoint-dir".into());
     }
     match control.checkpoints.are_images() {
-        true => outside::check(&control.ranks.jobs).map_err(|error| error.to_string())?,
+        true => images_can_be_taken(control).map_err(|error| error.to_string())?,
         false => can_be_kept(control)?,
     }
     let (user, stop) = match asks {
@@ -110,6 +112,16 @@ pub(in crate::launch::supervisor) fn step(control: &mut JobControl<'_>, now: Ins
             false,
             Err(format!("no checkpoint is taken: {why}")),
         );
+    }
+}
+
+/// Returns an error if images of the processes on this host are impossible.
+/// The front end finds out later which connections between hosts are within the job.
+fn images_can_be_taken(control: &JobControl<'_>) -> Result<(), CriuError> {
+    let connections = unsaved::check(&control.ranks.jobs)?;
+    match connections.first() {
+        Some(connection) if !control.ranks.links.any_open() => Err(outside::foreign(connection)),
+        _ => Ok(()),
     }
 }
 

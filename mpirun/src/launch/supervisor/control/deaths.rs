@@ -251,6 +251,9 @@ impl JobControl<'_> {
         }
         self.ranks.outputs.say(&text);
         if without == 0 {
+            if self.is_running() && cause.weight() == Weight::Certain {
+                self.ending.note_death();
+            }
             return self.end(code, libc::SIGTERM);
         }
         self.ending.fail(code);

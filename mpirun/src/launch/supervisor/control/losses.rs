@@ -190,7 +190,10 @@ mod tests {
             let words = format!("mpirun {line}");
             match request(words.split(' ').map(Into::into)).unwrap() {
                 Request::Job(plan) => plan,
-                Request::Restart(_) | Request::Daemon | Request::Adoption { .. } => {
+                Request::Restart(_)
+                | Request::Daemon
+                | Request::DaemonWithImages
+                | Request::Adoption { .. } => {
                     panic!("{line} makes a daemon")
                 }
             }

@@ -2,10 +2,9 @@
 //! with processes outside of the job, and processes under valgrind or a tracer.
 //!
 //! CRIU dumps a connection with one end, and memory that others share, without a message;
-//! the restored processes then have neither. So the supervisor looks before the dump.
+//! the restored processes then have neither. So mpirun checks this before the dump.
 
-use super::jobs::Jobs;
-use crate::process_tree::descendants_of;
+use super::wire::{Connection, Quiet};
 use mpi_core::crs::criu::{CriuError, check_descriptor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -16,39 +15,32 @@ use std::path::Path;
 /// The state of an established connection in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
 
+/// The state of a listening socket; its receive queue is the number of connections to accept.
+const LISTENS: &str = "0A";
+
+/// The states of a connection that is being opened or closed by the kernels:
+/// SYN_SENT, SYN_RECV, FIN_WAIT1, LAST_ACK, CLOSING.
+const MOVING: [&str; 5] = ["02", "03", "04", "09", "0B"];
+
 /// The name of the memory that the ranks of a node share, as `/proc/PID/maps` shows it.
 const NODE: &str = "/memfd:portcullis-node";
 
-/// Fails if a process of the job is or has something that its images cannot contain.
-pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
-    let ranks = jobs.alive().filter(|(_, rank)| rank.here);
-    let ranks = ranks.flat_map(|(proc, rank)| {
-        let name = jobs.name_of(proc);
-        let below = descendants_of(rank.pid).into_iter();
-        let below = below.map({
-            let name = name.clone();
-            move |pid| (pid, format!("process {pid} of {name}"))
-        });
-        std::iter::once((rank.pid, name)).chain(below)
-    });
-    let mut ranks: Vec<(i32, String)> = ranks.collect();
-    // A process whose parent has ended is a child of this supervisor, and CRIU dumps it, too.
-    let known: BTreeSet<i32> = ranks.iter().map(|(pid, _)| *pid).collect();
-    let all = descendants_of(rustix::process::getpid().as_raw_pid()).into_iter();
-    let orphans = all.filter(|pid| !known.contains(pid));
-    ranks.extend(orphans.map(|pid| (pid, format!("process {pid} of the job"))));
+/// Fails if one of these processes, with names for messages, is or has something that images cannot contain.
+/// `owner` is the launcher on this host, which is dumped with them.
+/// Returns the TCP connections with other processes, which may be processes of the job on another host.
+pub(super) fn check(processes: &[(i32, String)], owner: i32) -> Result<Vec<Connection>, CriuError> {
     let mut sockets = BTreeMap::new();
-    let me = std::process::id().to_string();
-    let mut own = shared_memory(&me);
-    for (number, target) in descriptors(&me) {
+    let owner = owner.to_string();
+    let mut own = shared_memory(&owner);
+    for (number, target) in descriptors(&owner) {
         if target.starts_with(NODE)
-            && let Ok(memory) = fs::metadata(format!("/proc/self/fd/{number}"))
+            && let Ok(memory) = fs::metadata(format!("/proc/{owner}/fd/{number}"))
         {
             own.insert(memory.ino().to_string());
         }
         sockets.extend(socket(&target).map(|inode| (inode, "mpirun".to_owned())));
     }
-    for (pid, name) in &ranks {
+    for (pid, name) in processes {
         let pid = pid.to_string();
         check_process(&pid, name)?;
         for (number, target) in descriptors(&pid) {
@@ -60,14 +52,57 @@ pub(super) fn check(jobs: &Jobs<'_>) -> Result<(), CriuError> {
             return Err(CriuError::ForeignDescriptor { what });
         }
     }
+    Ok(connected_outside(&tables(), &sockets))
+}
+
+/// Returns the error about a connection with a process that is not part of the job.
+pub(super) fn foreign(connection: &Connection) -> CriuError {
+    let Connection { owner, remote, .. } = connection;
+    let what = format!("{owner} has a TCP connection with {remote}, outside of the job");
+    CriuError::ForeignDescriptor { what }
+}
+
+/// Returns the state of the TCP connections of stopped processes.
+pub(super) fn is_quiet(processes: &[i32]) -> Quiet {
+    let files = processes.iter().map(i32::to_string);
+    let files = files.flat_map(|pid| descriptors(&pid));
+    let sockets: BTreeSet<u64> = files.filter_map(|(_, target)| socket(&target)).collect();
+    let lines = tables();
+    let states = lines.lines().filter_map(|line| quiet(line, &sockets));
+    states.max().unwrap_or(Quiet::Yes)
+}
+
+/// Returns the tables of all TCP sockets.
+fn tables() -> String {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"];
     let tables = tables.map(|table| fs::read_to_string(table).unwrap_or_default());
-    match connected_outside(&tables.concat(), &sockets) {
-        Some((name, address)) => Err(CriuError::ForeignDescriptor {
-            what: format!("{name} has a TCP connection with {address}, outside of the job"),
-        }),
-        None => Ok(()),
+    tables.concat()
+}
+
+/// Reads a line of a table: the state of a socket, if it is one of these.
+///
+/// A send queue that is not empty is quiet only if the window of the receiver is full: the kernel then
+/// waits to probe the window (timer 4), and nothing is in flight.
+fn quiet(line: &str, sockets: &BTreeSet<u64>) -> Option<Quiet> {
+    const PROBES: &str = "04";
+    let fields: Vec<&str> = line.split_whitespace().skip(3).collect();
+    let [state, queues, timer, ..] = fields.as_slice() else {
+        return None;
+    };
+    let inode = fields.get(6)?.parse().ok()?;
+    if !sockets.contains(&inode) {
+        return None;
     }
+    let (unsent, unread) = queues.split_once(':')?;
+    let [unsent, unread] = [unsent, unread].map(|queue| u64::from_str_radix(queue, 16).ok());
+    let timer = timer.split(':').next()?;
+    Some(match *state {
+        LISTENS if unread != Some(0) => Quiet::MustRun,
+        LISTENS => Quiet::Yes,
+        state if MOVING.contains(&state) => Quiet::NotYet,
+        _ if unsent == Some(0) || timer == PROBES => Quiet::Yes,
+        _ => Quiet::NotYet,
+    })
 }
 
 /// Fails if a process runs under valgrind, or is traced: it has one tracer, which then cannot be CRIU.
@@ -133,16 +168,20 @@ fn shared_memory(pid: &str) -> BTreeSet<String> {
     inodes.map(str::to_owned).collect()
 }
 
-/// Returns an established connection of `sockets` whose other end is none of them:
-/// the name of its owner, and the address of the other end.
-fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Option<(String, SocketAddr)> {
+/// Returns the established connections of `sockets` whose other end is none of them.
+fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Vec<Connection> {
     let connections = table.lines().filter_map(connection);
     let ours = connections.filter_map(|(pair, inode)| Some((pair, sockets.get(&inode)?)));
     let ours: BTreeMap<(SocketAddr, SocketAddr), &String> = ours.collect();
     let outside = ours
         .iter()
-        .find(|((local, remote), _)| !ours.contains_key(&(*remote, *local)));
-    outside.map(|((_, remote), name)| ((*name).clone(), *remote))
+        .filter(|((local, remote), _)| !ours.contains_key(&(*remote, *local)));
+    let outside = outside.map(|((local, remote), owner)| Connection {
+        owner: (*owner).clone(),
+        local: *local,
+        remote: *remote,
+    });
+    outside.collect()
 }
 
 /// Reads a line of `/proc/net/tcp` or `tcp6`: the addresses of both ends, and the socket's inode.
@@ -191,7 +230,42 @@ mod tests {
     fn outside(inodes: &[u64]) -> Option<String> {
         let sockets = inodes.iter().map(|inode| (*inode, format!("rank {inode}")));
         let found = connected_outside(TABLE, &sockets.collect());
-        found.map(|(name, address)| format!("{name} {address}"))
+        let first = found.first()?;
+        Some(format!("{} {}", first.owner, first.remote))
+    }
+
+    #[test]
+    fn a_connection_is_quiet_if_nothing_is_in_flight() {
+        let sockets = BTreeSet::from([10, 11]);
+        let line = |state, queues, timer, inode| {
+            let line = format!(
+                "1: 0100007F:1F90 0100007F:8000 {state} {queues} {timer}:0000 0 0 0 {inode} 1 0"
+            );
+            quiet(&line, &sockets)
+        };
+        let empty = "00000000:00000000";
+        assert_eq!(line("01", empty, "00", 11), Some(Quiet::Yes));
+        assert_eq!(line("01", empty, "00", 12), None);
+        assert_eq!(
+            line("01", "00000000:00000010", "00", 11),
+            Some(Quiet::Yes),
+            "received data are in the image"
+        );
+        assert_eq!(
+            line("01", "00000010:00000000", "01", 11),
+            Some(Quiet::NotYet)
+        );
+        assert_eq!(
+            line("01", "00000010:00000000", "04", 11),
+            Some(Quiet::Yes),
+            "the receiver's window is full"
+        );
+        assert_eq!(line("02", empty, "01", 11), Some(Quiet::NotYet));
+        assert_eq!(
+            line("0A", "00000000:00000001", "00", 10),
+            Some(Quiet::MustRun)
+        );
+        assert_eq!(quiet("sl local_address", &sockets), None);
     }
 
     #[test]

@@ -1,0 +1,176 @@
+//! The processes of a job on one host, stopped for images of a job on several hosts.
+//!
+//! All hosts are stopped before the first dump and continue after the last one. Kernels acknowledge data
+//! also for stopped processes; what has arrived is then in the receive queue, which CRIU saves.
+//! So after some round trips nothing is in flight, and the images of all hosts fit together.
+
+use crate::launch::outside;
+use crate::launch::sys;
+use crate::launch::wire::{Connection, Quiet};
+use crate::process_tree::{children, descendants_of};
+use mpi_core::crs::criu::CriuError;
+use rustix::net::sockopt::set_socket_linger;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
+use std::fs;
+use std::io;
+use std::time::{Duration, Instant};
+
+/// The maximum time in which a process stops.
+const LIMIT: Duration = Duration::from_secs(20);
+
+pub(super) struct Processes {
+    /// The launcher of this host, or the keeper of a restored job.
+    child: i32,
+    is_restored: bool,
+    /// Processes that the user or a program has stopped.
+    stopped_before: Vec<i32>,
+}
+
+impl Processes {
+    pub(super) fn new(child: i32, is_restored: bool) -> Processes {
+        Processes {
+            child,
+            is_restored,
+            stopped_before: Vec::new(),
+        }
+    }
+
+    /// Returns the launcher of this host, as this process numbers it.
+    fn launcher(&self) -> i32 {
+        match self.is_restored {
+            true => children(self.child).first().copied().unwrap_or(self.child),
+            false => self.child,
+        }
+    }
+
+    fn all(&self) -> Vec<i32> {
+        let below = descendants_of(self.child);
+        let first = (!self.is_restored).then_some(self.child);
+        first.into_iter().chain(below).collect()
+    }
+
+    /// Stops all processes, and waits until the kernel has stopped each thread.
+    pub(super) fn stop(&mut self) -> io::Result<()> {
+        let all = self.all();
+        self.stopped_before = all.into_iter().filter(|pid| is_stopped(*pid)).collect();
+        let (end, mut signalled) = (Instant::now() + LIMIT, Vec::new());
+        loop {
+            let moving: Vec<i32> = self.all();
+            let moving = moving.into_iter().filter(|pid| !is_stopped(*pid));
+            let moving: Vec<i32> = moving.collect();
+            let Some(first) = moving.first() else {
+                return Ok(());
+            };
+            if Instant::now() > end {
+                let what = format!("process {first} does not stop");
+                return Err(io::Error::other(what));
+            }
+            for pid in moving {
+                if !signalled.contains(&pid) {
+                    sys::signal_process(pid, libc::SIGSTOP);
+                    signalled.push(pid);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Continues the processes.
+    pub(super) fn go_on(&self) {
+        for pid in self.all() {
+            if !self.stopped_before.contains(&pid) {
+                sys::signal_process(pid, libc::SIGCONT);
+            }
+        }
+    }
+
+    /// Returns the TCP connections with other processes.
+    /// Fails if a process is or has something that images cannot contain.
+    pub(super) fn check(&self) -> Result<Vec<Connection>, CriuError> {
+        let launcher = self.launcher();
+        let processes = self.all().into_iter().filter(|pid| *pid != launcher);
+        let named = processes.map(|pid| (pid, format!("process {pid} of the job")));
+        outside::check(&named.collect::<Vec<_>>(), launcher)
+    }
+
+    /// Returns the state of the connections of the stopped processes.
+    pub(super) fn is_quiet(&self) -> Quiet {
+        outside::is_quiet(&self.all())
+    }
+
+    /// Lets the kernel forget the TCP connections when the processes are killed.
+    /// Otherwise some stay for a minute (TIME_WAIT), and a restart on these hosts could not restore them.
+    pub(super) fn forget_connections(&self) {
+        for pid in self.all() {
+            let process = Pid::from_raw(pid).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+            let Some(Ok(process)) = process else { continue };
+            for number in sockets(pid) {
+                let socket = pidfd_getfd(&process, number, PidfdGetfdFlags::empty());
+                if let Ok(socket) = socket {
+                    let _ = set_socket_linger(&socket, Some(Duration::ZERO));
+                }
+            }
+        }
+    }
+}
+
+/// Returns the descriptors of a process that are sockets.
+fn sockets(pid: i32) -> Vec<i32> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"));
+    let entries = entries.into_iter().flatten().flatten();
+    let numbers = entries.filter_map(|entry| {
+        let target = fs::read_link(entry.path()).ok()?;
+        let is_socket = target.to_string_lossy().starts_with("socket:");
+        entry
+            .file_name()
+            .to_str()?
+            .parse()
+            .ok()
+            .filter(|_| is_socket)
+    });
+    numbers.collect()
+}
+
+/// Returns true if all threads of a process are stopped or have ended.
+fn is_stopped(pid: i32) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"));
+    let mut tasks = tasks.into_iter().flatten().flatten();
+    tasks.all(|task| {
+        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let state = stat
+            .rsplit(')')
+            .next()
+            .and_then(|rest| rest.trim().chars().next());
+        matches!(state, None | Some('T' | 't' | 'Z' | 'X'))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn a_process_is_stopped_and_continued_and_one_that_was_stopped_stays_so() {
+        let mut sleeper = Command::new("sleep").arg("60").spawn().expect("started");
+        let pid = sleeper.id() as i32;
+        let mut processes = Processes::new(pid, false);
+        assert!(!is_stopped(pid));
+        processes.stop().expect("stopped");
+        assert!(is_stopped(pid));
+        assert_eq!(processes.is_quiet(), Quiet::Yes);
+        processes.go_on();
+        while is_stopped(pid) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sys::signal_process(pid, libc::SIGSTOP);
+        while !is_stopped(pid) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        processes.stop().expect("is stopped");
+        processes.go_on();
+        assert!(is_stopped(pid));
+        let _ = sleeper.kill();
+        let _ = sleeper.wait();
+    }
+}

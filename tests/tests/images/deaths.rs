@@ -1,0 +1,126 @@
+//! Jobs that mpirun restarts after the death of a rank (`--restart-on-death`), with both kinds of checkpoints.
+
+use super::stops::{Random, nothing_is_left_of, times, with_images};
+use super::{folder, has_criu, is_over, result};
+use rustix::process::{Pid, Signal, kill_process};
+use std::path::Path;
+use std::time::Duration;
+use tests::{Job, Started, leftovers};
+
+/// A stencil of 300 steps of about 3 ms.
+fn stencil() -> Job {
+    let job = Job::of("checkpoints").ranks(3).limit(200);
+    job.arg("300").env("CHECKPOINTS", "pause 3000")
+}
+
+fn with_self(job: Job, kept: &Path) -> Job {
+    let dir = kept.join("saved");
+    job.with(["--checkpoint-dir".as_ref(), dir.as_os_str()])
+}
+
+/// Kills one of the ranks, if there is one.
+fn kill_a_rank(started: &Started, random: &mut Random) -> bool {
+    let processes = leftovers::processes(started.mark());
+    let ranks = processes.iter().filter_map(|process| {
+        let (pid, command) = process.split_once(' ')?;
+        let program = command.split(' ').next()?;
+        let is_rank = program.ends_with("/checkpoints");
+        Pid::from_raw(pid.parse().ok()?).filter(|_| is_rank)
+    });
+    let ranks: Vec<Pid> = ranks.collect();
+    if ranks.is_empty() {
+        return false;
+    }
+    let rank = ranks[random.below(ranks.len() as u64) as usize];
+    kill_process(rank, Signal::KILL).is_ok()
+}
+
+/// Kills ranks of jobs at random moments after their first checkpoint, `wanted` times in total.
+fn killed_ranks(with: &dyn Fn(Job, &Path) -> Job, wanted: u32) {
+    let (expected, mut random, mut kills) = (result(&stencil().succeeds()), Random::new(41), 0);
+    while kills < wanted {
+        let kept = folder();
+        let options = ["--checkpoint-every", "100ms", "--restart-on-death", "1000"];
+        let started = with(stencil(), kept.path()).with(options).start();
+        let mark = started.mark().to_owned();
+        started.complains("checkpoint 1 is in ", 1);
+        let before = kills;
+        while !is_over(started.process()) {
+            random.pause(1200);
+            if kills < wanted {
+                kills += u32::from(kill_a_rank(&started, &mut random));
+            }
+        }
+        let outcome = started.wait_for_processes(Duration::from_secs(20));
+        nothing_is_left_of(&mark, kept.path());
+        assert_eq!(result(&outcome), expected, "{}", outcome.stderr);
+        let restarts = outcome
+            .stderr
+            .matches("the job is restarted after a death")
+            .count();
+        let kills_here = (kills - before) as usize;
+        // A rank that is killed after its result may end without a restart.
+        assert!(
+            restarts <= kills_here && restarts + 2 > kills_here,
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn a_job_whose_ranks_are_killed_is_restarted_by_mpirun_from_its_last_checkpoint() {
+    killed_ranks(&with_self, 3);
+}
+
+#[test]
+fn a_job_with_images_whose_ranks_are_killed_is_restarted_by_mpirun() {
+    if has_criu() {
+        killed_ranks(&with_images, 3);
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn jobs_whose_ranks_are_killed_at_random_moments_come_to_the_same_result() {
+    killed_ranks(&with_self, times("IMAGE_KILLS", 100));
+    if has_criu() {
+        killed_ranks(&with_images, times("IMAGE_KILLS", 100));
+    }
+}
+
+/// One rank dies at the same step after each restart.
+#[test]
+fn a_job_is_restarted_as_often_as_asked_for_and_then_ends_with_the_death() {
+    let kept = folder();
+    let job = Job::of("checkpoints").ranks(2).arg("30");
+    let job = with_self(job.env("CHECKPOINTS", "request 7 die 21"), kept.path());
+    let outcome = job.with(["--restart-on-death", "2"]).run();
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    for said in [
+        "restart 1, 1 more may follow",
+        "restart 2, 0 more may follow",
+    ] {
+        assert_eq!(
+            outcome.stderr.matches(said).count(),
+            1,
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+#[test]
+fn a_job_without_a_checkpoint_or_with_fault_tolerance_is_not_restarted() {
+    let kept = folder();
+    let job = Job::of("checkpoints").ranks(2).arg("30");
+    let job = with_self(job.env("CHECKPOINTS", "die 5"), kept.path());
+    let outcome = job.with(["--restart-on-death", "2"]).run();
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    let said = "the job has no complete checkpoint to be restarted from";
+    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
+    let job = with_self(Job::of("checkpoints").ranks(2).arg("30"), kept.path());
+    let both = ["--restart-on-death", "2", "--with-ft", "ulfm"];
+    let outcome = job.with(both).run();
+    assert_eq!(outcome.status.code(), Some(2), "{}", outcome.stderr);
+}
