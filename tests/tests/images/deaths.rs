@@ -59,12 +59,8 @@ fn killed_ranks(with: &dyn Fn(Job, &Path) -> Job, wanted: u32) {
             .matches("the job is restarted after a death")
             .count();
         let kills_here = (kills - before) as usize;
-        // A rank that is killed after its result may end without a restart.
-        assert!(
-            restarts <= kills_here && restarts + 2 > kills_here,
-            "{}",
-            outcome.stderr
-        );
+        // A second rank may be killed while the job ends, and one after the result.
+        assert!(restarts <= kills_here, "{}", outcome.stderr);
     }
 }
 
