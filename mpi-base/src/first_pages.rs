@@ -32,8 +32,9 @@ pub fn map_code() {
     if code.len() > LONGEST_CODE {
         return;
     }
-    for start in (code.start..code.end).step_by(FAULT_AROUND) {
-        let byte = std::ptr::with_exposed_provenance::<u8>(start);
+    let aligned = code.start / FAULT_AROUND * FAULT_AROUND;
+    for start in (aligned..code.end).step_by(FAULT_AROUND) {
+        let byte = std::ptr::with_exposed_provenance::<u8>(start.max(code.start));
         // SAFETY: the byte is inside a readable segment of this library, which stays loaded.
         black_box(unsafe { byte.read_volatile() });
     }

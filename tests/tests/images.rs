@@ -21,7 +21,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use tempfile::TempDir;
@@ -326,7 +326,7 @@ fn mpi_ctl_waits_while_the_job_is_saved() {
     let here = kept.path().display().to_string();
     let waits = format!(
         "case \"$*\" in --version) echo Version: 4.2;; *--leave-running*) touch {here}/saves\n\
-         while ! test -e {here}/go; do sleep 0.01; done;; esac"
+         for i in $(seq 10000); do test -e {here}/go && break; sleep 0.01; done;; esac"
     );
     let criu = script(kept.path(), &waits);
     let started = job(kept.path(), "self,sm").env(PROGRAM, criu).start();
@@ -342,7 +342,10 @@ fn mpi_ctl_waits_while_the_job_is_saved() {
         outcome.unwrap_or_else(|e| panic!("{e}"))
     };
     let taken = asks("checkpoint");
+    let begun = Instant::now();
     while !kept.path().join("saves").exists() {
+        let is_early = begun.elapsed() < Duration::from_secs(100);
+        assert!(is_early, "no checkpoint was begun");
         std::thread::sleep(Duration::from_millis(5));
     }
     let status = asks("status");

@@ -112,7 +112,8 @@ pub fn publish_wait(handle: MPI_Request, requests: usize) {
 }
 
 /// Returns the number on the state page of the function that began a point-to-point request, or 0
-/// if it is not known. A receive of `MPI_Imrecv` does not wait: its message has arrived.
+/// if it is not known. Requests do not record their function:
+/// those of `MPI_Imrecv` and `MPI_Isendrecv` are named like a receive, those of `MPI_Irsend` like a send.
 fn begun_by(object: &RequestObject) -> u16 {
     static NUMBERS: OnceLock<[(&str, u16); 8]> = OnceLock::new();
     let name = match object {

@@ -91,8 +91,12 @@ pub(crate) fn number(id: usize) -> u16 {
 }
 
 /// Returns the name of the program's current call; `None` outside of calls.
+/// With `MPI_THREAD_MULTIPLE` the state page may name the call of another thread, so the result is `None`.
 #[cold]
 pub(crate) fn current_call() -> Option<&'static str> {
+    if extras::get() & LOCKED != 0 {
+        return None;
+    }
     let call = tracing::page()?.snapshot().call;
     let id = usize::from(call.checked_sub(1)?);
     Some(functions::name(id))

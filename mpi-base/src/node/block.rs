@@ -309,7 +309,7 @@ impl ShmBlock {
 }
 
 impl Node {
-    /// Zeroes a range of this rank's arena, without allocating pages that have no memory.
+    /// Zeroes a range of this rank's arena. In a long range, pages that have no memory get none if the kernel reports them.
     ///
     /// # Safety
     /// No process uses the range.

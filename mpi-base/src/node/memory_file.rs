@@ -2,7 +2,7 @@
 //!
 //! The descriptor has a number in the program's table of descriptors. A program may close it
 //! (daemons close all descriptors) and open another file under the same number.
-//! So each query first compares the file with the identity that was recorded at the start.
+//! So each query compares the file with the identity that was recorded at the start, before and after it.
 //! After a difference, the query has no result.
 
 use std::ops::Range;
@@ -11,10 +11,19 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
 use rustix::fs::{Mode, OFlags, SeekFrom};
 use rustix::io::Errno;
 
+use crate::atomic::{AtomicU32, Ordering::Relaxed};
 use crate::mem::PAGE;
 
 /// Maximum number of ranges that [`MemoryFile::data`] returns.
 const MOST_RANGES: usize = 64;
+
+/// The minimum number of the descriptor, so that a program whose standard streams are closed does not get it as one of them.
+const LOWEST: i32 = 64;
+
+/// If data continue for more than this number of bytes behind the queried range, the query has read all of their page table entries.
+/// The next [`SKIPPED`] queries are then skipped.
+const FAR: usize = 8 << 20;
+const SKIPPED: u32 = 64;
 
 /// The node's memory file, if this process could keep a descriptor of it.
 #[derive(Debug)]
@@ -24,6 +33,8 @@ pub(super) struct MemoryFile(Option<Open>);
 struct Open {
     descriptor: OwnedFd,
     identity: (u64, u64),
+    /// Number of queries that are skipped.
+    skipped: AtomicU32,
 }
 
 fn identity(file: impl AsFd) -> Option<(u64, u64)> {
@@ -34,19 +45,21 @@ fn identity(file: impl AsFd) -> Option<(u64, u64)> {
 impl MemoryFile {
     /// Opens the file of the descriptor `file` again.
     ///
-    /// Ranks inherit `file` with its position, so their queries would lock each other out.
-    /// Where `/proc` is not mounted, they do.
+    /// Ranks inherit `file` with its position, and each query would lock it.
+    /// Without `/proc`, the descriptor is duplicated, and the ranks share the position.
     pub fn keep(file: impl AsFd) -> MemoryFile {
         let open = || {
             let path = format!("/proc/self/fd/{}", file.as_fd().as_raw_fd());
             let flags = OFlags::RDONLY | OFlags::CLOEXEC;
             let descriptor = rustix::fs::open(path, flags, Mode::empty())
+                .and_then(|low| rustix::io::fcntl_dupfd_cloexec(low, LOWEST))
                 .or_else(|_| rustix::io::fcntl_dupfd_cloexec(&file, 3))
                 .ok()?;
             let identity = identity(&descriptor)?;
             Some(Open {
                 descriptor,
                 identity,
+                skipped: AtomicU32::new(0),
             })
         };
         MemoryFile(open())
@@ -61,13 +74,21 @@ impl MemoryFile {
 
     /// Returns the ranges of the file inside `pages`, a range of whole pages, that have memory
     /// or are swapped out; all other pages read as zero.
-    /// Returns `None` if the kernel reports no such ranges or more than [`MOST_RANGES`].
+    /// Returns `None` if the kernel reports no such ranges or more than [`MOST_RANGES`],
+    /// or if the query would take long, because the file has data for many pages behind the range.
     ///
     /// mincore(2) is no replacement: it reports a page that is swapped out as absent.
     /// lseek(2) reports such a page as data, because the page cache has an entry for it
     /// (`mapping_seek_hole_data` in Linux's mm/filemap.c).
     pub fn data(&self, pages: Range<usize>) -> Option<Vec<Range<usize>>> {
         let file = self.descriptor()?;
+        let skipped = &self.0.as_ref()?.skipped;
+        let left = skipped.load(Relaxed);
+        if left > 0 {
+            // If two threads count at the same time, one more query is skipped.
+            skipped.store(left - 1, Relaxed);
+            return None;
+        }
         let mut found = Vec::new();
         let mut at = pages.start;
         while at < pages.end {
@@ -85,10 +106,13 @@ impl MemoryFile {
             if end <= start || found.len() == MOST_RANGES {
                 return None;
             }
+            if end.saturating_sub(pages.end) > FAR {
+                skipped.store(SKIPPED, Relaxed);
+            }
             found.push(start.max(pages.start)..end.min(pages.end));
             at = end;
         }
-        Some(found)
+        self.descriptor().map(|_| found)
     }
 }
 
@@ -108,7 +132,7 @@ impl Drop for MemoryFile {
 #[allow(unsafe_code)]
 mod tests {
     use super::*;
-    use crate::atomic::{AtomicU64, Ordering::Relaxed};
+    use crate::atomic::AtomicU64;
     use crate::mem::{Segment, memfd};
 
     #[test]
@@ -163,5 +187,21 @@ mod tests {
         assert!(flags >= 0, "the program's file was closed");
         // SAFETY: this test owns the descriptor since `dup2`.
         unsafe { libc::close(number) };
+    }
+
+    #[test]
+    fn after_a_query_beside_many_pages_the_next_ones_are_skipped() {
+        let len = 2 * FAR;
+        let fd = memfd("test", len as u64).unwrap();
+        let segment = Segment::map(&fd, len).unwrap();
+        for word in segment.slice::<AtomicU64>(0, len / 8).unwrap() {
+            word.store(1, Relaxed);
+        }
+        let file = MemoryFile::keep(&fd);
+        assert_eq!(file.data(0..PAGE), Some(vec![0..PAGE]));
+        for _ in 0..SKIPPED {
+            assert_eq!(file.data(0..PAGE), None);
+        }
+        assert!(file.data(0..PAGE).is_some());
     }
 }

@@ -145,6 +145,7 @@ impl Persistent {
     }
 
     /// Returns the name of the function that creates such an operation; `None` for collective operations.
+    /// A ready send is a standard send, so it is named like one.
     pub fn created_by(&self) -> Option<&'static str> {
         match &self.operation {
             Operation::Send {

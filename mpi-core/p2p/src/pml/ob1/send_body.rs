@@ -83,8 +83,8 @@ impl SendBody {
         self.mode
     }
 
-    /// Returns true for a message that need not wait for its receive.
-    /// With `pml_ob1_check_buffering` all messages wait.
+    /// Returns true if the message has the standard mode (also a ready message). A long one waits for its receive nevertheless.
+    /// With `pml_ob1_check_buffering` all messages are synchronous.
     pub fn is_standard(&self) -> bool {
         self.mode == Mode::Standard
     }
