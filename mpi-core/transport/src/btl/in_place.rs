@@ -45,6 +45,7 @@ pub trait InPlace {
     /// Returns false if the transport may write to the place or has filled it.
     fn withdraw(&self, transfer: u64) -> bool;
 
-    /// Ends a transfer whose outcome is not needed: waits, up to a time limit, until the transport no longer accesses the memory.
+    /// Ends a transfer whose outcome is not needed: waits until the transport no longer accesses the memory.
+    /// There is a time limit only after the loss of the peer, when the transport ends all transfers by itself.
     fn give_up(&self, transfer: u64);
 }

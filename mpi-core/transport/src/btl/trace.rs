@@ -109,10 +109,11 @@ impl Btl for Traced {
         self.inner.pending()
     }
 
-    /// Withholds lending, because a lent message would not be traced.
+    /// Withholds lending and delivery in place, because their data would not be traced.
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             lending: None,
+            in_place: None,
             ..self.inner.capabilities()
         }
     }

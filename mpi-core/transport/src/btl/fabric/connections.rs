@@ -231,7 +231,12 @@ impl<P: Port> Connections for Fabric<P> {
         // If no buffer is free for the cut message, the peer detects the end of the connection by itself.
         let _ = self.say(peer, Kind::Cut);
         let why = "this process has given it up".to_owned();
-        let lose = Chore::Lose(peer.proc, why, Close::InOrder);
+        // An active transfer of data in place ends only with a connection that is closed by force.
+        let how = match self.transfers.are_active_with(peer.proc) {
+            true => Close::AtOnce,
+            false => Close::InOrder,
+        };
+        let lose = Chore::Lose(peer.proc, why, how);
         self.chores.borrow_mut().push(lose);
     }
 

@@ -98,6 +98,10 @@ pub trait Rendezvous {
     /// Returns the minimum length in bytes of data for which a transfer is worthwhile.
     fn shortest(&self) -> usize;
 
+    /// Returns true if the library ends all transfers with a connected peer when the connection is closed by force.
+    /// Otherwise there are no transfers with this peer.
+    fn serves(&self, peer: ProcId) -> bool;
+
     /// Sends the frame header `head` to a connected peer and offers `data`.
     /// Returns true if the transfer ended during the call; otherwise [`Events::transferred`] reports its end.
     ///

@@ -20,9 +20,10 @@ use std::time::{Duration, Instant};
 const PLACES: usize = 1024;
 /// Maximum number of active transfers to one peer.
 const FILLS: u32 = 64;
-/// Maximum time in which `give_up` waits for the end of a transfer,
-/// before and after it closes the connection.
+/// Maximum time in which `give_up` waits for the end of a transfer with a lost peer, before and after it closes the connection.
 const GIVEN_UP: Duration = Duration::from_secs(2);
+/// Maximum pause between two polls of `give_up`.
+const NAP: Duration = Duration::from_millis(1);
 
 /// The transfers of one process whose outcome has not been fetched.
 #[derive(Default)]
@@ -163,6 +164,14 @@ impl Transfers {
         matches!(transfer.stage, Stage::Active).then_some(transfer.peer)
     }
 
+    /// Returns true if the library accesses memory for a transfer with this peer.
+    pub(super) fn are_active_with(&self, peer: ProcId) -> bool {
+        let all = self.all.borrow();
+        let is_active = |stage: Stage| matches!(stage, Stage::Active | Stage::Abandoned);
+        all.values()
+            .any(|transfer| transfer.peer == peer && is_active(transfer.stage))
+    }
+
     /// Removes a transfer whose outcome is not needed; an active transfer is removed at its end.
     /// Returns false if the transfer was removed before.
     fn abandon(&self, id: u64) -> bool {
@@ -201,16 +210,27 @@ impl<P: Port> Fabric<P> {
         self.received.set(self.received.get() + 1);
     }
 
-    /// Polls until a transfer has ended, at most for [`GIVEN_UP`]. Returns true if it has ended.
+    /// Polls until a transfer has ended. Returns true if it has ended.
+    ///
+    /// A peer that computes does not take part in the transfer until it calls MPI, so there is no time limit while the connection is open.
+    /// Without an open connection the limit is [`GIVEN_UP`].
     fn await_transfer(&self, transfer: u64) -> bool {
-        let deadline = Instant::now() + GIVEN_UP;
+        let mut lost_since = None;
+        let mut nap = Duration::from_micros(1);
         // If a poll is running (`busy`), this call must not poll.
-        while self.transfers.active(transfer).is_some() && !self.busy.replace(true) {
+        while let Some(proc) = self.transfers.active(transfer)
+            && !self.busy.replace(true)
+        {
             self.turn(None);
             self.busy.set(false);
-            if Instant::now() >= deadline {
+            let is_open = self
+                .peer(proc)
+                .is_some_and(|peer| peer.state.get() == State::Up);
+            if !is_open && lost_since.get_or_insert_with(Instant::now).elapsed() >= GIVEN_UP {
                 break;
             }
+            std::thread::sleep(nap);
+            nap = (nap * 2).min(NAP);
         }
         self.transfers.active(transfer).is_none()
     }
@@ -222,8 +242,11 @@ impl<P: Port> InPlace for Fabric<P> {
     }
 
     unsafe fn post(&self, from: Endpoint, number: u64, place: Region) -> Option<u64> {
-        self.port.in_place()?;
+        let rendezvous = self.port.in_place()?;
         let peer = self.connected(from)?;
+        if !rendezvous.serves(peer.proc) {
+            return None;
+        }
         let id = self.transfers.post(peer.proc, number, place)?;
         self.counts_transfer();
         Some(id)

@@ -36,6 +36,7 @@ macro_rules! btl_suite {
             polls_that_first_check_for_work_miss_no_message_and_no_space
             a_sink_may_send_and_is_never_entered_twice
             data_are_delivered_in_place_or_not_at_all
+            a_place_that_is_given_up_is_not_written_afterwards
             two_ranks_fill_each_others_places
             two_ranks_exchange_at_full_speed);
     };
@@ -66,6 +67,7 @@ macro_rules! btl_suite {
             what_is_lent_arrives_whole_and_once_or_not_at_all
             registered_memory_is_read_and_written_whole_or_not_at_all
             data_are_delivered_in_place_or_not_at_all
+            a_place_that_is_given_up_is_not_written_afterwards
             two_ranks_fill_each_others_places
             two_ranks_exchange_at_full_speed);
         $crate::btl_suite!(long $net; every_length_up_to_the_eager_limit_arrives_whole);

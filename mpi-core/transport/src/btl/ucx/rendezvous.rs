@@ -31,6 +31,10 @@ impl Rendezvous for Worker {
         self.in_place.map_or(usize::MAX, |all| all.shortest)
     }
 
+    fn serves(&self, peer: ProcId) -> bool {
+        self.ends_transfers(peer)
+    }
+
     unsafe fn offer(
         &self,
         peer: ProcId,

@@ -66,6 +66,8 @@ pub(super) struct InPlaceUcx {
 struct Endpoint {
     handle: Pointer,
     hook: Box<Hook>,
+    /// True if UCX detects failures of the peer, and ends all transfers when the endpoint is closed by force.
+    reports: bool,
 }
 
 struct Closing {
@@ -325,6 +327,13 @@ impl Worker {
         Some(endpoint.handle)
     }
 
+    /// Returns true if UCX ends all transfers with a peer when the connection is closed by force.
+    pub(super) fn ends_transfers(&self, peer: ProcId) -> bool {
+        let endpoints = self.endpoints.borrow();
+        let endpoint = endpoints.get(peer as usize).and_then(Option::as_ref);
+        endpoint.is_some_and(|endpoint| endpoint.reports)
+    }
+
     /// Removes the requests of closed endpoints and of the flush if these have ended.
     fn check_requests(&self) {
         if abi::status_of(self.flush.get()).is_none() && self.has_ended(self.flush.get()) {
@@ -353,15 +362,21 @@ impl Port for Worker {
             peer,
         });
         let mut handle: Pointer = null_mut();
-        let mut status = self.create_endpoint(address, true, &hook, &mut handle);
+        let mut reports = true;
+        let mut status = self.create_endpoint(address, reports, &hook, &mut handle);
         if status == abi::UNREACHABLE {
+            reports = false;
             // Older versions of UCX cannot detect failures in shared memory. With these versions the launcher reports deaths.
-            status = self.create_endpoint(address, false, &hook, &mut handle);
+            status = self.create_endpoint(address, reports, &hook, &mut handle);
         }
         if status != abi::OK {
             return Err(format!("UCX has no way to it: {}", self.text(status)));
         }
-        let endpoint = Endpoint { handle, hook };
+        let endpoint = Endpoint {
+            handle,
+            hook,
+            reports,
+        };
         let mut endpoints = self.endpoints.borrow_mut();
         let index = peer as usize;
         if endpoints.len() <= index {
@@ -377,7 +392,7 @@ impl Port for Worker {
             .borrow_mut()
             .get_mut(peer as usize)
             .and_then(Option::take);
-        let Some(Endpoint { handle, hook }) = endpoint else {
+        let Some(Endpoint { handle, hook, .. }) = endpoint else {
             return;
         };
         let parameters = abi::close(how == Close::AtOnce);

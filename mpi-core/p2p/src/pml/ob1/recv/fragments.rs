@@ -24,8 +24,8 @@ pub fn awaited(core: &Core, from: ProcId, header: Header, len: usize) -> Option<
     (fits && !req.is_complete() && place::withdraw(core, from, &req)).then_some(req)
 }
 
-/// Returns true if a fragment is a protocol error: its receive never existed, or waits for another message
-/// or for fewer bytes. Returns false if the receive is complete or was abandoned.
+/// Returns true if a fragment is a protocol error: its receive never existed, waits for another message
+/// or for fewer bytes, or gets its data in place. Returns false if the receive is complete or was abandoned.
 fn is_foreign(core: &Core, from: ProcId, header: Header, len: usize) -> bool {
     let Some(req) = core.requests().get(ReqId(header[0])) else {
         return !core.requests().was_issued(ReqId(header[0]));
@@ -45,7 +45,7 @@ pub fn on_fragment(core: &Core, from: ProcId, header: Header, payload: &[u8]) ->
     let Some(req) = awaited(core, from, header, payload.len()) else {
         if is_foreign(core, from, header, payload.len()) {
             return Err(ProtocolError(
-                "a fragment of a message of another rank, or beyond its end",
+                "a fragment of a message of another rank, beyond its end, or of one that is delivered in place",
             ));
         }
         core.protocol_error();
