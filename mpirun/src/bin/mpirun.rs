@@ -27,8 +27,8 @@ fn main() {
             run(&plan)
         }
         Ok(Request::Restart(restart)) => {
-            let done = restored::run(&restart);
-            unless_restarted(done, Some(Again::of_restart(&restart)))
+            let again = Again::of_restart(&restart);
+            unless_restarted(restored::run(&restart), Some(again))
         }
         Ok(Request::Adoption { plan, job }) => frontend::adopt(&plan, job),
         Ok(Request::Daemon) => daemon::run(),
@@ -48,8 +48,9 @@ fn main() {
 
 /// Runs a job with the front end that its kind of checkpoints needs.
 fn start(plan: &Plan) -> i32 {
+    let again = Again::of_plan(plan);
     let done = front::run(plan).unwrap_or_else(|| frontend::run(plan));
-    unless_restarted(done, Again::of_plan(plan))
+    unless_restarted(done, again)
 }
 
 /// Runs a job, or replaces this process by the launcher that must start the job.

@@ -215,6 +215,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
             every: wanted.every,
             signal: wanted.signal,
             restarts: wanted.restarts,
+            has_origin: wanted.origin.is_some(),
             notes,
             images,
         });
@@ -234,6 +235,7 @@ pub fn plan(plan: &mut Plan, wanted: Wanted, ranks: &[usize]) -> Result<(), Chec
         every: wanted.every,
         signal: wanted.signal,
         restarts: wanted.restarts,
+        has_origin: wanted.origin.is_some(),
         notes,
         images: None,
     });

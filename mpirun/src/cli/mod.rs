@@ -41,6 +41,7 @@ pub use error::CliError;
 pub use settings::{check_values, unknown_params};
 
 use crate::checkpoint::{self, CheckpointError};
+use crate::launch::again;
 use crate::launch::images::restored::Restart;
 use crate::launch::program::Plan;
 use crate::rank_environment::{clean_env, set_env};
@@ -114,10 +115,13 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
             sections.push(parse::<Section>(&me, &part, OptionPosition::Later)?);
         }
     }
-    if options.restarted.is_some() {
-        // The newest checkpoint, which may be younger than the one from which the user has restarted the job.
+    if let Some(restarted) = options.restarted {
         let given = options.restart.as_deref().map(checkpoint::folder_of);
-        options.restart = options.checkpoint_dir.clone().or(given);
+        let dir = options.checkpoint_dir.clone().or(given);
+        // The newest checkpoint of this job; without one, that from which the user has restarted the job.
+        if let Some(dir) = dir.filter(|dir| again::newest(dir) > restarted.before) {
+            options.restart = Some(dir);
+        }
     }
     let origin = options.restart.as_deref().map(checkpoint::origin);
     let origin = origin.transpose().map_err(CliError::Checkpoint)?;
@@ -140,7 +144,8 @@ pub fn request(args: impl IntoIterator<Item = OsString>) -> Result<Request, CliE
 /// Returns the number of times that mpirun may still restart the job.
 fn restarts_left(options: &Options) -> u32 {
     let (all, done) = (options.restart_on_death, options.restarted);
-    all.unwrap_or(0).saturating_sub(done.unwrap_or(0))
+    let done = done.map_or(0, |restarted| restarted.count);
+    all.unwrap_or(0).saturating_sub(done)
 }
 
 /// Returns the request to restart a job from images of its processes.

@@ -15,6 +15,7 @@ use super::output_to::{OutputFolder, OutputTo};
 use super::soft::Soft;
 use super::value_error::ValueError;
 use crate::checkpoint;
+use crate::launch::again::Restarted;
 use crate::launch::program::{EndDead, StdinTo};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser};
@@ -212,9 +213,9 @@ pub struct Options {
     #[arg(long, value_name = "N", conflicts_with_all = ["with_ft", "enable_recovery"], help_heading = CHECKPOINTS, hide_short_help = true)]
     pub restart_on_death: Option<u32>,
 
-    /// The number of restarts so far
-    #[arg(long, value_name = "N", hide = true)]
-    pub restarted: Option<u32>,
+    /// The number of restarts so far, and the number of the newest checkpoint before the first start
+    #[arg(long, value_name = "N:NUMBER", hide = true)]
+    pub restarted: Option<Restarted>,
 
     /// Begin from the newest complete checkpoint in DIR, or from checkpoint N there; without a program, with the one of then
     #[arg(long, value_name = "DIR[@N]", help_heading = CHECKPOINTS, hide_short_help = true)]

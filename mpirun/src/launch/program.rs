@@ -49,6 +49,8 @@ pub struct Checkpointing {
     pub signal: Option<Signal>,
     /// The number of restarts after deaths of ranks.
     pub restarts: u32,
+    /// True if the job begins from a checkpoint.
+    pub has_origin: bool,
     /// Messages for the user about the checkpoint from which the job restarts.
     pub notes: Vec<String>,
     /// The settings of images of all processes (`--mca crs criu`); `None` if the ranks save files.

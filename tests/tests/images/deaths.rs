@@ -106,9 +106,13 @@ fn a_job_is_restarted_as_often_as_asked_for_and_then_ends_with_the_death() {
     }
 }
 
+/// The folder contains a checkpoint of an earlier job of the same program, which this job must not continue.
 #[test]
 fn a_job_without_a_checkpoint_or_with_fault_tolerance_is_not_restarted() {
     let kept = folder();
+    let earlier = Job::of("checkpoints").ranks(2).arg("30");
+    let earlier = with_self(earlier.env("CHECKPOINTS", "request 7"), kept.path()).run();
+    assert!(earlier.status.success(), "{}", earlier.stderr);
     let job = Job::of("checkpoints").ranks(2).arg("30");
     let job = with_self(job.env("CHECKPOINTS", "die 5"), kept.path());
     let outcome = job.with(["--restart-on-death", "2"]).run();

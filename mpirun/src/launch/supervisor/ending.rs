@@ -39,6 +39,11 @@ impl Ending {
         self.is_by_death = true;
     }
 
+    /// Records that the user ends the job, which is therefore not restarted, even if a rank has died before.
+    pub(super) fn note_user(&mut self) {
+        self.is_by_death = false;
+    }
+
     /// Returns true if a restart of the job may come further: see [`Ending::note_death`].
     pub(super) fn is_by_death(&self) -> bool {
         self.is_by_death
@@ -84,6 +89,7 @@ impl Ending {
     /// ranks that handle the signal get a longer grace period.
     /// A second signal kills all ranks immediately.
     pub(super) fn begin_by_signal(&mut self, signal: Signal, ranks: &mut AllRanks<'_>) {
+        self.note_user();
         if self.lifecycle.is_asked() {
             self.kill(ranks);
         }

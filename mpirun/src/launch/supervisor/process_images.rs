@@ -14,8 +14,16 @@ use rustix::process::{Pid, Signal, set_parent_process_death_signal};
 
 /// Takes the checkpoint that is asked for, if any, as soon as nothing is on the way between hosts.
 pub(super) fn step(supervisor: &mut Supervisor<'_>) {
+    let is_ending = !supervisor.control.is_running();
     let checkpoints = &mut supervisor.control.checkpoints;
     let links = &mut supervisor.control.ranks.links;
+    if is_ending && (checkpoints.take_held().is_some() || checkpoints.silencing.is_some()) {
+        // The orders that end the job wait until the daemons are no longer silent.
+        checkpoints.silencing = None;
+        links.release();
+        let why = "no checkpoint is taken: the job ends".to_owned();
+        return checkpoint_rounds::end_round(&mut supervisor.control, false, Err(why));
+    }
     if let Some(stop) = checkpoints.take_held() {
         links.hold();
         checkpoints.silencing = Some(checkpoints.is_silencing_to_stop() || stop);

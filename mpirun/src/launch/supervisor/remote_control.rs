@@ -97,6 +97,7 @@ pub(super) fn read(supervisor: &mut Supervisor<'_>, number: usize) {
             Ok("mpirun prints the report".into())
         }
         Command::Stop => {
+            supervisor.control.ending.note_user();
             supervisor.control.end(128 + libc::SIGTERM, libc::SIGTERM);
             Ok("the job is asked to end".into())
         }

@@ -251,7 +251,13 @@ impl JobControl<'_> {
         }
         self.ranks.outputs.say(&text);
         if without == 0 {
-            if self.is_running() && cause.weight() == Weight::Certain {
+            let is_death = match cause {
+                Cause::Died(Ended::Killed(_)) => true,
+                // The loss of a host that was never reached is a failed start.
+                Cause::HostLost { .. } => self.losses.were_reached(&[proc], &self.ranks.jobs),
+                _ => false,
+            };
+            if self.is_running() && is_death {
                 self.ending.note_death();
             }
             return self.end(code, libc::SIGTERM);
