@@ -46,7 +46,9 @@ impl GlobalLock {
                 // While the lock is reserved, there are no followers, so this thread need not lead.
                 return ThreadStep::Alone;
             }
-            self.reserve_earlier();
+            if self.is_reservation_valid() && !self.is_wanted() {
+                self.reservation.come_earlier();
+            }
         }
         let me = me();
         if !self.holds(me) {

@@ -40,6 +40,7 @@
 mod crowd;
 mod following;
 mod reserved;
+mod spinning;
 #[cfg(test)]
 mod tests;
 
@@ -58,22 +59,6 @@ use reserved::{Reservation, caller};
 
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
-
-/// Spins per read of the lock word: the holder can then make several calls between two reads.
-/// Otherwise the lock and the engine's cache lines would change threads at each call.
-const POLL_EVERY: u32 = 16;
-
-/// Number of yields before a waiting thread sleeps; fewer if a computing process shares the core.
-const YIELDS: u32 = 4;
-
-/// Number of polls of a thread with a core of its own before it sleeps: 50 to 250 us.
-const LONG_POLLS: u32 = 24;
-
-/// Maximum number of spins between two of these polls: 2 to 10 us.
-const LONGEST_INTERVAL: u32 = 256;
-
-/// Number of these polls per yield.
-const YIELD_EVERY: u32 = 4;
 
 /// Maximum number of sleeps per [`PERIOD`] acquisitions for which the heavy fence is used.
 /// Above this number, each release executes its own fence.
@@ -387,7 +372,7 @@ impl GlobalLock {
         // The lock may have been reserved since the first check.
         self.revoke_reservation();
         let mut slept = false;
-        while !self.spin(me) {
+        while !spinning::spin(self, me) {
             self.sleep();
             slept = true;
             self.revoke_reservation();
@@ -398,52 +383,6 @@ impl GlobalLock {
             self.sleeper.store(true, Relaxed);
         }
         self.waiters.fetch_sub(1, Ordering::SeqCst);
-    }
-
-    /// Spins until the lock is free, and acquires it. Returns false if the lock stayed taken.
-    fn spin(&self, me: usize) -> bool {
-        let threads = self.waiters.load(Relaxed) + self.yielding.load(Relaxed);
-        let is_beside_load = self.beside_load.load(Relaxed) > 0;
-        if threads < self.cores.load(Relaxed) && !is_beside_load {
-            return self.spin_on_own_core(me);
-        }
-        for _ in 0..YIELDS {
-            for spin in 0..SPINS {
-                if spin % POLL_EVERY == 0 && self.owner.load(Relaxed) == 0 && self.try_take(me) {
-                    return true;
-                }
-                std::hint::spin_loop();
-            }
-            self.revoke_reservation();
-            if !self.give_core_away() {
-                return false;
-            }
-        }
-        false
-    }
-
-    /// Spins like [`GlobalLock::spin`], but longer and with growing intervals between two reads of the lock word,
-    /// while the threads that wait for the lock or own it have a core each.
-    ///
-    /// A read moves the lock word's cache line away from the owner, and each change of owners moves the engine's lines.
-    /// With long intervals the owner makes many calls in a row, so several threads together are about as fast as one.
-    fn spin_on_own_core(&self, me: usize) -> bool {
-        let mut interval = POLL_EVERY;
-        for poll in 0..LONG_POLLS {
-            if self.owner.load(Relaxed) == 0 && self.try_take(me) {
-                return true;
-            }
-            self.revoke_reservation();
-            for _ in 0..interval {
-                std::hint::spin_loop();
-            }
-            interval = (interval * 2).min(LONGEST_INTERVAL);
-            // Another process, or a thread that does not call MPI, may need this core.
-            if poll % YIELD_EVERY == YIELD_EVERY - 1 && !self.give_core_away() {
-                return false;
-            }
-        }
-        false
     }
 
     /// Sleeps until the lock is released, unless it is free.

@@ -196,13 +196,68 @@ impl Reservation {
         unsafe { self.holder.load(Relaxed).as_ref() }
     }
 
-    fn set_needed_streak(&self, needed: u32) {
-        let needed = needed.clamp(SHORTEST_STREAK, LONGEST_STREAK);
-        self.streak.needed.store(needed, Relaxed);
+    /// Counts an acquisition by a thread that owns the lock. Returns true if the thread should reserve the lock.
+    #[inline]
+    fn is_due_after_acquisition(&self, me: usize) -> bool {
+        if self.streak.thread.load(Relaxed) != me {
+            self.begin_streak(me);
+            return false;
+        }
+        let left = self.streak.left.load(Relaxed);
+        if left == 0 {
+            return self.is_streak_fast() && self.is_possible.load(Relaxed);
+        }
+        self.streak.left.store(left - 1, Relaxed);
+        false
     }
 
-    fn needed_streak(&self) -> u32 {
-        self.streak.needed.load(Relaxed)
+    #[cold]
+    fn begin_streak(&self, me: usize) {
+        if self.streak.thread.load(Relaxed) != 0 {
+            self.was_shared.store(true, Relaxed);
+        }
+        self.streak.thread.store(me, Relaxed);
+        self.streak.restart(now_ns());
+    }
+
+    /// Ends a streak and begins the next one of the same thread. Returns true if the acquisitions were frequent.
+    #[cold]
+    fn is_streak_fast(&self) -> bool {
+        let now = now_ns();
+        let took = now.saturating_sub(self.streak.since_ns.load(Relaxed));
+        let needed = self.streak.needed.load(Relaxed);
+        self.streak.restart(now);
+        took < u64::from(needed) * PER_ACQUISITION
+    }
+
+    /// Makes the next reservation earlier, because this one's holder gives it up to threads that yield.
+    pub(super) fn come_earlier(&self) {
+        self.streak.need(self.streak.needed.load(Relaxed) / 2);
+    }
+
+    /// Sets the flag of the holder, and chooses when the next reservation is made. The caller holds `inside`.
+    fn revoke(&self) {
+        if let Some(record) = self.holder() {
+            record.revoked.store(true, Relaxed);
+        }
+        let lasted = now_ns().saturating_sub(self.since_ns.load(Relaxed));
+        let needed = self.streak.needed.load(Relaxed);
+        self.streak.need(match lasted < LONG_RESERVATION {
+            true => needed.saturating_mul(2),
+            false => needed / 2,
+        });
+    }
+}
+
+impl Streak {
+    fn restart(&self, now_ns: u64) {
+        self.left.store(self.needed.load(Relaxed), Relaxed);
+        self.since_ns.store(now_ns, Relaxed);
+    }
+
+    fn need(&self, acquisitions: u32) {
+        let needed = acquisitions.clamp(SHORTEST_STREAK, LONGEST_STREAK);
+        self.needed.store(needed, Relaxed);
     }
 }
 
@@ -228,41 +283,7 @@ impl GlobalLock {
     /// Reserves the lock after enough consecutive acquisitions.
     #[inline]
     pub(super) fn count_acquisition(&'static self, me: usize) {
-        let streak = &self.reservation.streak;
-        if streak.thread.load(Relaxed) != me {
-            return self.begin_streak(me);
-        }
-        match streak.left.load(Relaxed) {
-            0 => self.end_streak(),
-            more => streak.left.store(more - 1, Relaxed),
-        }
-    }
-
-    #[cold]
-    fn begin_streak(&self, me: usize) {
-        let reservation = &self.reservation;
-        if reservation.streak.thread.load(Relaxed) != 0 {
-            reservation.was_shared.store(true, Relaxed);
-        }
-        reservation.streak.thread.store(me, Relaxed);
-        self.restart_streak(now_ns());
-    }
-
-    fn restart_streak(&self, now_ns: u64) {
-        let reservation = &self.reservation;
-        let streak = &reservation.streak;
-        streak.left.store(reservation.needed_streak(), Relaxed);
-        streak.since_ns.store(now_ns, Relaxed);
-    }
-
-    #[cold]
-    fn end_streak(&'static self) {
-        let reservation = &self.reservation;
-        let now = now_ns();
-        let took = now.saturating_sub(reservation.streak.since_ns.load(Relaxed));
-        let is_fast = took < u64::from(reservation.needed_streak()) * PER_ACQUISITION;
-        self.restart_streak(now);
-        if is_fast && reservation.is_possible.load(Relaxed) {
+        if self.reservation.is_due_after_acquisition(me) {
             self.try_reserve();
         }
     }
@@ -337,7 +358,7 @@ impl GlobalLock {
         }
         record.nesting.store(0, Ordering::Release);
         self.free_revoked(record);
-        self.offer();
+        offer(self);
         false
     }
 
@@ -378,21 +399,18 @@ impl GlobalLock {
         }
     }
 
-    /// Makes the next reservation earlier, because this one's holder gives it up to threads that yield.
-    pub(super) fn reserve_earlier(&self) {
-        if self.is_reservation_valid() && !self.is_wanted() {
-            let needed = self.reservation.needed_streak();
-            self.reservation.set_needed_streak(needed / 2);
-        }
-    }
-
     /// Revokes the reservation for another thread. If the holder is outside, the lock becomes free.
     pub(super) fn revoke_reservation(&self) {
         if !self.is_reserved() {
             return;
         }
         self.reservation.was_shared.store(true, Relaxed);
-        self.mark_revoked();
+        {
+            let _inside = self.lock();
+            if self.is_reservation_valid() {
+                self.reservation.revoke();
+            }
+        }
         // A holder that calls MPI frees the lock sooner than a heavy fence could.
         for _ in 0..GRACE {
             if !self.is_reserved() {
@@ -406,33 +424,9 @@ impl GlobalLock {
         let is_due = |record: &&Record| {
             self.is_reserved() && record.revoked.load(Relaxed) && !record.fenced.load(Relaxed)
         };
-        if let Some(record) = holder.filter(is_due) {
-            self.fence_revocation(record);
-        }
-    }
-
-    /// Sets the flag of a valid reservation, and chooses when the next one is made.
-    fn mark_revoked(&self) {
-        let reservation = &self.reservation;
-        let _inside = self.lock();
-        if !self.is_reservation_valid() {
+        let Some(record) = holder.filter(is_due) else {
             return;
-        }
-        if let Some(record) = reservation.holder() {
-            record.revoked.store(true, Relaxed);
-        }
-        let lasted = now_ns().saturating_sub(reservation.since_ns.load(Relaxed));
-        let needed = reservation.needed_streak();
-        reservation.set_needed_streak(match lasted < LONG_RESERVATION {
-            true => needed.saturating_mul(2),
-            false => needed / 2,
-        });
-    }
-
-    /// Executes the fence after a revocation, and frees the lock if the holder is outside.
-    /// The caller holds `inside`.
-    #[cold]
-    fn fence_revocation(&self, record: &Record) {
+        };
         if !fence::heavy_here() {
             // The state of the holder is unknown, so it frees the lock itself at its next entry or exit.
             // There are no more reservations, and each release executes its own fence.
@@ -460,17 +454,17 @@ impl GlobalLock {
             self.wake();
         }
     }
+}
 
-    /// Waits until the thread that has revoked the reservation has acquired the lock, up to [`OFFER`] spins.
-    #[cold]
-    fn offer(&self) {
-        let turn = self.turns.load(Relaxed);
-        for _ in 0..OFFER {
-            if !self.is_wanted() || self.turns.load(Relaxed) != turn {
-                return;
-            }
-            std::hint::spin_loop();
+/// Waits until the thread that has revoked a reservation has acquired the lock, up to [`OFFER`] spins.
+#[cold]
+fn offer(lock: &GlobalLock) {
+    let turn = lock.turns.load(Relaxed);
+    for _ in 0..OFFER {
+        if !lock.is_wanted() || lock.turns.load(Relaxed) != turn {
+            return;
         }
+        std::hint::spin_loop();
     }
 }
 
