@@ -301,7 +301,6 @@ mod tests {
                 front_end: 7,
                 is_restored: true,
             };
-            go(&front, &sent);
             rustix::io::write(&front, &[1]).unwrap();
             go(&front, &sent);
             let mut early = Vec::new();

@@ -268,6 +268,7 @@ impl Link {
     /// Returns true if a keep-alive frame is due.
     fn is_heartbeat_due(&self, limits: &Limits) -> bool {
         !limits.silence.is_zero()
+            && self.after.is_none()
             && self.is_open()
             && self.last_sent.elapsed() >= limits.silence / 3
     }
@@ -286,7 +287,8 @@ impl Link {
                 )
             })
         } else {
-            let silent = self.after.is_none() && passed(self.last_received, limits.silence);
+            let may_be_silent = self.after.is_some() && self.is_silent;
+            let silent = !may_be_silent && passed(self.last_received, limits.silence);
             silent.then(|| format!("it has sent nothing for {} s", limits.silence.as_secs_f64()))
         }
     }

@@ -122,8 +122,10 @@ fn wait(fd: &OwnedFd, events: PollFlags) {
     let _ = poll(&mut [PollFd::from_borrowed_fd(fd.as_fd(), events)], None);
 }
 
-/// Sends an order to all hosts, and returns their answers, or the first error.
+/// Sends an order to all hosts, and returns their answers, or the worst error.
 /// Waits for the answers of all hosts in each case.
+///
+/// If the processes of one host are damaged, the caller must know it, and if one error is permanent, a repetition is of no use.
 pub(super) fn ask_all<T>(
     remotes: &mut [Remote],
     order: impl Fn(&Remote) -> ToGuard,
@@ -135,13 +137,20 @@ pub(super) fn ask_all<T>(
         .map(|remote| remote.send(order(remote)))
         .collect();
     let here = meanwhile();
+    let mut errors: Vec<HostError> = here.err().into_iter().collect();
     let mut answers = Vec::new();
     for (remote, sent) in remotes.iter_mut().zip(sent) {
         let answer = sent.and_then(|()| remote.receive());
-        answers.push(answer.and_then(|answer| read(remote, answer)));
+        match answer.and_then(|answer| read(remote, answer)) {
+            Ok(answer) => answers.push(answer),
+            Err(error) => errors.push(error),
+        }
     }
-    here?;
-    answers.into_iter().collect()
+    let mildness = |error: &HostError| (!error.failure.is_damaged, error.failure.may_repeat);
+    match errors.into_iter().min_by_key(mildness) {
+        Some(worst) => Err(worst),
+        None => Ok(answers),
+    }
 }
 
 /// Returns the error about an answer that does not belong to the order.
