@@ -245,7 +245,13 @@ impl Attendant<'_> {
             true => After::Stopped,
             false => After::Running,
         };
-        take(tree, self.images, self.dir, &mut self.store, after)
+        take(
+            (tree, processes),
+            self.images,
+            self.dir,
+            &mut self.store,
+            after,
+        )
     }
 
     /// Ends what is left of the job, and writes the rest of its output.

@@ -88,6 +88,9 @@ impl Hosts<'_> {
         let host_error = TakeError::Host;
         let connections = self.stop_quietly().map_err(host_error)?;
         let mut entries = self.dump(images, dir, draft).map_err(host_error)?;
+        if let Some(rank) = self.processes.ended_rank() {
+            return Err(TakeError::Ended(rank));
+        }
         entries.extend(addresses(&connections));
         entries.extend(self.links().map_err(host_error)?);
         if !stays_stopped {

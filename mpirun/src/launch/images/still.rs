@@ -13,6 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, pidfd_getfd, pidfd_open};
 use std::fs;
 use std::io;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The maximum time in which a process stops.
@@ -93,6 +94,15 @@ impl Processes {
         outside::check(&named.collect::<Vec<_>>(), launcher)
     }
 
+    /// Returns a child of the launcher that has ended.
+    ///
+    /// The launcher collects no child between its request for a checkpoint and the answer.
+    /// So after the dump this also finds the ranks that had ended before the dump, which the images contain as ended processes.
+    pub(super) fn ended_rank(&self) -> Option<i32> {
+        let mut ranks = children(self.launcher()).into_iter();
+        ranks.find(|pid| has_ended(*pid))
+    }
+
     /// Returns the state of the connections of the stopped processes.
     pub(super) fn is_quiet(&self) -> Quiet {
         outside::is_quiet(&self.all())
@@ -135,20 +145,42 @@ fn sockets(pid: i32) -> Vec<i32> {
 fn is_stopped(pid: i32) -> bool {
     let tasks = fs::read_dir(format!("/proc/{pid}/task"));
     let mut tasks = tasks.into_iter().flatten().flatten();
-    tasks.all(|task| {
-        let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-        let state = stat
-            .rsplit(')')
-            .next()
-            .and_then(|rest| rest.trim().chars().next());
-        matches!(state, None | Some('T' | 't' | 'Z' | 'X'))
-    })
+    tasks.all(|task| matches!(state(&task.path()), None | Some('T' | 't' | 'Z' | 'X')))
+}
+
+/// Returns true if a process has ended and its parent has not collected it.
+fn has_ended(pid: i32) -> bool {
+    matches!(state(Path::new(&format!("/proc/{pid}"))), Some('Z' | 'X'))
+}
+
+/// Returns the state of a process or a thread, a letter (proc_pid_stat(5)), from its folder.
+fn state(folder: &Path) -> Option<char> {
+    let stat = fs::read_to_string(folder.join("stat")).unwrap_or_default();
+    let (_, rest) = stat.rsplit_once(')')?;
+    rest.trim().chars().next()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::process::Command;
+
+    #[test]
+    fn a_child_that_has_ended_and_is_not_collected_is_found() {
+        let script = "sleep 60 & sleep 0 & exec sleep 60";
+        let mut parent = Command::new("sh")
+            .args(["-c", script])
+            .spawn()
+            .expect("started");
+        let processes = Processes::new(parent.id() as i32, false);
+        while processes.ended_rank().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        for pid in processes.all() {
+            sys::signal_process(pid, libc::SIGKILL);
+        }
+        let _ = parent.wait();
+    }
 
     #[test]
     fn a_process_is_stopped_and_continued_and_one_that_was_stopped_stays_so() {

@@ -2,6 +2,7 @@
 
 use super::remote::HostError;
 use super::run::{Run, log_of};
+use super::still::Processes;
 use crate::launch::program::Images;
 use crate::launch::wire::Failure;
 use mpi_core::crs::criu::{self, After, CriuError};
@@ -119,6 +120,8 @@ pub(super) enum TakeError {
         error: io::Error,
     },
     Host(HostError),
+    /// A process of the job ended before or during the dump, so a restored job would end at once.
+    Ended(i32),
 }
 
 impl TakeError {
@@ -154,6 +157,12 @@ impl fmt::Display for TakeError {
                 write!(f, "the images of the processes cannot be {doing}: {error}")
             }
             TakeError::Host(error) => error.fmt(f),
+            TakeError::Ended(process) => {
+                write!(
+                    f,
+                    "process {process} of the job ended while the job was saved"
+                )
+            }
         }
     }
 }
@@ -162,7 +171,7 @@ impl std::error::Error for TakeError {}
 
 /// Takes a checkpoint of a job on this host. `after` is the state of the processes after a successful dump.
 pub(super) fn take(
-    tree: Tree<'_>,
+    (tree, processes): (Tree<'_>, &Processes),
     images: &Images,
     dir: &Path,
     store: &mut Store,
@@ -172,6 +181,9 @@ pub(super) fn take(
     let written = || {
         let log = log_of(dir, "dump", 0);
         let entries = tree.dump(&images.program, (&draft.folder, 0), &log, after)?;
+        if let Some(rank) = processes.ended_rank() {
+            return Err(TakeError::Ended(rank));
+        }
         let files = sealed(&draft.folder, 0)?;
         commit(store, &draft, images, (entries, files))
     };
