@@ -5,6 +5,8 @@
  *     refuse    accesses fail immediately
  *     late      accesses fail after some polls
  *     place     the third receive of a delivery in place fails immediately
+ *     offer     every third offer of a delivery in place fails immediately
+ *     memory    all offers of deliveries in place fail immediately for lack of memory
  *     count     accesses succeed
  *
  * The library prints the numbers of reads, writes and messages, and of deliveries in place, when the process ends.
@@ -16,7 +18,9 @@
 #include <string.h>
 
 typedef int8_t status;
-enum { REFUSED = -3, LATE = -25, POLLS = 20, MOST = 256 };
+enum { REFUSED = -3, NO_MEMORY = -4, LATE = -25, POLLS = 20, MOST = 256 };
+/* UCP_AM_SEND_FLAG_RNDV, in the field `flags` at byte 4 of ucp_request_param_t. */
+enum { RENDEZVOUS = 4 };
 
 struct due {
     void (*ended)(void *, status, void *);
@@ -24,7 +28,7 @@ struct due {
     int polls;
 };
 static struct due due[MOST];
-static long reads, writes, messages, places;
+static long reads, writes, messages, places, offers, refused;
 
 static int is(const char *how)
 {
@@ -79,7 +83,16 @@ void *ucp_put_nbx(void *endpoint, const void *buffer, size_t len, uint64_t addre
 
 void *ucp_am_send_nbx(void *endpoint, unsigned id, const void *head, size_t head_len, const void *data, size_t len, const void *params)
 {
+    uint32_t flags;
+    memcpy(&flags, (const char *)params + 4, sizeof flags);
     messages++;
+    if (flags & RENDEZVOUS) {
+        offers++;
+        if (is("memory") || (is("offer") && offers % 3 == 0)) {
+            refused++;
+            return (void *)(intptr_t)(is("memory") ? NO_MEMORY : REFUSED);
+        }
+    }
     void *(*send)(void *, unsigned, const void *, size_t, const void *, size_t, const void *);
     *(void **)&send = real("ucp_am_send_nbx");
     return send(endpoint, id, head, head_len, data, len, params);
@@ -133,4 +146,5 @@ __attribute__((destructor)) static void report(void)
 {
     fprintf(stderr, "failing_get: %ld reads, %ld writes, %ld messages\n", reads, writes, messages);
     fprintf(stderr, "in place: %ld\n", places);
+    fprintf(stderr, "refused offers: %ld\n", refused);
 }

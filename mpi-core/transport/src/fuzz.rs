@@ -4,6 +4,7 @@
 //! cargo-fuzz calls each target from `fuzz/fuzz_targets/`; the test below calls all targets with random bytes.
 
 use crate::btl::fabric::{card::Card as FabricCard, frame::Frame as FabricFrame};
+use crate::btl::fabric::{named_address, transfers};
 use crate::btl::tcp::address_record::AddressRecord;
 use crate::btl::tcp::frame::{Frame, HEADER};
 use crate::btl::tcp::hello::Hello;
@@ -30,6 +31,7 @@ pub const ENTRIES: &[Entry] = &[
     ("universe_card", universe_card),
     ("fabric_card", fabric_card),
     ("fabric_header", fabric_header),
+    ("fabric_offers", fabric_offers),
 ];
 
 /// The maximum payload in bytes that a fuzzed peer may announce.
@@ -64,6 +66,9 @@ pub fn fabric_card(bytes: &[u8]) {
     if let Some(card) = FabricCard::decode(bytes) {
         assert_eq!(card.encode(), bytes);
     }
+    if let Some((name, address)) = named_address::split(bytes) {
+        assert_eq!(name.len() + address.len() + 1, bytes.len());
+    }
 }
 
 /// Fuzzes the frame header of a fabric message. The decoder must accept only encodings that the encoder produces.
@@ -71,6 +76,12 @@ pub fn fabric_header(bytes: &[u8]) {
     if let Some(frame) = FabricFrame::decode(bytes) {
         assert_eq!(frame.encode(), bytes);
     }
+}
+
+/// Fuzzes the offers of data for posted places: their numbers, lengths and order.
+/// An offer must find at most one place, which must be posted for its sender and have its length.
+pub fn fabric_offers(bytes: &[u8]) {
+    transfers::fuzz(bytes);
 }
 
 /// A sink that checks the length of messages and drops them.

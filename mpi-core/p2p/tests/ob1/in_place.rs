@@ -29,6 +29,8 @@ enum Course {
     Deliver,
     /// The transfer fails at both ranks.
     Fail,
+    /// The transport does not start the transfer, which therefore fails at the sender.
+    Refuse,
     /// The transfer stays active until the test ends it.
     Hold,
 }
@@ -102,7 +104,9 @@ impl Btl for Placing {
         self.inner.progress(sink)
     }
     fn pending(&self) -> bool {
-        self.inner.pending() || self.have_ended()
+        let mut ended = Vec::new();
+        self.ended(&mut ended);
+        self.inner.pending() || !ended.is_empty()
     }
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
@@ -157,6 +161,10 @@ impl InPlace for Placing {
         }
         state.last += 1;
         let id = state.last;
+        if state.course == Some(Course::Refuse) {
+            state.outcomes.insert((self.me, id), Some(false));
+            return Ok(id);
+        }
         let Some((receiver, place)) = state.posted.remove(&(self.other(), self.me, number)) else {
             state.outcomes.insert((self.me, id), Some(true));
             return Ok(id);
@@ -167,7 +175,7 @@ impl InPlace for Placing {
                 state.held.push([(self.other(), receiver), (self.me, id)]);
                 None
             }
-            Course::Fail => Some(false),
+            Course::Fail | Course::Refuse => Some(false),
             Course::Deliver => {
                 let from = std::ptr::with_exposed_provenance::<u8>(data.address as usize);
                 let place = std::ptr::with_exposed_provenance_mut::<u8>(place.address as usize);
@@ -189,10 +197,11 @@ impl InPlace for Placing {
         Some(outcome)
     }
 
-    fn have_ended(&self) -> bool {
+    fn ended(&self, ids: &mut Vec<u64>) {
         let state = self.shared.state();
-        let mut all = state.outcomes.iter();
-        all.any(|((owner, _), outcome)| *owner == self.me && outcome.is_some())
+        let all = state.outcomes.iter();
+        let ended = all.filter(|((owner, _), outcome)| *owner == self.me && outcome.is_some());
+        ids.extend(ended.map(|((_, id), _)| id));
     }
 
     fn have_moved(&self) -> bool {
@@ -344,22 +353,26 @@ fn two_ranks_that_send_sixty_long_messages_to_each_other_end() {
 
 #[test]
 fn after_a_failed_transfer_the_data_go_in_fragments() {
-    let shared = Arc::new(Shared::default());
-    shared.state().course = Some(Course::Fail);
-    job(&shared).run(|engine| {
-        if engine.me() == 1 {
-            engine
-                .wait(&isend(engine, &filled(0, LEN), 0, 0))
-                .expect("sent");
-            return;
-        }
-        let buffer = scratch(LEN);
-        let world = engine.world().expect("a world");
-        world.p2p().recv(buffer.all(), 1, 0).expect("received");
-        holds(&buffer, 0, LEN);
-        assert_eq!(engine.pml().protocol_errors(), 0);
-    });
-    assert_eq!(shared.state().delivered, 0);
+    for (course, withdrawn) in [(Course::Fail, 0), (Course::Refuse, 1)] {
+        let shared = Arc::new(Shared::default());
+        shared.state().course = Some(course);
+        job(&shared).run(|engine| {
+            if engine.me() == 1 {
+                engine
+                    .wait(&isend(engine, &filled(0, LEN), 0, 0))
+                    .expect("sent");
+                return;
+            }
+            let buffer = scratch(LEN);
+            let world = engine.world().expect("a world");
+            world.p2p().recv(buffer.all(), 1, 0).expect("received");
+            holds(&buffer, 0, LEN);
+            assert_eq!(engine.pml().protocol_errors(), 0);
+        });
+        let state = shared.state();
+        assert_eq!((state.delivered, state.withdrawn), (0, withdrawn));
+        assert!(state.outcomes.is_empty() && state.posted.is_empty());
+    }
 }
 
 /// The sender's data are not contiguous, so it sends fragments although the receiver has posted its buffer.

@@ -21,6 +21,7 @@ pub trait InPlace {
 
     /// Starts to send `data` to the place that the peer has posted under `number`. Returns the transfer's ID.
     /// [`SendError::WouldBlock`] means that too many transfers to the peer are active.
+    /// If the transport cannot start a transfer, the transfer fails, and the data can be sent in messages.
     ///
     /// # Safety
     /// `data` must be neither freed nor written until [`InPlace::outcome`] or [`InPlace::give_up`] has ended the transfer.
@@ -35,8 +36,8 @@ pub trait InPlace {
     /// All transfers with a lost peer end.
     fn outcome(&self, transfer: u64) -> Option<bool>;
 
-    /// Returns true if a transfer has ended and its outcome has not been fetched.
-    fn have_ended(&self) -> bool;
+    /// Appends the IDs of the transfers that have ended and whose outcomes have not been fetched.
+    fn ended(&self, ids: &mut Vec<u64>);
 
     /// Returns true if the transport has moved data since the last call, so the process should poll again instead of sleeping.
     fn have_moved(&self) -> bool;

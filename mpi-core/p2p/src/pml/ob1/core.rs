@@ -1,4 +1,4 @@
-//! The state that all modules of ob1 share: the parameters, the peers, the requests, the losses, and the observer.
+//! The state that all modules of ob1 share: the parameters, the peers, the requests, the losses, the deliveries in place, and the observer.
 //!
 //! The modules of ob1 store no reference to this state.
 //! Each of their methods takes a reference to it as an argument, so the path of a short message has no extra indirection.
@@ -8,6 +8,7 @@ use super::counts::Counts;
 use super::described::Types;
 use super::links::Links;
 use super::losses::Losses;
+use super::transfers::Transfers;
 use crate::bml::Bml;
 use crate::observer::Observer;
 use crate::pml::error::PmlError;
@@ -27,6 +28,7 @@ pub(super) struct Core {
     links: Links,
     requests: Table,
     losses: Losses,
+    transfers: Transfers,
     counts: Counts,
     /// The number of malformed or late messages, which are dropped.
     protocol_errors: Cell<u64>,
@@ -44,6 +46,7 @@ impl Core {
             links: Links::new(bml, job_size, config.sharing),
             requests: Table::default(),
             losses: Losses::default(),
+            transfers: Transfers::default(),
             counts: Counts::default(),
             protocol_errors: Cell::new(0),
             observer: OnceCell::new(),
@@ -66,6 +69,12 @@ impl Core {
 
     pub(super) fn losses(&self) -> &Losses {
         &self.losses
+    }
+
+    /// Returns the active deliveries in place.
+    #[inline]
+    pub(super) fn transfers(&self) -> &Transfers {
+        &self.transfers
     }
 
     #[inline]

@@ -66,7 +66,7 @@ use crate::btl::{Limits, ProcId};
 use crate::datatype::{RecvBuf, RecvBytes, RecvTarget, SendBuf};
 use crate::group::Group;
 use crate::observer::Observer;
-use crate::request::{Outcome, Req, Status, Table};
+use crate::request::{Body, Outcome, Req, Status, Table};
 use config::Config;
 use counts::Counts;
 use matching::{Key, Matching};
@@ -168,10 +168,25 @@ impl Ob1 {
         if self.receiver.is_reading() {
             moved |= self.receiver.end_reads(&self.core);
         }
-        if self.sender.streams().transfers().are_open() {
-            moved |= self.sender.streams().end_transfers(&self.core);
+        if self.core.transfers().are_open() {
+            moved |= self.end_transfers();
         }
         delivered > 0 || moved
+    }
+
+    /// Handles the ends of deliveries in place. Returns true if any has ended or data have moved.
+    #[cold]
+    fn end_transfers(&self) -> bool {
+        let moved = self.core.transfers().have_moved();
+        let ended = self.core.transfers().take_ended(&self.core);
+        for (open, req, succeeded) in &ended {
+            let is_send = matches!(&*req.body.borrow(), Body::Send(_));
+            match is_send {
+                true => (self.sender.streams()).ended_in_place(&self.core, open, req, *succeeded),
+                false => recv::in_place::ended(&self.core, open.proc, req, *succeeded),
+            }
+        }
+        moved || !ended.is_empty()
     }
 
     /// Returns true if this process has work that no event will signal, so the process must not sleep now.
@@ -352,9 +367,7 @@ impl Ob1 {
 #[inline]
 pub fn is_idle(pml: &Ob1) -> bool {
     let streams = pml.sender.streams();
-    let sends = pml.core.links().is_congested()
-        || streams.are_under_way()
-        || streams.transfers().are_open();
+    let sends = pml.core.links().is_congested() || streams.are_under_way();
     let receives = pml.receiver.has_copies() || pml.receiver.is_reading();
-    !sends && !receives && pml.bml().is_idle()
+    !sends && !receives && !pml.core.transfers().are_open() && pml.bml().is_idle()
 }

@@ -1,21 +1,30 @@
-//! The active deliveries in place of one side: those of this process's sends, or those of its receives.
+//! The active deliveries in place of this process's sends and receives.
 //!
-//! A transport reports that some transfer has ended; then the outcomes of all transfers are queried.
+//! The transports name the transfers that have ended, so a poll takes no time for the others.
 
 use super::core::Core;
+use super::incoming::Incoming;
+use super::losses::Losses;
 use super::peer::Peer;
-use crate::btl::{InPlace, ProcId};
-use crate::request::{Req, ReqId};
+use super::stream::Stream;
+use crate::btl::{Btl, InPlace, ProcId};
+use crate::request::{Body, Req, ReqId};
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// The time between the detected loss of a peer and the abandonment of an active transfer.
 const GIVEN_UP: Duration = Duration::from_secs(2);
 
+/// The address of a transport, and the transport's ID of a transfer.
+type Key = (usize, u64);
+
 #[derive(Default)]
 pub(super) struct Transfers {
-    open: RefCell<Vec<Transfer>>,
+    open: RefCell<HashMap<Key, Transfer>>,
+    /// The transports of the transfers in `open`.
+    transports: RefCell<Vec<Rc<dyn Btl>>>,
 }
 
 /// An active transfer, and the request whose data it transfers.
@@ -33,6 +42,19 @@ pub(super) fn in_place(peer: &Peer) -> Option<&dyn InPlace> {
     peer.btl().capabilities().in_place
 }
 
+fn key(transport: &Rc<dyn Btl>, id: u64) -> Key {
+    (Rc::as_ptr(transport).addr(), id)
+}
+
+/// Returns the ID of the transfer for which a request waits.
+fn transfer_of(req: &Req) -> Option<u64> {
+    match &*req.body.borrow() {
+        Body::Send(send) => send.stream().and_then(Stream::transfer),
+        Body::Recv(recv) => recv.incoming().and_then(Incoming::place),
+        _ => None,
+    }
+}
+
 impl Transfers {
     /// Returns true if any transfer is active.
     #[inline]
@@ -42,13 +64,13 @@ impl Transfers {
 
     /// Returns true if a transport has moved data of an active transfer since the last call.
     pub(super) fn have_moved(&self) -> bool {
-        let open = self.open.borrow();
-        let mut all = open.iter().filter_map(|open| in_place(&open.peer));
+        let transports = self.transports.borrow();
+        let mut all = (transports.iter()).filter_map(|btl| btl.capabilities().in_place);
         all.any(|all| all.have_moved())
     }
 
     pub(super) fn list(&self, req: &Req, (proc, peer): (ProcId, &Rc<Peer>), id: u64) {
-        self.open.borrow_mut().push(Transfer {
+        self.insert(Transfer {
             req: req.id(),
             proc,
             peer: peer.clone(),
@@ -57,35 +79,71 @@ impl Transfers {
         });
     }
 
-    /// Removes and returns the transfers that have ended, each with its request; the flag is true for success.
-    /// `id_of` returns the ID of the transfer for which a request waits; a transfer without a waiting request is given up.
-    pub(super) fn take_ended(
-        &self,
-        core: &Core,
-        id_of: impl Fn(&Req) -> Option<u64>,
-    ) -> Vec<(Transfer, Req, bool)> {
-        let has_losses = !core.losses().is_empty();
-        let is_affected =
-            |open: &Transfer| has_losses || in_place(&open.peer).is_none_or(|all| all.have_ended());
-        if !self.open.borrow().iter().any(is_affected) {
-            return Vec::new();
+    fn insert(&self, transfer: Transfer) {
+        let transport = transfer.peer.shared_btl();
+        let mut transports = self.transports.borrow_mut();
+        if !transports.iter().any(|other| Rc::ptr_eq(other, transport)) {
+            transports.push(transport.clone());
         }
-        let (mut left, mut ended) = (Vec::new(), Vec::new());
-        for open in self.open.take() {
+        let key = key(transport, transfer.id);
+        self.open.borrow_mut().insert(key, transfer);
+    }
+
+    fn remove(&self, key: Key) -> Option<Transfer> {
+        let mut open = self.open.borrow_mut();
+        let transfer = open.remove(&key);
+        if open.is_empty() {
+            self.transports.borrow_mut().clear();
+        }
+        transfer
+    }
+
+    /// Gives up a transfer whose outcome is not needed. Afterwards the transport does not access the request's memory.
+    pub(super) fn give_up(&self, peer: &Peer, id: u64) {
+        self.remove(key(peer.shared_btl(), id));
+        if let Some(all) = in_place(peer) {
+            all.give_up(id);
+        }
+    }
+
+    /// Removes and returns the transfers that have ended, each with its request; the flag is true for success.
+    /// A transfer for which no request waits is given up.
+    pub(super) fn take_ended(&self, core: &Core) -> Vec<(Transfer, Req, bool)> {
+        let mut ended = Vec::new();
+        for key in self.affected(core.losses()) {
+            let Some(open) = self.remove(key) else {
+                continue;
+            };
             let req = core.requests().get(open.req);
-            let waiting = req.filter(|req| !req.is_complete() && id_of(req) == Some(open.id));
+            let waiting = req.filter(|req| !req.is_complete() && transfer_of(req) == Some(open.id));
             match (waiting, in_place(&open.peer)) {
                 (Some(req), Some(all)) => match outcome(core, all, &open) {
                     Some(succeeded) => ended.push((open, req, succeeded)),
-                    None => left.push(open),
+                    None => self.insert(open),
                 },
                 (Some(req), None) => ended.push((open, req, false)),
                 (None, Some(all)) => all.give_up(open.id),
                 (None, None) => {}
             }
         }
-        self.open.borrow_mut().extend(left);
         ended
+    }
+
+    /// Returns the transfers that have ended, or all transfers if any peer is lost.
+    fn affected(&self, losses: &Losses) -> Vec<Key> {
+        if !losses.is_empty() {
+            let mut all: Vec<Key> = self.open.borrow().keys().copied().collect();
+            all.sort_unstable();
+            return all;
+        }
+        let (mut keys, mut ids) = (Vec::new(), Vec::new());
+        for transport in &*self.transports.borrow() {
+            if let Some(all) = transport.capabilities().in_place {
+                all.ended(&mut ids);
+                keys.extend(ids.drain(..).map(|id| key(transport, id)));
+            }
+        }
+        keys
     }
 }
 

@@ -23,8 +23,11 @@ pub struct Named {
     pub oldest: &'static str,
     /// Environment variables (name and value) that the library reads.
     /// A variable that the user has not set is set before the library is loaded.
-    pub variables: &'static [(&'static str, &'static str)],
+    pub variables: Variables,
 }
+
+/// Names and values of environment variables.
+pub type Variables = &'static [(&'static str, &'static str)];
 
 /// The reason why a library is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,7 +101,12 @@ pub struct Opened {
 
 impl Opened {
     /// Loads the library: from `path` if it is not empty, otherwise by the library's file name.
-    pub fn open(named: &'static Named, path: &Path) -> Result<Opened, LibraryError> {
+    /// `variables` are set in addition to those of `named`.
+    pub fn open(
+        named: &'static Named,
+        path: &Path,
+        variables: Variables,
+    ) -> Result<Opened, LibraryError> {
         // The libraries load plugins from folders that environment variables name.
         // A user without privileges can set these variables, so a process with raised privileges must not load the libraries.
         if privilege::is_raised() {
@@ -108,7 +116,7 @@ impl Opened {
             true => Path::new(named.soname),
             false => path,
         };
-        for (name, value) in named.variables {
+        for (name, value) in named.variables.iter().chain(variables) {
             if !environment::is_set(name) {
                 crate::rte::set_variable(name, value);
             }

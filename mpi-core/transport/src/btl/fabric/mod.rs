@@ -22,6 +22,7 @@ pub mod layout;
 pub mod library;
 mod arrivals;
 mod connections;
+pub mod named_address;
 pub mod open;
 mod operations;
 pub mod order;
@@ -30,7 +31,7 @@ pub mod pool;
 pub mod port;
 pub mod seen;
 pub mod settings;
-mod transfers;
+pub mod transfers;
 
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, InPlace, Info, Modex, OVERTAKES, Payload, ProcId,

@@ -103,7 +103,6 @@ pub trait Rendezvous {
     fn serves(&self, peer: ProcId) -> bool;
 
     /// Sends the frame header `head` to a connected peer and offers `data`.
-    /// Returns true if the transfer ended during the call; otherwise [`Events::transferred`] reports its end.
     ///
     /// # Safety
     /// `data` must be neither freed nor written until the transfer has ended.
@@ -113,7 +112,7 @@ pub trait Rendezvous {
         head: [u8; HEADER],
         data: Region,
         transfer: u64,
-    ) -> Result<bool, Refusal>;
+    ) -> Offered;
 
     /// Receives offered data in `place`, which has the length of the data.
     /// Returns true if the transfer ended during the call, and the reason if the transfer has failed;
@@ -140,13 +139,15 @@ pub struct Offer {
     pub len: usize,
 }
 
-/// The reason why a port has not started a transfer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// The library has no space now.
-    Again,
-    /// The peer is unreachable; the text is the reason.
-    Gone(String),
+/// The result of [`Rendezvous::offer`]: the state of the transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offered {
+    /// The transfer has ended successfully.
+    Sent,
+    /// The library accesses the data; [`Events::transferred`] reports the end.
+    Active,
+    /// The library cannot offer the data, for example for lack of memory, and does not access them.
+    Failed,
 }
 
 /// How a connection ends.

@@ -9,11 +9,11 @@
 use super::arrivals::Turn;
 use super::frame::{Frame, Kind};
 use super::peer::{Peer, State};
-use super::port::{Close, Offer, Port, Refusal};
+use super::port::{Close, Offer, Offered, Port};
 use super::{Chore, Fabric};
 use crate::btl::{Endpoint, InPlace, OVERTAKES, ProcId, Region, SendError};
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 /// Maximum number of posted places.
@@ -32,8 +32,8 @@ pub(super) struct Transfers {
     all: RefCell<HashMap<u64, Transfer>>,
     /// The IDs of the transfers of posted places, by peer and number.
     posted: RefCell<HashMap<(ProcId, u64), u64>>,
-    /// Number of ended transfers in `all`.
-    ended: Cell<usize>,
+    /// The IDs of the ended transfers in `all`.
+    ended: RefCell<BTreeSet<u64>>,
 }
 
 struct Transfer {
@@ -103,7 +103,7 @@ impl Transfers {
             true => Found::Place(id, place),
             false => {
                 transfer.stage = Stage::Ended(false);
-                self.ended.set(self.ended.get() + 1);
+                self.ended.borrow_mut().insert(id);
                 Found::OtherLength
             }
         }
@@ -117,7 +117,7 @@ impl Transfers {
         match transfer.stage {
             Stage::Active => {
                 transfer.stage = Stage::Ended(succeeded);
-                self.ended.set(self.ended.get() + 1);
+                self.ended.borrow_mut().insert(id);
             }
             Stage::Abandoned => drop(all.remove(&id)),
             Stage::Posted { .. } | Stage::Ended(_) => return None,
@@ -127,7 +127,7 @@ impl Transfers {
 
     /// Returns true if a transfer has ended and its outcome has not been fetched.
     pub fn have_ended(&self) -> bool {
-        self.ended.get() > 0
+        !self.ended.borrow().is_empty()
     }
 
     fn take(&self, id: u64) -> Option<bool> {
@@ -136,7 +136,7 @@ impl Transfers {
             return None;
         };
         all.remove(&id);
-        self.ended.set(self.ended.get() - 1);
+        self.ended.borrow_mut().remove(&id);
         Some(succeeded)
     }
 
@@ -150,7 +150,9 @@ impl Transfers {
             Stage::Posted { number, .. } => {
                 self.posted.borrow_mut().remove(&(transfer.peer, number));
             }
-            Stage::Ended(false) => self.ended.set(self.ended.get() - 1),
+            Stage::Ended(false) => {
+                self.ended.borrow_mut().remove(&id);
+            }
             _ => return false,
         }
         all.remove(&id);
@@ -275,13 +277,13 @@ impl<P: Port> InPlace for Fabric<P> {
         // SAFETY: the caller guarantees that the data remain in place until the outcome is known,
         // which is recorded only after the port has reported the end of the transfer.
         match unsafe { rendezvous.offer(peer.proc, head.encode(), data, id) } {
-            Ok(true) => {
+            Offered::Sent => {
                 self.transfers.end(id, true);
             }
-            Ok(false) => peer.filling.set(peer.filling.get() + 1),
-            Err(refusal) => {
-                self.transfers.all.borrow_mut().remove(&id);
-                return Err(self.refused_fill(peer, refusal));
+            Offered::Active => peer.filling.set(peer.filling.get() + 1),
+            // If the connection is lost, the library reports the loss, or the fragments that follow fail.
+            Offered::Failed => {
+                self.transfers.end(id, false);
             }
         }
         self.counts_transfer();
@@ -294,8 +296,8 @@ impl<P: Port> InPlace for Fabric<P> {
         Some(outcome)
     }
 
-    fn have_ended(&self) -> bool {
-        self.transfers.have_ended()
+    fn ended(&self, ids: &mut Vec<u64>) {
+        ids.extend(&*self.transfers.ended.borrow());
     }
 
     fn have_moved(&self) -> bool {
@@ -325,25 +327,6 @@ impl<P: Port> InPlace for Fabric<P> {
         }
         if self.transfers.abandon(transfer) {
             self.ends_transfer();
-        }
-    }
-}
-
-impl<P: Port> Fabric<P> {
-    #[cold]
-    fn refused_fill(&self, peer: &Peer, refusal: Refusal) -> SendError {
-        match refusal {
-            Refusal::Again => {
-                // No event will report that the library has space, so the process must not sleep.
-                self.wants_space.set(true);
-                self.has_space.set(true);
-                SendError::WouldBlock
-            }
-            Refusal::Gone(why) => {
-                let lose = Chore::Lose(peer.proc, why, Close::AtOnce);
-                self.chores.borrow_mut().push(lose);
-                SendError::PeerGone
-            }
         }
     }
 }
@@ -404,6 +387,56 @@ impl<P: Port> Turn<'_, P> {
             self.lose(peer, &why);
         }
     }
+}
+
+/// Performs the operations that the bytes encode, four bytes each, and compares the table with a list of the posted places.
+/// A peer controls the number and the length of an offer and the order of offers.
+#[cfg(any(test, fuzzing))]
+pub fn fuzz(bytes: &[u8]) {
+    let all = Transfers::default();
+    let mut posted: Vec<(ProcId, u64, u64, u64)> = Vec::new();
+    for step in bytes.chunks_exact(4) {
+        let (peer, number) = (ProcId::from(step[1] & 1), u64::from(step[2]));
+        let len = usize::from(step[3]);
+        let known = posted
+            .iter()
+            .position(|place| (place.0, place.1) == (peer, number));
+        match step[0] % 3 {
+            0 => {
+                let place = Region {
+                    address: 4096,
+                    len: len as u64,
+                };
+                let id = all.post(peer, number, place);
+                assert_eq!(id.is_some(), known.is_none());
+                posted.extend(id.map(|id| (peer, number, len as u64, id)));
+            }
+            1 => {
+                let found = all.begin(peer, number, len);
+                match (known.map(|at| posted.swap_remove(at)), found) {
+                    (Some((_, _, of_place, id)), Found::Place(found, place)) => {
+                        assert_eq!((id, of_place), (found, place.len));
+                        assert_eq!((of_place, all.active(id)), (len as u64, Some(peer)));
+                        all.end(id, true);
+                        assert_eq!(all.take(id), Some(true));
+                    }
+                    (Some((_, _, of_place, id)), Found::OtherLength) => {
+                        assert_ne!(of_place, len as u64);
+                        assert_eq!(all.take(id), Some(false));
+                    }
+                    (None, Found::No) => {}
+                    _ => panic!("an offer has found another place"),
+                }
+            }
+            _ => {
+                if let Some((_, _, _, id)) = known.map(|at| posted.swap_remove(at)) {
+                    assert!(all.withdraw(id));
+                }
+            }
+        }
+    }
+    assert_eq!(all.all.borrow().len(), posted.len());
+    assert!(!all.have_ended());
 }
 
 #[cfg(test)]

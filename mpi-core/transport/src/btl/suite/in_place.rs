@@ -93,11 +93,14 @@ pub fn data_are_delivered_in_place_or_not_at_all(net: Net) {
     let (to, from) = (net.endpoint(), endpoint(net.to(), net.procs[net.pair.0]));
     let shortest = sender.shortest();
     let end = |all: &dyn InPlace, id: u64, what: &str| {
-        let mut outcome = None;
+        let (mut outcome, mut ended) = (None, Vec::new());
         until(&net, what, || {
+            ended.clear();
+            all.ended(&mut ended);
             outcome = all.outcome(id);
             outcome.is_some()
         });
+        assert!(ended.contains(&id), "{what} is not named");
         assert_eq!(outcome, Some(true), "{what} has failed");
         assert_eq!(all.outcome(id), None, "{what} ends once");
     };
@@ -109,7 +112,10 @@ pub fn data_are_delivered_in_place_or_not_at_all(net: Net) {
         end(sender, filled, "the sender's part");
         buffer.holds(&data);
     }
-    assert!(!sender.have_ended() && !receiver.have_ended());
+    let mut ended = Vec::new();
+    sender.ended(&mut ended);
+    receiver.ended(&mut ended);
+    assert_eq!(ended, [0; 0]);
     // Sixty at once. They are filled in the reverse order of their places.
     let len = shortest + 1000;
     let datas: Vec<Vec<u8>> = (0..60).map(|n| pattern(n, len)).collect();

@@ -35,6 +35,8 @@ pub struct Shared {
     pub transferred: RefCell<Vec<(u64, Status)>>,
     /// True if this process receives data in place.
     pub takes_offers: Cell<bool>,
+    /// True if the worker is being dropped. Messages are then discarded.
+    pub is_closed: Cell<bool>,
     /// Peers whose endpoints have failed, with the status.
     pub failed: RefCell<Vec<(ProcId, Status)>>,
 }
@@ -94,6 +96,7 @@ impl Shared {
             ended: RefCell::default(),
             transferred: RefCell::default(),
             takes_offers: Cell::new(false),
+            is_closed: Cell::new(false),
             failed: RefCell::default(),
         })
     }
@@ -126,8 +129,9 @@ pub unsafe extern "C" fn on_message(
     // SAFETY: the argument is the worker's `Shared`, which outlives the worker; the parameters are valid during the call.
     let (shared, parameters) = unsafe { (&*argument.cast::<Shared>(), &*parameters) };
     let is_offer = parameters.attributes & abi::RENDEZVOUS != 0;
-    if is_offer && !shared.takes_offers.get() {
-        // No process of this job offers data. With the status OK, UCX drops the message.
+    // No process of this job offers data to a process that does not receive in place.
+    if shared.is_closed.get() || is_offer && !shared.takes_offers.get() {
+        // With the status OK, UCX drops the message.
         return abi::OK;
     }
     let slice = |pointer: *const c_void, len: usize| match len {

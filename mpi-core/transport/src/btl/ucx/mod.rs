@@ -13,7 +13,7 @@ mod rendezvous;
 mod tests;
 mod worker;
 
-use super::fabric::library::{LibraryError, Named};
+use super::fabric::library::{LibraryError, Named, Variables};
 use super::fabric::open::Fabrics;
 use super::fabric::{seen, settings::Settings};
 use super::{Component, OpenContext};
@@ -37,9 +37,15 @@ static LIBRARY: Named = Named {
         ("UCX_TCP_CONN_NB", "y"),
         // The part of a long message that UCX receives from a socket at once. UCX's default of 64 KiB halves the bandwidth
         // (docs/measured/notes/networks.md).
-        ("UCX_TCP_RX_SEG_SIZE", "256k"),
+        ("UCX_TCP_RX_SEG_SIZE", "512k"),
     ],
 };
+
+/// Variables for jobs on one node, whose sockets are those of the loopback device.
+///
+/// With the system's send buffer of up to 4 MiB, the data between the processes do not fit into the caches.
+/// Between nodes, a short send buffer would limit the bandwidth.
+const ON_ONE_NODE: Variables = &[("UCX_TCP_SNDBUF", "384k")];
 
 static FABRICS: Fabrics<Worker> = Fabrics {
     name: "ucx",
@@ -69,5 +75,9 @@ fn open(context: &OpenContext<'_>, settings: &Settings) -> Result<(Worker, Strin
         .params
         .get(&params::IN_PLACE_MIN)
         .unwrap_or(usize::MAX);
-    Worker::open(settings, context.size, &choices, in_place_min)
+    let variables = match context.is_one_node() {
+        true => ON_ONE_NODE,
+        false => &[],
+    };
+    Worker::open(settings, context.size, variables, &choices, in_place_min)
 }

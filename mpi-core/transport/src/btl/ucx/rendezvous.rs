@@ -7,7 +7,7 @@ use super::abi::{self, Pointer, Status};
 use super::callbacks::{Shared, TransferNote, on_filled, on_received};
 use super::worker::{ID, Worker};
 use crate::btl::fabric::frame::HEADER;
-use crate::btl::fabric::port::{Offer, Refusal, Rendezvous};
+use crate::btl::fabric::port::{Offer, Offered, Rendezvous};
 use crate::btl::{ProcId, Region};
 use std::ffi::c_void;
 
@@ -41,9 +41,9 @@ impl Rendezvous for Worker {
         head: [u8; HEADER],
         data: Region,
         transfer: u64,
-    ) -> Result<bool, Refusal> {
+    ) -> Offered {
         let Some(endpoint) = self.endpoint(peer) else {
-            return Err(Refusal::Gone("there is no connection".into()));
+            return Offered::Failed;
         };
         let note = Box::into_raw(Box::new(TransferNote {
             shared: self.shared(),
@@ -65,13 +65,12 @@ impl Rendezvous for Worker {
             )
         };
         let Some(status) = abi::status_of(request) else {
-            return Ok(false);
+            return Offered::Active;
         };
         // SAFETY: the send has ended during the call, so UCX does not call `on_filled`.
         match unsafe { ended(note, status) } {
-            abi::OK => Ok(true),
-            abi::NO_RESOURCE | abi::NO_MEMORY | abi::BUSY => Err(Refusal::Again),
-            status => Err(Refusal::Gone(self.text(status))),
+            abi::OK => Offered::Sent,
+            _ => Offered::Failed,
         }
     }
 

@@ -6,7 +6,8 @@ use super::LIBRARY;
 use super::abi::{self, Functions, InPlaceFunctions, MemoryFunctions, Pointer, Status, Texts};
 use super::callbacks::{Arrival, Hook, Rest, Shared, on_error, on_message, on_sent};
 use super::memory::RegisteredMemory;
-use crate::btl::fabric::library::{LibraryError, Opened};
+use crate::btl::fabric::library::{LibraryError, Opened, Variables};
+use crate::btl::fabric::named_address::{join, split};
 use crate::btl::fabric::pool::Slot;
 use crate::btl::fabric::port::{Close, Events, Memory, Offer, Operation, Port, Posted, Rendezvous};
 use crate::btl::fabric::settings::Settings;
@@ -78,17 +79,27 @@ struct Closing {
 // SAFETY: the worker is created for use by one thread at a time (serialized), and its pointers are used only through this value.
 unsafe impl Send for Worker {}
 
+/// Returns the properties of UCX that must be the same in both processes of a connection: the version, and the length of TCP's segments.
+/// UCX 1.13 and 1.20 cannot connect by their transport `tcp`, and a process ends if it receives a longer segment than its own.
+fn dialect((major, minor): (c_uint, c_uint)) -> String {
+    const SEGMENT: &str = "UCX_TCP_RX_SEG_SIZE";
+    let segment = environment::text(SEGMENT).unwrap_or_default();
+    format!("UCX {major}.{minor} with {SEGMENT}={segment}")
+}
+
 impl Worker {
-    /// Loads UCX and creates a worker. `choices` are names and values of UCX settings; empty values are ignored.
+    /// Loads UCX and creates a worker. `variables` are environment variables in addition to those of [`LIBRARY`].
+    /// `choices` are names and values of UCX settings; empty values are ignored.
     /// `in_place_min` is the minimum length in bytes of a message that is delivered in place.
     /// Also returns the name and version of UCX.
     pub fn open(
         settings: &Settings,
         endpoints: u32,
+        variables: Variables,
         choices: &[(&CStr, String)],
         in_place_min: usize,
     ) -> Result<(Worker, String), LibraryError> {
-        let library = Opened::open(&LIBRARY, &settings.library)?;
+        let library = Opened::open(&LIBRARY, &settings.library, variables)?;
         let ucp = Functions::find(&library)?;
         let texts = Texts::find(&library).ok();
         let found = MemoryFunctions::find(&library).ok();
@@ -123,7 +134,7 @@ impl Worker {
         worker.init(endpoints, reading.is_some(), choices, is_faulty)?;
         let takes_offers = worker.in_place.is_some();
         worker.shared.takes_offers.set(takes_offers);
-        worker.create()?;
+        worker.create((major, minor))?;
         worker.memory = reading.map(|ucp| RegisteredMemory::of(ucp, worker.context));
         Ok((worker, title))
     }
@@ -198,8 +209,8 @@ impl Worker {
         self.succeeded(doing, status)
     }
 
-    /// Creates the worker, registers the message callback, and reads the worker's descriptor and address.
-    fn create(&mut self) -> Result<(), LibraryError> {
+    /// Creates the worker, registers the message callback, and reads the worker's descriptor and address. `version` is that of UCX.
+    fn create(&mut self, version: (c_uint, c_uint)) -> Result<(), LibraryError> {
         let parameters = abi::worker();
         // SAFETY: the context is valid, and the parameter block is longer than the structure; `worker` receives a handle.
         let status = unsafe {
@@ -225,7 +236,8 @@ impl Worker {
         if !address.is_null() {
             // SAFETY: the call has succeeded, so `address` points to `len` bytes until it is released, once, here.
             unsafe {
-                self.address = std::slice::from_raw_parts(address.cast::<u8>(), len).to_vec();
+                let address_bytes = std::slice::from_raw_parts(address.cast::<u8>(), len);
+                self.address = join(&dialect(version), address_bytes);
                 (self.ucp.ucp_worker_release_address)(self.worker, address);
             }
         }
@@ -315,6 +327,17 @@ impl Worker {
         }
     }
 
+    /// Discards the messages that have arrived and those that will arrive, and releases their data.
+    fn discard_arrivals(&self) {
+        self.shared.is_closed.set(true);
+        while let Some(arrival) = self.shared.next_arrival() {
+            if let Rest::Held { data: handle, .. } | Rest::Offered { handle, .. } = arrival.rest {
+                // SAFETY: the callback has returned `IN_PROGRESS` for this handle, which is released once.
+                unsafe { (self.ucp.ucp_am_data_release)(self.worker, handle) };
+            }
+        }
+    }
+
     /// Returns UCX's handle of the worker.
     pub(super) fn worker(&self) -> Pointer {
         self.worker
@@ -356,6 +379,17 @@ impl Port for Worker {
     }
 
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
+        let (Some((ours, _)), Some((theirs, address))) = (split(&self.address), split(address))
+        else {
+            return Err("its published card is malformed".into());
+        };
+        if ours != theirs {
+            return Err(format!(
+                "it uses {} and this process {}; both must be the same everywhere",
+                String::from_utf8_lossy(theirs),
+                String::from_utf8_lossy(ours)
+            ));
+        }
         // UCX hardly checks the lengths inside an address. The card is complete and undamaged, so the address is the one that the peer has published.
         let hook = Box::new(Hook {
             shared: &raw const **self.shared,
@@ -542,13 +576,14 @@ impl Memory for Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        self.discard_arrivals();
         let peers = self.endpoints.borrow().len();
         for peer in 0..peers {
             self.close(peer as ProcId, Close::AtOnce);
         }
         let deadline = Instant::now() + CLOSING;
         while !self.is_quiet() && !self.worker.is_null() && Instant::now() < deadline {
-            // SAFETY: the worker is valid. Messages that arrive now are discarded.
+            // SAFETY: the worker is valid.
             unsafe { (self.ucp.ucp_worker_progress)(self.worker) };
             self.check_requests();
         }

@@ -10,10 +10,10 @@ use super::super::core::Core;
 use super::super::incoming::Incoming;
 use super::super::peer::Peer;
 use super::super::peer_failure::fail_if_lost;
-use super::super::transfers::{Transfers, in_place};
+use super::super::transfers::in_place;
 use super::super::wire;
 use super::fragments::count;
-use super::place::{end_place, place_of};
+use super::place::end_place;
 use crate::btl::{ProcId, Region};
 use crate::request::{Body, Req, ReqId};
 use std::rc::Rc;
@@ -22,7 +22,6 @@ use std::rc::Rc;
 /// Returns false if the message must be sent in fragments.
 pub fn ask(
     core: &Core,
-    transfers: &Transfers,
     (from, peer): (ProcId, &Rc<Peer>),
     sender: ReqId,
     req: &Req,
@@ -31,7 +30,7 @@ pub fn ask(
     let Some(id) = post(peer, req, wanted) else {
         return false;
     };
-    transfers.list(req, (from, peer), id);
+    core.transfers().list(req, (from, peer), id);
     let header = [sender.0, req.id().0];
     let payload = (wanted | wire::IN_PLACE).to_le_bytes();
     core.links().control(peer, wire::CTS, header, payload);
@@ -63,27 +62,21 @@ fn post(peer: &Peer, req: &Req, wanted: u64) -> Option<u64> {
     Some(id)
 }
 
-/// Completes the receives whose transfers have ended. Returns true if any transfer has ended or data have moved.
+/// Handles the end of the transfer of a receive.
 ///
 /// After a failed transfer the receive expects fragments, because the transfer has also failed at the sender.
-#[cold]
-pub fn poll(core: &Core, transfers: &Transfers) -> bool {
-    let moved = transfers.have_moved();
-    let ended = transfers.take_ended(core, place_of);
-    for (open, req, succeeded) in &ended {
-        end_place(req);
-        let wanted = match &*req.body.borrow() {
-            Body::Recv(recv) => recv.incoming().map(Incoming::wanted),
-            _ => None,
-        };
-        match (wanted, succeeded) {
-            (Some(wanted), true) => count(core, req, 0, wanted as usize),
-            _ => {
-                fail_if_lost(core, req, open.proc);
-            }
+pub fn ended(core: &Core, from: ProcId, req: &Req, succeeded: bool) {
+    end_place(req);
+    let wanted = match &*req.body.borrow() {
+        Body::Recv(recv) => recv.incoming().map(Incoming::wanted),
+        _ => None,
+    };
+    match (wanted, succeeded) {
+        (Some(wanted), true) => count(core, req, 0, wanted as usize),
+        _ => {
+            fail_if_lost(core, req, from);
         }
     }
-    moved || !ended.is_empty()
 }
 
 /// Ends the transfer of an abandoned receive, so that the transport no longer writes to the buffer.
@@ -93,8 +86,7 @@ pub fn abandon(core: &Core, req: &Req) {
     };
     if let Some(id) = end_place(req)
         && let Ok(peer) = core.links().peer(from)
-        && let Some(all) = in_place(&peer)
     {
-        all.give_up(id);
+        core.transfers().give_up(&peer, id);
     }
 }

@@ -12,7 +12,7 @@ pub mod eager_pipeline;
 mod events;
 mod forgotten;
 pub mod fragments;
-mod in_place;
+pub mod in_place;
 mod meeting;
 mod place;
 mod remote_read;
@@ -29,7 +29,6 @@ use super::matching::{Key, Matching};
 use super::peer_failure::{no_sender, unmatchable, withdraw};
 use super::probe::Message;
 use super::recv_body::RecvBody;
-use super::transfers::Transfers;
 use super::wire::{self, Rendezvous};
 use crate::Error;
 use crate::btl::{Am, Header, ProcId};
@@ -52,8 +51,6 @@ pub struct Receiver {
     memory: UnexpectedMemory,
     copies: SingleCopies,
     reads: RemoteReads,
-    /// The receives whose buffers are posted for delivery in place.
-    transfers: Transfers,
     /// Announced messages that were unmatched when their communicators were freed.
     forgotten: Forgotten,
 }
@@ -84,15 +81,15 @@ impl Receiver {
         self.copies.read_rest(core)
     }
 
-    /// Returns true if a remote read or a delivery in place is active.
+    /// Returns true if a remote read is active.
     #[inline]
     pub(super) fn is_reading(&self) -> bool {
-        self.reads.are_open() || self.transfers.are_open()
+        self.reads.are_open()
     }
 
-    /// Completes the receives whose remote reads or deliveries in place have ended. Returns true if any receive was completed.
+    /// Completes the receives whose remote reads have ended. Returns true if any receive was completed.
     pub(super) fn end_reads(&self, core: &Core) -> bool {
-        self.reads.poll(core) | in_place::poll(core, &self.transfers)
+        self.reads.poll(core)
     }
 
     /// Starts a receive for a message that `key` accepts.
@@ -166,7 +163,6 @@ impl Receiver {
                 let ways = Ways {
                     copies: &self.copies,
                     reads: &self.reads,
-                    transfers: &self.transfers,
                 };
                 rendezvous::accept(core, &ways, req, key, from, announced);
             }

@@ -8,7 +8,6 @@ use super::super::incoming::Incoming;
 use super::super::matching::Key;
 use super::super::peer_failure::fail_if_lost;
 use super::super::protocol_choice::{TimedTransfer, Way};
-use super::super::transfers::Transfers;
 use super::super::wire::Rendezvous;
 use super::answers::{advise, ask_for_fragments, finished};
 use super::events::show;
@@ -23,7 +22,6 @@ use crate::request::{Body, Req};
 pub struct Ways<'a> {
     pub copies: &'a SingleCopies,
     pub reads: &'a RemoteReads,
-    pub transfers: &'a Transfers,
 }
 
 /// Handles the match of an announced message: copies the data, starts a remote read, or requests the data in place or in fragments.
@@ -85,10 +83,7 @@ pub fn accept(
     }
     if fail_if_lost(core, req, from) {
         // The sender is lost and the receive has failed, so no fragments are requested.
-    } else if alone
-        && !is_timed
-        && in_place::ask(core, ways.transfers, (from, &peer), sender, req, wanted)
-    {
+    } else if alone && !is_timed && in_place::ask(core, (from, &peer), sender, req, wanted) {
         // The receiver has posted its buffer and requested the data.
     } else if alone {
         ask_for_fragments(core, &peer, rendezvous.sender, req, wanted);

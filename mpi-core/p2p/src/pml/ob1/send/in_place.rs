@@ -9,7 +9,7 @@ use super::super::core::Core;
 use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
-use super::super::transfers::{Transfers, in_place};
+use super::super::transfers::in_place;
 use super::device_twin;
 use crate::btl::{Region, SendError};
 use crate::request::{Body, Req};
@@ -24,7 +24,7 @@ pub fn is_possible(peer: &Peer, send: &SendBody, wanted: u64) -> bool {
 }
 
 /// Passes the data of a send to the transport.
-pub fn start(transfers: &Transfers, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
+pub fn start(core: &Core, peer: &Rc<Peer>, req: &Req) -> Result<(), SendError> {
     let mut body = req.body.borrow_mut();
     let Body::Send(send) = &mut *body else {
         return Ok(());
@@ -47,21 +47,16 @@ pub fn start(transfers: &Transfers, peer: &Rc<Peer>, req: &Req) -> Result<(), Se
     let id = unsafe { all.fill(peer.endpoint(), number.0, data) }?;
     stream.set_transfer(id);
     drop(body);
-    transfers.list(req, (proc, peer), id);
+    core.transfers().list(req, (proc, peer), id);
     Ok(())
-}
-
-/// Returns the ID of the transfer for which a send waits.
-pub fn transfer_of(req: &Req) -> Option<u64> {
-    match &*req.body.borrow() {
-        Body::Send(send) => send.stream().and_then(Stream::transfer),
-        _ => None,
-    }
 }
 
 /// Returns true if the transport may read the data of a send.
 pub fn is_active(req: &Req) -> bool {
-    transfer_of(req).is_some()
+    match &*req.body.borrow() {
+        Body::Send(send) => send.stream().and_then(Stream::transfer).is_some(),
+        _ => false,
+    }
 }
 
 /// Ends the transfer of an abandoned send, so that the transport no longer reads the buffer.
@@ -76,8 +71,7 @@ pub fn abandon(core: &Core, req: &Req) {
     };
     if let Some((proc, id)) = transfer
         && let Ok(peer) = core.links().peer(proc)
-        && let Some(all) = in_place(&peer)
     {
-        all.give_up(id);
+        core.transfers().give_up(&peer, id);
     }
 }

@@ -11,7 +11,7 @@ use super::super::core::{Core, HandlerResult, ProtocolError};
 use super::super::peer::Peer;
 use super::super::send_body::SendBody;
 use super::super::stream::Stream;
-use super::super::transfers::Transfers;
+use super::super::transfers::Transfer;
 use super::super::wire;
 use super::announce::{answered, released, withdraw};
 use super::range::send_range;
@@ -26,8 +26,6 @@ use std::rc::Rc;
 #[derive(Default)]
 pub struct Streams {
     peers: RefCell<Vec<Rc<Peer>>>,
-    /// The sends whose data are being delivered in place.
-    transfers: Transfers,
 }
 
 /// The reason why `push` stopped without an error.
@@ -44,10 +42,6 @@ impl Streams {
     #[inline]
     pub fn are_under_way(&self) -> bool {
         !self.peers.borrow().is_empty()
-    }
-
-    pub(in crate::pml::ob1) fn transfers(&self) -> &Transfers {
-        &self.transfers
     }
 
     /// Handles CTS: the receiver requests the data of an announced message in fragments.
@@ -127,29 +121,29 @@ impl Streams {
         moved
     }
 
-    /// Completes the sends whose transfers have ended. Returns true if any transfer has ended or data have moved.
+    /// Handles the end of the delivery in place of a send.
     ///
     /// After a failed transfer to a peer that is not lost, the data are sent in fragments.
-    #[cold]
-    pub fn end_transfers(&self, core: &Core) -> bool {
-        let moved = self.transfers.have_moved();
-        let ended = self.transfers.take_ended(core, in_place::transfer_of);
-        for (open, req, succeeded) in &ended {
-            if *succeeded {
-                released(core, req);
-                core.requests().complete_ok(req);
-            } else if core.losses().has(open.proc) {
-                fail_send(core, req);
-            } else {
-                if let Body::Send(send) = &mut *req.body.borrow_mut()
-                    && let Some((stream, _)) = send.stream_mut()
-                {
-                    stream.go_on_in_fragments();
-                }
-                self.enqueue(&open.peer, req.clone());
+    pub(in crate::pml::ob1) fn ended_in_place(
+        &self,
+        core: &Core,
+        open: &Transfer,
+        req: &Req,
+        succeeded: bool,
+    ) {
+        if succeeded {
+            released(core, req);
+            core.requests().complete_ok(req);
+        } else if core.losses().has(open.proc) {
+            fail_send(core, req);
+        } else {
+            if let Body::Send(send) = &mut *req.body.borrow_mut()
+                && let Some((stream, _)) = send.stream_mut()
+            {
+                stream.go_on_in_fragments();
             }
+            self.enqueue(&open.peer, req.clone());
         }
-        moved || !ended.is_empty()
     }
 
     /// Sends fragments of one peer's streams, round-robin, while the transport accepts them.
@@ -191,7 +185,7 @@ impl Streams {
             _ => false,
         };
         match waits {
-            true => in_place::start(&self.transfers, peer, req).map(|()| Pushed::InPlace),
+            true => in_place::start(core, peer, req).map(|()| Pushed::InPlace),
             false => push(core, peer, req, moved),
         }
     }

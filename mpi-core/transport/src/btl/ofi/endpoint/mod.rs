@@ -11,6 +11,7 @@ mod remote;
 mod sleep;
 
 use super::abi::{self, Object, Pointer};
+use crate::btl::fabric::named_address::split;
 use crate::btl::fabric::pool::{Buffer, Slot};
 use crate::btl::fabric::port::{Close, Events, Memory, Operation, Port, Posted};
 use crate::btl::{Exposed, GetError, ProcId, Region, Rights};
@@ -64,7 +65,7 @@ impl Port for Endpoint {
 
     fn connect(&self, peer: ProcId, address: &[u8]) -> Result<(), String> {
         let (Some((ours, our_address)), Some((theirs, address))) =
-            (parts(&self.address), parts(address))
+            (split(&self.address), split(address))
         else {
             return Err("its published card is malformed".into());
         };
@@ -222,10 +223,4 @@ impl Drop for Endpoint {
             remote.unregister_all();
         }
     }
-}
-
-/// Splits a published address into the provider's name and the endpoint's address.
-fn parts(address: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (len, rest) = address.split_first()?;
-    rest.split_at_checked(usize::from(*len))
 }

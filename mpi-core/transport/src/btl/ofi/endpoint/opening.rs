@@ -12,6 +12,7 @@ use super::sleep::Sleep;
 use super::{Calls, Endpoint};
 use crate::btl::fabric::frame::HEADER;
 use crate::btl::fabric::library::{LibraryError, Opened};
+use crate::btl::fabric::named_address;
 use crate::btl::fabric::settings::Settings;
 use std::cell::RefCell;
 use std::ffi::{CStr, c_int};
@@ -127,7 +128,7 @@ impl Endpoint {
         peers: u32,
         wanted: &str,
     ) -> Result<(Endpoint, String), LibraryError> {
-        let library = Opened::open(&LIBRARY, &settings.library)?;
+        let library = Opened::open(&LIBRARY, &settings.library, &[])?;
         let functions = Functions::find(&library)?;
         library.keep();
         // SAFETY: the function takes no arguments.
@@ -246,7 +247,7 @@ fn open_queue(
     }
 }
 
-/// Returns the address that is published to the peers: the length of the provider's name, the name, and the endpoint's address.
+/// Returns the address that is published to the peers, with the provider's name.
 fn own_address(objects: &Objects, endpoint: Object, name: &str) -> Result<Vec<u8>, LibraryError> {
     let (mut address, mut len) = ([0u8; ADDRESS], ADDRESS);
     // SAFETY: the endpoint is enabled, and the call writes at most `len` bytes.
@@ -257,8 +258,5 @@ fn own_address(objects: &Objects, endpoint: Object, name: &str) -> Result<Vec<u8
     if result != 0 || len > ADDRESS {
         return Err(objects.failed("fi_getname", result));
     }
-    let mut all = vec![name.len() as u8];
-    all.extend_from_slice(&name.as_bytes()[..name.len().min(u8::MAX.into())]);
-    all.extend_from_slice(&address[..len]);
-    Ok(all)
+    Ok(named_address::join(name, &address[..len]))
 }
