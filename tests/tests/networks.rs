@@ -533,7 +533,7 @@ fn with_another_rank(name: &str, value: &Path) -> Job {
         .arg(compile("ring"))
 }
 
-/// UCX would end the process that receives a longer segment, and different versions would wait for their connection for ever.
+/// UCX would end the process that receives a longer segment, and different versions would wait for their connection without a limit.
 #[test]
 fn ranks_whose_ucx_differs_use_tcp() {
     if !ucx() {

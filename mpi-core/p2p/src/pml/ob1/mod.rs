@@ -74,6 +74,7 @@ use peer::Peer;
 use probe::Message;
 use recv::Receiver;
 use send::Sender;
+use send::streams::Streams;
 use std::rc::Rc;
 
 pub use send::Sent;
@@ -169,24 +170,9 @@ impl Ob1 {
             moved |= self.receiver.end_reads(&self.core);
         }
         if self.core.transfers().are_open() {
-            moved |= self.end_transfers();
+            moved |= end_transfers(&self.core, self.sender.streams());
         }
         delivered > 0 || moved
-    }
-
-    /// Handles the ends of deliveries in place. Returns true if any has ended or data have moved.
-    #[cold]
-    fn end_transfers(&self) -> bool {
-        let moved = self.core.transfers().have_moved();
-        let ended = self.core.transfers().take_ended(&self.core);
-        for (open, req, succeeded) in &ended {
-            let is_send = matches!(&*req.body.borrow(), Body::Send(_));
-            match is_send {
-                true => (self.sender.streams()).ended_in_place(&self.core, open, req, *succeeded),
-                false => recv::in_place::ended(&self.core, open.proc, req, *succeeded),
-            }
-        }
-        moved || !ended.is_empty()
     }
 
     /// Returns true if this process has work that no event will signal, so the process must not sleep now.
@@ -370,4 +356,19 @@ pub fn is_idle(pml: &Ob1) -> bool {
     let sends = pml.core.links().is_congested() || streams.are_under_way();
     let receives = pml.receiver.has_copies() || pml.receiver.is_reading();
     !sends && !receives && !pml.core.transfers().are_open() && pml.bml().is_idle()
+}
+
+/// Handles the ends of deliveries in place. Returns true if any has ended or data have moved.
+#[cold]
+fn end_transfers(core: &Core, streams: &Streams) -> bool {
+    let moved = core.transfers().have_moved();
+    let ended = (core.transfers()).take_ended(core.requests(), core.losses());
+    for (open, req, succeeded) in &ended {
+        let is_send = matches!(&*req.body.borrow(), Body::Send(_));
+        match is_send {
+            true => streams.ended_in_place(core, open, req, *succeeded),
+            false => recv::in_place::ended(core, open.proc, req, *succeeded),
+        }
+    }
+    moved || !ended.is_empty()
 }

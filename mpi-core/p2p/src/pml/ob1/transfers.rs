@@ -2,13 +2,12 @@
 //!
 //! The transports name the transfers that have ended, so a poll takes no time for the others.
 
-use super::core::Core;
 use super::incoming::Incoming;
 use super::losses::Losses;
 use super::peer::Peer;
 use super::stream::Stream;
 use crate::btl::{Btl, InPlace, ProcId};
-use crate::request::{Body, Req, ReqId};
+use crate::request::{Body, Req, ReqId, Table};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -108,16 +107,20 @@ impl Transfers {
 
     /// Removes and returns the transfers that have ended, each with its request; the flag is true for success.
     /// A transfer for which no request waits is given up.
-    pub(super) fn take_ended(&self, core: &Core) -> Vec<(Transfer, Req, bool)> {
+    pub(super) fn take_ended(
+        &self,
+        requests: &Table,
+        losses: &Losses,
+    ) -> Vec<(Transfer, Req, bool)> {
         let mut ended = Vec::new();
-        for key in self.affected(core.losses()) {
+        for key in self.affected(losses) {
             let Some(open) = self.remove(key) else {
                 continue;
             };
-            let req = core.requests().get(open.req);
+            let req = requests.get(open.req);
             let waiting = req.filter(|req| !req.is_complete() && transfer_of(req) == Some(open.id));
             match (waiting, in_place(&open.peer)) {
-                (Some(req), Some(all)) => match outcome(core, all, &open) {
+                (Some(req), Some(all)) => match outcome(losses, all, &open) {
                     Some(succeeded) => ended.push((open, req, succeeded)),
                     None => self.insert(open),
                 },
@@ -151,9 +154,9 @@ impl Transfers {
 ///
 /// Until the transfer ends, the transport may access the memory, even after the loss of the peer.
 /// The transport ends the transfers with a lost peer soon. If this takes longer than [`GIVEN_UP`], the transfer is given up and counts as failed.
-fn outcome(core: &Core, all: &dyn InPlace, open: &Transfer) -> Option<bool> {
+fn outcome(losses: &Losses, all: &dyn InPlace, open: &Transfer) -> Option<bool> {
     let outcome = all.outcome(open.id);
-    if outcome.is_some() || !core.losses().has(open.proc) {
+    if outcome.is_some() || !losses.has(open.proc) {
         return outcome;
     }
     if all.withdraw(open.id) {
