@@ -294,7 +294,7 @@ fn ineffective_lines_of_a_file_of_hints_are_reported_once() {
     let folder = folder();
     let hints = folder.path().join("hints");
     let told = |setting: &str| {
-        let job = Job::of("file_hints").ranks(RANKS);
+        let job = Job::of("files").ranks(RANKS);
         let job = job.with(["--mca", "io_base_hints", setting]);
         let said = job.holds().stderr;
         let lines = said.lines().filter(|line| line.contains("file of hints"));

@@ -98,13 +98,22 @@ fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
 /// Of each window's members, some are reached through shared memory and others by messages.
 #[test]
 fn windows_are_one_across_hosts() {
+    windows_on_hosts("8");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn windows_are_one_across_hosts_in_more_accesses() {
+    windows_on_hosts("30");
+}
+
+fn windows_on_hosts(phases: &str) {
     let Some(hosts) = Hosts::new(2) else {
         return;
     };
     let hosts = hosts.network(0, &[1500]);
-    for program in ["windows", "accesses"] {
-        holds(hosts.job(program, 2), program, 4);
-    }
+    holds(hosts.job("windows", 2), "windows", 4);
+    holds(hosts.job("accesses", 2).arg(phases), "accesses", 4);
 }
 
 #[test]
