@@ -54,23 +54,25 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
 /// The accesses of a host's ranks are first combined in the host's shared memory.
 #[test]
 fn collective_accesses_to_files_hold_across_hosts() {
-    files_on(2, "20");
+    files_on(2, "20", "40");
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn collective_accesses_to_files_hold_across_three_hosts() {
-    files_on(3, "60");
+    files_on(3, "60", "300");
 }
 
-/// Runs two ranks per host with `accesses` random file accesses.
-fn files_on(hosts: u32, accesses: &str) {
+/// Runs two ranks per host with `accesses` random file accesses, and with `pieces` for each hint.
+fn files_on(hosts: u32, accesses: &str, pieces: &str) {
     let Some(all) = Hosts::new(hosts) else { return };
     let all = all.network(0, &[1500]);
     let ranks = 2 * hosts;
     let random = all.job("file_accesses", 2).arg(accesses);
     holds(random, "file_accesses", ranks);
-    for program in ["files", "file_hints", "file_representations"] {
+    let hints = all.job("file_hints", 2).arg("666").arg(pieces);
+    holds(hints, "file_hints", ranks);
+    for program in ["files", "file_representations"] {
         holds(all.job(program, 2), program, ranks);
     }
 }
