@@ -98,18 +98,18 @@ __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 
 __attribute__((unused)) static void fill(void *data, size_t n, unsigned salt)
 {
-    unsigned char *bytes = data;
+    unsigned char *bytes = (unsigned char *)data;
     for (size_t i = 0; i < n && i < PERIOD; i++)
         bytes[i] = pattern(i, salt);
     /* Copies instead of computations: the programs are compiled without optimisation. */
     for (size_t i = PERIOD; i < n; i += PERIOD)
-        memcpy(bytes + i, bytes, n - i < PERIOD ? n - i : PERIOD);
+        memcpy(bytes + i, bytes, n - i < PERIOD ? n - i : (size_t)PERIOD);
 }
 
 /* Returns the index of the first byte that differs from the pattern, or -1. */
 __attribute__((unused)) static long differs(const void *data, size_t n, unsigned salt)
 {
-    const unsigned char *bytes = data;
+    const unsigned char *bytes = (const unsigned char *)data;
     for (size_t i = 0; i < n && i < PERIOD; i++)
         if (bytes[i] != pattern(i, salt))
             return (long)i;
