@@ -43,6 +43,23 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     ),
     ("the VHDL is the Verilog, 60 nodes", VHDL_AT_60),
     (
+        "the VHDL is the Verilog, 8 nodes, four samples agree",
+        Claim::VhdlIsVerilog {
+            parameters: &[("N", 8), ("FILTER", 4)],
+        },
+    ),
+    (
+        "the iCE40 netlist is the Verilog, 8 nodes",
+        Claim::NetlistIsVerilog {
+            family: Family::Ice40,
+            parameters: &[("N", 8)],
+        },
+    ),
+];
+
+/// Claims whose proofs take long; only tests with `--long` prove them.
+pub const LONG_CLAIMS: &[(&str, Claim)] = &[
+    (
         "the VHDL is the Verilog, 60 nodes, four samples agree",
         Claim::VhdlIsVerilog {
             parameters: &[("N", 60), ("FILTER", 4)],

@@ -278,6 +278,45 @@ pub const LONG_CLAIMS: &[(&str, Claim)] = &[
             parameters: &[("N", 60), ("FILTER", 4)],
         },
     ),
+    (
+        "60 nodes: no node leaves before all have entered, then all leave",
+        Claim::Asserts {
+            module: PROTOCOL,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "the filter of 256 samples passes on what they agree on",
+        FILTER_OF_256,
+    ),
+    (
+        "the filter of 128 samples passes on what they agree on",
+        Claim::Asserts {
+            module: FILTER_ALONE,
+            parameters: &[("FILTER", 128)],
+        },
+    ),
+    (
+        "the ECP5 netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            family: Family::Ecp5,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "the Gowin netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            family: Family::Gowin,
+            parameters: &[("N", 60)],
+        },
+    ),
+    (
+        "the iCE40 netlist is the Verilog, 60 nodes",
+        Claim::NetlistIsVerilog {
+            family: Family::Ice40,
+            parameters: &[("N", 60)],
+        },
+    ),
 ];
 
 /// Claims about version 1 that must be proved, each with a sentence that states it.
@@ -298,13 +337,6 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
-        "60 nodes: no node leaves before all have entered, then all leave",
-        Claim::Asserts {
-            module: PROTOCOL,
-            parameters: &[("N", 60)],
-        },
-    ),
-    (
         "8 nodes, four samples agree: a level is what they say, and the machine toggles when all levels differ from it",
         Claim::Asserts {
             module: FILTERED,
@@ -314,17 +346,6 @@ pub const CLAIMS: &[(&str, Claim)] = &[
     (
         "the filter of 32 samples passes on what they agree on",
         FILTER_OF_32,
-    ),
-    (
-        "the filter of 256 samples passes on what they agree on",
-        FILTER_OF_256,
-    ),
-    (
-        "the filter of 128 samples passes on what they agree on",
-        Claim::Asserts {
-            module: FILTER_ALONE,
-            parameters: &[("FILTER", 128)],
-        },
     ),
     (
         "4 nodes behind a filter of four samples: no node leaves before all have entered, then all leave",
@@ -380,13 +401,6 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
-        "the ECP5 netlist is the Verilog, 60 nodes",
-        Claim::NetlistIsVerilog {
-            family: Family::Ecp5,
-            parameters: &[("N", 60)],
-        },
-    ),
-    (
         "the ECP5 netlist is the Verilog, 8 nodes, four samples agree",
         Claim::NetlistIsVerilog {
             family: Family::Ecp5,
@@ -394,17 +408,17 @@ pub const CLAIMS: &[(&str, Claim)] = &[
         },
     ),
     (
-        "the Gowin netlist is the Verilog, 60 nodes",
-        Claim::NetlistIsVerilog {
-            family: Family::Gowin,
-            parameters: &[("N", 60)],
+        "the filter of 129 samples, whose count has 8 bits, passes on what they agree on",
+        Claim::Asserts {
+            module: FILTER_ALONE,
+            parameters: &[("FILTER", 129)],
         },
     ),
     (
-        "the iCE40 netlist is the Verilog, 60 nodes",
+        "the Gowin netlist is the Verilog, 8 nodes",
         Claim::NetlistIsVerilog {
-            family: Family::Ice40,
-            parameters: &[("N", 60)],
+            family: Family::Gowin,
+            parameters: &[("N", 8)],
         },
     ),
 ];

@@ -94,12 +94,12 @@ fn under_verilator(sizes: &[(usize, usize)], edges: usize) {
 
 #[test]
 fn the_channels_do_what_the_model_does_at_every_edge_under_icarus() {
-    under_icarus(&[(4, 5), (7, 3), (1, 1)], 40_000);
+    under_icarus(&[(4, 5), (1, 1)], 40_000);
 }
 
 #[test]
 fn the_channels_do_what_the_model_does_at_every_edge_under_verilator() {
-    under_verilator(&[(60, 5)], 100_000);
+    under_verilator(&[(60, 5)], 40_000);
 }
 
 #[test]
@@ -110,6 +110,7 @@ fn the_channels_do_what_the_model_does_at_all_sizes() {
         (60, 5),
         (64, 2),
         (8, 5),
+        (7, 3),
         (6, 2),
         (5, 1),
         (3, 4),

@@ -56,19 +56,23 @@ mod asymmetric {
 mod asymmetric {
     use crate::atomic::{Ordering, fence};
 
+    /// Returns true: loom's fences need no registration.
     pub fn register() -> bool {
         true
     }
 
+    /// Executes a full fence of this thread.
     pub fn light() {
         fence(Ordering::SeqCst);
     }
 
+    /// Executes a full fence of this thread, and returns true.
     pub fn heavy() -> bool {
         fence(Ordering::SeqCst);
         true
     }
 
+    /// Executes a full fence of this thread, and returns true.
     pub fn heavy_here() -> bool {
         heavy()
     }

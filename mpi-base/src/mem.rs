@@ -43,7 +43,7 @@ pub(crate) fn populate(start: NonNull<u8>, len: usize) {
 ///
 /// One call maps all pages, so it costs much less than the page faults of later accesses.
 /// If the kernel refuses, pages are mapped on their first access.
-#[cfg(not(any(loom, miri)))]
+#[cfg(not(miri))]
 pub(crate) fn map_present(start: NonNull<u8>, len: usize) {
     let before = start.addr().get() % PAGE;
     let first = start.as_ptr().wrapping_sub(before);
@@ -51,6 +51,10 @@ pub(crate) fn map_present(start: NonNull<u8>, len: usize) {
     // SAFETY: this advice changes no contents and no mapping (madvise(2), MADV_POPULATE_READ), so it is harmless on any range.
     let _ = unsafe { rustix::mm::madvise(first.cast::<c_void>(), len, Advice::LinuxPopulateRead) };
 }
+
+/// Does nothing: Miri has no `madvise`, and its pages need no mapping.
+#[cfg(miri)]
+pub(crate) fn map_present(_start: NonNull<u8>, _len: usize) {}
 
 /// A type that may be stored in memory which other processes write at any time.
 ///

@@ -1,15 +1,15 @@
 /*
  * Barriers on many communicators at the same time, possibly on hardware channels.
  *
- *     channels [NAP_MILLISECONDS]
+ *     channels [NAP_MILLISECONDS [GUESTS]]
  *
  * First, barriers of the world and of its two halves alternate. Then more duplicates of the world than a board
- * has channels execute barriers concurrently; then more duplicates are created and freed.
- * With an argument, the last rank enters one barrier late by this time, and no rank may leave early.
+ * has channels execute barriers concurrently; then more duplicates, GUESTS or 12, are created and freed.
+ * With a time, the last rank enters one barrier late by this time, and no rank may leave early.
  * All ranks must be on one machine: enter and leave times are compared on its monotonic clock. */
 #include "check.h"
 
-enum { TWINS = 7, ROUNDS = 20, GUESTS = 12 };
+enum { TWINS = 7, ROUNDS = 20 };
 
 enum form { BLOCKING, NONBLOCKING, PERSISTENT, FORMS };
 
@@ -52,6 +52,7 @@ int main(int argc, char **argv)
     MPI_Comm half, twins[TWINS], guest;
     MPI_Request requests[TWINS];
     long late = argc > 1 ? atol(argv[1]) * 1000 : 0;
+    int guests = argc > 2 ? atoi(argv[2]) : 12;
     begin(&argc, &argv);
     unsigned seed = 4711u + 31u * (unsigned)rank;
 
@@ -75,10 +76,10 @@ int main(int argc, char **argv)
         OK(MPI_Comm_free(&twins[i]));
     OK(MPI_Comm_free(&half));
 
-    for (int i = 0; i < GUESTS; i++) {
+    for (int i = 0; i < guests; i++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &guest));
         meet(guest, i % FORMS, 0, "a guest");
-        if (late && i == GUESTS / 2) {
+        if (late && i == guests / 2) {
             meet(guest, BLOCKING, rank == size - 1 ? late : 0, "a guest that waits");
             meet(guest, BLOCKING, 0, "a guest after that");
         }

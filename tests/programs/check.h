@@ -87,6 +87,9 @@ __attribute__((unused)) static void nap(long microseconds)
     nanosleep(&t, NULL);
 }
 
+/* The pattern repeats after this number of bytes. */
+enum { PERIOD = 1 << 16 };
+
 /* Returns byte `i` of a pattern; `salt` distinguishes patterns, for example those of different ranks. */
 __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 {
@@ -95,17 +98,27 @@ __attribute__((unused)) static unsigned char pattern(size_t i, unsigned salt)
 
 __attribute__((unused)) static void fill(void *data, size_t n, unsigned salt)
 {
-    for (size_t i = 0; i < n; i++)
-        ((unsigned char *)data)[i] = pattern(i, salt);
+    unsigned char *bytes = (unsigned char *)data;
+    for (size_t i = 0; i < n && i < PERIOD; i++)
+        bytes[i] = pattern(i, salt);
+    /* Copies instead of computations: the programs are compiled without optimisation. */
+    for (size_t i = PERIOD; i < n; i += PERIOD)
+        memcpy(bytes + i, bytes, n - i < PERIOD ? n - i : (size_t)PERIOD);
 }
 
 /* Returns the index of the first byte that differs from the pattern, or -1. */
 __attribute__((unused)) static long differs(const void *data, size_t n, unsigned salt)
 {
-    for (size_t i = 0; i < n; i++)
-        if (((const unsigned char *)data)[i] != pattern(i, salt))
+    const unsigned char *bytes = (const unsigned char *)data;
+    for (size_t i = 0; i < n && i < PERIOD; i++)
+        if (bytes[i] != pattern(i, salt))
             return (long)i;
-    return -1;
+    /* The first period is right; the others must repeat it. */
+    if (n <= PERIOD || !memcmp(bytes + PERIOD, bytes, n - PERIOD))
+        return -1;
+    for (size_t i = PERIOD;; i++)
+        if (bytes[i] != bytes[i - PERIOD])
+            return (long)i;
 }
 
 #endif

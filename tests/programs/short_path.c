@@ -16,6 +16,9 @@
 
 enum { ROUNDS = 8, TAG = 5 };
 
+/* The number of messages of each kind that are examined: the argument, if there is one. */
+static int examined = ROUNDS;
+
 /* False in the first pass, which completes the library's one-time set-up and is not examined. */
 static int watched;
 
@@ -98,7 +101,7 @@ static void meet(long stage)
 static void blocking(long *stage)
 {
     long word = 0;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < (watched ? examined : ROUNDS); round++) {
         if (rank == 0) {
             word = round;
             STEP_BY_STEP(MPI_Send(&word, 1, MPI_LONG, 1, TAG, MPI_COMM_WORLD));
@@ -116,7 +119,7 @@ static void nonblocking(long *stage)
 {
     long word = 0;
     MPI_Request request;
-    for (int round = 0; round < ROUNDS; round++) {
+    for (int round = 0; round < (watched ? examined : ROUNDS); round++) {
         if (rank == 1)
             STEP_BY_STEP(MPI_Irecv(&word, 1, MPI_LONG, 0, TAG, MPI_COMM_WORLD, &request));
         meet(++*stage);
@@ -134,6 +137,8 @@ int main(int argc, char **argv)
 {
     begin(&argc, &argv);
     CHECK(size == 2, "this is for two ranks");
+    if (argc > 1)
+        examined = atoi(argv[1]);
     for (int i = 0; i < ALLOCATORS; i++)
         allocator[i] = dlsym(RTLD_DEFAULT, allocators[i]);
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};

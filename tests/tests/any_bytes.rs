@@ -72,7 +72,7 @@ fn a_parameter_names_a_file_by_its_bytes() {
     let folder = folder();
     let hints = folder.path().join(OsString::from_vec(ODD.to_vec()));
     fs::write(&hints, "file_perm 604\n").expect("written");
-    let job = Job::of("file_hints").arg("604").ranks(2);
+    let job = Job::of("file_hints").arg("604").arg("40").ranks(2);
     job.with([
         "--mca".as_ref(),
         "io_base_hints".as_ref(),

@@ -67,7 +67,7 @@ fn communicators_synchronise_over_channels_of_the_rtl() {
     {
         return;
     }
-    let cache = workspace::target().join("rtl").display().to_string();
+    let cache = workspace::target().join("tmp/hdl").display().to_string();
     let job = Job::of("channels").ranks(4);
     let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
     let report = synchronise(job, "rtl", "0");
@@ -97,8 +97,18 @@ type Machines = machines::Machines<ChannelBoard>;
 
 #[test]
 fn communicators_have_channels_over_parallel_ports() {
+    over_parallel_ports("3");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn many_communicators_have_channels_over_parallel_ports() {
+    over_parallel_ports("12");
+}
+
+fn over_parallel_ports(guests: &str) {
     if let Some(machines) = Machines::new() {
-        machines.job("channels").holds();
+        machines.job("channels").arg("0").arg(guests).holds();
         // All nodes may send requests at the same time for seconds, so a channel may stay taken;
         // the next job frees the channel.
         machines.pass_fifty_barriers();

@@ -21,6 +21,8 @@ fn examine(program: &str, arguments: &[&str], ways: &[&str]) {
         "--show-leak-kinds=definite",
         "--errors-for-leak-kinds=definite",
         "--error-exitcode=9",
+        // Reading the descriptions of inlined functions takes a second of each process.
+        "--read-inline-info=no",
     ];
     for ways in ways {
         let job = options

@@ -285,7 +285,7 @@ fn a_file_of_hints_sets_the_mode_of_files_that_are_created() {
     let hints = folder.path().join("hints");
     std::fs::write(&hints, "file_perm 604\n").expect("written");
     let hints = hints.display().to_string();
-    let job = Job::of("file_hints").arg("604").ranks(RANKS);
+    let job = Job::of("file_hints").arg("604").arg("40").ranks(RANKS);
     job.with(["--mca", "io_base_hints", &hints]).holds();
 }
 
@@ -294,7 +294,7 @@ fn ineffective_lines_of_a_file_of_hints_are_reported_once() {
     let folder = folder();
     let hints = folder.path().join("hints");
     let told = |setting: &str| {
-        let job = Job::of("file_hints").ranks(RANKS);
+        let job = Job::of("files").ranks(RANKS);
         let job = job.with(["--mca", "io_base_hints", setting]);
         let said = job.holds().stderr;
         let lines = said.lines().filter(|line| line.contains("file of hints"));

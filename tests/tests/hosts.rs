@@ -54,23 +54,25 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
 /// The accesses of a host's ranks are first combined in the host's shared memory.
 #[test]
 fn collective_accesses_to_files_hold_across_hosts() {
-    files_on(2, "20");
+    files_on(2, "20", "40");
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn collective_accesses_to_files_hold_across_three_hosts() {
-    files_on(3, "60");
+    files_on(3, "60", "300");
 }
 
-/// Runs two ranks per host with `accesses` random file accesses.
-fn files_on(hosts: u32, accesses: &str) {
+/// Runs two ranks per host with `accesses` random file accesses, and with `pieces` for each hint.
+fn files_on(hosts: u32, accesses: &str, pieces: &str) {
     let Some(all) = Hosts::new(hosts) else { return };
     let all = all.network(0, &[1500]);
     let ranks = 2 * hosts;
     let random = all.job("file_accesses", 2).arg(accesses);
     holds(random, "file_accesses", ranks);
-    for program in ["files", "file_hints", "file_representations"] {
+    let hints = all.job("file_hints", 2).arg("666").arg(pieces);
+    holds(hints, "file_hints", ranks);
+    for program in ["files", "file_representations"] {
         holds(all.job(program, 2), program, ranks);
     }
 }
@@ -98,13 +100,22 @@ fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
 /// Of each window's members, some are reached through shared memory and others by messages.
 #[test]
 fn windows_are_one_across_hosts() {
+    windows_on_hosts("8");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn windows_are_one_across_hosts_in_more_accesses() {
+    windows_on_hosts("30");
+}
+
+fn windows_on_hosts(phases: &str) {
     let Some(hosts) = Hosts::new(2) else {
         return;
     };
     let hosts = hosts.network(0, &[1500]);
-    for program in ["windows", "accesses"] {
-        holds(hosts.job(program, 2), program, 4);
-    }
+    holds(hosts.job("windows", 2), "windows", 4);
+    holds(hosts.job("accesses", 2).arg(phases), "accesses", 4);
 }
 
 #[test]

@@ -22,7 +22,7 @@ macro_rules! programs {
 programs! {
     ranks_know_who_they_are: "hello" on [1, 2, 7, 60];
     a_token_visits_every_rank_and_comes_home: "ring" on [1, 2, 5, 60];
-    short_messages_allocate_nothing_and_call_nobody: "short_path" on [2];
+    short_messages_allocate_nothing_and_call_nobody: "short_path" with "2" on [2];
     every_send_mode_delivers_every_size: "sendrecv" on [1, 2, 3];
     a_barrier_does_not_stop_a_large_send: "late_send" on [2, 3];
     messages_match_in_order_whatever_the_receiver_asks_for: "wildcard" on [1, 2, 3];
@@ -58,17 +58,17 @@ programs! {
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3];
-    random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3];
+    random_accesses_agree_with_a_sequential_oracle: "accesses" with "12" on [1, 2, 3];
     #[ignore = "long: cargo xtask test --long"]
     windows_cost_nothing_that_runs_out: "many_windows" on [1, 2, 3];
     files_hold_what_every_family_of_accesses_wrote: "files" on [1, 2, 3, 5];
-    random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5];
+    random_accesses_to_files_agree_with_an_array: "file_accesses" with "25" on [1, 2, 3, 5];
     representations_have_their_own_lengths_in_the_file: "file_representations" on [1, 2, 3];
     hints_of_files_act_and_never_change_what_a_file_holds: "file_hints" on [1, 2, 3];
-    memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
+    memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" with "3000000" on [1, 2];
 }
 
-/// The same programs on other numbers of ranks, which take most of the test time.
+/// The same programs on other numbers of ranks or with more rounds, which take most of the test time.
 /// The tests outside this module run each program on few ranks.
 mod with_other_numbers_of_ranks {
     use super::*;
@@ -86,6 +86,10 @@ mod with_other_numbers_of_ranks {
         collectives_agree_with_local_computation: "collectives" with "2500" on [7];
         #[ignore = "long: cargo xtask test --long"]
         collectives_agree_on_many_ranks: "collectives" with "40" on [33];
+        #[ignore = "long: cargo xtask test --long"]
+        short_messages_allocate_nothing_and_call_nobody: "short_path" with "8" on [2];
+        #[ignore = "long: cargo xtask test --long"]
+        memory_does_not_grow_with_the_pieces_of_a_view: "file_memory" on [1, 2];
         #[ignore = "long: cargo xtask test --long"]
         performance_variables_of_communicators_and_peers_are_read: "pvars" on [5];
         #[ignore = "long: cargo xtask test --long"]
@@ -113,11 +117,11 @@ mod with_other_numbers_of_ranks {
         #[ignore = "long: cargo xtask test --long"]
         windows_are_what_chapter_12_says: "windows" on [8];
         #[ignore = "long: cargo xtask test --long"]
-        random_accesses_agree_with_a_sequential_oracle: "accesses" on [5];
+        random_accesses_agree_with_a_sequential_oracle: "accesses" on [1, 2, 3, 5];
         #[ignore = "long: cargo xtask test --long"]
         files_hold_what_every_family_of_accesses_wrote: "files" on [8];
         #[ignore = "long: cargo xtask test --long"]
-        random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [8];
+        random_accesses_to_files_agree_with_an_array: "file_accesses" with "60" on [1, 2, 3, 5, 8];
         #[ignore = "long: cargo xtask test --long"]
         representations_have_their_own_lengths_in_the_file: "file_representations" on [5];
         #[ignore = "long: cargo xtask test --long"]
@@ -136,7 +140,7 @@ fn a_process_that_has_finalized_does_not_listen() {
 #[test]
 fn random_accesses_to_files_agree_with_an_array_by_messages() {
     for ranks in [2, 3, 5] {
-        let job = Job::of("file_accesses").arg("60").ranks(ranks);
+        let job = Job::of("file_accesses").arg("25").ranks(ranks);
         job.with(["--mca", "osc", "am"]).holds();
     }
     let job = Job::of("file_hints").ranks(3);
@@ -174,8 +178,18 @@ fn windows_are_what_chapter_12_says_by_messages() {
 
 #[test]
 fn random_accesses_agree_with_a_sequential_oracle_by_messages() {
+    accesses_by_messages("12");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn more_random_accesses_agree_with_a_sequential_oracle_by_messages() {
+    accesses_by_messages("30");
+}
+
+fn accesses_by_messages(phases: &str) {
     for ways in ["self,sm", "self,tcp"] {
-        let job = Job::of("accesses").ranks(3);
+        let job = Job::of("accesses").arg(phases).ranks(3);
         job.with(["--mca", "osc", "am", "--mca", "btl", ways])
             .holds();
     }
@@ -211,16 +225,20 @@ fn sends_are_taken_back_over_tcp() {
 /// The senders store the rest of the messages, although the sends have completed.
 #[test]
 fn short_messages_in_another_order_than_they_are_received_block_no_rank() {
-    in_another_order(&[("self,sm", "1000", "40000"), ("self,tcp", "4000", "10000")]);
+    let jobs = [("self,sm", "1000", "10000"), ("self,tcp", "4000", "2500")];
+    in_another_order("2m", &jobs);
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
-fn short_messages_in_another_order_block_no_rank_in_the_other_direction() {
-    in_another_order(&[("self,sm", "4000", "10000"), ("self,tcp", "1000", "40000")]);
+fn more_short_messages_in_another_order_than_they_are_received_block_no_rank() {
+    for (small, large) in [("self,sm", "self,tcp"), ("self,tcp", "self,sm")] {
+        in_another_order("8m", &[(small, "1000", "40000"), (large, "4000", "10000")]);
+    }
 }
 
-fn in_another_order(jobs: &[(&str, &str, &str)]) {
+/// `most` is the size of the receiver's buffer; each job has transports, and the length and number of the messages.
+fn in_another_order(most: &str, jobs: &[(&str, &str, &str)]) {
     for (ways, bytes, messages) in jobs {
         let parameters = [
             "--mca",
@@ -228,7 +246,7 @@ fn in_another_order(jobs: &[(&str, &str, &str)]) {
             ways,
             "--mca",
             "pml_ob1_unexpected_max",
-            "8m",
+            most,
         ];
         let job = Job::of("other_order").arg(bytes).arg(messages).ranks(3);
         job.with(parameters).holds();

@@ -129,33 +129,54 @@ fn calls(events: &[Value], name: &str) -> BTreeMap<u64, usize> {
     found
 }
 
+/// Each program runs on one library, and both libraries run two programs.
 #[test]
 fn every_message_of_a_traced_program_has_both_its_ends() {
+    let peers = Peer::all();
+    for (turn, peer) in peers.iter().enumerate() {
+        let mine = TRACED.iter().skip(turn).step_by(peers.len());
+        traced_messages_have_both_their_ends(*peer, mine);
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn every_message_of_all_traced_programs_has_both_its_ends_on_each_library() {
     for peer in Peer::all() {
-        for (name, messages) in [
-            ("ring.c", 200),
-            ("wildcard.c", 600),
-            ("requests.c", 800),
-            ("threads.c", 1000),
-        ] {
-            let program = Program::new(&peer.compiler(), name);
-            let file = program.folder().join("trace.json");
-            let named = file.to_string_lossy();
-            let settings = [("LD_PRELOAD", &*preload()), ("PORTCULLIS_TRACE", &*named)];
-            succeeds(&mut peer.launch(&program.path(), 4, &settings));
-            let events = events(&file);
-            let arrows = arrows(&events);
-            assert!(arrows.len() >= messages, "{name}: {}", arrows.len());
-            let lone = of(&events, "i");
-            assert!(lone.is_empty(), "{peer:?} {name}: {lone:?}");
-            let init = match name {
-                "threads.c" => "MPI_Init_thread",
-                _ => "MPI_Init",
-            };
-            for call in [init, "MPI_Finalize"] {
-                let each = (0..4).map(|rank| (rank, 1)).collect();
-                assert_eq!(calls(&events, call), each, "{peer:?} {name}: {call}");
-            }
+        traced_messages_have_both_their_ends(peer, TRACED.iter());
+    }
+}
+
+/// Programs, each with the least number of its messages on four ranks.
+const TRACED: [(&str, usize); 4] = [
+    ("ring.c", 200),
+    ("wildcard.c", 600),
+    ("requests.c", 800),
+    ("threads.c", 1000),
+];
+
+fn traced_messages_have_both_their_ends<'a>(
+    peer: Peer,
+    programs: impl Iterator<Item = &'a (&'static str, usize)>,
+) {
+    for &(name, messages) in programs {
+        let program = Program::new(&peer.compiler(), name);
+        let file = program.folder().join("trace.json");
+        let named = file.to_string_lossy();
+        let settings = [("LD_PRELOAD", &*preload()), ("PORTCULLIS_TRACE", &*named)];
+        succeeds(&mut peer.launch(&program.path(), 4, &settings));
+        let events = events(&file);
+        let arrows = arrows(&events);
+        assert!(arrows.len() >= messages, "{name}: {}", arrows.len());
+        let lone = of(&events, "i");
+        assert!(lone.is_empty(), "{peer:?} {name}: {lone:?}");
+        let init = match name {
+            "threads.c" => "MPI_Init_thread",
+            _ => "MPI_Init",
+        };
+        for call in [init, "MPI_Finalize"] {
+            let each = (0..4).map(|rank| (rank, 1)).collect();
+            assert_eq!(calls(&events, call), each, "{peer:?} {name}: {call}");
         }
     }
 }

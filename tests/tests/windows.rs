@@ -25,8 +25,18 @@ fn what_was_reported_of_other_libraries_is_right_here_by_messages() {
 
 #[test]
 fn random_accesses_agree_with_an_oracle_whatever_the_seed() {
-    for seed in ["2", "3", "4"] {
-        let job = || Job::of("accesses").arg("10").arg(seed);
+    accesses_of_seeds("5", &["2", "3"]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn random_accesses_agree_with_an_oracle_for_more_seeds() {
+    accesses_of_seeds("10", &["2", "3", "4"]);
+}
+
+fn accesses_of_seeds(phases: &str, seeds: &[&str]) {
+    for seed in seeds {
+        let job = || Job::of("accesses").arg(phases).arg(seed);
         job().ranks(4).holds();
         by_messages(job().ranks(2), "self,tcp").holds();
     }
@@ -63,12 +73,23 @@ fn windows_left_at_finalize_are_reported_in_one_line_per_rank_that_knows_more() 
 /// or the kernel copies the data.
 #[test]
 fn memory_that_the_program_got_elsewhere_is_reached_with_and_without_xpmem() {
+    elsewhere_with_and_without_xpmem("20", "5");
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn memory_that_the_program_got_elsewhere_is_reached_many_times() {
+    elsewhere_with_and_without_xpmem("200", "10");
+}
+
+fn elsewhere_with_and_without_xpmem(times: &str, phases: &str) {
     for value in ["false", "true"] {
         let with = || ["--mca", "osc_direct_xpmem", value];
         for ranks in [1, 2, 4] {
-            Job::of("elsewhere").ranks(ranks).with(with()).holds();
+            let job = Job::of("elsewhere").arg(times).ranks(ranks);
+            job.with(with()).holds();
         }
-        let accesses = Job::of("accesses").arg("10").arg("5").ranks(4);
+        let accesses = Job::of("accesses").arg(phases).arg("5").ranks(4);
         accesses.with(with()).holds();
     }
 }
@@ -95,7 +116,7 @@ fn a_window_can_be_used_at_once_where_neighbours_may_not_copy_each_others_memory
 #[test]
 fn the_explanation_says_how_memory_from_elsewhere_is_reached() {
     let explained = |more: &[&str]| {
-        let job = Job::of("elsewhere").ranks(2).with(["--explain"]);
+        let job = Job::of("elsewhere").arg("5").ranks(2).with(["--explain"]);
         let outcome = job.with(more.iter().copied()).succeeds();
         let lines = outcome.stderr.lines();
         let of_windows = lines.filter(|line| line.contains("explain: osc: "));

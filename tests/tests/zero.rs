@@ -68,7 +68,7 @@ impl Copy {
 
 const PROGRAMS: [(&str, &[&str]); 3] = [
     ("ring", &[]),
-    ("collectives", &["150"]),
+    ("collectives", &["10"]),
     ("transfer", &["0.1"]),
 ];
 

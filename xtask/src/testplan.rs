@@ -62,7 +62,7 @@ const GROUPS: [Group; 5] = [
     Group {
         of: "the eureka line",
         claims: eureka_claims::CLAIMS,
-        long: &[],
+        long: eureka_claims::LONG_CLAIMS,
         hazards: &[],
         mutants: eureka_claims::MUTANTS,
     },

@@ -4,10 +4,12 @@ use super::channels::{consistent_barriers, part, pass};
 use super::*;
 use hdl::{CHANNEL_RTL, RTL, Source};
 
-/// Returns the cache folder of the translated RTL, beside this test program.
+/// Returns the cache folder of the translated RTL, which the tests of the packages `hdl` and `tests` use too.
 pub(super) fn cache() -> PathBuf {
+    // The program is `target/debug/deps/NAME`.
     let program = std::env::current_exe().expect("the program's path");
-    program.with_file_name("rtl")
+    let target = program.ancestors().nth(3).expect("the target folder");
+    target.join("tmp/hdl")
 }
 
 /// Returns true if the tools for the translation are installed; otherwise prints what is missing.

@@ -117,7 +117,6 @@ impl Node {
     /// Maps the pages of the first `len` bytes of a block before their first use,
     /// so that their first use causes no page fault.
     pub fn map_ahead(&self, offset: ShmOffset, len: usize) {
-        #[cfg(not(miri))]
         if let Some((segment, at)) = self.block_at(offset, len)
             && let Some(start) = segment.range(at, len)
         {
@@ -363,7 +362,6 @@ fn whole_pages(range: &Range<usize>) -> Range<usize> {
 unsafe fn zero(segment: &Segment, range: Range<usize>) {
     if let Some(start) = segment.range(range.start, range.len()) {
         // Other ranks may have written pages that this process has never accessed.
-        #[cfg(not(miri))]
         if range.len() >= LONG {
             crate::mem::map_present(start, range.len());
         }

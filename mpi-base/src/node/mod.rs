@@ -315,7 +315,6 @@ impl Node {
         for peer in (0..self.nlocal()).filter(|peer| *peer != me) {
             for (from, to) in [(me, peer), (peer, me)] {
                 let at = self.0.layout.ring(from, to);
-                #[cfg(not(miri))]
                 if let Some(start) = self.0.segment.range(at, PAGE) {
                     crate::mem::map_present(start, PAGE);
                 }

@@ -12,6 +12,7 @@
 
 use super::dynamic::Dynamic;
 use super::{Env, First, PRELOAD, SEARCH, Served, folders, get, put};
+use memchr::memmem;
 use mpi_base::text;
 use printable::name;
 use std::ffi::{OsStr, OsString};
@@ -240,7 +241,7 @@ pub fn family(file: &Path) -> Option<Family> {
         return Some(Family::Standard);
     }
     let bytes = fs::read(file).ok()?;
-    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+    let has = |name: &[u8]| memmem::find(&bytes, name).is_some();
     if has(b"ompi_mpi_comm_world") {
         Some(Family::OpenMpi)
     } else if has(b"MPI_UNWEIGHTED") {
@@ -373,7 +374,7 @@ pub fn is_of_portcullis(file: &Path) -> bool {
     let is_installed = crate::prefix::prefix().is_some_and(|prefix| file.starts_with(prefix));
     let says_so = || {
         let bytes = fs::read(&file).unwrap_or_default();
-        bytes.windows(OURS.len()).any(|window| window == OURS)
+        memmem::find(&bytes, OURS).is_some()
     };
     is_installed || says_so()
 }

@@ -2,6 +2,7 @@
 
 use mpi_base::param::{Params, Source};
 use std::cell::{Cell, RefCell};
+use std::sync::LazyLock;
 
 use super::super::{Am, Btl, Endpoint, Header, OVERTAKES, Payload, ProcId, Reach, SendError, Sink};
 
@@ -118,10 +119,18 @@ impl<F: Fn(u64) -> usize> Sink for Expect<F> {
     }
 }
 
+/// Returns the contents of message `n`: a part of a periodic sequence, whose offset depends on `n`.
 pub fn pattern(n: u64, len: usize) -> Vec<u8> {
-    (0..len)
-        .map(|i| (n as usize * 37 + i * 11 + (i >> 8)) as u8)
-        .collect()
+    const PERIOD: usize = 1 << 16;
+    static SEQUENCE: LazyLock<Vec<u8>> =
+        LazyLock::new(|| (0..PERIOD).map(|i| (i * 11 + (i >> 8)) as u8).collect());
+    let start = n as usize * 37;
+    let mut bytes = Vec::with_capacity(len);
+    while bytes.len() < len {
+        let rest = &SEQUENCE[(start + bytes.len()) % PERIOD..];
+        bytes.extend_from_slice(&rest[..rest.len().min(len - bytes.len())]);
+    }
+    bytes
 }
 
 /// Sends the message with number `n`. Returns an error if the transport has no space.
