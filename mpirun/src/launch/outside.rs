@@ -8,6 +8,7 @@ use super::wire::{Connection, Quiet};
 use mpi_core::crs::criu::{CriuError, check_descriptor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{Hash as _, Hasher as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -62,14 +63,31 @@ pub(super) fn foreign(connection: &Connection) -> CriuError {
     CriuError::ForeignDescriptor { what }
 }
 
-/// Returns the state of the TCP connections of stopped processes.
-pub(super) fn is_quiet(processes: &[i32]) -> Quiet {
+/// Returns the state of the TCP connections of stopped processes, and a digest of their queues.
+///
+/// If two digests differ, a kernel has moved data of the stopped processes in between: a kernel sends data
+/// without the program when it probes a window that is smaller than a segment.
+pub(super) fn is_quiet(processes: &[i32]) -> (Quiet, u64) {
     let files = processes.iter().map(i32::to_string);
     let files = files.flat_map(|pid| descriptors(&pid));
     let sockets: BTreeSet<u64> = files.filter_map(|(_, target)| socket(&target)).collect();
     let lines = tables();
     let states = lines.lines().filter_map(|line| quiet(line, &sockets));
-    states.max().unwrap_or(Quiet::Yes)
+    (states.max().unwrap_or(Quiet::Yes), digest(&lines, &sockets))
+}
+
+/// Returns a digest of the states and queues of these sockets.
+fn digest(table: &str, sockets: &BTreeSet<u64>) -> u64 {
+    let queues = table.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let inode: u64 = fields.get(9)?.parse().ok()?;
+        let known = sockets.contains(&inode);
+        known.then(|| (inode, fields[3].to_owned(), fields[4].to_owned()))
+    });
+    let queues: BTreeSet<_> = queues.collect();
+    let mut hasher = std::hash::DefaultHasher::new();
+    queues.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the tables of all TCP sockets.
@@ -266,6 +284,29 @@ mod tests {
             Some(Quiet::MustRun)
         );
         assert_eq!(quiet("sl local_address", &sockets), None);
+    }
+
+    #[test]
+    fn a_queue_that_changes_while_processes_are_stopped_changes_the_digest() {
+        let sockets = BTreeSet::from([11, 12]);
+        let before = digest(TABLE, &sockets);
+        assert_eq!(digest(TABLE, &sockets), before);
+        // The timers of a connection and the queues of other processes may change.
+        let timer = TABLE.replacen(
+            "00:00000000 00000000     0        0 11",
+            "01:00000004 00000000     0        0 11",
+            1,
+        );
+        assert_ne!(timer, TABLE);
+        assert_eq!(digest(&timer, &sockets), before);
+        let (empty, probed) = (
+            "00000000:00000000 00:00000000 00000000     0        0 ",
+            "00000000:00000200 00:00000000 00000000     0        0 ",
+        );
+        let other = TABLE.replacen(&format!("{empty}13"), &format!("{probed}13"), 1);
+        assert_eq!(digest(&other, &sockets), before);
+        let moved = TABLE.replacen(&format!("{empty}12"), &format!("{probed}12"), 1);
+        assert_ne!(digest(&moved, &sockets), before);
     }
 
     #[test]

@@ -14,16 +14,16 @@ use tests::{Job, Outcome, compile, installation};
 const ATTEMPTS: u32 = 400;
 
 /// Returns new hosts with the same addresses as all others of these tests.
-fn hosts(count: u32) -> Option<Hosts> {
+pub(super) fn hosts(count: u32) -> Option<Hosts> {
     Some(Hosts::new(count)?.network(0, &[1500]))
 }
 
 /// Returns a stencil with one rank on each of the hosts.
-fn stencil(hosts: &Hosts) -> Job {
+pub(super) fn stencil(hosts: &Hosts) -> Job {
     stencil_of(hosts.remote_job(&compile("checkpoints"), 1))
 }
 
-fn restart(kept: &Path, hosts: &Hosts) -> Job {
+pub(super) fn restart(kept: &Path, hosts: &Hosts) -> Job {
     let mpirun = installation().join("bin/mpirun");
     let restart = Job::command(&mpirun).limit(100).arg("--restart");
     let restart = restart.arg(kept.join("saved")).arg("--launch-agent");
@@ -78,8 +78,8 @@ fn a_job_on_two_hosts_is_stopped_and_continues_on_hosts_with_the_same_addresses(
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn jobs_on_two_and_three_hosts_are_stopped_at_random_moments() {
-    stopped_at_random(2, times("IMAGE_STOPS", 50));
-    stopped_at_random(3, times("IMAGE_STOPS", 50));
+    stopped_at_random(2, times("CHECKPOINT_STOPS", 50));
+    stopped_at_random(3, times("CHECKPOINT_STOPS", 50));
 }
 
 #[test]
@@ -146,11 +146,11 @@ fn killed_at_random(wanted: u32) {
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_job_on_two_hosts_whose_mpirun_is_killed_at_random_moments_comes_to_the_same_result() {
-    killed_at_random(times("IMAGE_KILLS", 100));
+    killed_at_random(times("CHECKPOINT_KILLS", 100));
 }
 
 /// Writes a command that reaches hosts; on host h1 the variable `H1` is set.
-fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
+pub(super) fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
     let path = kept.join("agent");
     let text = format!(
         "#!/bin/sh\ntest $1 = h1 && export H1=1\nexec {} \"$@\"\n",
@@ -162,7 +162,7 @@ fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
 }
 
 /// Starts a job whose CRIU runs these commands first on host h1.
-fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
+pub(super) fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
     let real = std::env::var(PROGRAM).unwrap_or_else(|_| "criu".into());
     let criu = format!("if [ \"$H1\" ]; then\n{commands}\nfi\nexec {real} \"$@\"");
     let agent = agent_that_marks_h1(kept, hosts);
@@ -173,7 +173,7 @@ fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
     with_images(stencil_of(job), kept).env(PROGRAM, script(kept, &criu))
 }
 
-fn sentence_of(outcome: &Outcome, sentence: &str) {
+pub(super) fn sentence_of(outcome: &Outcome, sentence: &str) {
     let said = outcome
         .stderr
         .lines()

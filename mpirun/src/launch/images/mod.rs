@@ -27,8 +27,11 @@
 //! | [`restored`] | the restart: checks, and the front end of a restored job |
 //! | [`keeper`] | the first process of a restored job's PID namespace, which runs CRIU |
 //! | [`attend`] | the loop of both front ends |
-//! | [`take`] | one checkpoint of a job on this host, from the dump to the commit |
-//! | [`several`] | one checkpoint of a job on several hosts |
+//! | [`attention`] | signals, time limits and signs of life while hosts work |
+//! | [`desk`] | requests of `mpi-ctl` while the job is saved |
+//! | [`take`] | the part of one host in a checkpoint, and the commit |
+//! | [`several`] | one checkpoint of a job on one or several hosts |
+//! | [`work`] | work that takes long, done by a process |
 //! | [`still`] | the processes of this host, stopped |
 //! | [`guard`] | the guard of a daemon |
 //! | [`remote`] | the front end's connection with a guard |
@@ -36,6 +39,8 @@
 //! | [`run`] | running CRIU; the trial dump before a job starts |
 
 mod attend;
+mod attention;
+mod desk;
 pub mod front;
 pub mod guard;
 mod keeper;
@@ -46,6 +51,7 @@ mod run;
 mod several;
 mod still;
 mod take;
+mod work;
 
 pub(crate) use super::hold::HOSTS;
 pub use keeper::serve_as_script;

@@ -18,6 +18,8 @@ fn images_there(plan: &Plan) -> Option<ImagesThere> {
     Some(ImagesThere {
         program: images.program.clone(),
         dir: checkpoints.dir.clone(),
+        limit: images.limit,
+        silence: plan.remote.limits.silence,
     })
 }
 
@@ -172,6 +174,13 @@ impl Supervisor<'_> {
         // The hosts that are reached through this link are lost too.
         let hosts = self.control.ranks.links.close(number);
         self.lose_hosts(&hosts, why);
+    }
+
+    /// Gives up the link to a host.
+    pub(super) fn lose_host(&mut self, host: u32, why: &str) {
+        if let Some(number) = self.control.ranks.links.number_of(host) {
+            self.lose_link(number, why);
+        }
     }
 
     fn lose_hosts(&mut self, hosts: &[u32], why: &str) {
