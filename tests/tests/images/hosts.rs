@@ -1,6 +1,8 @@
 //! Images of jobs on several hosts, which are network namespaces. Each restart is on new hosts.
 
-use super::stops::{Random, nothing_is_left_of, stencil_of, stop, times, with_images};
+use super::stops::{
+    Random, nothing_is_left_of, on_hosts, stencil_of, stop, times, walk, with_images,
+};
 use super::{PROGRAM, ctl, folder, has_criu, numbers, result, script};
 use rustix::process::Signal;
 use std::fs;
@@ -31,16 +33,19 @@ pub(super) fn restart(kept: &Path, hosts: &Hosts) -> Job {
 }
 
 /// Stops jobs on `count` hosts at random moments, `wanted` times in total.
-fn stopped_at_random(count: u32, wanted: u32) {
+/// `plain` returns a job without checkpoints in a folder; its file, if it writes one, must be that of an undisturbed job.
+fn stopped_at_random(count: u32, wanted: u32, plain: &dyn Fn(&Hosts, &Path) -> Job) {
     let Some(first) = hosts(count) else { return };
     if !has_criu() {
         return;
     }
-    let (expected, mut random, mut stops) =
-        (result(&stencil(&first).succeeds()), Random::new(11), 0);
+    let undisturbed = folder();
+    let expected = result(&plain(&first, undisturbed.path()).succeeds());
+    let written = |kept: &Path| fs::read(kept.join("file")).unwrap_or_default();
+    let (mut random, mut stops) = (Random::new(11), 0);
     while stops < wanted {
         let (kept, mut at) = (folder(), hosts(count).expect("hosts as before"));
-        let mut job = with_images(stencil(&at), kept.path());
+        let mut job = with_images(plain(&at, kept.path()), kept.path());
         let (mut attempts, mut output) = (0, String::new());
         loop {
             let started = job.start();
@@ -66,20 +71,44 @@ fn stopped_at_random(count: u32, wanted: u32) {
             job = restart(kept.path(), &at);
         }
         assert!(attempts > 0, "the job ends before its first stop");
+        assert_eq!(written(kept.path()), written(undisturbed.path()));
         drop(at);
     }
 }
 
 #[test]
 fn a_job_on_two_hosts_is_stopped_and_continues_on_hosts_with_the_same_addresses() {
-    stopped_at_random(2, 3);
+    stopped_at_random(2, 3, &|hosts, _| stencil(hosts));
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn jobs_on_two_and_three_hosts_are_stopped_at_random_moments() {
-    stopped_at_random(2, times("CHECKPOINT_STOPS", 50));
-    stopped_at_random(3, times("CHECKPOINT_STOPS", 50));
+    for count in [2, 3] {
+        stopped_at_random(count, times("CHECKPOINT_STOPS", 50), &|hosts, _| {
+            stencil(hosts)
+        });
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn windows_and_files_on_two_hosts_are_stopped_at_random_moments() {
+    stopped_at_random(2, times("CHECKPOINT_STOPS", 100), &on_hosts);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn mpi4py_on_two_hosts_is_stopped_at_random_moments() {
+    let scripts = folder();
+    let Some(walk) = walk(scripts.path()) else {
+        return;
+    };
+    let job = |hosts: &Hosts, _: &Path| {
+        let job = hosts.remote_job(&walk.python, 1).limit(100);
+        job.with(["-x", &walk.libraries]).arg(&walk.script)
+    };
+    stopped_at_random(2, times("CHECKPOINT_STOPS", 100), &job);
 }
 
 #[test]

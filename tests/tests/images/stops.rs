@@ -10,7 +10,7 @@ use super::{
 };
 use rustix::process::Signal;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tests::hosts::Hosts;
 use tests::{Job, Outcome, Started, compile, installation, killed_at, leftovers, mpi4py_python};
@@ -204,18 +204,35 @@ fn mpi4py_that_is_stopped_at_random_moments_comes_to_the_same_result() {
     mpi4py(times("CHECKPOINT_STOPS", 100));
 }
 
+/// A job of mpi4py: its interpreter, its script, and the variable with which mpi4py finds the library.
+pub(super) struct Walk {
+    pub python: PathBuf,
+    pub script: PathBuf,
+    pub libraries: String,
+}
+
+/// Writes the script to a folder. Returns `None` without mpi4py or CRIU.
+pub(super) fn walk(folder: &Path) -> Option<Walk> {
+    let python = mpi4py_python().filter(|_| has_criu())?;
+    let script = folder.join("walk.py");
+    fs::write(&script, WALK).expect("written");
+    let libraries = format!("LD_LIBRARY_PATH={}", installation().join("lib").display());
+    Some(Walk {
+        python,
+        script,
+        libraries,
+    })
+}
+
 fn mpi4py(stops: u32) {
-    let Some(python) = mpi4py_python().filter(|_| has_criu()) else {
+    let scripts = folder();
+    let Some(walk) = walk(scripts.path()) else {
         return;
     };
-    let scripts = folder();
-    let walk = scripts.path().join("walk.py");
-    fs::write(&walk, WALK).expect("written");
-    let libraries = format!("LD_LIBRARY_PATH={}", installation().join("lib").display());
     let plain = || {
-        let job = Job::command(&python).under(&installation().join("bin/mpirun"));
-        let job = job.with(["-x", &libraries]).ranks(2).limit(100);
-        job.arg(&walk)
+        let job = Job::command(&walk.python).under(&installation().join("bin/mpirun"));
+        let job = job.with(["-x", &walk.libraries]).ranks(2).limit(100);
+        job.arg(&walk.script)
     };
     let expected = result(&plain().succeeds());
     let job = |kept: &Path| with_images(plain(), kept);
@@ -270,7 +287,7 @@ fn two_hosts() -> Hosts {
 }
 
 /// Returns a job of `images.c` without checkpoints, with one rank on each host.
-fn on_hosts(hosts: &Hosts, kept: &Path) -> Job {
+pub(super) fn on_hosts(hosts: &Hosts, kept: &Path) -> Job {
     let job = hosts.remote_job(&compile("images"), 1).limit(100);
     let job = job.arg(STEPS.to_string()).arg(PAUSE);
     job.arg(kept.join("file"))
@@ -287,9 +304,10 @@ struct Victim {
 impl Victim {
     fn new(has_hosts: bool) -> Victim {
         let undisturbed = folder();
-        let job = match has_hosts {
-            true => on_hosts(&two_hosts(), undisturbed.path()),
-            false => plain(undisturbed.path(), "file"),
+        let at = has_hosts.then(two_hosts);
+        let job = match &at {
+            Some(hosts) => on_hosts(hosts, undisturbed.path()),
+            None => plain(undisturbed.path(), "file"),
         };
         let expected = result(&job.succeeds());
         Victim {

@@ -102,8 +102,8 @@ struct Paused {
 
 /// Starts CRIU, and waits until it has reached the stage at which all sockets exist.
 ///
-/// CRIU's script connects to a socket of this process and waits. So it does not matter whether CRIU itself or another
-/// program that runs it is the child of this process.
+/// CRIU's script connects to a socket of this process, writes the number of CRIU, and waits.
+/// CRIU must be a child of this process: it makes the launcher a child of its own parent, and the launcher dies with its parent.
 fn restore_until_sockets_exist(restore: &Restore, inside: &[OwnedFd]) -> Result<Paused, CriuError> {
     let failed = |error: io::Error| CriuError::Failed {
         doing: "restore",
@@ -144,7 +144,16 @@ fn restore_until_sockets_exist(restore: &Restore, inside: &[OwnedFd]) -> Result<
             && let Ok(script) = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC)
             && peer::user(&script) == Some(getuid().as_raw())
         {
-            return Ok(Paused { criu, script });
+            let mut parent = [0; 4];
+            let read = rustix::io::read(&script, &mut parent);
+            if read == Ok(parent.len()) && i32::from_ne_bytes(parent) == criu {
+                return Ok(Paused { criu, script });
+            }
+            return Err(CriuError::Failed {
+                doing: "restore",
+                line: "the script that runs CRIU must replace itself by CRIU (exec)".into(),
+                log: restore.log.display().to_string(),
+            });
         }
         if is_over {
             let _ = fs::remove_file(restore.images.join(STATISTICS));
@@ -190,6 +199,8 @@ pub fn serve_as_script() -> Option<i32> {
             &socket,
             &SocketAddrUnix::new_abstract_name(name.as_bytes())?,
         )?;
+        let criu = rustix::process::getppid().map_or(0, Pid::as_raw_pid);
+        rustix::io::write(&socket, &criu.to_ne_bytes())?;
         // The keeper closes the connection when all hosts have reached this stage.
         while rustix::io::read(&socket, &mut [0; 1]) == Err(Errno::INTR) {}
         Ok(())

@@ -1,4 +1,4 @@
-//! Checkpoints that are images of all processes of a job on this host, taken with CRIU.
+//! Checkpoints that are images of all processes of a job, taken with CRIU.
 //!
 //! Such a job has a different front end than other jobs: CRIU dumps the supervisor and all processes
 //! below it, so these processes hold no terminal, no file and no socket of the user.
@@ -8,7 +8,7 @@
 //! 1. The supervisor has written what it has, closes the control socket, and asks for a checkpoint
 //!    ([`hold`](super::hold)). It then reads only the answer.
 //! 2. The front end empties the pipes of the output, so that no line is in an image and on the
-//!    terminal. CRIU freezes and dumps the processes; they continue, or stay stopped if the job
+//!    terminal. It stops the processes, and CRIU dumps them; they continue, or stay stopped if the job
 //!    is to end.
 //! 3. The front end syncs the images and commits the checkpoint by the rename of its folder.
 //! 4. The front end answers with the outcome ([`Go`](super::hold::Go)), or kills the processes.
