@@ -604,6 +604,13 @@ fn random(seed: &mut u64) -> u64 {
     *seed >> 33
 }
 
+/// Returns the number of the newest complete checkpoint in a folder; 0 if there is none.
+fn newest_in(dir: &Path) -> u64 {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten();
+    let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.max().unwrap_or(0)
+}
+
 /// Kills and restarts a job at random moments until it completes.
 /// Returns the job's result and the number of restarts.
 /// At each start, `placed` gets a random number and adds options of mpirun that place the ranks.
@@ -613,20 +620,26 @@ fn interrupted(
     placed: &dyn Fn(Job, u64) -> Job,
     seed: &mut u64,
 ) -> (String, u32) {
-    let mut restarts = 0;
+    let (mut restarts, mut newest, mut vain) = (0, 0, 0);
     loop {
         let mut again = job().with(["--checkpoint-every", "30ms"]);
         if dir.is_dir() && names(dir).iter().any(|name| name.parse::<u64>().is_ok()) {
             again = again.with(["--restart".as_ref(), dir.as_os_str()]);
         }
         let started = placed(again, random(seed)).start();
-        std::thread::sleep(Duration::from_millis(100 + random(seed) % 300));
+        // On a machine where the start takes long, a job that is always killed before its next checkpoint would not
+        // come to its end.
+        std::thread::sleep(Duration::from_millis(
+            100 + random(seed) % (300 + 100 * vain),
+        ));
         started.signal(Signal::KILL);
         let outcome = started.wait_for_processes(Duration::from_secs(20));
         if outcome.stdout.contains("result ") {
             return (result(&outcome), restarts);
         }
         restarts += 1;
+        let before = std::mem::replace(&mut newest, newest_in(dir));
+        vain = if newest > before { 0 } else { vain + 1 };
         assert!(
             restarts < 400,
             "it does not come to its end: {}",

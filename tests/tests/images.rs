@@ -334,9 +334,11 @@ fn mpi_ctl_is_answered_while_the_job_is_saved() {
     let criu = script(kept.path(), &waits);
     let started = job(kept.path(), "self,sm").env(PROGRAM, criu).start();
     started.says("step 2");
-    let asks = |word: &str| {
+    let asks = |words: &str| {
         let mut command = Command::new(installation().join("bin/mpi-ctl"));
-        let command = command.arg(word).arg(started.process().to_string());
+        let command = command
+            .args(words.split(' '))
+            .arg(started.process().to_string());
         let running = Running::start(command.stdin(Stdio::null()));
         running.unwrap_or_else(|e| panic!("{e}"))
     };
@@ -359,14 +361,23 @@ fn mpi_ctl_is_answered_while_the_job_is_saved() {
     let hang = ended(asks("hang"));
     let later = "mpirun prints the report after the checkpoint\n";
     assert_eq!(hang.stdout, later, "{}", hang.stderr);
+    let stop = asks("checkpoint --stop");
     fs::write(kept.path().join("go"), "").expect("written");
     let taken = ended(taken);
     assert!(taken.status.success(), "{}", taken.stderr);
     // The second request gets the outcome of the first one, or that of a checkpoint of its own if it came later.
     let second = ended(second);
     assert!(second.status.success(), "{}", second.stderr);
+    // The job goes on after the first checkpoint, so the request to stop is for another one.
+    let stop = ended(stop);
+    assert!(stop.status.success(), "{}", stop.stderr);
+    assert!(
+        stop.stdout.ends_with("; the job is ended\n"),
+        "{}",
+        stop.stdout
+    );
     let outcome = started.wait();
-    assert_eq!(result(&outcome), undisturbed().0, "{}", outcome.stderr);
+    assert_eq!(outcome.status.code(), Some(85), "{}", outcome.stderr);
 }
 
 /// Threads are bound to the processors that they had, by mpirun or by the program.

@@ -5,7 +5,7 @@ use crate::launch::images::restored::Restart;
 use crate::launch::images::{HOSTS, version};
 use crate::launch::limits::Limits;
 use crate::launch::program::{Images, Plan};
-use crate::params::{GREETING, SILENCE};
+use crate::params::{GRACE, GREETING, SILENCE};
 use mpi_base::param::{PREFIX, Params};
 use mpi_core::crs::criu::{self, CriuError};
 use mpi_core::crs::description::Description;
@@ -126,6 +126,7 @@ pub fn restart_of_images(
         dir,
         agent: unasked.agent,
         limits,
+        grace: params.get(&GRACE).map_err(CheckpointError::Parameter)?,
         is_quiet: unasked.is_quiet,
         truncates: unasked.truncates,
         restarts: unasked.restarts,

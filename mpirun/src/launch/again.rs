@@ -73,11 +73,13 @@ pub struct Again<'a> {
     is_quiet: bool,
     /// The time without a message after which another host gives mpirun up; zero is no limit.
     silence: Duration,
+    /// The time between SIGTERM and SIGKILL.
+    grace: Duration,
     /// Whether the checkpoints are images of processes, so that the guard of a daemon may be the one that gives mpirun up.
     has_images: bool,
 }
 
-/// The time in which a daemon ends its ranks after it has given mpirun up.
+/// The time in which killed ranks end.
 const ENDING: Duration = Duration::from_secs(10);
 
 impl<'a> Again<'a> {
@@ -91,6 +93,7 @@ impl<'a> Again<'a> {
             has_origin: checkpoints.has_origin,
             is_quiet: plan.quiet,
             silence: plan.remote.limits.silence,
+            grace: plan.grace,
             has_images: checkpoints.images.is_some(),
         })
     }
@@ -104,6 +107,7 @@ impl<'a> Again<'a> {
             has_origin: true,
             is_quiet: restart.is_quiet,
             silence: restart.limits.silence,
+            grace: restart.grace,
             has_images: true,
         }
     }
@@ -115,7 +119,7 @@ impl<'a> Again<'a> {
             // A daemon checks the time six times in each interval.
             false => self.silence * 7 / 6,
         };
-        (!self.silence.is_zero()).then(|| noticed + ENDING)
+        (!self.silence.is_zero()).then(|| noticed + self.grace + ENDING)
     }
 }
 
@@ -197,11 +201,12 @@ mod tests {
             has_origin: false,
             is_quiet: false,
             silence: Duration::from_secs(silence),
+            grace: Duration::from_secs(2),
             has_images,
         };
         assert_eq!(again(0, false).overlap(), None);
-        assert_eq!(again(30, false).overlap(), Some(Duration::from_secs(45)));
-        assert_eq!(again(30, true).overlap(), Some(Duration::from_secs(100)));
+        assert_eq!(again(30, false).overlap(), Some(Duration::from_secs(47)));
+        assert_eq!(again(30, true).overlap(), Some(Duration::from_secs(102)));
     }
 
     #[test]

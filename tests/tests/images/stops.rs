@@ -361,45 +361,67 @@ impl Victim {
         (outcome, newest.unwrap_or(0))
     }
 
-    /// Kills the program `name` at its step `at` of writing checkpoint 2.
-    fn killed_at(&self, name: &str, at: u32, (after, stops): (bool, bool)) -> (Outcome, u64) {
+    /// Kills a program at its step `at` of writing checkpoint 2.
+    fn killed_at(&self, of: &Writer, at: u32, (after, stops): (bool, bool)) -> (Outcome, u64) {
         let preload = killed_at();
         self.killed("self,sm", stops, &|job, kept| {
             let below = kept.join("saved/2");
             let job = job
                 .env("LD_PRELOAD", &preload)
                 .env("KILLED_BELOW", below)
-                .env("KILLED_PROGRAM", name)
+                .env("KILLED_PROGRAM", of.program)
                 .env("KILLED_AT", at.to_string());
-            match after {
-                true => job.env("KILLED_AFTER", "1"),
-                false => job,
-            }
+            let further = [(after, "KILLED_AFTER"), (of.is_first, "KILLED_UNFORKED")];
+            let further = further.into_iter().filter(|(is, _)| *is);
+            further.fold(job, |job, (_, name)| job.env(name, "1"))
         })
     }
 }
 
+/// A program that writes a checkpoint.
+struct Writer {
+    program: &'static str,
+    /// Whether only the process that was started as the program has steps, and not those that it has forked.
+    is_first: bool,
+}
+
+/// mpirun without the process that syncs the images: it makes the folder and commits the checkpoint.
+const COMMITS: Writer = Writer {
+    program: "mpirun",
+    is_first: true,
+};
+const SYNCS: Writer = Writer {
+    program: "mpirun",
+    is_first: false,
+};
+const DUMPS: Writer = Writer {
+    program: "criu",
+    is_first: false,
+};
+
 /// Kills a program at the steps of writing a checkpoint, with a random distance between the steps,
 /// until all steps are passed and the number of kills is reached.
-fn at_each_step(program: &str, has_hosts: bool, limit: u32) {
+fn at_each_step(of: &Writer, has_hosts: bool, limit: u32) {
     let victim = Victim::new(has_hosts);
     let (wanted, mut random) = (times("CHECKPOINT_KILLS", limit), Random(17));
-    let (mut at, mut kills, mut taken, mut last) = (1, 0, Vec::new(), 0);
+    let (mut at, mut kills, mut taken, mut last, mut passes) = (1, 0, Vec::new(), 0, 0);
     while kills < wanted {
-        let ways = (random.below(2) == 1, random.below(2) == 1);
-        let (outcome, from) = victim.killed_at(program, at, ways);
+        // After the last step's call, the checkpoint is complete.
+        let ways = (passes % 2 == 1, random.below(2) == 1);
+        let (outcome, from) = victim.killed_at(of, at, ways);
         let has_result = outcome.stdout.contains("result ");
         let is_stopped = outcome.status.code() == Some(85);
         // A process of mpirun of its own syncs the images; mpirun survives its death.
         let is_sync = outcome.stderr.contains("the sync of the images was killed");
         if (has_result || is_stopped) && !is_sync {
             // The program has fewer steps: begin again.
+            let program = of.program;
             assert!(
-                at > 10,
+                at > 7,
                 "no kill at step {at} of {program}: {}",
                 outcome.stderr
             );
-            last = last.max(at);
+            (last, passes) = (last.max(at), passes + 1);
             at = 1 + random.below(3) as u32;
             continue;
         }
@@ -409,7 +431,7 @@ fn at_each_step(program: &str, has_hosts: bool, limit: u32) {
         at += 1 + random.below(u64::from(every) + 1) as u32;
     }
     assert!(taken.contains(&1), "{taken:?}");
-    if program == "mpirun" && wanted > 40 {
+    if of.is_first && wanted > 20 {
         assert!(taken.contains(&2), "{taken:?}");
     }
 }
@@ -418,7 +440,8 @@ fn at_each_step(program: &str, has_hosts: bool, limit: u32) {
 #[ignore = "long: cargo xtask test --long"]
 fn kills_of_mpirun_at_the_steps_of_writing_leave_the_checkpoint_before_or_the_new_one() {
     if has_criu() {
-        at_each_step("mpirun", false, 100);
+        at_each_step(&COMMITS, false, 50);
+        at_each_step(&SYNCS, false, 50);
     }
 }
 
@@ -429,8 +452,9 @@ fn kills_at_three_steps_of_writing_on_two_hosts_leave_the_checkpoint_before() {
     }
     let victim = Victim::new(true);
     // The folder of the checkpoint, an image of CRIU, and a step of the sync.
-    for (program, at) in [("mpirun", 1), ("criu", 20), ("mpirun", 12)] {
-        let (outcome, from) = victim.killed_at(program, at, (false, false));
+    for (of, at) in [(&COMMITS, 1), (&DUMPS, 20), (&SYNCS, 12)] {
+        let (outcome, from) = victim.killed_at(of, at, (false, false));
+        let program = of.program;
         assert_eq!(from, 1, "{program} {at}: {}", outcome.stderr);
     }
 }
@@ -439,8 +463,9 @@ fn kills_at_three_steps_of_writing_on_two_hosts_leave_the_checkpoint_before() {
 #[ignore = "long: cargo xtask test --long"]
 fn kills_at_the_steps_of_writing_on_two_hosts_leave_the_checkpoint_before_or_the_new_one() {
     if has_criu() && hosts(2).is_some() {
-        at_each_step("mpirun", true, 100);
-        at_each_step("criu", true, 100);
+        at_each_step(&COMMITS, true, 50);
+        at_each_step(&SYNCS, true, 50);
+        at_each_step(&DUMPS, true, 100);
     }
 }
 
@@ -448,7 +473,7 @@ fn kills_at_the_steps_of_writing_on_two_hosts_leave_the_checkpoint_before_or_the
 #[ignore = "long: cargo xtask test --long"]
 fn kills_of_criu_at_the_steps_of_writing_leave_the_checkpoint_before() {
     if has_criu() {
-        at_each_step("criu", false, 100);
+        at_each_step(&DUMPS, false, 100);
     }
 }
 

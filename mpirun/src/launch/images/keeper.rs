@@ -35,6 +35,9 @@ const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
 /// CRIU's error if a TCP connection with the same addresses exists.
 const IN_USE: &str = "Can't connect inet socket back: Cannot assign requested address";
 
+/// CRIU's error if a process that it restores is killed.
+const KILLED: &str = "killed by signal 9: Killed";
+
 /// The processes to restore, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Restore {
@@ -86,6 +89,11 @@ fn begin_keeping(highest: u32) -> io::Result<()> {
 /// Returns true if the kernel still has connections of an ended job (TIME_WAIT).
 fn is_in_use(error: &CriuError) -> bool {
     matches!(error, CriuError::Failed { line, .. } if line.contains(IN_USE))
+}
+
+/// Returns true if a process was killed while CRIU restored it.
+fn is_of_a_kill(error: &CriuError) -> bool {
+    matches!(error, CriuError::Failed { line, .. } if line.contains(KILLED))
 }
 
 /// Ends what a failed restore has left, so that the process numbers are free again.
@@ -333,6 +341,6 @@ fn failure(error: &CriuError) -> Failure {
     Failure {
         why: error.to_string(),
         is_damaged: error.is_damage(),
-        may_repeat: is_in_use(error),
+        may_repeat: is_in_use(error) || is_of_a_kill(error),
     }
 }

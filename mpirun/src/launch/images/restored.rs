@@ -47,6 +47,8 @@ pub struct Restart {
     pub(crate) agent: Vec<OsString>,
     /// The time limits for messages of other hosts.
     pub(crate) limits: Limits,
+    /// The time between SIGTERM and SIGKILL when the job is ended.
+    pub(crate) grace: Duration,
     pub(crate) is_quiet: bool,
     /// Whether files that have grown since the checkpoint are cut to their old length.
     pub(crate) truncates: bool,
@@ -563,8 +565,8 @@ fn agree(
     ask_all(attention, remotes, |_| ToGuard::Cut, here, done).map(|_| ())
 }
 
-/// Restores all hosts: first up to the stage at which all sockets exist, then to the end.
-/// Repeats the first part while a kernel has connections of the ended job.
+/// Restores all hosts, and continues the processes.
+/// Repeats it while a kernel has connections of the ended job, and if a process is killed meanwhile.
 fn restore_all(
     keeper: &Keeper,
     remotes: &mut [Remote],
@@ -574,31 +576,28 @@ fn restore_all(
     /// The kernel keeps such connections for one minute.
     const LIMIT: Duration = Duration::from_secs(90);
     let end = Instant::now() + LIMIT;
-    loop {
-        let here = || keeper.restore();
-        let restored = ask_all(attention, remotes, |_| ToGuard::Restore, here, done);
-        let Err(error) = restored else { break };
+    while let Err(error) = restore_once(keeper, remotes, attention) {
         if !error.failure.may_repeat || Instant::now() > end {
             return Err(error);
         }
-        ask_all(
-            attention,
-            remotes,
-            |_| ToGuard::Undo,
-            || keeper.undo(),
-            done,
-        )?;
+        let here = || keeper.undo();
+        ask_all(attention, remotes, |_| ToGuard::Undo, here, done)?;
         attention.sleep(Duration::from_secs(1));
     }
-    ask_all(
-        attention,
-        remotes,
-        |_| ToGuard::Resume,
-        || keeper.resume(),
-        done,
-    )?;
     for remote in remotes.iter_mut() {
         remote.send_go(go)?;
     }
     attention.complete(keeper.go_on()).map_err(HostError::here)
+}
+
+/// Restores all hosts: first up to the stage at which all sockets exist, then to the end.
+fn restore_once(
+    keeper: &Keeper,
+    remotes: &mut [Remote],
+    attention: &mut Attention,
+) -> Result<(), HostError> {
+    let here = || keeper.restore();
+    ask_all(attention, remotes, |_| ToGuard::Restore, here, done)?;
+    let here = || keeper.resume();
+    ask_all(attention, remotes, |_| ToGuard::Resume, here, done).map(|_| ())
 }

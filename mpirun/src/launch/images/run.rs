@@ -1,12 +1,14 @@
 //! Running CRIU: its version, a trial dump before a job starts, dumps and restores.
 
 use super::work::Work;
+use crate::launch::descendants;
 use crate::launch::sys::{self, Ended, Forked};
 use crate::launch::wire::Failure;
 use mpi_core::crs::criu::{self, After, CriuError, NO_ERROR, first_error};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal};
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsString;
 use std::fs;
@@ -78,7 +80,9 @@ impl Run<'_> {
         // An error of an earlier run is not the cause if CRIU ends before it opens its log.
         let _ = fs::remove_file(self.log);
         let parent = rustix::process::getpid();
+        let life = pidfd_open(parent, PidfdFlags::empty())?;
         match sys::fork()? {
+            Forked::Child if self.is_watched() => sys::exit_now(self.watch(&life)),
             Forked::Child => {
                 let error = self.become_criu(parent);
                 printable::eprintln!("mpirun: CRIU cannot be started: {error}");
@@ -86,6 +90,44 @@ impl Run<'_> {
             }
             Forked::Parent(pid) => Ok(pid),
         }
+    }
+
+    /// Returns true if CRIU runs below a process that ends CRIU's own children.
+    /// The keeper of a restored job ends all processes of its namespace, and must be the parent of CRIU.
+    fn is_watched(&self) -> bool {
+        self.mounts.is_none() && self.inherited.is_empty()
+    }
+
+    /// Runs CRIU below this process until CRIU or mpirun has ended, and ends what CRIU has left: CRIU traces children of its
+    /// own to find out what the kernel can, and they outlive a killed CRIU. Returns the exit code as shells do.
+    fn watch(&self, mpirun: &OwnedFd) -> i32 {
+        let own = rustix::process::getpid();
+        // A Ctrl-C of the user must not reach this process either.
+        let prepared = sys::adopt_orphans();
+        let prepared = prepared.and_then(|()| Ok(rustix::process::setsid().map(|_| ())?));
+        let criu = prepared.and_then(|()| match sys::fork()? {
+            Forked::Child => {
+                let error = self.become_criu(own);
+                printable::eprintln!("mpirun: CRIU cannot be started: {error}");
+                sys::exit_now(127)
+            }
+            Forked::Parent(pid) => Ok(pid),
+        });
+        let Ok(criu) = criu else { return 127 };
+        let end = Pid::from_raw(criu).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        if let Some(Ok(end)) = end {
+            let mut fds = [
+                PollFd::new(&end, PollFlags::IN),
+                PollFd::new(mpirun, PollFlags::IN),
+            ];
+            while poll(&mut fds, None) == Err(Errno::INTR) {}
+            if fds[0].revents().is_empty() {
+                sys::signal_process(criu, libc::SIGKILL);
+            }
+        }
+        let ended = sys::wait_for(criu);
+        descendants::end_all();
+        ended.map_or(127, Ended::code)
     }
 
     /// Replaces this process by CRIU; returns only if that fails.

@@ -219,7 +219,7 @@ mod tests {
         processes.stop(|| ()).expect("stopped");
         assert!(is_stopped(pid));
         assert_eq!(processes.is_quiet().0, Quiet::Yes);
-        assert_eq!(processes.stopped_before(), []);
+        assert!(processes.stopped_before().is_empty());
         processes.go_on();
         while is_stopped(pid) {
             std::thread::sleep(Duration::from_millis(1));

@@ -71,6 +71,7 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
             affinities.set();
         }
         remote_control::listen_again(supervisor, Pid::from_raw(front_end));
+        checkpoint_rounds::end_round(&mut supervisor.control, false, outcome);
         // The SIGCONT that has ended the stop of this process is not for the ranks, which may have been stopped before.
         let own = std::iter::from_fn(|| sys::next_request(&supervisor.signals));
         let own: Vec<_> = own.filter(|signal| *signal != libc::SIGCONT).collect();
@@ -79,7 +80,6 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
         }
         // The reports of ended ranks were read with the signals.
         supervisor.read_signals();
-        checkpoint_rounds::end_round(&mut supervisor.control, false, outcome);
         for (host, why) in lost {
             supervisor.lose_host(host, &why);
         }
