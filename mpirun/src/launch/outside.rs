@@ -187,13 +187,24 @@ fn shared_memory(pid: &str) -> BTreeSet<String> {
 }
 
 /// Returns the established connections of `sockets` whose other end is none of them.
+/// The other end of a connection that waits for its acceptance is the listening socket.
 fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Vec<Connection> {
+    let listeners = table.lines().filter_map(|line| entry(line, LISTENS));
+    let listeners = listeners.filter(|(_, inode)| sockets.contains_key(inode));
+    let listeners: Vec<SocketAddr> = listeners.map(|((local, _), _)| local).collect();
+    let waits = |remote: &SocketAddr| {
+        let mut listeners = listeners.iter();
+        listeners.any(|listener| {
+            let ip = listener.ip();
+            listener.port() == remote.port() && (ip.is_unspecified() || ip == remote.ip())
+        })
+    };
     let connections = table.lines().filter_map(connection);
     let ours = connections.filter_map(|(pair, inode)| Some((pair, sockets.get(&inode)?)));
     let ours: BTreeMap<(SocketAddr, SocketAddr), &String> = ours.collect();
     let outside = ours
         .iter()
-        .filter(|((local, remote), _)| !ours.contains_key(&(*remote, *local)));
+        .filter(|((local, remote), _)| !ours.contains_key(&(*remote, *local)) && !waits(remote));
     let outside = outside.map(|((local, remote), owner)| Connection {
         owner: (*owner).clone(),
         local: *local,
@@ -202,13 +213,18 @@ fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Vec<Connec
     outside.collect()
 }
 
-/// Reads a line of `/proc/net/tcp` or `tcp6`: the addresses of both ends, and the socket's inode.
+/// Reads a line of `/proc/net/tcp` or `tcp6` about an established connection.
 fn connection(line: &str) -> Option<((SocketAddr, SocketAddr), u64)> {
+    entry(line, ESTABLISHED)
+}
+
+/// Reads a line about a socket in this state: the addresses of both ends, and the socket's inode.
+fn entry(line: &str, state: &str) -> Option<((SocketAddr, SocketAddr), u64)> {
     let mut fields = line.split_whitespace().skip(1);
     let (local, remote) = (address(fields.next()?)?, address(fields.next()?)?);
-    let is_established = fields.next()? == ESTABLISHED;
+    let is_in_state = fields.next()? == state;
     let inode = fields.nth(5)?.parse().ok()?;
-    is_established.then_some(((local, remote), inode))
+    is_in_state.then_some(((local, remote), inode))
 }
 
 /// Reads an address: each word of 4 bytes as a hexadecimal number of this machine.
@@ -318,6 +334,9 @@ mod tests {
             Some("rank 14 127.0.0.1:8081".into())
         );
         assert_eq!(outside(&[]), None);
+        // Socket 10 listens, and has yet to accept the connection of socket 12.
+        assert_eq!(outside(&[10, 12]), None);
+        assert_eq!(outside(&[12]), Some("rank 12 127.0.0.1:8080".into()));
     }
 
     #[test]
