@@ -107,6 +107,7 @@ fn command(options: &Options) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
 
     #[test]
     fn the_options_choose_the_test_programs_and_their_counts() {
@@ -117,13 +118,14 @@ mod tests {
             only: Some("mpi4py".into()),
         };
         let command = command(&options);
-        let arguments: Vec<_> = command.get_arguments().collect();
+        let arguments: Vec<_> = command.get_args().collect();
         let expected = "test --workspace --test images -- --ignored --test-threads 1 mpi4py";
         assert_eq!(arguments, expected.split(' ').collect::<Vec<_>>());
         let counts: Vec<_> = command
             .get_envs()
             .filter(|(name, _)| name.to_string_lossy().starts_with("CHECKPOINT_"))
             .collect();
-        assert_eq!(counts, [("CHECKPOINT_STOPS".as_ref(), Some("7".as_ref()))]);
+        let stops = (OsStr::new("CHECKPOINT_STOPS"), Some(OsStr::new("7")));
+        assert_eq!(counts, [stops]);
     }
 }

@@ -143,7 +143,9 @@ fn a_host_that_hangs_while_it_is_saved_is_given_up_with_its_name() {
         return;
     }
     let kept = folder();
-    let hangs = at_the_dump("kill -STOP $PPID; sleep 1000");
+    // CRIU's parent is the process that watches it, and the guard is the parent of that one.
+    let guard = "$(sed 's/.*) . \\([0-9]*\\) .*/\\1/' /proc/$PPID/stat)";
+    let hangs = at_the_dump(&format!("kill -STOP {guard}; sleep 1000"));
     let job = with_another_criu_on_h1(kept.path(), &hosts, &hangs);
     let started = started_with(kept.path(), job.with(["--mca", "mpirun_silence", "1s"]));
     let taken = ctl(&["checkpoint"], &started);

@@ -2,12 +2,12 @@
 
 use super::STOPPED;
 use super::attention::{Attention, Times};
-use super::desk::Desk;
 use super::relay::Relay;
 use super::remote::{ENDED_BY_USER, Remote, ask_all};
-use super::several::{self, Wanted, done};
+use super::requests::Requests;
+use super::several::{self, done};
 use super::still::Processes;
-use super::take::{Outside, TakeError, Taken, Tree};
+use super::take::{Outside, TakeError, Taken, Tree, Wanted};
 use super::work::Work;
 use crate::launch::frontend::{Done, REPORTS, feed_rank_0, in_foreground, pass_on};
 use crate::launch::hold::{self, FromSupervisor, Go, Held, NamedHost, Reach};
@@ -167,12 +167,12 @@ impl Attendant<'_> {
         let remotes = remotes.filter_map(|(host, pipes)| Some(Remote::new(host, pipes?, false)));
         let mut remotes: Vec<Remote> = remotes.collect();
         let mut processes = Processes::new(self.child, self.is_restored);
-        let desk = Desk::open(self.dir, (ranks, stop), waiting);
+        let requests = Requests::open(self.dir, (ranks, stop), waiting);
         let times = Times {
             step: self.images.limit,
             limits: self.reach.limits,
         };
-        let attention = Attention::new(&self.signals, times, Some(desk));
+        let attention = Attention::new(&self.signals, times, Some(requests));
         let mut attention = match attention {
             Ok(attention) => attention,
             Err(error) => {
@@ -218,9 +218,9 @@ impl Attendant<'_> {
             let here = || Work::Done(Ok(()));
             let _ = ask_all(&mut attention, &mut remotes, order, here, done);
         }
-        let (signals, desk) = attention.close();
-        if let Some(desk) = desk {
-            desk.close(&outcome);
+        let (signals, requests) = attention.close();
+        if let Some(requests) = requests {
+            requests.close(&outcome);
         }
         if is_damaged || (is_taken && stop) {
             let (Ok(sentence) | Err(sentence)) = &outcome;

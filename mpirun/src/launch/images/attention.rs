@@ -5,8 +5,7 @@
 //! has [`PATIENCE`] to end, because a killed CRIU leaves damaged processes. A second such signal ends the wait.
 //! Other signals are for the ranks, and are passed on afterwards.
 
-use super::desk::{Desk, Wants};
-use super::remote::Remote;
+use super::requests::{Requests, Wants};
 use super::work::{Work, timespec};
 use crate::launch::ends_the_job;
 use crate::launch::limits::Limits;
@@ -36,7 +35,7 @@ pub(super) struct Attention {
     signals: OwnedFd,
     times: Times,
     /// The requests of `mpi-ctl`; none during a restart.
-    desk: Option<Desk>,
+    requests: Option<Requests>,
     /// Signals to pass on when the job runs again.
     later: Vec<Signal>,
     /// The signal that ends the job, and the time at which the wait for the present step ends.
@@ -48,12 +47,12 @@ impl Attention {
     pub(super) fn new(
         signals: &OwnedFd,
         times: Times,
-        desk: Option<Desk>,
+        requests: Option<Requests>,
     ) -> io::Result<Attention> {
         Ok(Attention {
             signals: signals.try_clone()?,
             times,
-            desk,
+            requests,
             later: Vec::new(),
             end: None,
             last_sign: Instant::now(),
@@ -72,33 +71,34 @@ impl Attention {
     }
 
     /// Ends the service. Returns the signals to pass on, and the requests of `mpi-ctl`.
-    pub(super) fn close(mut self) -> (Vec<Signal>, Option<Desk>) {
+    pub(super) fn close(mut self) -> (Vec<Signal>, Option<Requests>) {
         self.serve();
         let end = self.end.map(|(signal, _)| signal);
-        (self.later.into_iter().chain(end).collect(), self.desk)
+        (self.later.into_iter().chain(end).collect(), self.requests)
     }
 
     /// Says what the front end waits for, for `mpi-ctl status`.
     pub(super) fn waits_for(&mut self, what: String) {
-        if let Some(desk) = &mut self.desk {
-            desk.waits_for(what);
+        if let Some(requests) = &mut self.requests {
+            requests.waits_for(what);
         }
     }
 
-    /// Returns the reason why a host is not waited for any longer.
-    pub(super) fn overdue(&self, remote: &Remote, begun: Instant) -> Option<String> {
+    /// Returns the reason why a host is not waited for any longer. `heard` is the time of its last message;
+    /// `None` if it has not sent its greeting.
+    pub(super) fn overdue(&self, heard: Option<Instant>, begun: Instant) -> Option<String> {
         let passed = |since: Instant, limit: Duration| !limit.is_zero() && since.elapsed() >= limit;
         let Limits { greeting, silence } = self.times.limits;
         if self.end.is_some_and(|(_, until)| Instant::now() >= until) {
             return Some("it has not answered before the user's signal ended the wait".into());
         }
-        if !remote.is_greeted() {
+        let Some(heard) = heard else {
             return passed(begun, greeting).then(|| {
                 let seconds = greeting.as_secs_f64();
                 format!("it has not answered for {seconds} s (the parameter mpirun_greeting)")
             });
-        }
-        if passed(remote.heard().max(begun), silence) {
+        };
+        if passed(heard.max(begun), silence) {
             let seconds = silence.as_secs_f64();
             return Some(format!("it has sent nothing for {seconds} s"));
         }
@@ -116,25 +116,27 @@ impl Attention {
         is_ended || (!self.times.step.is_zero() && begun.elapsed() >= self.times.step)
     }
 
-    /// Sends signs of life to the other hosts, if they are due.
-    pub(super) fn show_life(&mut self, remotes: &[Remote]) {
+    /// Returns true if a sign of life to the other hosts is due.
+    pub(super) fn takes_sign(&mut self) -> bool {
         let silence = self.times.limits.silence;
-        if !silence.is_zero() && self.last_sign.elapsed() >= silence / 3 {
+        let is_due = !silence.is_zero() && self.last_sign.elapsed() >= silence / 3;
+        if is_due {
             self.last_sign = Instant::now();
-            remotes.iter().for_each(Remote::show_life);
         }
+        is_due
     }
 
-    /// Waits until one of `fds` can be read, or something is to be served or is overdue; serves it.
+    /// Waits until one of `fds` can be read, or a request has arrived or a time limit has passed; serves requests.
     pub(super) fn wait(&mut self, fds: &[BorrowedFd<'_>], begun: Instant) {
         let mut polled: Vec<PollFd<'_>> = fds
             .iter()
             .map(|fd| PollFd::from_borrowed_fd(*fd, PollFlags::IN))
             .collect();
         polled.push(PollFd::new(&self.signals, PollFlags::IN));
-        if let Some(desk) = &self.desk {
+        if let Some(requests) = &self.requests {
             polled.extend(
-                desk.fds()
+                requests
+                    .fds()
                     .map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)),
             );
         }
@@ -185,7 +187,11 @@ impl Attention {
         while let Some(signal) = sys::next_request(self.signals.as_fd()) {
             self.take(signal);
         }
-        let wants = self.desk.as_mut().map(Desk::serve).unwrap_or_default();
+        let wants = self
+            .requests
+            .as_mut()
+            .map(Requests::serve)
+            .unwrap_or_default();
         for Wants(signal) in wants {
             self.take(signal);
         }

@@ -35,8 +35,8 @@ const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
 /// CRIU's error if a TCP connection with the same addresses exists.
 const IN_USE: &str = "Can't connect inet socket back: Cannot assign requested address";
 
-/// CRIU's error if a process that it restores is killed.
-const KILLED: &str = "killed by signal 9: Killed";
+/// CRIU's errors if a process that it restores is killed: about this process, or about another one that has stopped meanwhile.
+const KILLED: [&str; 2] = ["killed by signal", "stopped by signal"];
 
 /// The processes to restore, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -93,7 +93,10 @@ fn is_in_use(error: &CriuError) -> bool {
 
 /// Returns true if a process was killed while CRIU restored it.
 fn is_of_a_kill(error: &CriuError) -> bool {
-    matches!(error, CriuError::Failed { line, .. } if line.contains(KILLED))
+    let CriuError::Failed { line, .. } = error else {
+        return false;
+    };
+    KILLED.iter().any(|words| line.contains(words))
 }
 
 /// Ends what a failed restore has left, so that the process numbers are free again.

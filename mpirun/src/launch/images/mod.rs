@@ -28,7 +28,7 @@
 //! | [`keeper`] | the first process of a restored job's PID namespace, which runs CRIU |
 //! | [`attend`] | the loop of both front ends |
 //! | [`attention`] | signals, time limits and signs of life while hosts work |
-//! | [`desk`] | requests of `mpi-ctl` while the job is saved |
+//! | [`requests`] | requests of `mpi-ctl` while the job is saved |
 //! | [`take`] | the part of one host in a checkpoint, and the commit |
 //! | [`several`] | one checkpoint of a job on one or several hosts |
 //! | [`work`] | work that takes long, done by a process |
@@ -40,12 +40,12 @@
 
 mod attend;
 mod attention;
-mod desk;
 pub mod front;
 pub mod guard;
 mod keeper;
 mod relay;
 mod remote;
+mod requests;
 pub mod restored;
 mod run;
 mod several;

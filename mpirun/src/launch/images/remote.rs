@@ -107,7 +107,7 @@ impl Remote {
     }
 
     /// Shows that the front end lives. An error is found by the next order.
-    pub(super) fn show_life(&self) {
+    fn show_life(&self) {
         if self.lost.is_none() {
             // A frame that is written in part would make the stream unreadable, and pipes write short frames whole.
             let _ = rustix::io::write(&self.to, &wire::frame(self.number, &ToDaemon::Heartbeat));
@@ -172,14 +172,9 @@ impl Remote {
         self.lost.clone().map(|why| (self.number, why))
     }
 
-    /// Returns true if the guard has sent its greeting.
-    pub(super) fn is_greeted(&self) -> bool {
-        self.frames.is_greeted()
-    }
-
-    /// Returns the time of the last message.
-    pub(super) fn heard(&self) -> Instant {
-        self.heard
+    /// Returns the time of the last message; `None` if the guard has not sent its greeting.
+    fn heard(&self) -> Option<Instant> {
+        self.frames.is_greeted().then_some(self.heard)
     }
 
     /// Returns the inodes of the pipes to the host and from it.
@@ -219,7 +214,7 @@ pub(super) fn ask_all<H: 'static, T>(
             *answer = match remote.receive() {
                 Ok(Some(found)) => Some(read(remote, found)),
                 Ok(None) => {
-                    let overdue = attention.overdue(remote, begun);
+                    let overdue = attention.overdue(remote.heard(), begun);
                     overdue.map(|why| Err(remote.lose(why)))
                 }
                 Err(error) => Some(Err(error)),
@@ -239,7 +234,9 @@ pub(super) fn ask_all<H: 'static, T>(
             break;
         }
         attention.waits_for(names(&missing, work.is_some()));
-        attention.show_life(remotes);
+        if attention.takes_sign() {
+            remotes.iter().for_each(Remote::show_life);
+        }
         let pipes = missing.iter().map(|remote| remote.from.as_fd());
         let fds: Vec<BorrowedFd<'_>> = pipes.chain(work.iter().filter_map(Work::fd)).collect();
         attention.wait(&fds, begun);

@@ -8,20 +8,17 @@ use super::remote::{ENDED_BY_USER, HostError, Remote, ask_all, out_of_order};
 use super::run::log_of;
 use super::still::Processes;
 use super::take::{
-    ADDRESSES, AGENT, FROM, MPIRUN, NAME, Sealed, TO, TakeError, Taken, Tree, commit, entry,
-    sealing,
+    ADDRESSES, AGENT, FROM, MPIRUN, NAME, Sealed, TO, TakeError, Taken, Tree, Wanted, commit,
+    entry, sealing,
 };
 use super::work::Work;
 use crate::launch::outside;
-use crate::launch::program::{Images, RemoteLaunch};
+use crate::launch::program::RemoteLaunch;
 use crate::launch::wire::{Connection, Failure, FromGuard, Quiet, ToGuard};
-use mpi_core::crs::criu::After;
 use mpi_core::crs::manifest::FileEntry;
 use mpi_core::crs::store::{Draft, Store};
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The maximum time in which the kernels acknowledge everything.
@@ -34,10 +31,6 @@ const ATTEMPTS: usize = 3;
 /// The time for which processes run so that they accept connections, or between two attempts.
 const RUN: Duration = Duration::from_millis(20);
 
-/// The state after the dump of processes that were stopped before it. CRIU leaves such processes stopped,
-/// and ends the repair mode of their connections, which it would not do with [`After::Stopped`].
-pub(super) const STAYS_STOPPED: After = After::Running;
-
 /// The hosts of a job.
 pub(super) struct Hosts<'a> {
     pub tree: Tree<'a>,
@@ -46,17 +39,6 @@ pub(super) struct Hosts<'a> {
     pub remotes: &'a mut [Remote],
     pub reach: &'a RemoteLaunch,
     pub attention: &'a mut Attention,
-}
-
-/// A checkpoint that is to be taken.
-pub(super) struct Wanted<'a> {
-    pub images: &'a Images,
-    /// The folder of the checkpoints.
-    pub dir: &'a Path,
-    /// The host of each rank, by name.
-    pub placement: Vec<OsString>,
-    /// Whether the processes stay stopped after a successful checkpoint.
-    pub stays_stopped: bool,
 }
 
 /// Takes a checkpoint.

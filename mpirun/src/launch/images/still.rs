@@ -115,13 +115,13 @@ impl Processes {
         }
     }
 
-    /// Returns a child of the launcher that has ended.
+    /// Returns a child of the launcher that has ended, and not with the exit status 0.
     ///
     /// The launcher collects no child between its request for a checkpoint and the answer.
     /// So after the dump this also finds the ranks that had ended before the dump, which the images contain as ended processes.
     fn ended_rank(&self) -> Option<i32> {
         let mut ranks = children(self.launcher()).into_iter();
-        ranks.find(|pid| has_ended(*pid))
+        ranks.find(|pid| has_failed(*pid))
     }
 
     /// Returns the state of the connections of the stopped processes, and a digest of their queues.
@@ -176,9 +176,16 @@ fn number_inside(pid: i32) -> Option<i32> {
     line?.split_whitespace().last()?.parse().ok()
 }
 
-/// Returns true if a process has ended and its parent has not collected it.
-fn has_ended(pid: i32) -> bool {
-    matches!(state(Path::new(&format!("/proc/{pid}"))), Some('Z' | 'X'))
+/// Returns true if a process has ended with another status than 0, and its parent has not collected it.
+fn has_failed(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Some((_, rest)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    // Fields 3 and 52 of proc_pid_stat(5): the state, and the status as waitpid(2) reports it.
+    let mut fields = rest.split_whitespace();
+    let (state, status) = (fields.next(), fields.nth(48));
+    matches!(state, Some("Z" | "X")) && status != Some("0")
 }
 
 /// Returns the state of a process or a thread, a letter (proc_pid_stat(5)), from its folder.
@@ -194,8 +201,20 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_child_that_has_ended_and_is_not_collected_is_found() {
-        let script = "sleep 60 & sleep 0 & exec sleep 60";
+    fn a_child_that_was_killed_and_is_not_collected_is_found_and_one_that_exited_is_not() {
+        let is_over = |pid: &i32| state(Path::new(&format!("/proc/{pid}"))) == Some('Z');
+        let mut parent = Command::new("sh")
+            .args(["-c", "sleep 0 & exec sleep 60"])
+            .spawn()
+            .expect("started");
+        let processes = Processes::new(parent.id() as i32, false);
+        while !children(processes.child).iter().any(is_over) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(processes.ended_rank(), None);
+        let _ = parent.kill();
+        let _ = parent.wait();
+        let script = "sleep 60 & sleep 50 & kill -9 $!; exec sleep 60";
         let mut parent = Command::new("sh")
             .args(["-c", script])
             .spawn()

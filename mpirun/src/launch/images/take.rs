@@ -2,11 +2,11 @@
 
 use super::remote::HostError;
 use super::run::Run;
-use super::several::{STAYS_STOPPED, Wanted};
 use super::still::Processes;
 use super::work::Work;
+use crate::launch::program::Images;
 use crate::launch::wire::Failure;
-use mpi_core::crs::criu;
+use mpi_core::crs::criu::{self, After};
 use mpi_core::crs::manifest::{FileEntry, Manifest};
 use mpi_core::crs::store::{Draft, Store, StoreError, seal};
 use rustix::fd::BorrowedFd;
@@ -43,6 +43,21 @@ pub(super) fn entry(name: &str, host: u32) -> String {
         0 => name.to_owned(),
         host => format!("{name}-{host}"),
     }
+}
+
+/// The state after the dump of processes that were stopped before it. CRIU leaves such processes stopped,
+/// and ends the repair mode of their connections, which it would not do with [`After::Stopped`].
+const STAYS_STOPPED: After = After::Running;
+
+/// The settings of a checkpoint.
+pub(super) struct Wanted<'a> {
+    pub images: &'a Images,
+    /// The folder of the checkpoints.
+    pub dir: &'a Path,
+    /// The host of each rank, by name.
+    pub placement: Vec<OsString>,
+    /// Whether the processes stay stopped after a successful checkpoint.
+    pub stays_stopped: bool,
 }
 
 /// The files through which the dumped processes are connected with the front end or the guard, as inodes.

@@ -170,17 +170,10 @@ impl Supervisor<'_> {
         }
     }
 
-    fn lose_link(&mut self, number: usize, why: &str) {
+    pub(super) fn lose_link(&mut self, number: usize, why: &str) {
         // The hosts that are reached through this link are lost too.
         let hosts = self.control.ranks.links.close(number);
         self.lose_hosts(&hosts, why);
-    }
-
-    /// Gives up the link to a host.
-    pub(super) fn lose_host(&mut self, host: u32, why: &str) {
-        if let Some(number) = self.control.ranks.links.number_of(host) {
-            self.lose_link(number, why);
-        }
     }
 
     fn lose_hosts(&mut self, hosts: &[u32], why: &str) {

@@ -81,7 +81,9 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
         // The reports of ended ranks were read with the signals.
         supervisor.read_signals();
         for (host, why) in lost {
-            supervisor.lose_host(host, &why);
+            if let Some(number) = supervisor.control.ranks.links.number_of(host) {
+                supervisor.lose_link(number, &why);
+            }
         }
     }
 }

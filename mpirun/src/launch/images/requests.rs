@@ -10,7 +10,7 @@ use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Instant;
 
-pub(super) struct Desk {
+pub(super) struct Requests {
     /// `None` if the socket's name is taken.
     socket: Option<ControlSocket>,
     /// The connections of the supervisor that wait for the outcome.
@@ -29,10 +29,14 @@ pub(super) struct Desk {
 /// A request that is served as this signal to mpirun.
 pub(super) struct Wants(pub Signal);
 
-impl Desk {
+impl Requests {
     /// Makes the socket. `before` are the connections that wait for the outcome already.
-    pub(super) fn open(dir: &Path, (ranks, stops): (String, bool), before: Vec<OwnedFd>) -> Desk {
-        Desk {
+    pub(super) fn open(
+        dir: &Path,
+        (ranks, stops): (String, bool),
+        before: Vec<OwnedFd>,
+    ) -> Requests {
+        Requests {
             socket: ControlSocket::listen(rustix::process::getpid()),
             before,
             waiting: Vec::new(),
