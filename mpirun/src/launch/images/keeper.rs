@@ -36,7 +36,12 @@ const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
 const IN_USE: &str = "Can't connect inet socket back: Cannot assign requested address";
 
 /// CRIU's errors if a process that it restores is killed: about this process, or about another one that has stopped meanwhile.
-const KILLED: [&str; 2] = ["killed by signal", "stopped by signal"];
+const KILLED: [&str; 4] = [
+    "killed by signal",
+    "stopped by signal",
+    "No such process",
+    "No child processes",
+];
 
 /// The processes to restore, and how.
 #[derive(Clone, Debug, Serialize, Deserialize)]

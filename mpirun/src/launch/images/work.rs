@@ -212,31 +212,31 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(100);
 
+    /// Returns the work of a command, which is done when the command has ended.
+    fn command(seconds: &str) -> Work<u32> {
+        let child = std::process::Command::new("sleep").arg(seconds).spawn();
+        let process = child.expect("started").id() as i32;
+        let finish = move || {
+            sys::wait_for(process).expect("a child");
+            Ok(2)
+        };
+        Work::of(process, None, finish, |limit| {
+            Failure::of(format!("{} s", limit.as_secs_f64()))
+        })
+    }
+
     #[test]
-    fn the_outcome_of_a_childs_work_arrives() {
-        let work = Work::in_a_child("the sum", || Ok(vec![1u32, 2, 3]));
-        let sum = work.map(|all| all.into_iter().sum::<u32>());
-        let sum = sum.wait(LIMIT, Duration::ZERO, || true);
-        assert_eq!(sum, Ok(6));
-        let failed = Work::<u32>::in_a_child("the sum", || Err("no numbers".into()));
-        let failed = failed.wait(LIMIT, Duration::ZERO, || true);
-        assert_eq!(failed, Err(Failure::of("no numbers")));
+    fn the_outcome_of_work_arrives_when_its_process_has_ended() {
+        let work = command("0.02").map(|two| two + 1);
+        assert_eq!(work.wait(LIMIT, Duration::ZERO, || true), Ok(3));
     }
 
     #[test]
     fn work_that_takes_too_long_is_killed_and_so_is_work_that_is_given_up() {
-        let endless = || {
-            Work::<()>::in_a_child("the sync of the images", || {
-                std::thread::sleep(Duration::from_secs(1000));
-                Ok(())
-            })
-        };
-        let late = endless().wait(Duration::from_millis(20), Duration::ZERO, || true);
-        let sentence =
-            "the sync of the images took more than 0.02 s; --mca crs_criu_limit sets another limit";
-        assert_eq!(late, Err(Failure::of(sentence)));
+        let late = command("1000").wait(Duration::from_millis(20), Duration::ZERO, || true);
+        assert_eq!(late, Err(Failure::of("0.02 s")));
         let mut ticks = 0;
-        let left = endless().wait(LIMIT, Duration::from_millis(5), || {
+        let left = command("1000").wait(LIMIT, Duration::from_millis(5), || {
             ticks += 1;
             ticks < 3
         });
