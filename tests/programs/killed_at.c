@@ -2,7 +2,8 @@
  * before the step's system call, or after the call if KILLED_AFTER is set.
  * Steps are the system calls that write a checkpoint:
  * mkdir, open for writing, write, splice, fsync, rename.
- * If KILLED_PROGRAM is set, only processes of the program with this name are killed. */
+ * If KILLED_PROGRAM is set, only processes of the program with this name are killed.
+ * If KILLED_UNFORKED is set, a process that was forked by such a process has no steps. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -16,6 +17,12 @@
 #include <unistd.h>
 
 static int steps;
+static pid_t loaded;
+
+static __attribute__((constructor)) void load(void)
+{
+    loaded = getpid();
+}
 
 static int is_below(const char *path)
 {
@@ -39,6 +46,8 @@ static void step(int after)
     if (!at || (getenv("KILLED_AFTER") != NULL) != after)
         return;
     if (program && strcmp(program, program_invocation_short_name) != 0)
+        return;
+    if (getenv("KILLED_UNFORKED") && getpid() != loaded)
         return;
     if (++steps == atoi(at))
         raise(SIGKILL);

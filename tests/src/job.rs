@@ -232,6 +232,14 @@ impl Started {
         }
     }
 
+    /// Returns true if the job has printed this line on standard output.
+    pub fn has_said(&self, line: &str) -> bool {
+        self.running
+            .stdout_so_far()
+            .lines()
+            .any(|said| said == line)
+    }
+
     /// Waits until the launcher and the ranks have printed `words` on standard error `times` times.
     #[track_caller]
     pub fn complains(&self, words: &str, times: usize) {

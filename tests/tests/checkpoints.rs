@@ -286,7 +286,7 @@ fn a_kill_at_any_step_of_writing_leaves_the_checkpoint_before_or_the_new_one() {
 #[ignore = "long: cargo xtask test --long"]
 fn two_hundred_kills_at_all_steps_of_writing_leave_a_whole_checkpoint() {
     let mut kills = 0;
-    while kills < 200 {
+    while kills < times("CHECKPOINT_KILLS", 200) as usize {
         kills += kill_at_each_step(&[]).len();
         kills += kill_at_each_step(&["-x", "KILLED_AFTER=1"]).len();
     }
@@ -604,6 +604,13 @@ fn random(seed: &mut u64) -> u64 {
     *seed >> 33
 }
 
+/// Returns the number of the newest complete checkpoint in a folder; 0 if there is none.
+fn newest_in(dir: &Path) -> u64 {
+    let names = fs::read_dir(dir).into_iter().flatten().flatten();
+    let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.max().unwrap_or(0)
+}
+
 /// Kills and restarts a job at random moments until it completes.
 /// Returns the job's result and the number of restarts.
 /// At each start, `placed` gets a random number and adds options of mpirun that place the ranks.
@@ -613,20 +620,26 @@ fn interrupted(
     placed: &dyn Fn(Job, u64) -> Job,
     seed: &mut u64,
 ) -> (String, u32) {
-    let mut restarts = 0;
+    let (mut restarts, mut newest, mut vain) = (0, 0, 0);
     loop {
         let mut again = job().with(["--checkpoint-every", "30ms"]);
         if dir.is_dir() && names(dir).iter().any(|name| name.parse::<u64>().is_ok()) {
             again = again.with(["--restart".as_ref(), dir.as_os_str()]);
         }
         let started = placed(again, random(seed)).start();
-        std::thread::sleep(Duration::from_millis(100 + random(seed) % 300));
+        // On a machine where the start takes long, a job that is always killed before its next checkpoint would not
+        // come to its end.
+        std::thread::sleep(Duration::from_millis(
+            100 + random(seed) % (300 + 100 * vain),
+        ));
         started.signal(Signal::KILL);
         let outcome = started.wait_for_processes(Duration::from_secs(20));
         if outcome.stdout.contains("result ") {
             return (result(&outcome), restarts);
         }
         restarts += 1;
+        let before = std::mem::replace(&mut newest, newest_in(dir));
+        vain = if newest > before { 0 } else { vain + 1 };
         assert!(
             restarts < 400,
             "it does not come to its end: {}",
@@ -642,6 +655,44 @@ fn slow(dir: &Path, ranks: u32, words: &[&str]) -> Job {
 
 fn on_this_host(job: Job, _: u64) -> Job {
     job
+}
+
+/// Places the ranks of a restarted job on this host, on the same, fewer or other hosts, as a random number says.
+/// Without the right to make hosts, all restarts are on this host.
+struct Places {
+    /// The hosts, and the command that reaches them.
+    hosts: Option<(Hosts, String)>,
+    lists: &'static [&'static str],
+}
+
+impl Places {
+    /// `lists` are values of `--host` with h0, h1 and h2.
+    fn new(lists: &'static [&'static str]) -> Places {
+        let hosts = Hosts::new(3).map(|hosts| hosts.network(0, &[1500]));
+        let hosts = hosts.map(|hosts| {
+            let agent = hosts.in_place_of_ssh().display().to_string();
+            (hosts, agent)
+        });
+        Places { hosts, lists }
+    }
+
+    fn place(&self, job: Job, number: u64) -> Job {
+        let list = self.lists.get(number as usize % (self.lists.len() + 1));
+        match (list, &self.hosts) {
+            (Some(list), Some((_, agent))) => job.with(["--launch-agent", agent, "--host", list]),
+            _ => job,
+        }
+    }
+}
+
+/// Places for three ranks and for two.
+const THREE: &[&str] = &["h0:1,h1:1,h2:1", "h0:2,h1:1", "h2:1,h1:2", "h1:3"];
+const TWO: &[&str] = &["h0:1,h1:1", "h2:1,h1:1", "h1:2"];
+
+/// Returns the number that an environment variable sets.
+fn times(variable: &str, otherwise: u32) -> u32 {
+    let set = std::env::var(variable).ok();
+    set.and_then(|set| set.parse().ok()).unwrap_or(otherwise)
 }
 
 #[test]
@@ -662,7 +713,7 @@ fn a_hundred_stops(
     placed: &dyn Fn(Job, u64) -> Job,
 ) {
     let (mut seed, mut restarts) = (11, 0);
-    while restarts < 100 {
+    while restarts < times("CHECKPOINT_STOPS", 100) {
         let kept = folder();
         let dir = kept.path().join("saved");
         let job = || job(&dir, kept.path());
@@ -689,31 +740,19 @@ fn windows_and_files_that_are_killed_a_hundred_times_come_to_the_same_result() {
         let file = kept.join("file").display().to_string();
         slow(dir, 3, &["200", "handlers", "file", &file])
     };
-    a_hundred_stops(&job, &expected, &on_this_host);
+    let places = Places::new(THREE);
+    a_hundred_stops(&job, &expected, &|job, number| places.place(job, number));
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn jobs_that_are_killed_a_hundred_times_come_to_the_same_result_on_the_same_fewer_and_other_hosts()
 {
-    let Some(hosts) = Hosts::new(3) else { return };
-    let hosts = hosts.network(0, &[1500]);
-    let agent = hosts.in_place_of_ssh().display().to_string();
     let words = ["200", "protect"];
     let expected = undisturbed(3, &words);
     let job = |dir: &Path, _: &Path| slow(dir, 3, &words);
-    let lists = [
-        None,
-        Some("h0:1,h1:1,h2:1"),
-        Some("h0:2,h1:1"),
-        Some("h2:1,h1:2"),
-        Some("h1:3"),
-    ];
-    let placed = |job: Job, number: u64| match lists[number as usize % lists.len()] {
-        None => job,
-        Some(list) => job.with(["--launch-agent", &agent, "--host", list]),
-    };
-    a_hundred_stops(&job, &expected, &placed);
+    let places = Places::new(THREE);
+    a_hundred_stops(&job, &expected, &|job, number| places.place(job, number));
 }
 
 /// A Python program whose steps send messages, compute sums and broadcast from a changing root;
@@ -768,5 +807,6 @@ fn mpi4py_that_is_killed_a_hundred_times_comes_to_the_same_result() {
         let job = plain().env("SLOW", "1");
         job.with(["--checkpoint-dir".as_ref(), dir.as_os_str()])
     };
-    a_hundred_stops(&job, &expected, &on_this_host);
+    let places = Places::new(TWO);
+    a_hundred_stops(&job, &expected, &|job, number| places.place(job, number));
 }

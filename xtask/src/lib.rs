@@ -1,6 +1,6 @@
 //! The build and test tasks of this repository: `cargo xtask demo | test | mpi4py | mpich-tests |
-//! mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | gen | install | package | fpga | kit |
-//! firmware | nightly-qemu | nightly-verbs | bench`.
+//! mpich-fortran | pnetcdf | rsmpi | hpcc | bug-suites | checkpoints | gen | install | package |
+//! fpga | kit | firmware | nightly-qemu | nightly-verbs | bench`.
 //!
 //! On a fresh Debian machine with Rust, gcc and git,
 //! each task is one command, and prints its result.
@@ -16,6 +16,7 @@ pub mod bench;
 pub mod bug_suites;
 pub mod c_interface;
 pub mod cargo;
+pub mod checkpoints;
 pub mod debian_source;
 pub mod demo;
 pub mod deny;

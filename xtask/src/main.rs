@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use xtask::{
-    bench, bug_suites, cargo::Profile, demo, firmware, fpga, generate, guests, hpcc, install, kit,
-    mpi4py, mpich_tests, package, pnetcdf, rsmpi, test, verbs,
+    bench, bug_suites, cargo::Profile, checkpoints, demo, firmware, fpga, generate, guests, hpcc,
+    install, kit, mpi4py, mpich_tests, package, pnetcdf, rsmpi, test, verbs,
 };
 
 /// Builds, shows, tests, measures and installs Portcullis.
@@ -37,6 +37,8 @@ enum Task {
     Hpcc(hpcc::Options),
     /// Run collections of wrong programs and count how many mistakes are reported
     BugSuites(bug_suites::Options),
+    /// Stop and kill jobs with checkpoints many times, and restart them
+    Checkpoints(checkpoints::Options),
     /// Write the files that are made from tables
     Gen,
     /// Install into a folder: programs, library, header, plugins
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Task::Rsmpi(options) => rsmpi::run(&options).map_err(|e| e.to_string()),
         Task::Hpcc(options) => hpcc::run(&options).map_err(|e| e.to_string()),
         Task::BugSuites(options) => bug_suites::run(&options).map_err(|e| e.to_string()),
+        Task::Checkpoints(options) => checkpoints::run(&options).map_err(|e| e.to_string()),
         Task::Gen => generate::run(),
         Task::Install {
             prefix,

@@ -20,6 +20,7 @@ use printable::name;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Parameter `crs_criu_program`: the CRIU executable.
 pub static PROGRAM: Param<PathBuf> = Param::new(
@@ -29,6 +30,16 @@ pub static PROGRAM: Param<PathBuf> = Param::new(
     "criu",
     Level::USER,
     "The CRIU program: a path, or a name that is searched in PATH",
+);
+
+/// Parameter `crs_criu_limit`: the time limit of each step on a host.
+pub static LIMIT: Param<Duration> = Param::new(
+    "crs",
+    "criu",
+    "limit",
+    "10min",
+    Level::USER,
+    "The time in which a host dumps, syncs or restores its processes; a host that takes longer has failed. 0 is no limit.",
 );
 
 /// The name of this component, in manifests and in the parameter `crs`.
@@ -97,6 +108,12 @@ pub enum CriuError {
     ForeignDescriptor {
         what: String,
     },
+    /// CRIU has exceeded its time limit, and mpirun has killed it.
+    Late {
+        doing: &'static str,
+        limit: Duration,
+        log: String,
+    },
     /// CRIU was killed. The processes may still contain code that CRIU has inserted.
     Killed {
         by: String,
@@ -140,6 +157,12 @@ impl fmt::Display for CriuError {
                 write!(f, "the job uses {what}, and checkpoints of processes cannot contain it")
             }
             CriuError::ForeignDescriptor { what } => write!(f, "{what}, which CRIU cannot save"),
+            CriuError::Late { doing, limit, log } => write!(
+                f,
+                "CRIU took more than {} s to {doing} the job ({}); --mca crs_criu_limit sets another limit",
+                limit.as_secs_f64(),
+                name(log)
+            ),
             CriuError::Killed { by, doing, log } => write!(
                 f,
                 "CRIU was killed by {by} before it could {doing} the job ({})",
@@ -153,6 +176,37 @@ impl fmt::Display for CriuError {
 }
 
 impl std::error::Error for CriuError {}
+
+/// Errors of the system in CRIU's log that a repetition would meet again.
+const LASTING: [&str; 7] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "File too large",
+    "Read-only file system",
+    "Permission denied",
+    "Operation not permitted",
+    "Input/output error",
+];
+
+impl CriuError {
+    /// Returns true if CRIU may have left changes in the processes.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, CriuError::Killed { .. } | CriuError::Late { .. })
+    }
+
+    /// Returns true if a later attempt may succeed: CRIU cannot dump a process in the middle of some steps,
+    /// such as the change of an epoll's descriptors. A CRIU that logs no error has not begun.
+    pub fn may_pass(&self) -> bool {
+        let CriuError::Failed { line, .. } = self else {
+            return false;
+        };
+        let is_lasting = LASTING.iter().any(|error| line.contains(error));
+        !is_lasting && !line.starts_with(NO_ERROR)
+    }
+}
+
+/// The beginning of the message about a CRIU that has logged no error.
+pub const NO_ERROR: &str = "it has ended with status";
 
 /// Reads the output of `criu --version`. Returns the version as text.
 /// Fails if this version cannot dump and restore processes with this library.
@@ -384,6 +438,29 @@ mod tests {
         ] {
             assert_eq!(refused(plain), Ok(()), "{plain}");
         }
+    }
+
+    #[test]
+    fn a_full_disk_is_no_reason_for_another_attempt_and_an_epoll_in_change_is() {
+        let failed = |line: &str| CriuError::Failed {
+            doing: "dump",
+            line: line.into(),
+            log: "log".into(),
+        };
+        let full = "img: Can't write: No space left on device";
+        assert!(!failed(full).may_pass());
+        assert!(!failed(&format!("{NO_ERROR} 3")).may_pass());
+        assert!(failed("epoll: Escaped/closed fd descriptor 7 on pid 9").may_pass());
+        let late = CriuError::Late {
+            doing: "dump",
+            limit: Duration::from_secs(2),
+            log: "log".into(),
+        };
+        assert!(late.is_damage() && !late.may_pass());
+        assert_eq!(
+            late.to_string(),
+            "CRIU took more than 2 s to dump the job (log); --mca crs_criu_limit sets another limit"
+        );
     }
 
     #[test]

@@ -57,6 +57,6 @@ pub static COMPONENTS: &[Component] = &[
     },
     Component {
         name: criu::NAME,
-        params: &[criu::PROGRAM.about()],
+        params: &[criu::PROGRAM.about(), criu::LIMIT.about()],
     },
 ];

@@ -3,7 +3,9 @@
 use super::CheckpointError;
 use crate::launch::images::restored::Restart;
 use crate::launch::images::{HOSTS, version};
+use crate::launch::limits::Limits;
 use crate::launch::program::{Images, Plan};
+use crate::params::{GRACE, GREETING, SILENCE};
 use mpi_base::param::{PREFIX, Params};
 use mpi_core::crs::criu::{self, CriuError};
 use mpi_core::crs::description::Description;
@@ -61,6 +63,9 @@ fn images(
         version,
         keep: keep.unwrap_or(KEEP),
         job: job.clone(),
+        limit: params
+            .get(&criu::LIMIT)
+            .map_err(CheckpointError::Parameter)?,
     })
 }
 
@@ -107,6 +112,10 @@ pub fn restart_of_images(
     }
     let params = Params::load(unasked.env, &crate::prefix::parameter_files());
     let images = images(&params, unasked.keep, &found.manifest.job)?;
+    let limits = Limits {
+        greeting: params.get(&GREETING).map_err(CheckpointError::Parameter)?,
+        silence: params.get(&SILENCE).map_err(CheckpointError::Parameter)?,
+    };
     let dir = found
         .folder
         .parent()
@@ -116,6 +125,8 @@ pub fn restart_of_images(
         images,
         dir,
         agent: unasked.agent,
+        limits,
+        grace: params.get(&GRACE).map_err(CheckpointError::Parameter)?,
         is_quiet: unasked.is_quiet,
         truncates: unasked.truncates,
         restarts: unasked.restarts,

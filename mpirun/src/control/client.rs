@@ -27,6 +27,8 @@ pub enum ControlError {
     NotThere(i32),
     /// The process is an mpirun of this user, and has had no control socket for [`LIMIT`].
     NoSocket(i32),
+    /// The mpirun has closed the connection without a reply: the request must be repeated.
+    NoReply(i32),
     /// Another user's process has bound the socket's name.
     NotTrusted(i32),
     /// A system call failed with this error.
@@ -53,9 +55,9 @@ impl fmt::Display for ControlError {
                     "process {job} is no mpirun of this user on this host, or has ended"
                 )
             }
-            ControlError::NoSocket(job) => write!(
+            ControlError::NoSocket(job) | ControlError::NoReply(job) => write!(
                 f,
-                "mpirun (process {job}) accepts no request at this time: it starts or ends its job, or CRIU saves the job; ask again"
+                "mpirun (process {job}) accepts no request at this time: it starts, restores or ends its job; ask again"
             ),
             ControlError::NotTrusted(job) => {
                 write!(f, "the control socket of process {job} is of another user")
@@ -109,9 +111,16 @@ pub fn main(
 /// Repeats it for [`LIMIT`] while the job's mpirun runs without a control socket.
 pub fn ask(command: Command, job: Option<i32>) -> Result<String, ControlError> {
     const PAUSE: Duration = Duration::from_millis(20);
-    let begun = Instant::now();
+    let mut begun = Instant::now();
     loop {
+        let asked = Instant::now();
         let error = match ask_once(command, job) {
+            Err(ControlError::NoReply(job)) if running::is_mpirun(job) => {
+                // While the job is saved, a connection may wait for longer than the limit.
+                begun += asked.elapsed();
+                ControlError::NoReply(job)
+            }
+            Err(ControlError::NoReply(job)) => return Err(ControlError::NotThere(job)),
             Err(ControlError::NotThere(job)) if running::is_mpirun(job) => {
                 ControlError::NoSocket(job)
             }
@@ -150,7 +159,7 @@ fn ask_once(command: Command, job: Option<i32>) -> Result<String, ControlError> 
     match reply.split_once('\n') {
         Some((DONE, text)) => Ok(text.to_owned()),
         Some((_, why)) => Err(ControlError::Refused(why.to_owned())),
-        None => Err(ControlError::NotThere(job)),
+        None => Err(ControlError::NoReply(job)),
     }
 }
 
@@ -179,7 +188,7 @@ fn the_only_one() -> Result<i32, ControlError> {
     if jobs.is_empty() {
         return Err(ControlError::NoJob);
     }
-    // A job that CRIU saves has no socket; the request may be meant for that job.
+    // A job that is restored has no socket yet; the request may be meant for that job.
     let mut all = [running::mpiruns(), jobs].concat();
     all.sort_unstable();
     all.dedup();

@@ -9,7 +9,7 @@
 
 pub mod client;
 mod command;
-mod peer;
+pub(crate) mod peer;
 mod running;
 pub(crate) mod server;
 

@@ -7,7 +7,7 @@ use rustix::fd::{AsFd, AsRawFd as _};
 ///
 /// The process may be outside of the PID namespace of this process, as `mpi-ctl` is for a job
 /// restored from images. The kernel then reports the process number 0, which rustix's type lacks.
-pub(super) fn user(socket: impl AsFd) -> Option<u32> {
+pub(crate) fn user(socket: impl AsFd) -> Option<u32> {
     let mut credentials = libc::ucred {
         pid: 0,
         uid: 0,

@@ -1,7 +1,6 @@
 //! The processes of this user that run mpirun, also those without a control socket.
 //!
-//! An mpirun has no control socket before it has started its ranks, while it ends, and while CRIU dumps
-//! its supervisor, which closes the socket before the dump.
+//! An mpirun has no control socket before it has started or restored its ranks, and while it ends.
 //! A process counts as an mpirun if its program is the file `mpirun` in the folder of this program.
 
 use rustix::process::getuid;
@@ -53,7 +52,8 @@ fn runs(process: i32, file: File) -> bool {
 
 fn is_daemon(process: i32) -> bool {
     let line = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(b"--daemon")
+    let first = line.split(|byte| *byte == 0).nth(1);
+    first.is_some_and(|option| option.starts_with(b"--daemon"))
 }
 
 fn parent(process: i32) -> Option<i32> {

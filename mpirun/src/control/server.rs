@@ -69,6 +69,11 @@ impl ControlSocket {
         Some(number)
     }
 
+    /// Returns the keys of all open connections.
+    pub(crate) fn numbers(&self) -> Vec<usize> {
+        self.connections.keys().copied().collect()
+    }
+
     /// Returns the descriptor of a connection.
     pub(crate) fn connection(&self, number: usize) -> Option<BorrowedFd<'_>> {
         let connection = self.connections.get(&number);
@@ -135,6 +140,8 @@ pub(crate) fn reply_on(connection: BorrowedFd<'_>, reply: &Result<String, String
     let bytes = format!("{word}\n{text}\n");
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     let _ = rustix::net::send(connection, bytes.as_bytes(), flags);
+    // A forked child may have a copy of the connection, whose client waits for the end of the reply.
+    let _ = rustix::net::shutdown(connection, rustix::net::Shutdown::Write);
 }
 
 impl AsFd for ControlSocket {

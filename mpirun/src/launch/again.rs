@@ -6,8 +6,12 @@
 //!
 //! A job is only restarted from a checkpoint of its own: one that was written after the first start,
 //! or the one that the user gave by `--restart`. The folder may contain checkpoints of an earlier job.
+//!
+//! Ranks on a host that is lost may still run, and write to files. Their daemon ends them when it has heard nothing
+//! for some time, and mpirun waits as long before it restarts the job.
 
-use super::frontend::Done;
+use super::frontend::{Done, lower_open_files};
+use super::images::guard::patience;
 use super::images::restored::Restart;
 use super::program::Plan;
 use super::sys;
@@ -18,6 +22,7 @@ use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The option with a [`Restarted`].
 const RESTARTED: &str = "--restarted";
@@ -66,7 +71,16 @@ pub struct Again<'a> {
     /// True if this start has itself begun from a checkpoint.
     has_origin: bool,
     is_quiet: bool,
+    /// The time without a message after which another host gives mpirun up; zero is no limit.
+    silence: Duration,
+    /// The time between SIGTERM and SIGKILL.
+    grace: Duration,
+    /// Whether the checkpoints are images of processes, so that the guard of a daemon may be the one that gives mpirun up.
+    has_images: bool,
 }
+
+/// The time in which killed ranks end.
+const ENDING: Duration = Duration::from_secs(10);
 
 impl<'a> Again<'a> {
     /// Returns `None` for a job without checkpoints.
@@ -78,6 +92,9 @@ impl<'a> Again<'a> {
             newest: newest(&checkpoints.dir),
             has_origin: checkpoints.has_origin,
             is_quiet: plan.quiet,
+            silence: plan.remote.limits.silence,
+            grace: plan.grace,
+            has_images: checkpoints.images.is_some(),
         })
     }
 
@@ -89,7 +106,20 @@ impl<'a> Again<'a> {
             newest: newest(&restart.dir),
             has_origin: true,
             is_quiet: restart.is_quiet,
+            silence: restart.limits.silence,
+            grace: restart.grace,
+            has_images: true,
         }
+    }
+
+    /// Returns the time after which no rank runs any more on a host that is lost; `None` if there is no such time.
+    fn overlap(&self) -> Option<Duration> {
+        let noticed = match self.has_images {
+            true => patience(self.silence),
+            // A daemon checks the time six times in each interval.
+            false => self.silence * 7 / 6,
+        };
+        (!self.silence.is_zero()).then(|| noticed + self.grace + ENDING)
     }
 }
 
@@ -116,6 +146,11 @@ pub fn unless_restarted(done: Done, again: Option<Again<'_>>) -> i32 {
         count: earlier.map_or(0, |earlier| earlier.count).saturating_add(1),
         before: earlier.map_or(again.newest, |earlier| earlier.before),
     };
+    // A signal of the user ends this process from here on.
+    sys::unblock_signals();
+    if done.host_is_lost && !wait_for_lost_ranks(&again) {
+        return done.code;
+    }
     let number = next.count;
     if !again.is_quiet {
         let left = again.left - 1;
@@ -124,7 +159,7 @@ pub fn unless_restarted(done: Done, again: Option<Again<'_>>) -> i32 {
         );
     }
     let program = std::env::current_exe().unwrap_or_else(|_| "mpirun".into());
-    sys::unblock_signals();
+    lower_open_files();
     // The namespace of a job that was restored has ended with it.
     // Without the capability to make one, this process has made none.
     let _ = sys::leave_pid_namespace();
@@ -135,9 +170,44 @@ pub fn unless_restarted(done: Done, again: Option<Again<'_>>) -> i32 {
     done.code
 }
 
+/// Waits until no rank runs any more on a host that is lost. Returns false if that would have no end.
+fn wait_for_lost_ranks(again: &Again<'_>) -> bool {
+    let Some(overlap) = again.overlap() else {
+        printable::eprintln!(
+            "mpirun: the job is not restarted: its ranks on the lost host may run on without end, since the parameter mpirun_silence is 0"
+        );
+        return false;
+    };
+    if !again.is_quiet {
+        printable::eprintln!(
+            "mpirun: the restart waits {:.0} s, until no rank runs any more on the lost host (the parameter mpirun_silence)",
+            overlap.as_secs_f64()
+        );
+    }
+    std::thread::sleep(overlap);
+    true
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_restart_waits_longer_than_the_ranks_of_a_lost_host_live() {
+        let again = |silence, has_images| Again {
+            dir: Path::new("/saved"),
+            left: 1,
+            newest: 0,
+            has_origin: false,
+            is_quiet: false,
+            silence: Duration::from_secs(silence),
+            grace: Duration::from_secs(2),
+            has_images,
+        };
+        assert_eq!(again(0, false).overlap(), None);
+        assert_eq!(again(30, false).overlap(), Some(Duration::from_secs(47)));
+        assert_eq!(again(30, true).overlap(), Some(Duration::from_secs(102)));
+    }
 
     #[test]
     fn the_option_of_a_restarted_mpirun_is_read_as_written() {

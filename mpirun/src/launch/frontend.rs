@@ -18,6 +18,7 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 use rustix::process::Resource;
 use std::io;
+use std::sync::OnceLock;
 
 /// The end of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +27,8 @@ pub struct Done {
     pub code: i32,
     /// Whether a rank was killed by a signal or its host is lost, so that a restart may come further.
     pub by_death: bool,
+    /// Whether ranks may still run on a host that is lost.
+    pub host_is_lost: bool,
 }
 
 impl Done {
@@ -34,12 +37,13 @@ impl Done {
         Done {
             code,
             by_death: false,
+            host_is_lost: false,
         }
     }
 }
 
 /// The number of kinds of reports of the supervisor.
-pub(super) const REPORTS: usize = 3;
+pub(super) const REPORTS: usize = 4;
 
 /// Runs a plan.
 pub fn run(plan: &Plan) -> Done {
@@ -176,7 +180,7 @@ fn attend(
     mut feed: Option<OwnedFd>,
     table: Option<TableFile>,
 ) -> Done {
-    let mut by_death = false;
+    let mut done = Done::of(0);
     let mut pending: Vec<u8> = Vec::new();
     let mut memory_trim = MemoryTrim::default();
     let mut hung_up = false;
@@ -209,17 +213,17 @@ fn attend(
         let input = fds.get(at).is_some_and(|fd| !fd.revents().is_empty());
         let news = !hung_up && fds.get(1).is_some_and(|fd| !fd.revents().is_empty());
         drop(fds);
-        hung_up |= news && !serve_supervisor(to_supervisor, table.as_ref(), &mut by_death);
+        hung_up |= news && !serve_supervisor(to_supervisor, table.as_ref(), &mut done);
         while let Some(signal) = sys::next_signal(signals) {
             if signal == libc::SIGCHLD {
                 while let Some((pid, ended)) = sys::reap() {
                     if pid == supervisor {
                         // Its last report may have arrived with its end.
                         for _ in 0..REPORTS {
-                            serve_supervisor(to_supervisor, table.as_ref(), &mut by_death);
+                            serve_supervisor(to_supervisor, table.as_ref(), &mut done);
                         }
-                        let code = ended.code();
-                        return Done { code, by_death };
+                        done.code = ended.code();
+                        return done;
                     }
                 }
             } else {
@@ -232,13 +236,9 @@ fn attend(
     }
 }
 
-/// Publishes the supervisor's reports for debuggers, and records a death that ends the job.
+/// Publishes the supervisor's reports for debuggers, and records those about the end of the job.
 /// Returns false if the socket is closed.
-fn serve_supervisor(
-    to_supervisor: &OwnedFd,
-    table: Option<&TableFile>,
-    by_death: &mut bool,
-) -> bool {
+fn serve_supervisor(to_supervisor: &OwnedFd, table: Option<&TableFile>, done: &mut Done) -> bool {
     let mut byte = [0; 1];
     match rustix::net::recv(to_supervisor, &mut byte, RecvFlags::DONTWAIT) {
         Ok((1, _)) => {}
@@ -255,7 +255,8 @@ fn serve_supervisor(
             }
         }
         [mpir::JOB_IS_ABORTED] => mpir::publish_abort(),
-        [hold::DEATH] => *by_death = true,
+        [hold::DEATH] => done.by_death = true,
+        [hold::HOST_LOST] => done.host_is_lost = true,
         _ => {}
     }
     true
@@ -309,6 +310,9 @@ pub(super) fn in_foreground() -> bool {
         .is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
+/// The soft limit of open files before [`raise_open_files`].
+static OPEN_FILES: OnceLock<u64> = OnceLock::new();
+
 /// Raises the limit of open files: 60 ranks need about 200 descriptors, 1000 ranks need thousands.
 /// Returns the old limit, which the ranks get.
 pub(super) fn raise_open_files() -> Option<u64> {
@@ -316,5 +320,35 @@ pub(super) fn raise_open_files() -> Option<u64> {
     let before = limit.current?;
     limit.current = limit.maximum;
     rustix::process::setrlimit(Resource::Nofile, limit).ok()?;
+    let _ = OPEN_FILES.set(before);
     Some(before)
+}
+
+/// Sets the limit of open files to that before [`raise_open_files`], for a program that replaces this one.
+pub(super) fn lower_open_files() {
+    if let Some(before) = OPEN_FILES.get() {
+        let mut limit = rustix::process::getrlimit(Resource::Nofile);
+        limit.current = Some(*before);
+        // An error leaves the raised limit.
+        let _ = rustix::process::setrlimit(Resource::Nofile, limit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_limit_of_open_files_is_raised_and_lowered_again() {
+        let soft = || rustix::process::getrlimit(Resource::Nofile).current;
+        let mut limit = rustix::process::getrlimit(Resource::Nofile);
+        let Some(most) = limit.maximum else { return };
+        limit.current = Some(most - 1);
+        rustix::process::setrlimit(Resource::Nofile, limit).expect("a lower limit");
+        let before = soft();
+        assert_eq!(raise_open_files(), before);
+        assert_ne!(soft(), before);
+        lower_open_files();
+        assert_eq!(soft(), before);
+    }
 }

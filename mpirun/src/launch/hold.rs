@@ -23,6 +23,9 @@ const HOLD_AND_STOP: u8 = b'S';
 /// The supervisor's report, at its end, that the job ends because a rank was killed or its host is lost.
 pub(super) const DEATH: u8 = b'D';
 
+/// The supervisor's report, at its end, that ranks may still run on a host that is lost.
+pub(super) const HOST_LOST: u8 = b'L';
+
 /// The front end's answer, followed by its length and a [`Go`]; the value is not a signal number.
 const GO: u8 = 0xff;
 
@@ -53,6 +56,19 @@ pub(super) struct Held {
     /// The other hosts, each with the pipes to it and from it.
     /// For a daemon: its own host, without pipes.
     pub hosts: Vec<(NamedHost, Option<(OwnedFd, OwnedFd)>)>,
+    /// The number of each rank's host.
+    pub placement: Vec<u32>,
+    /// The description of the ranks for `mpi-ctl status`.
+    pub ranks: String,
+}
+
+/// The job of a request, for the front end.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Described {
+    /// The other hosts; for a daemon its own host.
+    pub hosts: Vec<NamedHost>,
+    pub placement: Vec<u32>,
+    pub ranks: String,
 }
 
 /// A request to start a command with these standard files.
@@ -69,6 +85,8 @@ pub(super) enum FromSupervisor {
     Reach(Reach),
     /// The job ends because of the death of a rank.
     Death,
+    /// Ranks may still run on a host that is lost.
+    HostLost,
     Closed,
 }
 
@@ -80,6 +98,8 @@ pub struct Go {
     /// The process number of the front end, and whether it is the one of a restart.
     pub front_end: i32,
     pub is_restored: bool,
+    /// The hosts that were given up meanwhile, with the reasons.
+    pub lost: Vec<(u32, String)>,
 }
 
 /// Asks the front end for a checkpoint. Hands over the connections that wait for the outcome,
@@ -91,7 +111,7 @@ pub(super) fn hold(
     front_end: impl AsFd,
     stop: bool,
     waiting: Vec<OwnedFd>,
-    (hosts, pipes): (&[NamedHost], &[BorrowedFd<'_>]),
+    (job, pipes): (&Described, &[BorrowedFd<'_>]),
 ) -> io::Result<()> {
     let kind = if stop { HOLD_AND_STOP } else { HOLD };
     let connections = waiting.iter().take(CONNECTIONS).map(AsFd::as_fd);
@@ -99,7 +119,7 @@ pub(super) fn hold(
     send_first(&front_end, kind, &descriptors)?;
     drop(descriptors);
     drop(waiting);
-    write_body(front_end, &hosts)
+    write_body(front_end, job)
 }
 
 /// Asks the front end to start a command, which is then not among the dumped processes.
@@ -170,6 +190,7 @@ pub(super) fn receive(supervisor: impl AsFd) -> FromSupervisor {
     let request = match byte {
         [HOLD] | [HOLD_AND_STOP] => held(&supervisor, byte == [HOLD_AND_STOP], descriptors),
         [DEATH] => Some(FromSupervisor::Death),
+        [HOST_LOST] => Some(FromSupervisor::HostLost),
         [REACH] => reached(&supervisor, descriptors),
         _ => return FromSupervisor::Nothing,
     };
@@ -177,7 +198,11 @@ pub(super) fn receive(supervisor: impl AsFd) -> FromSupervisor {
 }
 
 fn held(supervisor: impl AsFd, stop: bool, mut waiting: Vec<OwnedFd>) -> Option<FromSupervisor> {
-    let hosts: Vec<NamedHost> = read_body(supervisor)?;
+    let Described {
+        hosts,
+        placement,
+        ranks,
+    } = read_body(supervisor)?;
     // The supervisor hands over either two pipes for each host, or none.
     let pipes = match waiting.len().checked_sub(2 * hosts.len()) {
         Some(before) => waiting.split_off(before),
@@ -191,6 +216,8 @@ fn held(supervisor: impl AsFd, stop: bool, mut waiting: Vec<OwnedFd>) -> Option<
         stop,
         hosts: hosts.collect(),
         waiting,
+        placement,
+        ranks,
     }))
 }
 
@@ -268,21 +295,30 @@ mod tests {
         let (supervisor, front) = pair();
         let (client, connection) = pair();
         assert!(matches!(receive(&front), FromSupervisor::Nothing));
-        let hosts = [(4, "far".to_owned())];
+        let described = Described {
+            hosts: vec![(4, "far".to_owned())],
+            placement: vec![0, 4],
+            ranks: "rank 0".into(),
+        };
         let (to, from) = pair();
-        let pipes = (&hosts[..], &[to.as_fd(), from.as_fd()][..]);
+        let pipes = (&described, &[to.as_fd(), from.as_fd()][..]);
         hold(&supervisor, true, vec![connection], pipes).unwrap();
         let FromSupervisor::Held(held) = receive(&front) else {
             panic!("no request");
         };
         assert!(held.stop);
+        assert_eq!(
+            (held.placement, held.ranks.as_str()),
+            (vec![0, 4], "rank 0")
+        );
         assert!(matches!(&held.hosts[..], [((4, name), Some(_))] if name == "far"));
         rustix::io::write(&held.waiting[0], b"x").unwrap();
         assert_eq!(rustix::io::read(&client, &mut [0; 4]).unwrap(), 1);
-        hold(&supervisor, false, Vec::new(), (&[], &[])).unwrap();
+        let alone = (&Described::default(), &[][..]);
+        hold(&supervisor, false, Vec::new(), alone).unwrap();
         let plain = receive(&front);
         assert!(matches!(plain, FromSupervisor::Held(held) if held.waiting.is_empty()));
-        hold(&supervisor, false, Vec::new(), (&hosts, &[])).unwrap();
+        hold(&supervisor, false, Vec::new(), (&described, &[])).unwrap();
         let daemon = receive(&front);
         assert!(matches!(daemon, FromSupervisor::Held(held) if held.hosts[0].1.is_none()));
         reach(&supervisor, &["ssh".into()], to.as_fd(), from.as_fd()).unwrap();
@@ -300,6 +336,7 @@ mod tests {
                 outcome,
                 front_end: 7,
                 is_restored: true,
+                lost: vec![(1, "silent".into())],
             };
             rustix::io::write(&front, &[1]).unwrap();
             go(&front, &sent);

@@ -210,7 +210,7 @@ impl Link {
 
     /// Returns true if the link is open and neither side sends anything.
     pub fn is_silent(&self) -> bool {
-        self.is_open() && self.is_silent
+        self.is_open() && self.is_silent && self.queue.is_empty()
     }
 
     /// Ends the silence: the time of a checkpoint does not count for the time limits.

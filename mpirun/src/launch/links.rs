@@ -81,6 +81,12 @@ impl Links {
         self.links.iter().any(|link| link.covers(host))
     }
 
+    /// Returns the index of the open link to a host.
+    pub fn number_of(&self, host: u32) -> Option<usize> {
+        let mut links = self.links.iter();
+        links.position(|link| link.is_open() && link.branch.host == host)
+    }
+
     /// Returns the hosts that open links reach.
     pub fn open_hosts(&self) -> Vec<u32> {
         let open = self.links.iter().filter(|link| link.is_open());

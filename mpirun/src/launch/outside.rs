@@ -8,6 +8,7 @@ use super::wire::{Connection, Quiet};
 use mpi_core::crs::criu::{CriuError, check_descriptor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{Hash as _, Hasher as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -62,14 +63,31 @@ pub(super) fn foreign(connection: &Connection) -> CriuError {
     CriuError::ForeignDescriptor { what }
 }
 
-/// Returns the state of the TCP connections of stopped processes.
-pub(super) fn is_quiet(processes: &[i32]) -> Quiet {
+/// Returns the state of the TCP connections of stopped processes, and a digest of their queues.
+///
+/// If two digests differ, a kernel has moved data of the stopped processes in between: a kernel sends data
+/// without the program when it probes a window that is smaller than a segment.
+pub(super) fn is_quiet(processes: &[i32]) -> (Quiet, u64) {
     let files = processes.iter().map(i32::to_string);
     let files = files.flat_map(|pid| descriptors(&pid));
     let sockets: BTreeSet<u64> = files.filter_map(|(_, target)| socket(&target)).collect();
     let lines = tables();
     let states = lines.lines().filter_map(|line| quiet(line, &sockets));
-    states.max().unwrap_or(Quiet::Yes)
+    (states.max().unwrap_or(Quiet::Yes), digest(&lines, &sockets))
+}
+
+/// Returns a digest of the states and queues of these sockets.
+fn digest(table: &str, sockets: &BTreeSet<u64>) -> u64 {
+    let queues = table.lines().filter_map(|line| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let inode: u64 = fields.get(9)?.parse().ok()?;
+        let known = sockets.contains(&inode);
+        known.then(|| (inode, fields[3].to_owned(), fields[4].to_owned()))
+    });
+    let queues: BTreeSet<_> = queues.collect();
+    let mut hasher = std::hash::DefaultHasher::new();
+    queues.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// Returns the tables of all TCP sockets.
@@ -169,13 +187,24 @@ fn shared_memory(pid: &str) -> BTreeSet<String> {
 }
 
 /// Returns the established connections of `sockets` whose other end is none of them.
+/// The other end of a connection that waits for its acceptance is the listening socket.
 fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Vec<Connection> {
+    let listeners = table.lines().filter_map(|line| entry(line, LISTENS));
+    let listeners = listeners.filter(|(_, inode)| sockets.contains_key(inode));
+    let listeners: Vec<SocketAddr> = listeners.map(|((local, _), _)| local).collect();
+    let waits = |remote: &SocketAddr| {
+        let mut listeners = listeners.iter();
+        listeners.any(|listener| {
+            let ip = listener.ip();
+            listener.port() == remote.port() && (ip.is_unspecified() || ip == remote.ip())
+        })
+    };
     let connections = table.lines().filter_map(connection);
     let ours = connections.filter_map(|(pair, inode)| Some((pair, sockets.get(&inode)?)));
     let ours: BTreeMap<(SocketAddr, SocketAddr), &String> = ours.collect();
     let outside = ours
         .iter()
-        .filter(|((local, remote), _)| !ours.contains_key(&(*remote, *local)));
+        .filter(|((local, remote), _)| !ours.contains_key(&(*remote, *local)) && !waits(remote));
     let outside = outside.map(|((local, remote), owner)| Connection {
         owner: (*owner).clone(),
         local: *local,
@@ -184,13 +213,18 @@ fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Vec<Connec
     outside.collect()
 }
 
-/// Reads a line of `/proc/net/tcp` or `tcp6`: the addresses of both ends, and the socket's inode.
+/// Reads a line of `/proc/net/tcp` or `tcp6` about an established connection.
 fn connection(line: &str) -> Option<((SocketAddr, SocketAddr), u64)> {
+    entry(line, ESTABLISHED)
+}
+
+/// Reads a line about a socket in this state: the addresses of both ends, and the socket's inode.
+fn entry(line: &str, state: &str) -> Option<((SocketAddr, SocketAddr), u64)> {
     let mut fields = line.split_whitespace().skip(1);
     let (local, remote) = (address(fields.next()?)?, address(fields.next()?)?);
-    let is_established = fields.next()? == ESTABLISHED;
+    let is_in_state = fields.next()? == state;
     let inode = fields.nth(5)?.parse().ok()?;
-    is_established.then_some(((local, remote), inode))
+    is_in_state.then_some(((local, remote), inode))
 }
 
 /// Reads an address: each word of 4 bytes as a hexadecimal number of this machine.
@@ -269,6 +303,29 @@ mod tests {
     }
 
     #[test]
+    fn a_queue_that_changes_while_processes_are_stopped_changes_the_digest() {
+        let sockets = BTreeSet::from([11, 12]);
+        let before = digest(TABLE, &sockets);
+        assert_eq!(digest(TABLE, &sockets), before);
+        // The timers of a connection and the queues of other processes may change.
+        let timer = TABLE.replacen(
+            "00:00000000 00000000     0        0 11",
+            "01:00000004 00000000     0        0 11",
+            1,
+        );
+        assert_ne!(timer, TABLE);
+        assert_eq!(digest(&timer, &sockets), before);
+        let (empty, probed) = (
+            "00000000:00000000 00:00000000 00000000     0        0 ",
+            "00000000:00000200 00:00000000 00000000     0        0 ",
+        );
+        let other = TABLE.replacen(&format!("{empty}13"), &format!("{probed}13"), 1);
+        assert_eq!(digest(&other, &sockets), before);
+        let moved = TABLE.replacen(&format!("{empty}12"), &format!("{probed}12"), 1);
+        assert_ne!(digest(&moved, &sockets), before);
+    }
+
+    #[test]
     fn a_connection_is_inside_if_both_ends_are() {
         assert_eq!(outside(&[10, 11, 12, 13, 14]), None);
         assert_eq!(outside(&[10, 11]), Some("rank 11 127.0.0.1:32768".into()));
@@ -277,6 +334,9 @@ mod tests {
             Some("rank 14 127.0.0.1:8081".into())
         );
         assert_eq!(outside(&[]), None);
+        // Socket 10 listens, and has yet to accept the connection of socket 12.
+        assert_eq!(outside(&[10, 12]), None);
+        assert_eq!(outside(&[12]), Some("rank 12 127.0.0.1:8080".into()));
     }
 
     #[test]

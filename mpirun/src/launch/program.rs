@@ -68,6 +68,8 @@ pub struct Images {
     pub keep: usize,
     /// The programs of the job, for the manifest.
     pub job: Description,
+    /// The time limit of each step of a checkpoint or a restart; zero is no limit.
+    pub limit: Duration,
 }
 
 /// A job as the user has specified it.

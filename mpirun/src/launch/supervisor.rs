@@ -81,6 +81,7 @@ use dead_job::{DeadJob, Seems};
 use debuggers::Debuggers;
 use front_end::{FromUser, FrontEnd};
 use input::Input;
+use jobs::Rank;
 use poller::{Poller, Waited, Watch};
 use remote_control::RemoteControl;
 use rustix::event::Timespec;
@@ -203,6 +204,11 @@ impl<'a> Supervisor<'a> {
         }
         if self.control.ending.is_by_death() {
             self.front.send(hold::DEATH);
+        }
+        let is_elsewhere = |rank: &Rank| rank.alive && !rank.here;
+        let mut ranks = self.control.ranks.jobs.iter().map(|(_, rank)| rank);
+        if self.control.ending.host_is_lost() || ranks.any(is_elsewhere) {
+            self.front.send(hold::HOST_LOST);
         }
         Ok(self.control.ending.status())
     }

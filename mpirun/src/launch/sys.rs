@@ -497,22 +497,6 @@ pub fn wait_for(child: libc::pid_t) -> io::Result<Ended> {
         .ok_or_else(io::Error::last_os_error)
 }
 
-/// Waits until a child has stopped or ended. Returns `None` if it has stopped.
-pub fn wait_until_stopped(child: libc::pid_t) -> io::Result<Option<Ended>> {
-    let mut status = 0;
-    loop {
-        // SAFETY: `status` is a live local variable during the call.
-        let pid = unsafe { libc::waitpid(child, &mut status, libc::WUNTRACED) };
-        if pid > 0 {
-            return Ok((!libc::WIFSTOPPED(status)).then(|| ended_by(status)));
-        }
-        let error = io::Error::last_os_error();
-        if error.raw_os_error() != Some(libc::EINTR) {
-            return Err(error);
-        }
-    }
-}
-
 /// Waits for the end of any child. Returns `None` if there is no child.
 pub fn wait_for_any() -> Option<(libc::pid_t, Ended)> {
     wait_for_one(-1)

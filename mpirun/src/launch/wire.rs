@@ -147,6 +147,10 @@ pub struct ImagesThere {
     pub program: PathBuf,
     /// The folder of the checkpoints, which all hosts share.
     pub dir: PathBuf,
+    /// The time limit of each step of a checkpoint or a restart; zero is no limit.
+    pub limit: Duration,
+    /// The time without a message after which mpirun and this host give each other up; zero is no limit.
+    pub silence: Duration,
 }
 
 /// The restart of a host's processes from images.
@@ -182,6 +186,8 @@ pub enum ToGuard {
     End,
     /// Check the images of a checkpoint before their restore.
     Check(Box<RestoreThere>),
+    /// Cut the files that have grown since the checkpoint: all hosts have agreed to the restart.
+    Cut,
     /// Restore the processes up to the point at which all their sockets exist.
     Restore,
     /// Complete the restore; the processes stay stopped.
@@ -216,7 +222,7 @@ pub struct Failure {
     pub why: String,
     /// Whether CRIU was killed, which may have damaged the processes.
     pub is_damaged: bool,
-    /// Whether the kernel still has connections of the ended job, so that a later attempt may succeed.
+    /// Whether a later attempt may succeed.
     pub may_repeat: bool,
 }
 
@@ -235,7 +241,8 @@ impl Failure {
 pub enum FromGuard {
     /// The connections of the stopped processes, or what images of them cannot contain.
     Stopped(Result<Vec<Connection>, String>),
-    Quiet(Quiet),
+    /// The state of the connections, and a digest of their queues.
+    Quiet(Quiet, u64),
     /// The entries of the manifest about the dumped processes.
     Dumped(Result<Vec<(String, String)>, Failure>),
     /// The files as name, length and CRC-32.
@@ -457,6 +464,11 @@ impl Frames {
         self.bytes.extend_from_slice(bytes);
     }
 
+    /// Returns the bytes after the last complete frame, which another reader of the stream needs.
+    pub fn into_rest(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Returns true if the greeting has arrived; earlier bytes came from the login shell.
     pub fn is_greeted(&self) -> bool {
         self.greeted
@@ -520,6 +532,15 @@ mod tests {
         assert_eq!(host, 3);
         assert!(matches!(open(&body), Ok(FromDaemon::Fed(7))));
         assert_eq!(frames.next_frame(), Ok(None));
+    }
+
+    #[test]
+    fn bytes_behind_a_frame_are_left_for_the_next_reader() {
+        let mut frames = Frames::new(false);
+        let next = frame(1, &ToDaemon::Finish);
+        frames.push(&[frame(1, &ToDaemon::Heartbeat), next.clone()].concat());
+        assert!(frames.next_frame().unwrap().is_some());
+        assert_eq!(frames.into_rest(), next);
     }
 
     #[test]

@@ -79,9 +79,9 @@ fn a_job_with_images_whose_ranks_are_killed_is_restarted_by_mpirun() {
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn jobs_whose_ranks_are_killed_at_random_moments_come_to_the_same_result() {
-    killed_ranks(&with_self, times("IMAGE_KILLS", 100));
+    killed_ranks(&with_self, times("CHECKPOINT_KILLS", 100));
     if has_criu() {
-        killed_ranks(&with_images, times("IMAGE_KILLS", 100));
+        killed_ranks(&with_images, times("CHECKPOINT_KILLS", 100));
     }
 }
 
@@ -104,6 +104,63 @@ fn a_job_is_restarted_as_often_as_asked_for_and_then_ends_with_the_death() {
             outcome.stderr
         );
     }
+}
+
+/// Each start prints the soft limit of open files, which is below that of mpirun.
+#[test]
+fn a_restarted_job_has_the_limit_of_open_files_of_the_first_start() {
+    let kept = folder();
+    let by = super::script(kept.path(), "echo limit $(ulimit -Sn)\nexec \"$@\"");
+    let limited = kept.path().join("limited");
+    let mpirun = tests::installation().join("bin/mpirun");
+    let text = format!(
+        "#!/bin/sh\nulimit -Sn 200\nexec {} \"$@\"\n",
+        mpirun.display()
+    );
+    std::fs::write(&limited, text).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&limited, mode).expect("made executable");
+    let job = Job::command(&by).under(&limited).ranks(2);
+    let job = job.arg(tests::compile("checkpoints")).arg("30");
+    let job = with_self(job.env("CHECKPOINTS", "request 7 die 21"), kept.path());
+    let outcome = job.with(["--restart-on-death", "1"]).run();
+    assert_eq!(outcome.status.code(), Some(128 + 9), "{}", outcome.stderr);
+    let limits = outcome
+        .stdout
+        .lines()
+        .filter(|line| line.starts_with("limit "));
+    assert_eq!(limits.collect::<Vec<_>>(), ["limit 200"; 4]);
+}
+
+/// The launcher on h1 hangs, and its rank runs on. A link with a limit of 1 s is lost, and the restart waits until
+/// the rank must have ended.
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn a_restart_after_the_loss_of_a_host_waits_for_the_end_of_its_ranks() {
+    let Some(hosts) = super::hosts::hosts(2) else {
+        return;
+    };
+    let kept = folder();
+    let job = || super::stops::stencil_of(hosts.remote_job(&tests::compile("checkpoints"), 1));
+    let expected = result(&job().succeeds());
+    let options = ["--checkpoint-every", "100ms", "--restart-on-death", "1"];
+    let job = with_self(job(), kept.path()).with(options);
+    let started = job.with(["--mca", "mpirun_silence", "1s"]).start();
+    started.complains("checkpoint 1 is in ", 1);
+    let daemons: Vec<Pid> = leftovers::processes(started.mark())
+        .iter()
+        .filter(|process| process.ends_with(" --daemon "))
+        .filter_map(|process| Pid::from_raw(process.split_once(' ')?.0.parse().ok()?))
+        .collect();
+    assert!(!daemons.is_empty());
+    // The last process is the daemon of h1; the one before it is its guard.
+    kill_process(daemons[daemons.len() - 1], Signal::STOP).expect("stopped");
+    started.complains(
+        "mpirun: the restart waits 11 s, until no rank runs any more",
+        1,
+    );
+    let outcome = started.wait_for_processes(Duration::from_secs(20));
+    assert_eq!(result(&outcome), expected, "{}", outcome.stderr);
 }
 
 /// The folder contains a checkpoint of an earlier job of the same program, which this job must not continue.

@@ -1,6 +1,8 @@
 //! Images of jobs on several hosts, which are network namespaces. Each restart is on new hosts.
 
-use super::stops::{Random, nothing_is_left_of, stencil_of, stop, times, with_images};
+use super::stops::{
+    Random, nothing_is_left_of, on_hosts, stencil_of, stop, times, walk, with_images,
+};
 use super::{PROGRAM, ctl, folder, has_criu, numbers, result, script};
 use rustix::process::Signal;
 use std::fs;
@@ -14,16 +16,16 @@ use tests::{Job, Outcome, compile, installation};
 const ATTEMPTS: u32 = 400;
 
 /// Returns new hosts with the same addresses as all others of these tests.
-fn hosts(count: u32) -> Option<Hosts> {
+pub(super) fn hosts(count: u32) -> Option<Hosts> {
     Some(Hosts::new(count)?.network(0, &[1500]))
 }
 
 /// Returns a stencil with one rank on each of the hosts.
-fn stencil(hosts: &Hosts) -> Job {
+pub(super) fn stencil(hosts: &Hosts) -> Job {
     stencil_of(hosts.remote_job(&compile("checkpoints"), 1))
 }
 
-fn restart(kept: &Path, hosts: &Hosts) -> Job {
+pub(super) fn restart(kept: &Path, hosts: &Hosts) -> Job {
     let mpirun = installation().join("bin/mpirun");
     let restart = Job::command(&mpirun).limit(100).arg("--restart");
     let restart = restart.arg(kept.join("saved")).arg("--launch-agent");
@@ -31,16 +33,19 @@ fn restart(kept: &Path, hosts: &Hosts) -> Job {
 }
 
 /// Stops jobs on `count` hosts at random moments, `wanted` times in total.
-fn stopped_at_random(count: u32, wanted: u32) {
+/// `plain` returns a job without checkpoints in a folder; its file, if it writes one, must be that of an undisturbed job.
+fn stopped_at_random(count: u32, wanted: u32, plain: &dyn Fn(&Hosts, &Path) -> Job) {
     let Some(first) = hosts(count) else { return };
     if !has_criu() {
         return;
     }
-    let (expected, mut random, mut stops) =
-        (result(&stencil(&first).succeeds()), Random::new(11), 0);
+    let undisturbed = folder();
+    let expected = result(&plain(&first, undisturbed.path()).succeeds());
+    let written = |kept: &Path| fs::read(kept.join("file")).unwrap_or_default();
+    let (mut random, mut stops) = (Random::new(11), 0);
     while stops < wanted {
         let (kept, mut at) = (folder(), hosts(count).expect("hosts as before"));
-        let mut job = with_images(stencil(&at), kept.path());
+        let mut job = with_images(plain(&at, kept.path()), kept.path());
         let (mut attempts, mut output) = (0, String::new());
         loop {
             let started = job.start();
@@ -66,20 +71,44 @@ fn stopped_at_random(count: u32, wanted: u32) {
             job = restart(kept.path(), &at);
         }
         assert!(attempts > 0, "the job ends before its first stop");
+        assert_eq!(written(kept.path()), written(undisturbed.path()));
         drop(at);
     }
 }
 
 #[test]
 fn a_job_on_two_hosts_is_stopped_and_continues_on_hosts_with_the_same_addresses() {
-    stopped_at_random(2, 3);
+    stopped_at_random(2, 3, &|hosts, _| stencil(hosts));
 }
 
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn jobs_on_two_and_three_hosts_are_stopped_at_random_moments() {
-    stopped_at_random(2, times("IMAGE_STOPS", 50));
-    stopped_at_random(3, times("IMAGE_STOPS", 50));
+    for count in [2, 3] {
+        stopped_at_random(count, times("CHECKPOINT_STOPS", 50), &|hosts, _| {
+            stencil(hosts)
+        });
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn windows_and_files_on_two_hosts_are_stopped_at_random_moments() {
+    stopped_at_random(2, times("CHECKPOINT_STOPS", 100), &on_hosts);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn mpi4py_on_two_hosts_is_stopped_at_random_moments() {
+    let scripts = folder();
+    let Some(walk) = walk(scripts.path()) else {
+        return;
+    };
+    let job = |hosts: &Hosts, _: &Path| {
+        let job = hosts.remote_job(&walk.python, 1).limit(100);
+        job.with(["-x", &walk.libraries]).arg(&walk.script)
+    };
+    stopped_at_random(2, times("CHECKPOINT_STOPS", 100), &job);
 }
 
 #[test]
@@ -146,11 +175,11 @@ fn killed_at_random(wanted: u32) {
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_job_on_two_hosts_whose_mpirun_is_killed_at_random_moments_comes_to_the_same_result() {
-    killed_at_random(times("IMAGE_KILLS", 100));
+    killed_at_random(times("CHECKPOINT_KILLS", 100));
 }
 
 /// Writes a command that reaches hosts; on host h1 the variable `H1` is set.
-fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
+pub(super) fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
     let path = kept.join("agent");
     let text = format!(
         "#!/bin/sh\ntest $1 = h1 && export H1=1\nexec {} \"$@\"\n",
@@ -162,7 +191,7 @@ fn agent_that_marks_h1(kept: &Path, hosts: &Hosts) -> PathBuf {
 }
 
 /// Starts a job whose CRIU runs these commands first on host h1.
-fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
+pub(super) fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
     let real = std::env::var(PROGRAM).unwrap_or_else(|_| "criu".into());
     let criu = format!("if [ \"$H1\" ]; then\n{commands}\nfi\nexec {real} \"$@\"");
     let agent = agent_that_marks_h1(kept, hosts);
@@ -173,7 +202,7 @@ fn with_another_criu_on_h1(kept: &Path, hosts: &Hosts, commands: &str) -> Job {
     with_images(stencil_of(job), kept).env(PROGRAM, script(kept, &criu))
 }
 
-fn sentence_of(outcome: &Outcome, sentence: &str) {
+pub(super) fn sentence_of(outcome: &Outcome, sentence: &str) {
     let said = outcome
         .stderr
         .lines()

@@ -1,17 +1,19 @@
 //! Jobs that are stopped or killed at random moments, and kills at each step of writing a checkpoint.
 //!
 //! The restarts give the results of undisturbed jobs. The last complete checkpoint stays whole.
-//! Environment variables set the numbers: `IMAGE_STOPS` for each job, and `IMAGE_KILLS` for each test of kills.
+//! Environment variables set the numbers: `CHECKPOINT_STOPS` for each job, and `CHECKPOINT_KILLS` for each test of kills.
 
+use super::hosts::hosts;
 use super::{
-    PROGRAM, STEPS, ctl, file, folder, has_criu, is_over, job, numbers, plain, printed, result,
-    script,
+    PAUSE, PROGRAM, STEPS, ctl, file, folder, has_criu, is_over, job, numbers, plain, printed,
+    result, script,
 };
 use rustix::process::Signal;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tests::{Job, Outcome, Started, installation, killed_at, leftovers, mpi4py_python};
+use tests::hosts::Hosts;
+use tests::{Job, Outcome, Started, compile, installation, killed_at, leftovers, mpi4py_python};
 
 /// A restart that has not printed a result after this number of attempts is an error.
 const ATTEMPTS: u32 = 400;
@@ -136,7 +138,7 @@ fn a_stencil_that_is_stopped_at_random_moments_comes_to_the_same_result() {
     }
     let expected = result(&stencil().succeeds());
     let job = |kept: &Path| with_images(stencil(), kept);
-    many_stops(times("IMAGE_STOPS", 100), &job, &expected, &|_, _| ());
+    many_stops(times("CHECKPOINT_STOPS", 100), &job, &expected, &|_, _| ());
 }
 
 /// The job has two threads in MPI, a window and a shared file.
@@ -146,7 +148,7 @@ fn windows_and_files(btl: &str) {
     let lines = file(undisturbed.path());
     let job = |kept: &Path| job(kept, btl);
     many_stops(
-        times("IMAGE_STOPS", 100),
+        times("CHECKPOINT_STOPS", 100),
         &job,
         &expected,
         &|kept, output| {
@@ -199,21 +201,38 @@ fn mpi4py_that_is_stopped_three_times_comes_to_the_same_result() {
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn mpi4py_that_is_stopped_at_random_moments_comes_to_the_same_result() {
-    mpi4py(times("IMAGE_STOPS", 100));
+    mpi4py(times("CHECKPOINT_STOPS", 100));
+}
+
+/// A job of mpi4py: its interpreter, its script, and the variable with which mpi4py finds the library.
+pub(super) struct Walk {
+    pub python: PathBuf,
+    pub script: PathBuf,
+    pub libraries: String,
+}
+
+/// Writes the script to a folder. Returns `None` without mpi4py or CRIU.
+pub(super) fn walk(folder: &Path) -> Option<Walk> {
+    let python = mpi4py_python().filter(|_| has_criu())?;
+    let script = folder.join("walk.py");
+    fs::write(&script, WALK).expect("written");
+    let libraries = format!("LD_LIBRARY_PATH={}", installation().join("lib").display());
+    Some(Walk {
+        python,
+        script,
+        libraries,
+    })
 }
 
 fn mpi4py(stops: u32) {
-    let Some(python) = mpi4py_python().filter(|_| has_criu()) else {
+    let scripts = folder();
+    let Some(walk) = walk(scripts.path()) else {
         return;
     };
-    let scripts = folder();
-    let walk = scripts.path().join("walk.py");
-    fs::write(&walk, WALK).expect("written");
-    let libraries = format!("LD_LIBRARY_PATH={}", installation().join("lib").display());
     let plain = || {
-        let job = Job::command(&python).under(&installation().join("bin/mpirun"));
-        let job = job.with(["-x", &libraries]).ranks(2).limit(100);
-        job.arg(&walk)
+        let job = Job::command(&walk.python).under(&installation().join("bin/mpirun"));
+        let job = job.with(["-x", &walk.libraries]).ranks(2).limit(100);
+        job.arg(&walk.script)
     };
     let expected = result(&plain().succeeds());
     let job = |kept: &Path| with_images(plain(), kept);
@@ -252,7 +271,7 @@ fn a_job_whose_mpirun_is_killed_at_random_moments_comes_to_the_same_result() {
     }
     let undisturbed = folder();
     let expected = result(&plain(undisturbed.path(), "file").succeeds());
-    let (wanted, mut random, mut kills) = (times("IMAGE_KILLS", 200), Random(3), 0);
+    let (wanted, mut random, mut kills) = (times("CHECKPOINT_KILLS", 200), Random(3), 0);
     while kills < wanted {
         let kept = folder();
         let first = || job(kept.path(), "self,sm").with(["--checkpoint-every", "100ms"]);
@@ -263,19 +282,38 @@ fn a_job_whose_mpirun_is_killed_at_random_moments_comes_to_the_same_result() {
     }
 }
 
+fn two_hosts() -> Hosts {
+    hosts(2).expect("hosts as before")
+}
+
+/// Returns a job of `images.c` without checkpoints, with one rank on each host.
+pub(super) fn on_hosts(hosts: &Hosts, kept: &Path) -> Job {
+    let job = hosts.remote_job(&compile("images"), 1).limit(100);
+    let job = job.arg(STEPS.to_string()).arg(PAUSE);
+    job.arg(kept.join("file"))
+}
+
 /// A job that is killed while it takes its second checkpoint, and what its restart must print.
 struct Victim {
     expected: String,
     lines: Vec<u8>,
+    /// Whether the job is on two hosts.
+    has_hosts: bool,
 }
 
 impl Victim {
-    fn new() -> Victim {
+    fn new(has_hosts: bool) -> Victim {
         let undisturbed = folder();
-        let expected = result(&plain(undisturbed.path(), "file").succeeds());
+        let at = has_hosts.then(two_hosts);
+        let job = match &at {
+            Some(hosts) => on_hosts(hosts, undisturbed.path()),
+            None => plain(undisturbed.path(), "file"),
+        };
+        let expected = result(&job.succeeds());
         Victim {
             expected,
             lines: file(undisturbed.path()),
+            has_hosts,
         }
     }
 
@@ -288,7 +326,12 @@ impl Victim {
         prepared: &dyn Fn(Job, &Path) -> Job,
     ) -> (Outcome, u64) {
         let kept = folder();
-        let started = prepared(job(kept.path(), btl), kept.path()).start();
+        let at = self.has_hosts.then(two_hosts);
+        let job = match &at {
+            Some(hosts) => with_images(on_hosts(hosts, kept.path()), kept.path()),
+            None => job(kept.path(), btl),
+        };
+        let started = prepared(job, kept.path()).start();
         let mark = started.mark().to_owned();
         started.says("step 2");
         let first = ctl(&["checkpoint"], &started);
@@ -303,7 +346,13 @@ impl Victim {
         let found = numbers(kept.path());
         let newest = found.iter().filter(|(_, is_complete)| *is_complete);
         let newest = newest.map(|(number, _)| *number).max();
-        let again = restart(kept.path()).arg("--checkpoint-truncate").run();
+        drop(at);
+        let at = self.has_hosts.then(two_hosts);
+        let again = match &at {
+            Some(hosts) => super::hosts::restart(kept.path(), hosts),
+            None => restart(kept.path()),
+        };
+        let again = again.arg("--checkpoint-truncate").run();
         let from = again.stderr.split("continues from the checkpoint ").nth(1);
         let from = from.and_then(|folder| folder.lines().next()?.rsplit('/').next()?.parse().ok());
         assert_eq!(from, newest, "{found:?}\n{}", again.stderr);
@@ -312,43 +361,67 @@ impl Victim {
         (outcome, newest.unwrap_or(0))
     }
 
-    /// Kills the program `name` at its step `at` of writing checkpoint 2.
-    fn killed_at(&self, name: &str, at: u32, (after, stops): (bool, bool)) -> (Outcome, u64) {
+    /// Kills a program at its step `at` of writing checkpoint 2.
+    fn killed_at(&self, of: &Writer, at: u32, (after, stops): (bool, bool)) -> (Outcome, u64) {
         let preload = killed_at();
         self.killed("self,sm", stops, &|job, kept| {
             let below = kept.join("saved/2");
             let job = job
                 .env("LD_PRELOAD", &preload)
                 .env("KILLED_BELOW", below)
-                .env("KILLED_PROGRAM", name)
+                .env("KILLED_PROGRAM", of.program)
                 .env("KILLED_AT", at.to_string());
-            match after {
-                true => job.env("KILLED_AFTER", "1"),
-                false => job,
-            }
+            let further = [(after, "KILLED_AFTER"), (of.is_first, "KILLED_UNFORKED")];
+            let further = further.into_iter().filter(|(is, _)| *is);
+            further.fold(job, |job, (_, name)| job.env(name, "1"))
         })
     }
 }
 
+/// A program that writes a checkpoint.
+struct Writer {
+    program: &'static str,
+    /// Whether only the process that was started as the program has steps, and not those that it has forked.
+    is_first: bool,
+}
+
+/// mpirun without the process that syncs the images: it makes the folder and commits the checkpoint.
+const COMMITS: Writer = Writer {
+    program: "mpirun",
+    is_first: true,
+};
+const SYNCS: Writer = Writer {
+    program: "mpirun",
+    is_first: false,
+};
+const DUMPS: Writer = Writer {
+    program: "criu",
+    is_first: false,
+};
+
 /// Kills a program at the steps of writing a checkpoint, with a random distance between the steps,
 /// until all steps are passed and the number of kills is reached.
-fn at_each_step(program: &str, limit: u32) {
-    let victim = Victim::new();
-    let (wanted, mut random) = (times("IMAGE_KILLS", limit), Random(17));
-    let (mut at, mut kills, mut taken, mut last) = (1, 0, Vec::new(), 0);
+fn at_each_step(of: &Writer, has_hosts: bool, limit: u32) {
+    let victim = Victim::new(has_hosts);
+    let (wanted, mut random) = (times("CHECKPOINT_KILLS", limit), Random(17));
+    let (mut at, mut kills, mut taken, mut last, mut passes) = (1, 0, Vec::new(), 0, 0);
     while kills < wanted {
-        let ways = (random.below(2) == 1, random.below(2) == 1);
-        let (outcome, from) = victim.killed_at(program, at, ways);
+        // After the last step's call, the checkpoint is complete.
+        let ways = (passes % 2 == 1, random.below(2) == 1);
+        let (outcome, from) = victim.killed_at(of, at, ways);
         let has_result = outcome.stdout.contains("result ");
         let is_stopped = outcome.status.code() == Some(85);
-        if has_result || is_stopped {
+        // A process of mpirun of its own syncs the images; mpirun survives its death.
+        let is_sync = outcome.stderr.contains("the sync of the images was killed");
+        if (has_result || is_stopped) && !is_sync {
             // The program has fewer steps: begin again.
+            let program = of.program;
             assert!(
-                at > 10,
+                at > 7,
                 "no kill at step {at} of {program}: {}",
                 outcome.stderr
             );
-            last = last.max(at);
+            (last, passes) = (last.max(at), passes + 1);
             at = 1 + random.below(3) as u32;
             continue;
         }
@@ -358,7 +431,7 @@ fn at_each_step(program: &str, limit: u32) {
         at += 1 + random.below(u64::from(every) + 1) as u32;
     }
     assert!(taken.contains(&1), "{taken:?}");
-    if program == "mpirun" && wanted > 40 {
+    if of.is_first && wanted > 20 {
         assert!(taken.contains(&2), "{taken:?}");
     }
 }
@@ -367,7 +440,32 @@ fn at_each_step(program: &str, limit: u32) {
 #[ignore = "long: cargo xtask test --long"]
 fn kills_of_mpirun_at_the_steps_of_writing_leave_the_checkpoint_before_or_the_new_one() {
     if has_criu() {
-        at_each_step("mpirun", 100);
+        at_each_step(&COMMITS, false, 50);
+        at_each_step(&SYNCS, false, 50);
+    }
+}
+
+#[test]
+fn kills_at_three_steps_of_writing_on_two_hosts_leave_the_checkpoint_before() {
+    if !has_criu() || hosts(2).is_none() {
+        return;
+    }
+    let victim = Victim::new(true);
+    // The folder of the checkpoint, an image of CRIU, and a step of the sync.
+    for (of, at) in [(&COMMITS, 1), (&DUMPS, 20), (&SYNCS, 12)] {
+        let (outcome, from) = victim.killed_at(of, at, (false, false));
+        let program = of.program;
+        assert_eq!(from, 1, "{program} {at}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn kills_at_the_steps_of_writing_on_two_hosts_leave_the_checkpoint_before_or_the_new_one() {
+    if has_criu() && hosts(2).is_some() {
+        at_each_step(&COMMITS, true, 50);
+        at_each_step(&SYNCS, true, 50);
+        at_each_step(&DUMPS, true, 100);
     }
 }
 
@@ -375,7 +473,7 @@ fn kills_of_mpirun_at_the_steps_of_writing_leave_the_checkpoint_before_or_the_ne
 #[ignore = "long: cargo xtask test --long"]
 fn kills_of_criu_at_the_steps_of_writing_leave_the_checkpoint_before() {
     if has_criu() {
-        at_each_step("criu", 100);
+        at_each_step(&DUMPS, false, 100);
     }
 }
 
@@ -386,9 +484,9 @@ fn kills_of_criu_at_random_moments_leave_the_checkpoint_before() {
     if !has_criu() {
         return;
     }
-    let (victim, mut random) = (Victim::new(), Random(29));
+    let (victim, mut random) = (Victim::new(false), Random(29));
     let real = std::env::var(PROGRAM).unwrap_or_else(|_| "criu".into());
-    for kill in 0..times("IMAGE_KILLS", 100) {
+    for kill in 0..times("CHECKPOINT_KILLS", 100) {
         let milliseconds = random.below(200);
         let prepared = |job: Job, kept: &Path| {
             let dying = format!(

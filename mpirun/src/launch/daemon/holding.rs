@@ -5,7 +5,7 @@
 
 use super::Daemon;
 use crate::launch::affinity::Affinities;
-use crate::launch::hold::{self, Go};
+use crate::launch::hold::{self, Described, Go};
 use crate::launch::sys::Signal;
 use rustix::process::{Signal as Kill, set_parent_process_death_signal};
 
@@ -22,7 +22,11 @@ impl Daemon {
         let _ = set_parent_process_death_signal(Some(Kill::KILL));
         let affinities = Affinities::read();
         let mut early: Vec<Signal> = Vec::new();
-        let asked = hold::hold(&self.guard, false, Vec::new(), (&[own], &[]));
+        let own = Described {
+            hosts: vec![own],
+            ..Described::default()
+        };
+        let asked = hold::hold(&self.guard, false, Vec::new(), (&own, &[]));
         let answer = asked.ok();
         let answer = answer.and_then(|()| hold::wait_for_go(&self.guard, &mut early));
         let _ = set_parent_process_death_signal(None);

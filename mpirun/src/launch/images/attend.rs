@@ -1,24 +1,26 @@
 //! The loop of a front end whose job is saved as images of its processes.
 
 use super::STOPPED;
+use super::attention::{Attention, Times};
 use super::relay::Relay;
-use super::remote::{Remote, ask_all};
+use super::remote::{ENDED_BY_USER, Remote, ask_all};
+use super::requests::Requests;
 use super::several::{self, done};
 use super::still::Processes;
-use super::take::{Outside, TakeError, Taken, Tree, take};
-use crate::control::server::reply_on;
+use super::take::{Outside, TakeError, Taken, Tree, Wanted};
+use super::work::Work;
 use crate::launch::frontend::{Done, REPORTS, feed_rank_0, in_foreground, pass_on};
-use crate::launch::hold::{self, FromSupervisor, Go, Held, Reach};
+use crate::launch::hold::{self, FromSupervisor, Go, Held, NamedHost, Reach};
 use crate::launch::link::start_command;
 use crate::launch::program::{Images, RemoteLaunch};
 use crate::launch::wire::ToGuard;
-use crate::launch::{descendants, sys};
-use mpi_core::crs::criu::After;
+use crate::launch::{descendants, ends_the_job, sys};
 use mpi_core::crs::store::Store;
 use printable::name;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd as _, OwnedFd};
 use rustix::io::Errno;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -48,6 +50,8 @@ pub(super) struct Attendant<'a> {
     pub is_quiet: bool,
     /// Whether the job ends because of the death of a rank.
     pub by_death: bool,
+    /// Whether ranks may still run on a host that is lost.
+    pub host_is_lost: bool,
 }
 
 /// The input of the user for the rank that reads it.
@@ -77,7 +81,9 @@ impl Attendant<'_> {
             if !hung_up {
                 match hold::receive(&self.socket) {
                     FromSupervisor::Nothing => {}
-                    FromSupervisor::Death => self.by_death = true,
+                    report @ (FromSupervisor::Death | FromSupervisor::HostLost) => {
+                        self.note(&report);
+                    }
                     FromSupervisor::Closed => hung_up = true,
                     FromSupervisor::Reach(reach) => start(reach),
                     FromSupervisor::Held(held) => {
@@ -87,26 +93,30 @@ impl Attendant<'_> {
                     }
                 }
             }
-            while let Some(signal) = sys::next_signal(&self.signals) {
-                if signal == libc::SIGCHLD {
-                    while let Some((pid, ended)) = sys::reap() {
-                        if pid == self.child {
-                            // Its last report may have arrived with its end.
-                            for _ in 0..REPORTS {
-                                let last = hold::receive(&self.socket);
-                                self.by_death |= matches!(last, FromSupervisor::Death);
-                            }
-                            return self.finish(ended.code());
-                        }
+            while let Some(signal) = sys::next_request(&self.signals) {
+                pass_on(&self.socket, signal);
+            }
+            // A checkpoint reads the signals, too, so children may have ended without one.
+            while let Some((pid, ended)) = sys::reap() {
+                if pid == self.child {
+                    // Its last report may have arrived with its end.
+                    for _ in 0..REPORTS {
+                        let last = hold::receive(&self.socket);
+                        self.note(&last);
                     }
-                } else {
-                    pass_on(&self.socket, signal);
+                    return self.finish(ended.code());
                 }
             }
             if input {
                 feed_rank_0(&mut self.input.pipe, &mut self.input.pending);
             }
         }
+    }
+
+    /// Records a report of the supervisor about the end of the job.
+    fn note(&mut self, report: &FromSupervisor) {
+        self.by_death |= matches!(report, FromSupervisor::Death);
+        self.host_is_lost |= matches!(report, FromSupervisor::HostLost);
     }
 
     /// Waits for an event. Returns true if the input can be read or written.
@@ -145,11 +155,36 @@ impl Attendant<'_> {
     fn hold(&mut self, held: Held) -> Option<i32> {
         let begun = Instant::now();
         self.relay.empty_pipes();
-        let remotes = held.hosts.into_iter();
+        let Held {
+            stop,
+            waiting,
+            hosts,
+            placement,
+            ranks,
+        } = held;
+        let placement = names_of(&placement, &hosts);
+        let remotes = hosts.into_iter();
         let remotes = remotes.filter_map(|(host, pipes)| Some(Remote::new(host, pipes?, false)));
         let mut remotes: Vec<Remote> = remotes.collect();
         let mut processes = Processes::new(self.child, self.is_restored);
-        let taken = self.take(held.stop, &mut processes, &mut remotes);
+        let requests = Requests::open(self.dir, (ranks, stop), waiting);
+        let times = Times {
+            step: self.images.limit,
+            limits: self.reach.limits,
+        };
+        let attention = Attention::new(&self.signals, times, Some(requests));
+        let mut attention = match attention {
+            Ok(attention) => attention,
+            Err(error) => {
+                self.relay.say(&format!("no checkpoint was taken: {error}"));
+                descendants::end_all();
+                return Some(DAMAGED);
+            }
+        };
+        let wanted = (stop, placement);
+        let taken = self.take(wanted, (&mut processes, &mut remotes), &mut attention);
+        let is_taken = taken.is_ok();
+        let end = attention.end().filter(|_| !is_taken);
         // A killed CRIU may have left code of its own in the processes, and their sockets stopped.
         let is_damaged = taken.as_ref().is_err_and(TakeError::is_damaged);
         let outcome = taken.map(|taken| {
@@ -158,7 +193,7 @@ impl Attendant<'_> {
                 folder,
                 bytes,
             } = taken;
-            let then = match held.stop {
+            let then = match stop {
                 true => "; the job is ended",
                 false => "",
             };
@@ -168,59 +203,62 @@ impl Attendant<'_> {
                 name(&folder)
             )
         });
-        let then = match is_damaged {
+        let then = match is_damaged && end.is_none() {
             true => "; the processes may be damaged, so the job is ended",
             false => "",
         };
-        let outcome = outcome.map_err(|why| format!("no checkpoint was taken: {why}{then}"));
-        for connection in &held.waiting {
-            reply_on(connection.as_fd(), &outcome);
+        let outcome = outcome.map_err(|why| match end {
+            Some(_) => format!("no checkpoint was taken: {ENDED_BY_USER}"),
+            None => format!("no checkpoint was taken: {why}{then}"),
+        });
+        if is_taken && stop {
+            processes.forget_connections();
+            // A host that is lost now has no processes either.
+            let order = |_: &Remote| ToGuard::End;
+            let here = || Work::Done(Ok(()));
+            let _ = ask_all(&mut attention, &mut remotes, order, here, done);
         }
-        if is_damaged {
+        let (signals, requests) = attention.close();
+        if let Some(requests) = requests {
+            requests.close(&outcome);
+        }
+        if is_damaged || (is_taken && stop) {
             let (Ok(sentence) | Err(sentence)) = &outcome;
-            self.relay.say(sentence);
+            if is_damaged || !self.is_quiet {
+                self.relay.say(sentence);
+            }
             descendants::end_all();
-            return Some(DAMAGED);
+            let ended = end.map_or(DAMAGED, |signal| 128 + signal);
+            return Some(if is_damaged { ended } else { STOPPED });
         }
-        if held.stop {
-            if let Ok(sentence) = &outcome {
-                if !self.is_quiet {
-                    self.relay.say(sentence);
-                }
-                if !remotes.is_empty() {
-                    processes.forget_connections();
-                    // A host that is lost now has no processes either.
-                    let _ = ask_all(&mut remotes, |_| ToGuard::End, || Ok(()), done);
-                }
-                descendants::end_all();
-                return Some(STOPPED);
-            }
-            // A checkpoint that failed after the dump has left the processes stopped.
-            for pid in descendants::of_this_process() {
-                sys::signal_process(pid, libc::SIGCONT);
-            }
-        }
+        processes.go_on();
+        let lost = remotes.iter().filter_map(Remote::lost).collect();
         let go = Go {
             outcome,
             front_end: rustix::process::getpid().as_raw_pid(),
             is_restored: false,
+            lost,
         };
-        if !remotes.is_empty() {
-            processes.go_on();
-            for remote in &remotes {
-                // The supervisor finds out that a host is lost.
-                let _ = remote.send(ToGuard::Go(go.clone()));
-            }
+        for remote in &mut remotes {
+            // The supervisor finds out that a host is lost.
+            let _ = remote.send_go(&go);
         }
+        // A signal that ends the job comes before the losses of hosts, which would otherwise be the cause of the end.
+        let (ends, others): (Vec<_>, Vec<_>) = signals.into_iter().partition(|s| ends_the_job(*s));
+        ends.into_iter()
+            .for_each(|signal| pass_on(&self.socket, signal));
         hold::go(&self.socket, &go);
+        others
+            .into_iter()
+            .for_each(|signal| pass_on(&self.socket, signal));
         None
     }
 
     fn take(
         &mut self,
-        stop: bool,
-        processes: &mut Processes,
-        remotes: &mut [Remote],
+        (stays_stopped, placement): (bool, Vec<OsString>),
+        (processes, remotes): (&mut Processes, &mut [Remote]),
+        attention: &mut Attention,
     ) -> Result<Taken, TakeError> {
         let mounts = match self.is_restored {
             true => Some(File::open(format!("/proc/{}/ns/mnt", self.child))),
@@ -232,26 +270,20 @@ impl Attendant<'_> {
             outside: self.outside,
             mounts: mounts.as_ref().map(|mounts| mounts.as_fd()),
         };
-        if !remotes.is_empty() {
-            let hosts = several::Hosts {
-                tree,
-                processes,
-                remotes,
-                reach: self.reach,
-            };
-            return several::take(hosts, self.images, self.dir, &mut self.store, stop);
-        }
-        let after = match stop {
-            true => After::Stopped,
-            false => After::Running,
+        let hosts = several::Hosts {
+            tree,
+            processes,
+            remotes,
+            reach: self.reach,
+            attention,
         };
-        take(
-            (tree, processes),
-            self.images,
-            self.dir,
-            &mut self.store,
-            after,
-        )
+        let wanted = Wanted {
+            images: self.images,
+            dir: self.dir,
+            placement,
+            stays_stopped,
+        };
+        several::take(hosts, &wanted, &mut self.store)
     }
 
     /// Ends what is left of the job, and writes the rest of its output.
@@ -270,8 +302,20 @@ impl Attendant<'_> {
         Done {
             code,
             by_death: self.by_death,
+            host_is_lost: self.host_is_lost,
         }
     }
+}
+
+/// Returns the name of each rank's host. A host without a link is this one.
+fn names_of(placement: &[u32], hosts: &[(NamedHost, Option<(OwnedFd, OwnedFd)>)]) -> Vec<OsString> {
+    let own: OsString = crate::hosts::own_name().into();
+    let name = |host: &u32| {
+        let mut named = hosts.iter().map(|(named, _)| named);
+        let other = named.find(|(number, _)| number == host);
+        other.map_or_else(|| own.clone(), |(_, name)| name.into())
+    };
+    placement.iter().map(name).collect()
 }
 
 /// Starts the command of a link; the supervisor finds out if it has failed.

@@ -125,6 +125,7 @@ fn launch(plan: &Plan, images: &Images, dir: &Path) -> io::Result<Done> {
                 },
                 is_quiet: plan.quiet,
                 by_death: false,
+                host_is_lost: false,
             };
             Ok(attendant.attend())
         }

@@ -7,13 +7,14 @@
 
 use super::attend::Input;
 use super::front::{become_launcher, connections};
-use super::keeper::{Keeper, Restore, keep_in_steps};
+use super::keeper::{Keeper, Restore, keep};
 use super::relay::Relay;
-use super::restored::Source;
+use super::restored::{Cut, Source, cut};
 use super::run::{log_of, probe, version};
-use super::several::{STAYS_STOPPED, stop};
+use super::several::stop;
 use super::still::Processes;
-use super::take::{Outside, TakeError, Tree, sealed};
+use super::take::{Outside, TakeError, Tree, sealing};
+use super::work::{Work, timespec};
 use crate::launch::frontend::{feed_rank_0, pass_on, raise_open_files};
 use crate::launch::hold::{self, FromSupervisor, Go};
 use crate::launch::sys::{self, Forked, Signal};
@@ -30,6 +31,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The signals that a guard forwards; each ends the daemon.
 const WAITED: [Signal; 4] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
@@ -83,13 +85,27 @@ impl Link {
         }
     }
 
-    /// Waits for the next order of the front end.
-    fn order(&mut self) -> io::Result<ToGuard> {
+    /// Waits for the next order of the front end, which shows signs of life; at most for `patience` (zero: without a limit).
+    fn order(&mut self, patience: Duration) -> io::Result<ToGuard> {
+        let mut heard = Instant::now();
         loop {
             match self.next()? {
                 Some(ToDaemon::Guard(order)) => return Ok(order),
-                Some(_) => {}
-                None => self.read(|_| ())?,
+                Some(_) => heard = Instant::now(),
+                None => {
+                    let left = match patience.is_zero() {
+                        true => Duration::from_secs(3600),
+                        false => patience.saturating_sub(heard.elapsed()),
+                    };
+                    if left.is_zero() {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                    let stdin = rustix::stdio::stdin();
+                    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+                    if poll(&mut fds, Some(&timespec(left))).is_ok_and(|ready| ready > 0) {
+                        self.read(|_| ())?;
+                    }
+                }
             }
         }
     }
@@ -189,14 +205,25 @@ fn begin(hello: Hello, bytes: Vec<u8>) -> io::Result<i32> {
 /// Checks images, restores them in the steps that the front end orders, and guards the restored daemon.
 fn restart(order: &RestoreThere) -> io::Result<i32> {
     say_above(GREETING);
+    let say = |what: &FromDaemon| say_above(&wire::frame(order.host, what));
     let answer = |outcome: Result<(), Failure>| {
-        let answer = FromDaemon::Guard(FromGuard::Done(outcome));
-        say_above(&wire::frame(order.host, &answer));
+        say(&FromDaemon::Guard(FromGuard::Done(outcome)));
     };
-    let restore = match check(order) {
-        Ok(restore) => restore,
-        Err(why) => {
-            answer(Err(Failure::of(why)));
+    let Times { pause, patience } = Times::of(&order.images);
+    let limit = order.images.limit;
+    // The front end gives this host up if it is silent while it reads all images.
+    let sign = || {
+        say(&FromDaemon::Heartbeat);
+        !is_above_gone()
+    };
+    let checked = {
+        let order = order.clone();
+        Work::in_a_child("the check of the images", move || check(&order))
+    };
+    let (restore, cuts) = match checked.wait(Duration::ZERO, pause, sign) {
+        Ok(checked) => checked,
+        Err(failure) => {
+            answer(Err(failure));
             return Ok(1);
         }
     };
@@ -214,7 +241,7 @@ fn restart(order: &RestoreThere) -> io::Result<i32> {
         Forked::Child => {
             drop((ours, signals, socket));
             let inside = vec![inside.socket, inside.stdout, inside.stderr, inside.stdin];
-            sys::exit_now(keep_in_steps(&restore, inside, keepers))
+            sys::exit_now(keep(&restore, inside, keepers))
         }
         Forked::Parent(pid) => {
             drop((inside, keepers));
@@ -224,20 +251,22 @@ fn restart(order: &RestoreThere) -> io::Result<i32> {
     answer(Ok(()));
     let mut link = Link::default();
     let go = loop {
-        match link.order()? {
-            ToGuard::Restore => answer(keeper.restore()),
-            ToGuard::Undo => answer(keeper.undo()),
-            ToGuard::Resume => answer(keeper.resume()),
+        let work = match link.order(patience)? {
+            ToGuard::Cut => Work::Done(cut(&cuts)),
+            ToGuard::Restore => keeper.restore(),
+            ToGuard::Undo => keeper.undo(),
+            ToGuard::Resume => keeper.resume(),
             ToGuard::Go(go) => break go,
             ToGuard::End => {
                 answer(Ok(()));
                 return Ok(0);
             }
             _ => return Err(io::Error::other("the front end's order is out of turn")),
-        }
+        };
+        answer(work.wait(limit, pause, sign));
     };
     hold::go(&ours.socket, &go);
-    if let Err(failure) = keeper.go_on() {
+    if let Err(failure) = keeper.go_on().wait(limit, pause, sign) {
         return Err(io::Error::other(failure.why));
     }
     let guard = Guard {
@@ -251,14 +280,55 @@ fn restart(order: &RestoreThere) -> io::Result<i32> {
         relay: Relay::new(ours.stdout, ours.stderr)?,
         input: Input {
             pipe: Some(ours.stdin),
-            pending: Vec::new(),
+            // Frames for the daemon may have arrived with the last order.
+            pending: link.frames.into_rest(),
             is_terminal: false,
         },
     };
     Ok(guard.attend())
 }
 
-fn check(order: &RestoreThere) -> Result<Restore, String> {
+/// The times between a guard and the front end; a patience of zero is without a limit.
+struct Times {
+    /// The interval of signs of life.
+    pause: Duration,
+    patience: Duration,
+}
+
+impl Times {
+    fn of(images: &ImagesThere) -> Times {
+        let silence = images.silence;
+        let often = Duration::from_secs(1);
+        match silence.is_zero() {
+            true => Times {
+                pause: often,
+                patience: Duration::ZERO,
+            },
+            false => Times {
+                pause: often.min(silence / 3),
+                patience: patience(silence),
+            },
+        }
+    }
+}
+
+/// Returns the time without a message of the front end after which its host counts as lost.
+/// The supervisor gives a daemon that is not silent up after the time `silence`, and meanwhile the other hosts get no message.
+pub(crate) fn patience(silence: Duration) -> Duration {
+    /// The maximum time for which the front end itself shows no sign of life: it removes older checkpoints, and commits the new one.
+    const BUSY: Duration = Duration::from_secs(30);
+    2 * silence + BUSY
+}
+
+/// Returns true if the launcher above has ended.
+fn is_above_gone() -> bool {
+    let stdin = rustix::stdio::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
+    let _ = poll(&mut fds, Some(&timespec(Duration::ZERO)));
+    fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+}
+
+fn check(order: &RestoreThere) -> Result<(Restore, Vec<Cut>), String> {
     if order.version != VERSION {
         return Err(format!(
             "this is version {VERSION}, but the launcher is version {}",
@@ -309,7 +379,10 @@ impl Guard {
             self.relay.step();
             if !hung_up {
                 match hold::receive(&self.socket) {
-                    FromSupervisor::Nothing | FromSupervisor::Reach(_) | FromSupervisor::Death => {}
+                    FromSupervisor::Nothing
+                    | FromSupervisor::Reach(_)
+                    | FromSupervisor::Death
+                    | FromSupervisor::HostLost => {}
                     FromSupervisor::Closed => hung_up = true,
                     FromSupervisor::Held(held) => {
                         let host = held.hosts.first().map_or(0, |((host, _), _)| *host);
@@ -368,23 +441,44 @@ impl Guard {
         self.relay.empty_pipes();
         self.say(host, &FromDaemon::Held);
         let mut processes = Processes::new(self.child, self.is_restored);
+        let Times { pause, patience } = Times::of(&self.images);
         let (mut link, mut dumped) = (Link::default(), None::<(PathBuf, u32)>);
         loop {
-            let answer = match link.order()? {
+            let answer = match link.order(patience)? {
                 ToGuard::Stop => {
-                    FromGuard::Stopped(stop(&mut processes).map_err(|failure| failure.why))
+                    let mut said = Instant::now();
+                    let stopped = stop(&mut processes, || {
+                        if said.elapsed() >= pause {
+                            said = Instant::now();
+                            self.say(host, &FromDaemon::Heartbeat);
+                        }
+                    });
+                    FromGuard::Stopped(stopped.map_err(|failure| failure.why))
                 }
-                ToGuard::IsQuiet => FromGuard::Quiet(processes.is_quiet()),
+                ToGuard::IsQuiet => {
+                    let (quiet, queues) = processes.is_quiet();
+                    FromGuard::Quiet(quiet, queues)
+                }
                 ToGuard::Dump { set, number } => {
-                    let entries = self.dump(&set, number);
+                    let begun = self.dump(&set, number, &processes);
                     dumped = Some((set, number));
-                    FromGuard::Dumped(entries.map_err(TakeError::into_failure))
+                    let entries = self.wait_for(host, begun)?;
+                    let entries =
+                        entries.and_then(|entries| processes.check_ranks().map(|()| entries));
+                    FromGuard::Dumped(entries)
                 }
                 ToGuard::Continue => {
                     processes.go_on();
                     FromGuard::Done(Ok(()))
                 }
-                ToGuard::Seal => FromGuard::Sealed(files(dumped.as_ref())),
+                ToGuard::Seal => {
+                    let work = match dumped.clone() {
+                        Some((set, number)) => sealing(set, number),
+                        None => Work::Done(Err(Failure::of("no images were written"))),
+                    };
+                    let files = self.wait_for(host, work)?;
+                    FromGuard::Sealed(files.map_err(|failure| failure.why))
+                }
                 ToGuard::End => {
                     processes.forget_connections();
                     descendants::end_all();
@@ -393,29 +487,50 @@ impl Guard {
                 ToGuard::Go(go) => {
                     processes.go_on();
                     self.go(&go);
+                    // Frames for the daemon may have arrived with the last order.
+                    self.input.pending.extend(link.frames.into_rest());
                     return Ok(());
                 }
-                ToGuard::Check(_) | ToGuard::Restore | ToGuard::Resume | ToGuard::Undo => {
-                    FromGuard::Done(Err(Failure::of("the processes run already")))
-                }
+                ToGuard::Check(_)
+                | ToGuard::Cut
+                | ToGuard::Restore
+                | ToGuard::Resume
+                | ToGuard::Undo => FromGuard::Done(Err(Failure::of("the processes run already"))),
             };
             self.say(host, &FromDaemon::Guard(answer));
         }
     }
 
-    fn dump(&self, set: &Path, number: u32) -> Result<Vec<(String, String)>, TakeError> {
+    /// Waits for work, and shows that this process lives. Fails if the launcher above has ended.
+    fn wait_for<T: 'static>(&mut self, host: u32, work: Work<T>) -> io::Result<Result<T, Failure>> {
+        let (mut is_gone, pause) = (false, Times::of(&self.images).pause);
+        let outcome = work.wait(self.images.limit, pause, || {
+            self.say(host, &FromDaemon::Heartbeat);
+            is_gone = is_above_gone();
+            !is_gone
+        });
+        match is_gone {
+            true => Err(io::ErrorKind::UnexpectedEof.into()),
+            false => Ok(outcome),
+        }
+    }
+
+    fn dump(&self, set: &Path, number: u32, processes: &Processes) -> Work<Vec<(String, String)>> {
         let mounts = match self.is_restored {
             true => Some(File::open(format!("/proc/{}/ns/mnt", self.child))),
             false => None,
         };
-        let mounts = mounts.transpose().map_err(TakeError::Keeper)?;
+        let mounts = match mounts.transpose().map_err(TakeError::Keeper) {
+            Ok(mounts) => mounts,
+            Err(error) => return Work::Done(Err(Failure::of(error.to_string()))),
+        };
         let tree = Tree {
             launcher: self.daemon,
             outside: self.outside,
             mounts: mounts.as_ref().map(|mounts| mounts.as_fd()),
         };
         let log = log_of(&self.images.dir, "dump", number);
-        tree.dump(&self.images.program, (set, number), &log, STAYS_STOPPED)
+        tree.dump(&self.images.program, (set, number), &log, processes)
     }
 
     fn go(&self, go: &Go) {
@@ -426,14 +541,4 @@ impl Guard {
     fn say(&mut self, host: u32, what: &FromDaemon) {
         self.relay.send(&wire::frame(host, what));
     }
-}
-
-/// Syncs the images of this host and returns them.
-fn files(dumped: Option<&(PathBuf, u32)>) -> Result<Vec<(std::ffi::OsString, u64, u32)>, String> {
-    let (set, number) = dumped.ok_or("no images were written")?;
-    let files = sealed(set, *number).map_err(|error| error.to_string())?;
-    let files = files
-        .into_iter()
-        .map(|file| (file.name, file.len, file.crc));
-    Ok(files.collect())
 }

@@ -2,26 +2,32 @@
 //!
 //! The keeper runs CRIU and becomes the parent of the restored launcher: the supervisor, or a daemon.
 //!
-//! For a job on several hosts the keeper takes the restore in steps, which a socket orders.
-//! CRIU stops itself at the stage at which all sockets of its host exist and none has sent a packet.
+//! The keeper takes the restore in steps, which a socket orders.
+//! CRIU waits at the stage at which all sockets of its host exist and none has sent a packet.
 //! When all hosts have reached this stage, all continue. Otherwise the first packet of one host would meet no
 //! socket on another one, whose kernel would reset the connection.
 
 use super::run::{Run, failure_of};
+use super::work::Work;
+use crate::control::peer;
 use crate::launch::descendants;
 use crate::launch::hold::{read_body, write_body};
 use crate::launch::sys::{self, Ended};
 use crate::launch::wire::Failure;
 use mpi_base::environment;
 use mpi_core::crs::criu::{self, ALL_SOCKETS_EXIST, CriuError, Replacement, STAGE};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, getuid, pidfd_open};
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// The file with the last process number of a PID namespace.
 const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
@@ -29,8 +35,16 @@ const LAST_PID: &str = "/proc/sys/kernel/ns_last_pid";
 /// CRIU's error if a TCP connection with the same addresses exists.
 const IN_USE: &str = "Can't connect inet socket back: Cannot assign requested address";
 
+/// CRIU's errors if a process that it restores is killed: about this process, or about another one that has stopped meanwhile.
+const KILLED: [&str; 4] = [
+    "killed by signal",
+    "stopped by signal",
+    "No such process",
+    "No child processes",
+];
+
 /// The processes to restore, and how.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Restore {
     /// The CRIU program.
     pub program: PathBuf,
@@ -42,22 +56,8 @@ pub(super) struct Restore {
     pub launcher: i32,
     /// The highest number of a process or thread.
     pub highest: u32,
-}
-
-/// Restores the processes, and waits for the end of the launcher. Returns the exit code.
-/// `inside` are the descriptors that replace those of [`Restore::replaced`].
-pub(super) fn keep(restore: &Restore, inside: Vec<OwnedFd>) -> i32 {
-    if let Err(error) = begin_keeping(restore.highest) {
-        printable::eprintln!("mpirun: {}", numbers(&error));
-        return 1;
-    }
-    if let Err(error) = restore_soon(restore, &inside) {
-        printable::eprintln!("mpirun: {error}");
-        return 1;
-    }
-    // Only the launcher has these connections from here on.
-    drop(inside);
-    wait_for(restore.launcher)
+    /// The numbers of the processes that were stopped before the checkpoint.
+    pub stopped: Vec<i32>,
 }
 
 fn numbers(error: &io::Error) -> String {
@@ -96,36 +96,38 @@ fn is_in_use(error: &CriuError) -> bool {
     matches!(error, CriuError::Failed { line, .. } if line.contains(IN_USE))
 }
 
+/// Returns true if a process was killed while CRIU restored it.
+fn is_of_a_kill(error: &CriuError) -> bool {
+    let CriuError::Failed { line, .. } = error else {
+        return false;
+    };
+    KILLED.iter().any(|words| line.contains(words))
+}
+
 /// Ends what a failed restore has left, so that the process numbers are free again.
 fn clear(restore: &Restore) {
     descendants::end_all();
     let _ = fs::write(LAST_PID, restore.highest.to_string());
 }
 
-/// Restores the processes. Repeats it while the kernel keeps the old connections of an ended job;
-/// it lets a new connection replace such a loopback connection after one second.
-fn restore_soon(restore: &Restore, inside: &[OwnedFd]) -> Result<(), CriuError> {
-    const ATTEMPTS: usize = 5;
-    for _ in 1..ATTEMPTS {
-        match with_run(restore, inside, false, |run| run.run()) {
-            Err(error) if is_in_use(&error) => {}
-            done => return done,
-        }
-        descendants::end_all();
-        std::thread::sleep(Duration::from_secs(1));
-        // Their process numbers must be free again, also those of processes that took long to end.
-        clear(restore);
-    }
-    with_run(restore, inside, false, |run| run.run())
+/// A CRIU at the stage at which all sockets exist. Its script waits at the other end of the connection.
+struct Paused {
+    criu: i32,
+    script: OwnedFd,
 }
 
-/// Calls `work` with a run of CRIU that restores the processes.
-fn with_run<T>(
-    restore: &Restore,
-    inside: &[OwnedFd],
-    stops: bool,
-    work: impl FnOnce(&Run<'_>) -> T,
-) -> T {
+/// Starts CRIU, and waits until it has reached the stage at which all sockets exist.
+///
+/// CRIU's script connects to a socket of this process, writes the number of CRIU, and waits.
+/// CRIU must be a child of this process: it makes the launcher a child of its own parent, and the launcher dies with its parent.
+fn restore_until_sockets_exist(restore: &Restore, inside: &[OwnedFd]) -> Result<Paused, CriuError> {
+    let failed = |error: io::Error| CriuError::Failed {
+        doing: "restore",
+        line: error.to_string(),
+        log: restore.log.display().to_string(),
+    };
+    let (listener, name) = listen().map_err(failed)?;
+    let script = std::env::current_exe().map_err(failed)?;
     let descriptors: Vec<BorrowedFd<'_>> = inside.iter().map(|fd| fd.as_fd()).collect();
     let replaced = descriptors.iter().zip(&restore.replaced);
     let replaced = replaced.map(|(descriptor, dumped)| Replacement {
@@ -133,42 +135,93 @@ fn with_run<T>(
         dumped: dumped.clone(),
     });
     let replaced: Vec<Replacement> = replaced.collect();
-    let script = stops.then(std::env::current_exe).and_then(Result::ok);
     let run = Run {
         program: &restore.program,
-        arguments: criu::restore_arguments(
-            &restore.images,
-            &restore.log,
-            &replaced,
-            script.as_deref(),
-        ),
-        environment: script.iter().map(|_| (IN_A_RESTORE, "1")).collect(),
+        arguments: criu::restore_arguments(&restore.images, &restore.log, &replaced, Some(&script)),
+        environment: vec![(IN_A_RESTORE, name)],
         inherited: &descriptors,
         mounts: None,
         doing: "restore",
         log: &restore.log,
     };
-    let outcome = work(&run);
-    // CRIU writes statistics beside the images.
-    let _ = fs::remove_file(restore.images.join("stats-restore"));
-    outcome
-}
-
-/// The variable that marks this program as CRIU's script.
-const IN_A_RESTORE: &str = "PORTCULLIS_IN_A_RESTORE";
-
-/// Serves as the script that CRIU runs at each stage of a restore in steps.
-/// Returns `None` if this process is no such script.
-pub fn serve_as_script() -> Option<i32> {
-    environment::var(IN_A_RESTORE)?;
-    let stage = environment::var(STAGE)?;
-    if stage == ALL_SOCKETS_EXIST {
-        let criu = rustix::process::getppid().map_or(0, |pid| pid.as_raw_pid());
-        if criu > 1 {
-            sys::signal_process(criu, libc::SIGSTOP);
+    let criu = run.start().map_err(failed)?;
+    let end = Pid::from_raw(criu).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+    let Some(Ok(end)) = end else {
+        return Err(run.without_script(sys::wait_for(criu)));
+    };
+    loop {
+        let mut fds = [
+            PollFd::new(&listener, PollFlags::IN),
+            PollFd::new(&end, PollFlags::IN),
+        ];
+        let _ = poll(&mut fds, None);
+        let (is_asked, is_over) = (!fds[0].revents().is_empty(), !fds[1].revents().is_empty());
+        if is_asked
+            && let Ok(script) = rustix::net::accept_with(&listener, SocketFlags::CLOEXEC)
+            && peer::user(&script) == Some(getuid().as_raw())
+        {
+            let mut parent = [0; 4];
+            let read = rustix::io::read(&script, &mut parent);
+            if read == Ok(parent.len()) && i32::from_ne_bytes(parent) == criu {
+                return Ok(Paused { criu, script });
+            }
+            return Err(CriuError::Failed {
+                doing: "restore",
+                line: "the script that runs CRIU must replace itself by CRIU (exec)".into(),
+                log: restore.log.display().to_string(),
+            });
+        }
+        if is_over {
+            let _ = fs::remove_file(restore.images.join(STATISTICS));
+            return Err(run.without_script(sys::wait_for(criu)));
         }
     }
-    Some(0)
+}
+
+/// CRIU writes statistics beside the images.
+const STATISTICS: &str = "stats-restore";
+
+/// Makes a socket for CRIU's script. Returns it with its name.
+fn listen() -> io::Result<(OwnedFd, String)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    // Each keeper is in a PID namespace of its own.
+    let namespace = fs::metadata("/proc/self/ns/pid")?.ino();
+    let name = format!("portcullis-restore-{namespace}");
+    rustix::net::bind(
+        &socket,
+        &SocketAddrUnix::new_abstract_name(name.as_bytes())?,
+    )?;
+    rustix::net::listen(&socket, 1)?;
+    Ok((socket, name))
+}
+
+/// The variable that marks this program as CRIU's script; its value is the name of the keeper's socket.
+const IN_A_RESTORE: &str = "PORTCULLIS_IN_A_RESTORE";
+
+/// Serves as the script that CRIU runs at each stage of a restore.
+/// Returns `None` if this process is no such script.
+pub fn serve_as_script() -> Option<i32> {
+    let name = environment::text(IN_A_RESTORE)?;
+    let stage = environment::var(STAGE)?;
+    if stage != ALL_SOCKETS_EXIST {
+        return Some(0);
+    }
+    let waited = || -> rustix::io::Result<()> {
+        let flags = SocketFlags::CLOEXEC;
+        let socket =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        rustix::net::connect(
+            &socket,
+            &SocketAddrUnix::new_abstract_name(name.as_bytes())?,
+        )?;
+        let criu = rustix::process::getppid().map_or(0, Pid::as_raw_pid);
+        rustix::io::write(&socket, &criu.to_ne_bytes())?;
+        // The keeper closes the connection when all hosts have reached this stage.
+        while rustix::io::read(&socket, &mut [0; 1]) == Err(Errno::INTR) {}
+        Ok(())
+    };
+    Some(i32::from(waited().is_err()))
 }
 
 /// A step of a restore, as it is ordered.
@@ -180,7 +233,7 @@ enum Step {
     GoOn,
 }
 
-/// The keeper of a job on several hosts, as its parent sees it.
+/// The keeper, as its parent sees it.
 pub(super) struct Keeper {
     pub pid: i32,
     pub socket: OwnedFd,
@@ -188,61 +241,70 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Restores the processes up to the stage at which all their sockets exist.
-    pub(super) fn restore(&self) -> Result<(), Failure> {
+    pub(super) fn restore(&self) -> Work<()> {
         self.order(Step::Restore)
     }
 
     /// Completes the restore. The processes are as stopped as they were dumped.
-    pub(super) fn resume(&self) -> Result<(), Failure> {
+    pub(super) fn resume(&self) -> Work<()> {
         self.order(Step::Resume)
     }
 
     /// Undoes the restore.
-    pub(super) fn undo(&self) -> Result<(), Failure> {
+    pub(super) fn undo(&self) -> Work<()> {
         self.order(Step::Undo)
     }
 
     /// Continues the processes.
-    pub(super) fn go_on(&self) -> Result<(), Failure> {
+    pub(super) fn go_on(&self) -> Work<()> {
         self.order(Step::GoOn)
     }
 
-    fn order(&self, step: Step) -> Result<(), Failure> {
+    fn order(&self, step: Step) -> Work<()> {
         let gone = || Failure::of("the process that keeps the job's process numbers has ended");
-        write_body(&self.socket, &step).map_err(|_| gone())?;
-        read_body(&self.socket).unwrap_or_else(|| Err(gone()))
+        let sent = write_body(&self.socket, &step);
+        let sockets = (self.socket.try_clone(), self.socket.try_clone());
+        let (Ok(()), (Ok(ready), Ok(socket))) = (sent, sockets) else {
+            return Work::Done(Err(gone()));
+        };
+        let finish = move || read_body(&socket).unwrap_or_else(|| Err(gone()));
+        // The end of the keeper is the end of all processes of its namespace.
+        Work::of(self.pid, Some(ready), finish, |limit| {
+            Failure::of(format!(
+                "the restore took more than {} s; --mca crs_criu_limit sets another limit",
+                limit.as_secs_f64()
+            ))
+        })
     }
 }
 
 /// Restores the processes in the ordered steps; then waits for the end of the launcher.
-/// Returns the exit code.
-pub(super) fn keep_in_steps(restore: &Restore, inside: Vec<OwnedFd>, socket: OwnedFd) -> i32 {
+/// `inside` are the descriptors that replace those of [`Restore::replaced`]. Returns the exit code.
+pub(super) fn keep(restore: &Restore, inside: Vec<OwnedFd>, socket: OwnedFd) -> i32 {
     let begun = begin_keeping(restore.highest);
-    let mut running = None;
+    let mut paused = None;
     while let Some(step) = read_body::<Step>(&socket) {
         let outcome = match (&begun, step) {
             (Err(error), _) => Err(Failure::of(numbers(error))),
             (Ok(()), Step::Restore) => {
-                let reached = with_run(restore, &inside, true, |run| run.run_until_stopped());
-                let reached = reached.map(|pid| running = Some(pid));
+                let reached = restore_until_sockets_exist(restore, &inside);
+                let reached = reached.map(|criu| paused = Some(criu));
                 reached.map_err(|error| {
                     clear(restore);
                     failure(&error)
                 })
             }
-            (Ok(()), Step::Resume) => match running.take() {
-                Some(pid) => resume(restore, pid),
+            (Ok(()), Step::Resume) => match paused.take() {
+                Some(paused) => resume(restore, paused),
                 None => Err(Failure::of("no restore has begun")),
             },
             (Ok(()), Step::Undo) => {
-                running = None;
                 clear(restore);
+                paused = None;
                 Ok(())
             }
             (Ok(()), Step::GoOn) => {
-                for pid in descendants::of_this_process() {
-                    sys::signal_process(pid, libc::SIGCONT);
-                }
+                go_on(restore);
                 Ok(())
             }
         };
@@ -250,6 +312,7 @@ pub(super) fn keep_in_steps(restore: &Restore, inside: Vec<OwnedFd>, socket: Own
             return 1;
         }
         if step == Step::GoOn && outcome.is_ok() {
+            // Only the launcher has these connections from here on.
             drop(inside);
             return wait_for(restore.launcher);
         }
@@ -257,11 +320,21 @@ pub(super) fn keep_in_steps(restore: &Restore, inside: Vec<OwnedFd>, socket: Own
     1
 }
 
-/// Continues CRIU, which has stopped itself, and waits for its end.
-fn resume(restore: &Restore, pid: i32) -> Result<(), Failure> {
-    sys::signal_process(pid, libc::SIGCONT);
-    let ended = sys::wait_for(pid).map_err(|error| Failure::of(error.to_string()))?;
-    let _ = fs::remove_file(restore.images.join("stats-restore"));
+/// Continues the processes that the checkpoint has stopped, and not those that were stopped before.
+/// A process whose SIGSTOP is yet to arrive needs the signal, too.
+fn go_on(restore: &Restore) {
+    for pid in descendants::of_this_process() {
+        if !restore.stopped.contains(&pid) {
+            sys::signal_process(pid, libc::SIGCONT);
+        }
+    }
+}
+
+/// Lets CRIU's script end, and waits for CRIU's end.
+fn resume(restore: &Restore, paused: Paused) -> Result<(), Failure> {
+    drop(paused.script);
+    let ended = sys::wait_for(paused.criu).map_err(|error| Failure::of(error.to_string()))?;
+    let _ = fs::remove_file(restore.images.join(STATISTICS));
     match ended {
         Ended::Exited(0) => Ok(()),
         ended => {
@@ -275,7 +348,7 @@ fn resume(restore: &Restore, pid: i32) -> Result<(), Failure> {
 fn failure(error: &CriuError) -> Failure {
     Failure {
         why: error.to_string(),
-        is_damaged: matches!(error, CriuError::Killed { .. }),
-        may_repeat: is_in_use(error),
+        is_damaged: error.is_damage(),
+        may_repeat: is_in_use(error) || is_of_a_kill(error),
     }
 }

@@ -1,4 +1,4 @@
-//! Checkpoints that are images of all processes of a job on this host, taken with CRIU.
+//! Checkpoints that are images of all processes of a job, taken with CRIU.
 //!
 //! Such a job has a different front end than other jobs: CRIU dumps the supervisor and all processes
 //! below it, so these processes hold no terminal, no file and no socket of the user.
@@ -8,7 +8,7 @@
 //! 1. The supervisor has written what it has, closes the control socket, and asks for a checkpoint
 //!    ([`hold`](super::hold)). It then reads only the answer.
 //! 2. The front end empties the pipes of the output, so that no line is in an image and on the
-//!    terminal. CRIU freezes and dumps the processes; they continue, or stay stopped if the job
+//!    terminal. It stops the processes, and CRIU dumps them; they continue, or stay stopped if the job
 //!    is to end.
 //! 3. The front end syncs the images and commits the checkpoint by the rename of its folder.
 //! 4. The front end answers with the outcome ([`Go`](super::hold::Go)), or kills the processes.
@@ -27,8 +27,11 @@
 //! | [`restored`] | the restart: checks, and the front end of a restored job |
 //! | [`keeper`] | the first process of a restored job's PID namespace, which runs CRIU |
 //! | [`attend`] | the loop of both front ends |
-//! | [`take`] | one checkpoint of a job on this host, from the dump to the commit |
-//! | [`several`] | one checkpoint of a job on several hosts |
+//! | [`attention`] | signals, time limits and signs of life while hosts work |
+//! | [`requests`] | requests of `mpi-ctl` while the job is saved |
+//! | [`take`] | the part of one host in a checkpoint, and the commit |
+//! | [`several`] | one checkpoint of a job on one or several hosts |
+//! | [`work`] | work that takes long, done by a process |
 //! | [`still`] | the processes of this host, stopped |
 //! | [`guard`] | the guard of a daemon |
 //! | [`remote`] | the front end's connection with a guard |
@@ -36,16 +39,19 @@
 //! | [`run`] | running CRIU; the trial dump before a job starts |
 
 mod attend;
+mod attention;
 pub mod front;
 pub mod guard;
 mod keeper;
 mod relay;
 mod remote;
+mod requests;
 pub mod restored;
 mod run;
 mod several;
 mod still;
 mod take;
+mod work;
 
 pub(crate) use super::hold::HOSTS;
 pub use keeper::serve_as_script;

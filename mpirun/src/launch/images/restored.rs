@@ -1,21 +1,24 @@
 //! The restart of a job from images of its processes.
 
 use super::attend::{Attendant, Input, null};
+use super::attention::{Attention, Times};
 use super::front::connections;
-use super::keeper::{Keeper, Restore, keep, keep_in_steps};
+use super::keeper::{Keeper, Restore, keep};
 use super::relay::Relay;
 use super::remote::{HostError, Remote, ask_all};
 use super::run::log_of;
 use super::several::done;
 use super::take::{
-    ADDRESSES, AGENT, FROM, LAUNCHER, MPIRUN, NAME, SOCKET, STDERR, STDIN, STDOUT, TO, entry,
+    ADDRESSES, AGENT, FROM, LAUNCHER, MPIRUN, NAME, SOCKET, STDERR, STDIN, STDOUT, STOPPED, TO,
+    entry,
 };
-use crate::launch::frontend::{Done, raise_open_files};
+use super::work::Work;
+use crate::launch::frontend::{Done, pass_on, raise_open_files};
 use crate::launch::hold::{self, Go};
 use crate::launch::limits::Limits;
 use crate::launch::link::{command, reading_pipe, start_command, writing_pipe};
 use crate::launch::program::{Images, RemoteLaunch};
-use crate::launch::sys::{self, Forked};
+use crate::launch::sys::{self, Forked, Signal};
 use crate::launch::wire::{Failure, ImagesThere, RestoreThere, ToGuard, VERSION};
 use crate::launch::{FORWARDED, descendants};
 use mpi_core::crs::criu::open_files::{self, OpenFile};
@@ -42,6 +45,10 @@ pub struct Restart {
     pub(crate) dir: PathBuf,
     /// The command that reaches other hosts; if it is empty, that of the checkpoint.
     pub(crate) agent: Vec<OsString>,
+    /// The time limits for messages of other hosts.
+    pub(crate) limits: Limits,
+    /// The time between SIGTERM and SIGKILL when the job is ended.
+    pub(crate) grace: Duration,
     pub(crate) is_quiet: bool,
     /// Whether files that have grown since the checkpoint are cut to their old length.
     pub(crate) truncates: bool,
@@ -154,7 +161,7 @@ pub fn run(restart: &Restart) -> Done {
         dir: &restart.dir,
         truncates: restart.truncates,
     };
-    let plan = match source.plan() {
+    let (plan, cuts) = match source.plan() {
         Ok(plan) => plan,
         Err(error) => {
             printable::eprintln!("mpirun: {error}");
@@ -164,11 +171,12 @@ pub fn run(restart: &Restart) -> Done {
     for (set, damage) in restart.found.skipped.iter().filter(|_| !restart.is_quiet) {
         printable::eprintln!("mpirun: the checkpoint {set} is passed over: {damage}");
     }
-    launch(restart, plan).unwrap_or_else(|error| match error {
+    launch(restart, plan, &cuts).unwrap_or_else(|error| match error {
         LaunchError::Host(error) => {
             printable::eprintln!("mpirun: the job cannot be restarted: {error}");
             Done::of(2)
         }
+        LaunchError::Signal(signal) => Done::of(128 + signal),
         LaunchError::Start(error) => {
             printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
             Done::of(1)
@@ -191,8 +199,8 @@ pub(super) struct Source<'a> {
 
 impl Source<'_> {
     /// Checks the images of this host, and the files that the processes have open.
-    /// Returns how the processes are restored.
-    fn plan(&self) -> Result<Restore, RestartError> {
+    /// Returns how the processes are restored, and the files that must be cut before.
+    fn plan(&self) -> Result<(Restore, Vec<Cut>), RestartError> {
         verify(self.set, self.manifest, self.host).map_err(|damage| RestartError::Damaged {
             set: self.shown(),
             damage,
@@ -212,20 +220,30 @@ impl Source<'_> {
                 replaced.push(self.dumped("pipe", FROM.into(), host)?);
             }
         }
-        check_files(self.set, self.host, self.truncates)?;
+        let cuts = check_files(self.set, self.host, self.truncates)?;
         self.check_addresses()?;
-        Ok(Restore {
+        let restore = Restore {
             program: self.program.to_owned(),
             images: self.set.join(criu::images_of(self.host)),
             log: log_of(self.dir, "restore", self.host),
             replaced,
             launcher,
             highest: highest(self.manifest, self.host),
-        })
+            stopped: self.stopped(),
+        };
+        Ok((restore, cuts))
+    }
+
+    /// Returns the numbers of the processes that were stopped before the checkpoint.
+    fn stopped(&self) -> Vec<i32> {
+        let stopped = self.manifest.system(&entry(STOPPED, self.host));
+        let stopped = stopped.unwrap_or_default().to_string_lossy().into_owned();
+        let numbers = stopped.split_whitespace();
+        numbers.filter_map(|number| number.parse().ok()).collect()
     }
 
     /// Checks the images on another host than mpirun's; the error is a sentence.
-    pub(super) fn plan_there(&self, version: &str) -> Result<Restore, String> {
+    pub(super) fn plan_there(&self, version: &str) -> Result<(Restore, Vec<Cut>), String> {
         let there = self.manifest.system(criu::NAME).unwrap_or_default();
         let there = there.to_string_lossy().into_owned();
         let is_older = Version::read(&format!("Version: {version}"))
@@ -298,7 +316,7 @@ impl Source<'_> {
 
     /// Returns how the other hosts are reached.
     /// `agent` is another command than that of the checkpoint, if it is not empty.
-    fn reach(&self, agent: &[OsString]) -> RemoteLaunch {
+    fn reach(&self, agent: &[OsString], limits: Limits) -> RemoteLaunch {
         let word = |at| Some(self.manifest.system(&entry(AGENT, at))?.to_owned());
         let agent = match agent {
             [] => (1..).map_while(word).collect(),
@@ -309,10 +327,7 @@ impl Source<'_> {
             agent,
             mpirun: mpirun.into(),
             fanout: super::FANOUT,
-            limits: Limits {
-                greeting: Duration::ZERO,
-                silence: Duration::ZERO,
-            },
+            limits,
         }
     }
 }
@@ -328,8 +343,13 @@ fn highest(manifest: &Manifest, host: u32) -> u32 {
     numbers.max().unwrap_or(0)
 }
 
-/// Checks that the files open for writing have their old lengths, or cuts those that have grown.
-fn check_files(folder: &Path, host: u32, truncates: bool) -> Result<(), RestartError> {
+/// A file that has grown since the checkpoint, and its old length.
+pub(super) type Cut = (PathBuf, u64);
+
+/// Checks that the files open for writing have their old lengths.
+/// With `truncates`, returns those that have grown.
+fn check_files(folder: &Path, host: u32, truncates: bool) -> Result<Vec<Cut>, RestartError> {
+    let mut cuts = Vec::new();
     let set = || folder.display().to_string();
     let image = fs::read(folder.join(criu::images_of(host)).join("files.img")).ok();
     let files = image.and_then(|image| open_files::read(&image));
@@ -367,11 +387,19 @@ fn check_files(folder: &Path, host: u32, truncates: bool) -> Result<(), RestartE
                 now,
             });
         }
-        let cut = File::options().write(true).open(&file.path);
-        let cut = cut.and_then(|there| there.set_len(file.len));
-        cut.map_err(|error| RestartError::Cut {
-            file: file.path,
-            error,
+        cuts.push((file.path, file.len));
+    }
+    Ok(cuts)
+}
+
+/// Cuts files to their old lengths, when all hosts have agreed to the restart.
+pub(super) fn cut(files: &[Cut]) -> Result<(), Failure> {
+    for (file, length) in files {
+        let there = File::options().write(true).open(file);
+        let cut = there.and_then(|there| there.set_len(*length));
+        cut.map_err(|error| {
+            let file = file.clone();
+            Failure::of(RestartError::Cut { file, error }.to_string())
         })?;
     }
     Ok(())
@@ -381,6 +409,8 @@ fn check_files(folder: &Path, host: u32, truncates: bool) -> Result<(), RestartE
 enum LaunchError {
     Start(io::Error),
     Host(HostError),
+    /// A signal of the user.
+    Signal(Signal),
 }
 
 impl From<io::Error> for LaunchError {
@@ -395,7 +425,7 @@ impl From<rustix::io::Errno> for LaunchError {
     }
 }
 
-fn launch(restart: &Restart, plan: Restore) -> Result<Done, LaunchError> {
+fn launch(restart: &Restart, plan: Restore, cuts: &[Cut]) -> Result<Done, LaunchError> {
     sys::adopt_orphans()?;
     raise_open_files();
     let (inside, ours, outside) = connections()?;
@@ -410,83 +440,89 @@ fn launch(restart: &Restart, plan: Restore) -> Result<Done, LaunchError> {
         dir: &restart.dir,
         truncates: restart.truncates,
     };
-    let (reach, others) = (source.reach(&restart.agent), source.others());
+    let reach = source.reach(&restart.agent, restart.limits);
+    let mut waited = FORWARDED.to_vec();
+    waited.push(libc::SIGCHLD);
+    let signals = sys::signal_file(&waited)?;
+    let times = Times {
+        step: restart.images.limit,
+        limits: restart.limits,
+    };
+    let mut attention = Attention::new(&signals, times, None)?;
     let mut remotes = Vec::new();
-    for (host, named) in &others {
+    for (host, named) in &source.others() {
         let (remote, ends) = open(&reach, *host, named)?;
         remotes.push(remote);
         replacements.extend(ends);
     }
-    check_there(restart, &mut remotes).map_err(LaunchError::Host)?;
-    let mut waited = FORWARDED.to_vec();
-    waited.push(libc::SIGCHLD);
-    let signals = sys::signal_file(&waited)?;
+    let agreed = agree(restart, cuts, &mut remotes, &mut attention);
+    unless_ended(agreed, &mut attention)?;
     let flags = SocketFlags::CLOEXEC;
     let (socket, keepers) = socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     // All children from here on, the keeper and later CRIU, are in the new namespace.
     sys::make_pid_namespace()?;
-    match sys::fork()? {
+    let keeper = match sys::fork()? {
         Forked::Child => {
-            let is_alone = remotes.is_empty();
             drop((
-                ours.socket,
-                ours.stdout,
-                ours.stderr,
-                signals,
-                socket,
-                remotes,
+                (ours.socket, ours.stdout, ours.stderr),
+                (signals, socket, remotes, attention),
             ));
-            sys::exit_now(match is_alone {
-                true => keep(&plan, replacements),
-                false => keep_in_steps(&plan, replacements, keepers),
-            })
+            sys::exit_now(keep(&plan, replacements, keepers))
         }
-        Forked::Parent(keeper) => {
-            drop((replacements, keepers));
-            let folder = &restart.found.folder;
-            let outcome = Ok(format!(
-                "the job continues from the checkpoint {}",
-                name(folder)
-            ));
-            let go = Go {
-                outcome,
-                front_end: rustix::process::getpid().as_raw_pid(),
-                is_restored: true,
-            };
-            if !remotes.is_empty() {
-                let keeper = Keeper {
-                    pid: keeper,
-                    socket,
-                };
-                let restored = restore_all(&keeper, &mut remotes, &go);
-                if let Err(error) = restored {
-                    descendants::end_all();
-                    return Err(LaunchError::Host(error));
-                }
-                // From here on, the supervisor has the links.
-                remotes.clear();
-            }
-            // The supervisor reads this when it is restored.
-            hold::go(&ours.socket, &go);
-            let attendant = Attendant {
-                images: &restart.images,
-                reach: &reach,
-                dir: &restart.dir,
-                store: Store::new(&restart.dir),
-                child: keeper,
-                supervisor: plan.launcher,
-                is_restored: true,
-                socket: ours.socket,
-                outside,
-                signals,
-                relay: Relay::new(ours.stdout, ours.stderr)?,
-                input: Input::default(),
-                is_quiet: restart.is_quiet,
-                by_death: false,
-            };
-            Ok(attendant.attend())
-        }
+        Forked::Parent(pid) => Keeper { pid, socket },
+    };
+    drop((replacements, keepers));
+    let folder = &restart.found.folder;
+    let outcome = Ok(format!(
+        "the job continues from the checkpoint {}",
+        name(folder)
+    ));
+    let go = Go {
+        outcome,
+        front_end: rustix::process::getpid().as_raw_pid(),
+        is_restored: true,
+        lost: Vec::new(),
+    };
+    let restored = restore_all(&keeper, &mut remotes, &go, &mut attention);
+    unless_ended(restored, &mut attention)?;
+    // From here on, the supervisor has the links.
+    drop(remotes);
+    // The supervisor reads this when it continues.
+    hold::go(&ours.socket, &go);
+    for signal in attention.close().0 {
+        pass_on(&ours.socket, signal);
     }
+    let attendant = Attendant {
+        images: &restart.images,
+        reach: &reach,
+        dir: &restart.dir,
+        store: Store::new(&restart.dir),
+        child: keeper.pid,
+        supervisor: plan.launcher,
+        is_restored: true,
+        socket: ours.socket,
+        outside,
+        signals,
+        relay: Relay::new(ours.stdout, ours.stderr)?,
+        input: Input::default(),
+        is_quiet: restart.is_quiet,
+        by_death: false,
+        host_is_lost: false,
+    };
+    Ok(attendant.attend())
+}
+
+/// Ends all processes of a restart that has failed. A signal of the user is the cause of the failure, if there was one.
+fn unless_ended(
+    outcome: Result<(), HostError>,
+    attention: &mut Attention,
+) -> Result<(), LaunchError> {
+    let Err(error) = outcome else { return Ok(()) };
+    descendants::end_all();
+    Err(match attention.end() {
+        Some(signal) => LaunchError::Signal(signal),
+        None => LaunchError::Host(error),
+    })
 }
 
 /// Starts mpirun on another host. Returns the connection with it, and the ends of the pipes
@@ -503,47 +539,65 @@ fn open(reach: &RemoteLaunch, host: u32, named: &str) -> io::Result<(Remote, [Ow
     ))
 }
 
-/// Lets all other hosts check their images.
-fn check_there(restart: &Restart, remotes: &mut [Remote]) -> Result<(), HostError> {
+/// Lets all other hosts check their images. When all have agreed, cuts the files that have grown.
+fn agree(
+    restart: &Restart,
+    cuts: &[Cut],
+    remotes: &mut [Remote],
+    attention: &mut Attention,
+) -> Result<(), HostError> {
     let order = |remote: &Remote| {
         ToGuard::Check(Box::new(RestoreThere {
             version: VERSION.into(),
             images: ImagesThere {
                 program: restart.images.program.clone(),
                 dir: restart.dir.clone(),
+                limit: restart.images.limit,
+                silence: restart.limits.silence,
             },
             set: restart.found.folder.clone(),
             host: remote.number,
             truncates: restart.truncates,
         }))
     };
-    ask_all(remotes, order, || Ok(()), done).map(|_| ())
+    ask_all(attention, remotes, order, || Work::Done(Ok(())), done)?;
+    let here = || Work::Done(cut(cuts));
+    ask_all(attention, remotes, |_| ToGuard::Cut, here, done).map(|_| ())
 }
 
-/// Restores all hosts: first up to the stage at which all sockets exist, then to the end.
-/// Repeats the first part while a kernel has connections of the ended job.
-fn restore_all(keeper: &Keeper, remotes: &mut [Remote], go: &Go) -> Result<(), HostError> {
+/// Restores all hosts, and continues the processes.
+/// Repeats it while a kernel has connections of the ended job, and if a process is killed meanwhile.
+fn restore_all(
+    keeper: &Keeper,
+    remotes: &mut [Remote],
+    go: &Go,
+    attention: &mut Attention,
+) -> Result<(), HostError> {
     /// The kernel keeps such connections for one minute.
     const LIMIT: Duration = Duration::from_secs(90);
     let end = Instant::now() + LIMIT;
-    let here = |outcome: Result<(), Failure>| outcome.map_err(HostError::here);
-    loop {
-        let restored = ask_all(
-            remotes,
-            |_| ToGuard::Restore,
-            || here(keeper.restore()),
-            done,
-        );
-        let Err(error) = restored else { break };
+    while let Err(error) = restore_once(keeper, remotes, attention) {
         if !error.failure.may_repeat || Instant::now() > end {
             return Err(error);
         }
-        ask_all(remotes, |_| ToGuard::Undo, || here(keeper.undo()), done)?;
-        std::thread::sleep(Duration::from_secs(1));
+        let here = || keeper.undo();
+        ask_all(attention, remotes, |_| ToGuard::Undo, here, done)?;
+        attention.sleep(Duration::from_secs(1));
     }
-    ask_all(remotes, |_| ToGuard::Resume, || here(keeper.resume()), done)?;
-    for remote in remotes.iter() {
-        remote.send(ToGuard::Go(go.clone()))?;
+    for remote in remotes.iter_mut() {
+        remote.send_go(go)?;
     }
-    here(keeper.go_on())
+    attention.complete(keeper.go_on()).map_err(HostError::here)
+}
+
+/// Restores all hosts: first up to the stage at which all sockets exist, then to the end.
+fn restore_once(
+    keeper: &Keeper,
+    remotes: &mut [Remote],
+    attention: &mut Attention,
+) -> Result<(), HostError> {
+    let here = || keeper.restore();
+    ask_all(attention, remotes, |_| ToGuard::Restore, here, done)?;
+    let here = || keeper.resume();
+    ask_all(attention, remotes, |_| ToGuard::Resume, here, done).map(|_| ())
 }

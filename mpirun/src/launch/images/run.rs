@@ -1,10 +1,14 @@
 //! Running CRIU: its version, a trial dump before a job starts, dumps and restores.
 
+use super::work::Work;
+use crate::launch::descendants;
 use crate::launch::sys::{self, Ended, Forked};
-use mpi_core::crs::criu::{self, After, CriuError, first_error};
+use crate::launch::wire::Failure;
+use mpi_core::crs::criu::{self, After, CriuError, NO_ERROR, first_error};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::io::FdFlags;
-use rustix::process::{Pid, Signal};
+use rustix::io::{Errno, FdFlags};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 use std::ffi::OsString;
 use std::fs;
@@ -13,6 +17,7 @@ use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Returns the version of the CRIU program. Fails if it cannot work with this library.
 pub(crate) fn version(program: &Path) -> Result<String, CriuError> {
@@ -29,7 +34,7 @@ pub(super) struct Run<'a> {
     pub program: &'a Path,
     pub arguments: Vec<OsString>,
     /// Variables that are added to CRIU's environment.
-    pub environment: Vec<(&'static str, &'static str)>,
+    pub environment: Vec<(&'static str, String)>,
     /// The descriptors that CRIU inherits.
     pub inherited: &'a [BorrowedFd<'a>],
     /// The mount namespace with the `/proc` of the dumped processes, if it is another one.
@@ -42,41 +47,42 @@ impl Run<'_> {
     /// Runs CRIU to its end. On failure returns the first error of its log.
     pub(super) fn run(&self) -> Result<(), CriuError> {
         let ended = self.start().and_then(sys::wait_for);
-        match ended.map_err(|error| self.not_started(&error))? {
-            Ended::Exited(0) => Ok(()),
-            ended => Err(failure_of(ended, self.doing, self.log)),
-        }
+        outcome(ended, self.doing, self.log)
     }
 
-    /// Runs CRIU until it has stopped itself; returns its pid. On failure returns as [`Run::run`].
-    pub(super) fn run_until_stopped(&self) -> Result<i32, CriuError> {
-        let pid = self.start().map_err(|error| self.not_started(&error))?;
-        let stopped = sys::wait_until_stopped(pid);
-        match stopped.map_err(|error| self.not_started(&error))? {
-            None => Ok(pid),
-            Some(Ended::Exited(0)) => Err(CriuError::Failed {
-                doing: self.doing,
-                line: "it has not run the script of --action-script".into(),
-                log: self.log.display().to_string(),
-            }),
-            Some(ended) => Err(failure_of(ended, self.doing, self.log)),
-        }
+    /// Starts CRIU, whose end is the end of the work.
+    pub(super) fn begin(&self) -> Work<()> {
+        let (doing, log) = (self.doing, self.log.to_owned());
+        let pid = match self.start() {
+            Ok(pid) => pid,
+            Err(error) => return Work::Done(outcome(Err(error), doing, &log).map_err(failure)),
+        };
+        let late = {
+            let log = log.display().to_string();
+            move |limit: Duration| failure(CriuError::Late { doing, limit, log })
+        };
+        let finish = move || outcome(sys::wait_for(pid), doing, &log).map_err(failure);
+        Work::of(pid, None, finish, late)
     }
 
-    fn not_started(&self, error: &io::Error) -> CriuError {
-        CriuError::Failed {
+    /// Returns the error about a CRIU that has ended without the call of its script.
+    pub(super) fn without_script(&self, ended: io::Result<Ended>) -> CriuError {
+        let ended = outcome(ended, self.doing, self.log);
+        ended.err().unwrap_or_else(|| CriuError::Failed {
             doing: self.doing,
-            line: error.to_string(),
+            line: "it has not run the script of --action-script".into(),
             log: self.log.display().to_string(),
-        }
+        })
     }
 
     /// Starts CRIU and returns its pid.
-    fn start(&self) -> io::Result<i32> {
+    pub(super) fn start(&self) -> io::Result<i32> {
         // An error of an earlier run is not the cause if CRIU ends before it opens its log.
         let _ = fs::remove_file(self.log);
         let parent = rustix::process::getpid();
+        let life = pidfd_open(parent, PidfdFlags::empty())?;
         match sys::fork()? {
+            Forked::Child if self.is_watched() => sys::exit_now(self.watch(&life)),
             Forked::Child => {
                 let error = self.become_criu(parent);
                 printable::eprintln!("mpirun: CRIU cannot be started: {error}");
@@ -84,6 +90,44 @@ impl Run<'_> {
             }
             Forked::Parent(pid) => Ok(pid),
         }
+    }
+
+    /// Returns true if CRIU runs below a process that ends CRIU's own children.
+    /// The keeper of a restored job ends all processes of its namespace, and must be the parent of CRIU.
+    fn is_watched(&self) -> bool {
+        self.mounts.is_none() && self.inherited.is_empty()
+    }
+
+    /// Runs CRIU below this process until CRIU or mpirun has ended, and ends what CRIU has left: CRIU traces children of its
+    /// own to find out what the kernel can, and they outlive a killed CRIU. Returns the exit code as shells do.
+    fn watch(&self, mpirun: &OwnedFd) -> i32 {
+        let own = rustix::process::getpid();
+        // A Ctrl-C of the user must not reach this process either.
+        let prepared = sys::adopt_orphans();
+        let prepared = prepared.and_then(|()| Ok(rustix::process::setsid().map(|_| ())?));
+        let criu = prepared.and_then(|()| match sys::fork()? {
+            Forked::Child => {
+                let error = self.become_criu(own);
+                printable::eprintln!("mpirun: CRIU cannot be started: {error}");
+                sys::exit_now(127)
+            }
+            Forked::Parent(pid) => Ok(pid),
+        });
+        let Ok(criu) = criu else { return 127 };
+        let end = Pid::from_raw(criu).map(|pid| pidfd_open(pid, PidfdFlags::empty()));
+        if let Some(Ok(end)) = end {
+            let mut fds = [
+                PollFd::new(&end, PollFlags::IN),
+                PollFd::new(mpirun, PollFlags::IN),
+            ];
+            while poll(&mut fds, None) == Err(Errno::INTR) {}
+            if fds[0].revents().is_empty() {
+                sys::signal_process(criu, libc::SIGKILL);
+            }
+        }
+        let ended = sys::wait_for(criu);
+        descendants::end_all();
+        ended.map_or(127, Ended::code)
     }
 
     /// Replaces this process by CRIU; returns only if that fails.
@@ -109,11 +153,33 @@ impl Run<'_> {
         sys::unblock_signals();
         Command::new(self.program)
             .args(&self.arguments)
-            .envs(self.environment.iter().copied())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .exec()
+    }
+}
+
+/// Returns the outcome of a CRIU that has ended, or that could not be started or awaited.
+fn outcome(ended: io::Result<Ended>, doing: &'static str, log: &Path) -> Result<(), CriuError> {
+    match ended {
+        Ok(Ended::Exited(0)) => Ok(()),
+        Ok(ended) => Err(failure_of(ended, doing, log)),
+        Err(error) => Err(CriuError::Failed {
+            doing,
+            line: error.to_string(),
+            log: log.display().to_string(),
+        }),
+    }
+}
+
+/// Returns the error for the front end of the job.
+pub(super) fn failure(error: CriuError) -> Failure {
+    Failure {
+        why: error.to_string(),
+        is_damaged: error.is_damage(),
+        may_repeat: error.may_pass(),
     }
 }
 
@@ -127,7 +193,7 @@ pub(super) fn failure_of(ended: Ended, doing: &'static str, log: &Path) -> CriuE
     }
     let text = String::from_utf8_lossy(&text);
     let line = first_error(&text).map(str::to_owned);
-    let line = line.unwrap_or_else(|| format!("it has ended with status {}", ended.code()));
+    let line = line.unwrap_or_else(|| format!("{NO_ERROR} {}", ended.code()));
     CriuError::Failed { doing, line, log }
 }
 

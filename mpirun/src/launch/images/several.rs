@@ -1,23 +1,24 @@
-//! One checkpoint of a job on several hosts.
+//! One checkpoint of a job on one or several hosts.
 //!
 //! All hosts stop their processes. When no TCP connection between them has anything in flight, all hosts dump.
 //! Then the processes continue while each host syncs its images; the checkpoint is committed by one rename.
 
-use super::remote::{HostError, Remote, ask_all, out_of_order};
+use super::attention::Attention;
+use super::remote::{ENDED_BY_USER, HostError, Remote, ask_all, out_of_order};
 use super::run::log_of;
 use super::still::Processes;
 use super::take::{
-    ADDRESSES, AGENT, FROM, MPIRUN, NAME, TO, TakeError, Taken, Tree, commit, entry, sealed,
+    ADDRESSES, AGENT, FROM, MPIRUN, NAME, Sealed, TO, TakeError, Taken, Tree, Wanted, commit,
+    entry, sealing,
 };
+use super::work::Work;
 use crate::launch::outside;
-use crate::launch::program::{Images, RemoteLaunch};
+use crate::launch::program::RemoteLaunch;
 use crate::launch::wire::{Connection, Failure, FromGuard, Quiet, ToGuard};
-use mpi_core::crs::criu::After;
 use mpi_core::crs::manifest::FileEntry;
 use mpi_core::crs::store::{Draft, Store};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// The maximum time in which the kernels acknowledge everything.
@@ -30,49 +31,41 @@ const ATTEMPTS: usize = 3;
 /// The time for which processes run so that they accept connections, or between two attempts.
 const RUN: Duration = Duration::from_millis(20);
 
-/// The state after the dump of processes that were stopped before it. CRIU leaves such processes stopped,
-/// and ends the repair mode of their connections, which it would not do with [`After::Stopped`].
-pub(super) const STAYS_STOPPED: After = After::Running;
-
 /// The hosts of a job.
 pub(super) struct Hosts<'a> {
     pub tree: Tree<'a>,
     pub processes: &'a mut Processes,
+    /// The other hosts; none for a job on one host.
     pub remotes: &'a mut [Remote],
     pub reach: &'a RemoteLaunch,
+    pub attention: &'a mut Attention,
 }
 
-/// Takes a checkpoint. With `stays_stopped`, the processes stay stopped after a successful one.
+/// Takes a checkpoint.
 pub(super) fn take(
     mut hosts: Hosts<'_>,
-    images: &Images,
-    dir: &Path,
+    wanted: &Wanted<'_>,
     store: &mut Store,
-    stays_stopped: bool,
 ) -> Result<Taken, TakeError> {
     for _ in 1..ATTEMPTS {
-        match hosts.attempt(images, dir, store, stays_stopped) {
-            Err(TakeError::Host(error)) if !error.failure.is_damaged => {
+        match hosts.attempt(wanted, store) {
+            Err(TakeError::Host(error)) if error.failure.may_repeat => {
                 hosts.go_on().map_err(TakeError::Host)?;
-                std::thread::sleep(RUN);
+                hosts.attention.sleep(RUN);
             }
             done => return done,
         }
     }
-    hosts.attempt(images, dir, store, stays_stopped)
+    hosts.attempt(wanted, store)
 }
 
 impl Hosts<'_> {
-    fn attempt(
-        &mut self,
-        images: &Images,
-        dir: &Path,
-        store: &mut Store,
-        stays_stopped: bool,
-    ) -> Result<Taken, TakeError> {
+    fn attempt(&mut self, wanted: &Wanted<'_>, store: &mut Store) -> Result<Taken, TakeError> {
         let draft = store.begin().map_err(TakeError::Store)?;
-        let taken = self.write(images, dir, store, (&draft, stays_stopped));
-        if taken.is_err() {
+        let taken = self.write(wanted, store, &draft);
+        // A lost host may still write to the draft. While its folder is there, no other checkpoint gets its number.
+        let is_left = self.remotes.iter().any(|remote| remote.lost().is_some());
+        if taken.is_err() && !is_left {
             store.discard(&draft);
         }
         taken
@@ -80,46 +73,53 @@ impl Hosts<'_> {
 
     fn write(
         &mut self,
-        images: &Images,
-        dir: &Path,
+        wanted: &Wanted<'_>,
         store: &Store,
-        (draft, stays_stopped): (&Draft, bool),
+        draft: &Draft,
     ) -> Result<Taken, TakeError> {
         let host_error = TakeError::Host;
-        let connections = self.stop_quietly().map_err(host_error)?;
-        let mut entries = self.dump(images, dir, draft).map_err(host_error)?;
-        if let Some(rank) = self.processes.ended_rank() {
-            return Err(TakeError::Ended(rank));
+        let (connections, queues) = self.stop_quietly().map_err(host_error)?;
+        let mut entries = self.dump(wanted, draft).map_err(host_error)?;
+        if self.quiet().map_err(host_error)? != (Quiet::Yes, queues) {
+            let why = "a kernel has moved data of the stopped processes during the dump";
+            return Err(TakeError::Host(HostError::here(Failure {
+                may_repeat: true,
+                ..Failure::of(why)
+            })));
         }
         entries.extend(addresses(&connections));
         entries.extend(self.links().map_err(host_error)?);
-        if !stays_stopped {
+        if !wanted.stays_stopped {
             self.go_on().map_err(host_error)?;
         }
         let files = self.seal(draft).map_err(host_error)?;
-        commit(store, draft, images, (entries, files))
+        // Each host has answered each order. A signal that ends the job, or the loss of a host, comes before the commit or after it.
+        if self.attention.end().is_some() {
+            return Err(TakeError::Host(HostError::here(Failure::of(ENDED_BY_USER))));
+        }
+        commit(store, draft, wanted, (entries, files))
     }
 
     /// Stops all processes such that nothing is in flight between hosts.
-    /// Returns the connections of each host with others.
-    fn stop_quietly(&mut self) -> Result<Vec<Vec<Connection>>, HostError> {
+    /// Returns the connections of each host with others, and the digests of the queues.
+    fn stop_quietly(&mut self) -> Result<(Vec<Vec<Connection>>, Vec<u64>), HostError> {
         let end = Instant::now() + LIMIT;
         loop {
             let connections = self.stop()?;
             let mut quiet = self.quiet()?;
-            while quiet == Quiet::NotYet && Instant::now() < end {
+            while quiet.0 == Quiet::NotYet && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(2));
                 quiet = self.quiet()?;
             }
             match quiet {
                 // A connection that is yet to be accepted has one known end only.
-                Quiet::Yes => {
+                (Quiet::Yes, queues) => {
                     return match foreign(&connections) {
                         Some(connection) => {
                             let error = outside::foreign(connection);
                             Err(HostError::here(Failure::of(error.to_string())))
                         }
-                        None => Ok(connections),
+                        None => Ok((connections, queues)),
                     };
                 }
                 _ if Instant::now() > end => {
@@ -129,22 +129,22 @@ impl Hosts<'_> {
                 _ => {}
             }
             self.go_on()?;
-            std::thread::sleep(RUN);
+            self.attention.sleep(RUN);
         }
     }
 
     fn stop(&mut self) -> Result<Vec<Vec<Connection>>, HostError> {
         let Hosts {
-            processes, remotes, ..
+            processes,
+            remotes,
+            attention,
+            ..
         } = self;
-        let mut here = Vec::new();
-        let there = ask_all(
+        let (here, there) = ask_all(
+            attention,
             remotes,
             |_| ToGuard::Stop,
-            || {
-                here = stop(processes).map_err(HostError::here)?;
-                Ok(())
-            },
+            || Work::Done(stop(processes, || ())),
             |remote, answer| match answer {
                 FromGuard::Stopped(Ok(connections)) => Ok(connections),
                 FromGuard::Stopped(Err(why)) => Err(remote.failed(why)),
@@ -154,28 +154,28 @@ impl Hosts<'_> {
         Ok(std::iter::once(here).chain(there).collect())
     }
 
-    /// Returns the state of the least quiet host.
-    fn quiet(&mut self) -> Result<Quiet, HostError> {
-        let mut here = Quiet::Yes;
-        let there = ask_all(
+    /// Returns the state of the least quiet host, and the digest of the queues of each host.
+    fn quiet(&mut self) -> Result<(Quiet, Vec<u64>), HostError> {
+        let processes = &self.processes;
+        let (here, there) = ask_all(
+            self.attention,
             self.remotes,
             |_| ToGuard::IsQuiet,
-            || {
-                here = self.processes.is_quiet();
-                Ok(())
-            },
+            || Work::Done(Ok(processes.is_quiet())),
             |remote, answer| match answer {
-                FromGuard::Quiet(quiet) => Ok(quiet),
+                FromGuard::Quiet(quiet, queues) => Ok((quiet, queues)),
                 _ => Err(out_of_order(remote)),
             },
         )?;
-        Ok(there.into_iter().fold(here, Quiet::max))
+        let all: Vec<(Quiet, u64)> = std::iter::once(here).chain(there).collect();
+        let worst = all.iter().map(|(quiet, _)| *quiet).max();
+        let queues = all.into_iter().map(|(_, queues)| queues).collect();
+        Ok((worst.unwrap_or(Quiet::Yes), queues))
     }
 
     fn dump(
         &mut self,
-        images: &Images,
-        dir: &Path,
+        wanted: &Wanted<'_>,
         draft: &Draft,
     ) -> Result<Vec<(String, String)>, HostError> {
         let numbers: Vec<u32> = self.remotes.iter().map(|remote| remote.number).collect();
@@ -183,67 +183,64 @@ impl Hosts<'_> {
             set: draft.folder.clone(),
             number: position(&numbers, remote),
         };
-        let mut here = Vec::new();
-        let there = ask_all(
+        let (tree, processes) = (&self.tree, &self.processes);
+        let here = || {
+            let log = log_of(wanted.dir, "dump", 0);
+            let set = (draft.folder.as_path(), 0);
+            tree.dump(&wanted.images.program, set, &log, processes)
+        };
+        let (here, there) = ask_all(
+            self.attention,
             self.remotes,
             order,
-            || {
-                let log = log_of(dir, "dump", 0);
-                let set = (draft.folder.as_path(), 0);
-                let dumped = self.tree.dump(&images.program, set, &log, STAYS_STOPPED);
-                here = dumped.map_err(|error| HostError::here(error.into_failure()))?;
-                Ok(())
-            },
+            here,
             |remote, answer| match answer {
                 FromGuard::Dumped(Ok(entries)) => Ok(entries),
                 FromGuard::Dumped(Err(failure)) => Err(remote.error(failure)),
                 _ => Err(out_of_order(remote)),
             },
         )?;
+        // The guard of each host has checked its own processes in the same way.
+        self.processes.check_ranks().map_err(HostError::here)?;
         Ok(std::iter::once(here).chain(there).flatten().collect())
     }
 
     /// Continues the processes of all hosts.
     fn go_on(&mut self) -> Result<(), HostError> {
-        let done = ask_all(
-            self.remotes,
-            |_| ToGuard::Continue,
-            || {
-                self.processes.go_on();
-                Ok(())
-            },
-            done,
-        );
-        done.map(|_| ())
+        let processes = &self.processes;
+        let here = || {
+            processes.go_on();
+            Work::Done(Ok(()))
+        };
+        let order = |_: &Remote| ToGuard::Continue;
+        ask_all(self.attention, self.remotes, order, here, done).map(|_| ())
     }
 
     fn seal(&mut self, draft: &Draft) -> Result<Vec<FileEntry>, HostError> {
-        let mut here = Vec::new();
         let numbers: Vec<u32> = self.remotes.iter().map(|remote| remote.number).collect();
-        let there = ask_all(
+        let entry = |rank: u32, (name, len, crc): Sealed| FileEntry {
+            rank,
+            name,
+            len,
+            crc,
+        };
+        let (here, there) = ask_all(
+            self.attention,
             self.remotes,
             |_| ToGuard::Seal,
-            || {
-                let files = sealed(&draft.folder, 0);
-                here = files.map_err(|error| HostError::here(error.into_failure()))?;
-                Ok(())
-            },
+            || sealing(draft.folder.clone(), 0),
             |remote, answer| match answer {
                 FromGuard::Sealed(Ok(files)) => {
                     let rank = position(&numbers, remote);
-                    let files = files.into_iter().map(move |(name, len, crc)| FileEntry {
-                        rank,
-                        name,
-                        len,
-                        crc,
-                    });
-                    Ok(files.collect::<Vec<_>>())
+                    Ok((rank, files))
                 }
                 FromGuard::Sealed(Err(why)) => Err(remote.failed(why)),
                 _ => Err(out_of_order(remote)),
             },
         )?;
-        Ok(std::iter::once(here).chain(there).flatten().collect())
+        let hosts = std::iter::once((0, here)).chain(there);
+        let files = hosts.flat_map(|(rank, files)| files.into_iter().map(move |file| (rank, file)));
+        Ok(files.map(|(rank, file)| entry(rank, file)).collect())
     }
 
     /// Returns the manifest's entries about the links to other hosts, and how these are reached.
@@ -265,9 +262,12 @@ impl Hosts<'_> {
     }
 }
 
-/// Stops the processes of this host. Returns their connections with others.
-pub(super) fn stop(processes: &mut Processes) -> Result<Vec<Connection>, Failure> {
-    let stopped = processes.stop();
+/// Stops the processes of this host. Returns their connections with others. Calls `tick` meanwhile.
+pub(super) fn stop(
+    processes: &mut Processes,
+    tick: impl FnMut(),
+) -> Result<Vec<Connection>, Failure> {
+    let stopped = processes.stop(tick);
     stopped.map_err(|error| Failure::of(error.to_string()))?;
     let connections = processes.check();
     connections.map_err(|error| Failure::of(error.to_string()))

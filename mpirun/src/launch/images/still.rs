@@ -6,7 +6,7 @@
 
 use crate::launch::outside;
 use crate::launch::sys;
-use crate::launch::wire::{Connection, Quiet};
+use crate::launch::wire::{Connection, Failure, Quiet};
 use crate::process_tree::{children, descendants_of};
 use mpi_core::crs::criu::CriuError;
 use rustix::net::sockopt::set_socket_linger;
@@ -50,10 +50,21 @@ impl Processes {
         first.into_iter().chain(below).collect()
     }
 
-    /// Stops all processes, and waits until the kernel has stopped each thread.
-    pub(super) fn stop(&mut self) -> io::Result<()> {
-        let all = self.all();
-        self.stopped_before = all.into_iter().filter(|pid| is_stopped(*pid)).collect();
+    /// Records the processes that the user or a program has stopped: they stay stopped.
+    pub(super) fn note_stopped(&mut self) {
+        let all = self.all().into_iter();
+        self.stopped_before = all.filter(|pid| is_stopped(*pid)).collect();
+    }
+
+    /// Returns the numbers, in the images, of the processes that were stopped before.
+    pub(super) fn stopped_before(&self) -> Vec<i32> {
+        let numbers = self.stopped_before.iter();
+        numbers.filter_map(|pid| number_inside(*pid)).collect()
+    }
+
+    /// Stops all processes, and waits until the kernel has stopped each thread. Calls `tick` meanwhile.
+    pub(super) fn stop(&mut self, mut tick: impl FnMut()) -> io::Result<()> {
+        self.note_stopped();
         let (end, mut signalled) = (Instant::now() + LIMIT, Vec::new());
         loop {
             let moving: Vec<i32> = self.all();
@@ -73,6 +84,7 @@ impl Processes {
                 }
             }
             std::thread::sleep(Duration::from_millis(1));
+            tick();
         }
     }
 
@@ -94,17 +106,26 @@ impl Processes {
         outside::check(&named.collect::<Vec<_>>(), launcher)
     }
 
-    /// Returns a child of the launcher that has ended.
+    /// Fails if a rank had ended before it was saved: a job that is restored from these images would end at once.
+    pub(super) fn check_ranks(&self) -> Result<(), Failure> {
+        let sentence = |rank| format!("process {rank} of the job ended while the job was saved");
+        match self.ended_rank() {
+            Some(rank) => Err(Failure::of(sentence(rank))),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns a child of the launcher that has ended, and not with the exit status 0.
     ///
     /// The launcher collects no child between its request for a checkpoint and the answer.
     /// So after the dump this also finds the ranks that had ended before the dump, which the images contain as ended processes.
-    pub(super) fn ended_rank(&self) -> Option<i32> {
+    fn ended_rank(&self) -> Option<i32> {
         let mut ranks = children(self.launcher()).into_iter();
-        ranks.find(|pid| has_ended(*pid))
+        ranks.find(|pid| has_failed(*pid))
     }
 
-    /// Returns the state of the connections of the stopped processes.
-    pub(super) fn is_quiet(&self) -> Quiet {
+    /// Returns the state of the connections of the stopped processes, and a digest of their queues.
+    pub(super) fn is_quiet(&self) -> (Quiet, u64) {
         outside::is_quiet(&self.all())
     }
 
@@ -148,9 +169,23 @@ fn is_stopped(pid: i32) -> bool {
     tasks.all(|task| matches!(state(&task.path()), None | Some('T' | 't' | 'Z' | 'X')))
 }
 
-/// Returns true if a process has ended and its parent has not collected it.
-fn has_ended(pid: i32) -> bool {
-    matches!(state(Path::new(&format!("/proc/{pid}"))), Some('Z' | 'X'))
+/// Returns the number of a process in its own PID namespace, which is that of its image.
+fn number_inside(pid: i32) -> Option<i32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    line?.split_whitespace().last()?.parse().ok()
+}
+
+/// Returns true if a process has ended with another status than 0, and its parent has not collected it.
+fn has_failed(pid: i32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let Some((_, rest)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    // Fields 3 and 52 of proc_pid_stat(5): the state, and the status as waitpid(2) reports it.
+    let mut fields = rest.split_whitespace();
+    let (state, status) = (fields.next(), fields.nth(48));
+    matches!(state, Some("Z" | "X")) && status != Some("0")
 }
 
 /// Returns the state of a process or a thread, a letter (proc_pid_stat(5)), from its folder.
@@ -166,8 +201,20 @@ mod tests {
     use std::process::Command;
 
     #[test]
-    fn a_child_that_has_ended_and_is_not_collected_is_found() {
-        let script = "sleep 60 & sleep 0 & exec sleep 60";
+    fn a_child_that_was_killed_and_is_not_collected_is_found_and_one_that_exited_is_not() {
+        let is_over = |pid: &i32| state(Path::new(&format!("/proc/{pid}"))) == Some('Z');
+        let mut parent = Command::new("sh")
+            .args(["-c", "sleep 0 & exec sleep 60"])
+            .spawn()
+            .expect("started");
+        let processes = Processes::new(parent.id() as i32, false);
+        while !children(processes.child).iter().any(is_over) {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(processes.ended_rank(), None);
+        let _ = parent.kill();
+        let _ = parent.wait();
+        let script = "sleep 60 & sleep 50 & kill -9 $!; exec sleep 60";
         let mut parent = Command::new("sh")
             .args(["-c", script])
             .spawn()
@@ -188,9 +235,10 @@ mod tests {
         let pid = sleeper.id() as i32;
         let mut processes = Processes::new(pid, false);
         assert!(!is_stopped(pid));
-        processes.stop().expect("stopped");
+        processes.stop(|| ()).expect("stopped");
         assert!(is_stopped(pid));
-        assert_eq!(processes.is_quiet(), Quiet::Yes);
+        assert_eq!(processes.is_quiet().0, Quiet::Yes);
+        assert!(processes.stopped_before().is_empty());
         processes.go_on();
         while is_stopped(pid) {
             std::thread::sleep(Duration::from_millis(1));
@@ -199,7 +247,8 @@ mod tests {
         while !is_stopped(pid) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        processes.stop().expect("is stopped");
+        processes.stop(|| ()).expect("is stopped");
+        assert_eq!(processes.stopped_before(), [pid]);
         processes.go_on();
         assert!(is_stopped(pid));
         let _ = sleeper.kill();

@@ -1,14 +1,16 @@
-//! One checkpoint of all processes, from the dump to the commit.
+//! The part of one host in a checkpoint, and the commit of a checkpoint.
 
 use super::remote::HostError;
-use super::run::{Run, log_of};
+use super::run::Run;
 use super::still::Processes;
+use super::work::Work;
 use crate::launch::program::Images;
 use crate::launch::wire::Failure;
-use mpi_core::crs::criu::{self, After, CriuError};
+use mpi_core::crs::criu::{self, After};
 use mpi_core::crs::manifest::{FileEntry, Manifest};
 use mpi_core::crs::store::{Draft, Store, StoreError, seal};
 use rustix::fd::BorrowedFd;
+use std::ffi::OsString;
 use std::fmt;
 use std::fs;
 use std::io;
@@ -21,6 +23,8 @@ pub(super) const SOCKET: &str = "socket";
 pub(super) const STDIN: &str = "stdin";
 pub(super) const STDOUT: &str = "stdout";
 pub(super) const STDERR: &str = "stderr";
+/// The numbers of the processes that were stopped before the checkpoint, separated by spaces.
+pub(super) const STOPPED: &str = "stopped";
 /// The addresses of the TCP connections with other hosts, separated by spaces.
 pub(super) const ADDRESSES: &str = "addresses";
 
@@ -39,6 +43,21 @@ pub(super) fn entry(name: &str, host: u32) -> String {
         0 => name.to_owned(),
         host => format!("{name}-{host}"),
     }
+}
+
+/// The state after the dump of processes that were stopped before it. CRIU leaves such processes stopped,
+/// and ends the repair mode of their connections, which it would not do with [`After::Stopped`].
+const STAYS_STOPPED: After = After::Running;
+
+/// The settings of a checkpoint.
+pub(super) struct Wanted<'a> {
+    pub images: &'a Images,
+    /// The folder of the checkpoints.
+    pub dir: &'a Path,
+    /// The host of each rank, by name.
+    pub placement: Vec<OsString>,
+    /// Whether the processes stay stopped after a successful checkpoint.
+    pub stays_stopped: bool,
 }
 
 /// The files through which the dumped processes are connected with the front end or the guard, as inodes.
@@ -63,41 +82,43 @@ pub(super) struct Tree<'a> {
 }
 
 impl Tree<'_> {
-    /// Dumps the processes to a new folder of the checkpoint `set`.
-    /// Returns the entries of the manifest about them.
+    /// Begins to dump the processes to a new folder of the checkpoint `set`.
+    /// The outcome is the manifest's entries about them.
     pub(super) fn dump(
         &self,
         program: &Path,
         (set, host): (&Path, u32),
         log: &Path,
-        after: After,
-    ) -> Result<Vec<(String, String)>, TakeError> {
+        processes: &Processes,
+    ) -> Work<Vec<(String, String)>> {
         let folder = set.join(criu::images_of(host));
-        fs::create_dir(&folder).map_err(|error| TakeError::Images {
-            doing: "written",
-            error,
-        })?;
+        if let Err(error) = fs::create_dir(&folder) {
+            let why = format!("the images of the processes cannot be written: {error}");
+            return Work::Done(Err(Failure::of(why)));
+        }
         let outside = [self.outside.socket, self.outside.peer];
         let dumped = Run {
             program,
-            arguments: criu::dump_arguments(self.launcher, &folder, log, &outside, after),
+            arguments: criu::dump_arguments(self.launcher, &folder, log, &outside, STAYS_STOPPED),
             environment: Vec::new(),
             inherited: &[],
             mounts: self.mounts,
             doing: "dump",
             log,
         };
-        dumped.run().map_err(TakeError::Criu)?;
         let outside = &self.outside;
+        let stopped = processes.stopped_before().into_iter();
+        let stopped: Vec<String> = stopped.map(|pid| pid.to_string()).collect();
         let entries = [
             (LAUNCHER, self.launcher.to_string()),
             (SOCKET, outside.socket.to_string()),
             (STDIN, outside.stdin.to_string()),
             (STDOUT, outside.stdout.to_string()),
             (STDERR, outside.stderr.to_string()),
+            (STOPPED, stopped.join(" ")),
         ];
         let entries = entries.map(|(name, value)| (entry(name, host), value));
-        Ok(entries.into())
+        dumped.begin().map(move |()| entries.into())
     }
 }
 
@@ -112,35 +133,15 @@ pub(super) struct Taken {
 #[derive(Debug)]
 pub(super) enum TakeError {
     Store(StoreError),
-    Criu(CriuError),
     /// The process that keeps the process numbers of a restored job cannot be found.
     Keeper(io::Error),
-    Images {
-        doing: &'static str,
-        error: io::Error,
-    },
     Host(HostError),
-    /// A process of the job ended before or during the dump, so a restored job would end at once.
-    Ended(i32),
 }
 
 impl TakeError {
-    /// Returns true if a killed CRIU may have left changes in the processes.
+    /// Returns true if a killed CRIU may have left changes in the processes of a host.
     pub(super) fn is_damaged(&self) -> bool {
-        match self {
-            TakeError::Criu(error) => matches!(error, CriuError::Killed { .. }),
-            TakeError::Host(error) => error.failure.is_damaged,
-            _ => false,
-        }
-    }
-
-    /// Returns the error for the front end on another host.
-    pub(super) fn into_failure(self) -> Failure {
-        Failure {
-            why: self.to_string(),
-            is_damaged: self.is_damaged(),
-            may_repeat: false,
-        }
+        matches!(self, TakeError::Host(error) if error.failure.is_damaged)
     }
 }
 
@@ -148,58 +149,28 @@ impl fmt::Display for TakeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TakeError::Store(error) => error.fmt(f),
-            TakeError::Criu(error) => error.fmt(f),
             TakeError::Keeper(error) => write!(
                 f,
                 "the process that keeps the job's process numbers cannot be found: {error}"
             ),
-            TakeError::Images { doing, error } => {
-                write!(f, "the images of the processes cannot be {doing}: {error}")
-            }
             TakeError::Host(error) => error.fmt(f),
-            TakeError::Ended(process) => {
-                write!(
-                    f,
-                    "process {process} of the job ended while the job was saved"
-                )
-            }
         }
     }
 }
 
 impl std::error::Error for TakeError {}
 
-/// Takes a checkpoint of a job on this host. `after` is the state of the processes after a successful dump.
-pub(super) fn take(
-    (tree, processes): (Tree<'_>, &Processes),
-    images: &Images,
-    dir: &Path,
-    store: &mut Store,
-    after: After,
-) -> Result<Taken, TakeError> {
-    let draft = store.begin().map_err(TakeError::Store)?;
-    let written = || {
-        let log = log_of(dir, "dump", 0);
-        let entries = tree.dump(&images.program, (&draft.folder, 0), &log, after)?;
-        if let Some(rank) = processes.ended_rank() {
-            return Err(TakeError::Ended(rank));
-        }
-        let files = sealed(&draft.folder, 0)?;
-        commit(store, &draft, images, (entries, files))
-    };
-    let taken = written();
-    if taken.is_err() {
-        store.discard(&draft);
-    }
-    taken
-}
+/// A file of the images: name, length and CRC-32.
+pub(super) type Sealed = (OsString, u64, u32);
 
-/// Syncs the images of a host and returns their entries.
-pub(super) fn sealed(set: &Path, host: u32) -> Result<Vec<FileEntry>, TakeError> {
-    let folder = set.join(criu::images_of(host));
-    seal(&folder, host).map_err(|error| TakeError::Images {
-        doing: "synced",
-        error,
+/// Begins to sync the images of a host.
+pub(super) fn sealing(set: PathBuf, host: u32) -> Work<Vec<Sealed>> {
+    Work::in_a_child("the sync of the images", move || {
+        let sealed = seal(&set.join(criu::images_of(host)), host);
+        let sealed = sealed
+            .map_err(|error| format!("the images of the processes cannot be synced: {error}"));
+        let files = sealed?.into_iter();
+        Ok(files.map(|file| (file.name, file.len, file.crc)).collect())
     })
 }
 
@@ -207,9 +178,10 @@ pub(super) fn sealed(set: &Path, host: u32) -> Result<Vec<FileEntry>, TakeError>
 pub(super) fn commit(
     store: &Store,
     draft: &Draft,
-    images: &Images,
+    wanted: &Wanted<'_>,
     (entries, files): (Vec<(String, String)>, Vec<FileEntry>),
 ) -> Result<Taken, TakeError> {
+    let images = wanted.images;
     let kernel = rustix::system::uname();
     let kernel = kernel.release().to_string_lossy().into_owned();
     let system = [
@@ -224,7 +196,7 @@ pub(super) fn commit(
         library: env!("CARGO_PKG_VERSION").into(),
         job: images.job.clone(),
         system: system.map(|(name, value)| (name, value.into())).collect(),
-        hosts: vec![crate::hosts::own_name().into(); images.job.ranks() as usize],
+        hosts: wanted.placement.clone(),
         files,
     };
     let committed = store.commit(draft, &manifest, images.keep);

@@ -17,6 +17,8 @@ pub(super) struct Ending {
     dismissals: Vec<(BTreeSet<usize>, Instant)>,
     /// Whether the job ends because a rank was killed by a signal or its host is lost.
     is_by_death: bool,
+    /// Whether ranks may still run on a host that is lost.
+    host_is_lost: bool,
     /// The grace period between SIGTERM and SIGKILL.
     grace: Duration,
     /// The grace period of ranks that handle the signal that mpirun received.
@@ -29,6 +31,7 @@ impl Ending {
             lifecycle: Lifecycle::new(plan.timeout),
             dismissals: Vec::new(),
             is_by_death: false,
+            host_is_lost: false,
             grace: plan.grace,
             signal_grace: plan.signal_grace,
         }
@@ -37,6 +40,16 @@ impl Ending {
     /// Records that the job ends because a rank was killed by a signal or its host is lost.
     pub(super) fn note_death(&mut self) {
         self.is_by_death = true;
+    }
+
+    /// Records that ranks may still run on a host that is lost.
+    pub(super) fn note_lost_host(&mut self) {
+        self.host_is_lost = true;
+    }
+
+    /// Returns true if ranks may still run on a host that is lost.
+    pub(super) fn host_is_lost(&self) -> bool {
+        self.host_is_lost
     }
 
     /// Records that the user ends the job, which is therefore not restarted, even if a rank has died before.

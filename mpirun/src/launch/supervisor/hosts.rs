@@ -18,6 +18,8 @@ fn images_there(plan: &Plan) -> Option<ImagesThere> {
     Some(ImagesThere {
         program: images.program.clone(),
         dir: checkpoints.dir.clone(),
+        limit: images.limit,
+        silence: plan.remote.limits.silence,
     })
 }
 
@@ -168,7 +170,7 @@ impl Supervisor<'_> {
         }
     }
 
-    fn lose_link(&mut self, number: usize, why: &str) {
+    pub(super) fn lose_link(&mut self, number: usize, why: &str) {
         // The hosts that are reached through this link are lost too.
         let hosts = self.control.ranks.links.close(number);
         self.lose_hosts(&hosts, why);

@@ -8,9 +8,12 @@ use super::Supervisor;
 use super::control::checkpoint_rounds;
 use super::remote_control;
 use crate::launch::affinity::Affinities;
-use crate::launch::hold::{self, Go, NamedHost};
+use crate::launch::hold::{self, Described, Go};
+use crate::launch::sys;
+use crate::pmi::Job;
 use rustix::fd::BorrowedFd;
 use rustix::process::{Pid, Signal, set_parent_process_death_signal};
+use std::collections::BTreeMap;
 
 /// Takes the checkpoint that is asked for, if any, as soon as nothing is on the way between hosts.
 pub(super) fn step(supervisor: &mut Supervisor<'_>) {
@@ -42,15 +45,16 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
     // If the front end dies now, it may leave this process stopped, and no process would end the ranks.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     let affinities = Affinities::read();
+    let described = described(supervisor);
     let asked = {
         let links = supervisor.control.ranks.links.silent();
         let links = links.filter_map(|link| Some((link, link.pipes()?)));
-        let (mut hosts, mut pipes) = (Vec::<NamedHost>::new(), Vec::<BorrowedFd<'_>>::new());
+        let (mut job, mut pipes) = (described, Vec::<BorrowedFd<'_>>::new());
         for (link, (to, from)) in links {
-            hosts.push((link.branch.host, link.branch.name.clone()));
+            job.hosts.push((link.branch.host, link.branch.name.clone()));
             pipes.extend([to, from]);
         }
-        hold::hold(&supervisor.front, stop, waiting, (&hosts, &pipes))
+        hold::hold(&supervisor.front, stop, waiting, (&job, &pipes))
     };
     let answer = asked.ok().and_then(|()| supervisor.front.wait_for_go());
     let _ = set_parent_process_death_signal(None);
@@ -60,15 +64,44 @@ fn take(supervisor: &mut Supervisor<'_>, stop: bool) {
         outcome,
         front_end,
         is_restored,
+        lost,
     }) = answer
     {
         if is_restored {
             affinities.set();
         }
         remote_control::listen_again(supervisor, Pid::from_raw(front_end));
-        for signal in supervisor.front.take_early() {
+        checkpoint_rounds::end_round(&mut supervisor.control, false, outcome);
+        // The SIGCONT that has ended the stop of this process is not for the ranks, which may have been stopped before.
+        let own = std::iter::from_fn(|| sys::next_request(&supervisor.signals));
+        let own: Vec<_> = own.filter(|signal| *signal != libc::SIGCONT).collect();
+        for signal in supervisor.front.take_early().into_iter().chain(own) {
             supervisor.pass_on(signal);
         }
-        checkpoint_rounds::end_round(&mut supervisor.control, false, outcome);
+        // The reports of ended ranks were read with the signals.
+        supervisor.read_signals();
+        for (host, why) in lost {
+            if let Some(number) = supervisor.control.ranks.links.number_of(host) {
+                supervisor.lose_link(number, &why);
+            }
+        }
+    }
+}
+
+/// Returns what the front end needs to know of the job, apart from its other hosts.
+fn described(supervisor: &Supervisor<'_>) -> Described {
+    /// The maximum length of the description of the ranks in bytes.
+    const LONGEST: usize = 100_000;
+    let jobs = &supervisor.control.ranks.jobs;
+    let launched = jobs.of(Job(0));
+    let placement: BTreeMap<u32, u32> = launched.map(|rank| (rank.rank, rank.host)).collect();
+    let mut ranks = remote_control::ranks(supervisor);
+    if ranks.len() > LONGEST {
+        ranks.clear();
+    }
+    Described {
+        hosts: Vec::new(),
+        placement: placement.into_values().collect(),
+        ranks,
     }
 }

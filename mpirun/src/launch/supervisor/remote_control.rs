@@ -135,6 +135,11 @@ pub(super) fn answer_waiting(supervisor: &mut Supervisor<'_>) {
 
 /// Describes the job for `mpi-ctl status`.
 fn status(supervisor: &Supervisor<'_>) -> String {
+    ranks(supervisor) + &supervisor.control.checkpoints.status()
+}
+
+/// Describes the ranks, each in a line.
+pub(super) fn ranks(supervisor: &Supervisor<'_>) -> String {
     let jobs = &supervisor.control.ranks.jobs;
     let mut text = String::new();
     for (_, rank) in jobs.iter().take(LISTED) {
@@ -158,5 +163,5 @@ fn status(supervisor: &Supervisor<'_>) -> String {
     if more > 0 {
         text += &format!("{more} more ranks\n");
     }
-    text + &supervisor.control.checkpoints.status()
+    text
 }

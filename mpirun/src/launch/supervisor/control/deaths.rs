@@ -154,6 +154,9 @@ impl JobControl<'_> {
         let is_alive = |proc: &Proc| self.ranks.jobs.get(*proc).is_some_and(|rank| rank.alive);
         let lost: Vec<Proc> = silent.iter().copied().filter(is_alive).collect();
         self.ranks.record_gone(&silent);
+        if !lost.is_empty() && self.losses.were_reached(&lost, &self.ranks.jobs) {
+            self.ending.note_lost_host();
+        }
         if self.plan.tolerates_deaths && self.losses.were_reached(&lost, &self.ranks.jobs) {
             return self.lose_with_hosts(hosts, &lost, why);
         }
