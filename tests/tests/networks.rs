@@ -154,7 +154,6 @@ fn between_hosts_libfabric_serves_by_two_providers() {
         ("ring", "tcp"),
         ("ring", "tcp;ofi_rxm"),
         ("requests", "tcp;ofi_rxm"),
-        ("accesses", "tcp;ofi_rxm"),
     ] {
         let before = hosts.sent(0, 0);
         let outcome = hosts
