@@ -149,6 +149,36 @@ fn between_hosts_the_named_network_serves_and_within_them_shared_memory() {
     }
 }
 
+#[test]
+fn between_hosts_libfabric_serves_by_two_providers() {
+    if !libfabric() {
+        return;
+    }
+    let Some(hosts) = Hosts::new(2) else { return };
+    let hosts = hosts.network(0, &[1500]);
+    for (program, provider) in [
+        ("ring", "tcp"),
+        ("ring", "tcp;ofi_rxm"),
+        ("requests", "tcp;ofi_rxm"),
+    ] {
+        let before = hosts.sent(0, 0);
+        let outcome = hosts
+            .job(program, 2)
+            .with(["--explain", "--mca", "btl", "self,sm,ofi"])
+            .with(["--mca", "btl_ofi_provider", provider])
+            .succeeds();
+        let line = format!("all claims of {program} hold on 4 ranks");
+        assert!(outcome.stdout.contains(&line), "{}", outcome.stdout);
+        for fact in [
+            "btl: rank 0 reaches rank 1 by sm",
+            "btl: rank 0 reaches ranks 2-3 by ofi",
+        ] {
+            assert!(outcome.stderr.contains(fact), "{}", outcome.stderr);
+        }
+        assert!(hosts.sent(0, 0) > before, "{program}, {provider}");
+    }
+}
+
 /// The members of a window are on two hosts: accesses between the hosts go through the network library,
 /// accesses within a host directly to memory.
 #[test]
@@ -274,6 +304,37 @@ fn a_library_that_lacks_a_function_or_fails_at_the_start_is_replaced_by_tcp() {
         with_library(&fake(&[]), "self,ucx,tcp").with(nonsense),
         "setting btl_ucx_transports or btl_ucx_devices failed: error -22 of UCX",
     );
+}
+
+/// The masks of the structures that this library passes have only fields of the oldest supported UCX,
+/// and of a structure that UCX passes only the fields that its mask names are read.
+#[test]
+fn a_ucx_with_shorter_or_longer_structures_serves_as_well() {
+    for sizes in ["short", "long"] {
+        let job = with_library(&fake(&[]), "self,ucx,tcp").env("FAKE_UCP", "late");
+        let outcome = job.env("FAKE_UCP_SIZES", sizes).holds();
+        let taken = |line: &&str| line.starts_with("fake_ucp: a message was taken with status 0");
+        let count = outcome.stderr.lines().filter(taken).count();
+        assert_eq!(count, 2, "{sizes}:\n{}", outcome.stderr);
+    }
+}
+
+/// In a job on one node UCX is configured with short send buffers. Programs that a rank starts do not inherit the variable.
+#[test]
+fn the_short_send_buffer_of_one_node_is_set_only_while_ucx_is_initialized() {
+    let job = || with_library(&fake(&[]), "self,ucx,tcp").env("FAKE_UCP", "late");
+    let buffers = "fake_ucp: UCX_TCP_SNDBUF at the creation of";
+    for (outcome, worker, endpoint) in [
+        (job().holds(), "384k", "unset"),
+        (job().env("UCX_TCP_SNDBUF", "1m").holds(), "1m", "1m"),
+    ] {
+        for fact in [
+            format!("{buffers} a worker: {worker}\n"),
+            format!("{buffers} an endpoint: {endpoint}\n"),
+        ] {
+            assert!(outcome.stderr.contains(&fact), "{}", outcome.stderr);
+        }
+    }
 }
 
 /// Returns a job over a fake libfabric with the behaviour `way`, or over TCP if the library fails.
@@ -555,6 +616,10 @@ fn ranks_whose_ucx_differs_use_tcp() {
             others.push(("PORTCULLIS_MCA_btl_ucx_library", library));
         }
     }
+    // The default is 512k.
+    let outcome = with_another_rank("UCX_TCP_RX_SEG_SIZE", Path::new("524288")).succeeds();
+    let fact = "btl: rank 0 reaches rank 1 by ucx";
+    assert!(outcome.stderr.contains(fact), "{}", outcome.stderr);
     for (name, value) in others {
         let outcome = with_another_rank(name, &value).succeeds();
         for fact in [

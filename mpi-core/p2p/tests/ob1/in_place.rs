@@ -108,6 +108,9 @@ impl Btl for Placing {
         self.ended(&mut ended);
         self.inner.pending() || !ended.is_empty()
     }
+    fn has_work(&self) -> bool {
+        self.inner.has_work()
+    }
     fn capabilities(&self) -> Capabilities<'_> {
         Capabilities {
             single_copy: None,
@@ -368,6 +371,9 @@ fn after_a_failed_transfer_the_data_go_in_fragments() {
             world.p2p().recv(buffer.all(), 1, 0).expect("received");
             holds(&buffer, 0, LEN);
             assert_eq!(engine.pml().protocol_errors(), 0);
+            eventually(engine, "no open transfer", || {
+                mpi_core::pml::is_idle(engine.pml())
+            });
         });
         let state = shared.state();
         assert_eq!((state.delivered, state.withdrawn), (0, withdrawn));
@@ -395,6 +401,9 @@ fn a_posted_buffer_is_withdrawn_when_fragments_arrive() {
         world.p2p().recv(buffer.all(), 1, 0).expect("received");
         holds(&buffer, 0, 2 * HALF as usize);
         assert_eq!(engine.pml().protocol_errors(), 0);
+        eventually(engine, "no open transfer", || {
+            mpi_core::pml::is_idle(engine.pml())
+        });
     });
     let state = shared.state();
     assert_eq!((state.delivered, state.withdrawn), (0, 1));

@@ -48,7 +48,7 @@ pub use modex::RteModex;
 #[cfg(any(test, feature = "testing"))]
 pub use modex::TestModex;
 pub use spawn::{FailedSpawn, SpawnRequest, SpawnedApp};
-pub(crate) use sys::set_variable;
+pub(crate) use sys::{remove_variable, set_variable};
 
 /// The parameter that selects the permitted components.
 pub static SELECT: Param<Selection> = Param::selection(

@@ -34,6 +34,13 @@ pub fn set_variable(name: &str, value: &str) {
     unsafe { std::env::set_var(name, value) };
 }
 
+/// Removes an environment variable that [`set_variable`] has set.
+pub fn remove_variable(name: &str) {
+    // SAFETY: as for `set_variable`. A library that has been loaded may have threads; the C library moves the pointers to the other variables
+    // and frees nothing, so such a thread reads valid strings.
+    unsafe { std::env::remove_var(name) };
+}
+
 unsafe extern "C" {
     /// The C function `quick_exit` (ISO C11, 7.22.4.7).
     fn quick_exit(code: core::ffi::c_int) -> !;

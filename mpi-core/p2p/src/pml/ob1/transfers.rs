@@ -97,6 +97,15 @@ impl Transfers {
         transfer
     }
 
+    /// Withdraws a posted buffer whose data arrive in another way. Returns false if the transport may write to the buffer.
+    pub(super) fn withdraw(&self, peer: &Peer, id: u64) -> bool {
+        let withdrawn = in_place(peer).is_some_and(|all| all.withdraw(id));
+        if withdrawn {
+            self.remove(key(peer.shared_btl(), id));
+        }
+        withdrawn
+    }
+
     /// Gives up a transfer whose outcome is not needed. Afterwards the transport does not access the request's memory.
     pub(super) fn give_up(&self, peer: &Peer, id: u64) {
         self.remove(key(peer.shared_btl(), id));

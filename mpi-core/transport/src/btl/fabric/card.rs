@@ -11,9 +11,10 @@
 use crate::btl::ProcId;
 
 const MAGIC: [u8; 2] = *b"PF";
-const VERSION: u8 = 1;
-/// Maximum length of an address in bytes; the launchers transfer it in several messages.
-pub const MOST_ADDRESS: usize = 4096;
+/// 2: before the address of UCX is the name of its dialect ([`named_address`](super::named_address)).
+const VERSION: u8 = 2;
+/// Maximum length of an address in bytes, with the name of its dialect; the launchers transfer it in several messages.
+pub const MOST_ADDRESS: usize = 4096 + 1 + 255;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
@@ -82,6 +83,26 @@ mod tests {
     #[test]
     fn a_card_is_read_as_it_was_written() {
         assert_eq!(Card::decode(&card().encode()), Some(card()));
+    }
+
+    /// An address of version 1 has no name before it, so the library would get its bytes from the wrong place.
+    #[test]
+    fn a_card_of_another_version_is_refused() {
+        let mut bytes = card().encode();
+        bytes[2] = 1;
+        let body = bytes.len() - 4;
+        let sum = crc32fast::hash(&bytes[..body]);
+        bytes[body..].copy_from_slice(&sum.to_le_bytes());
+        assert_eq!(Card::decode(&bytes), None);
+    }
+
+    #[test]
+    fn the_longest_address_has_a_name() {
+        let mut card = card();
+        card.address = super::super::named_address::join(&"x".repeat(255), &[7; 4096]);
+        assert_eq!(Card::decode(&card.encode()), Some(card.clone()));
+        card.address.push(7);
+        assert_eq!(Card::decode(&card.encode()), None);
     }
 
     proptest! {

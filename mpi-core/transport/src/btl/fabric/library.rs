@@ -5,8 +5,8 @@
 
 #![allow(unsafe_code)]
 
+use super::variables::{self, Variables};
 use libloading::os::unix::{Library as File, RTLD_LOCAL, RTLD_NOW};
-use mpi_base::environment;
 use mpi_base::privilege;
 use std::fmt;
 use std::path::Path;
@@ -25,9 +25,6 @@ pub struct Named {
     /// A variable that the user has not set is set before the library is loaded.
     pub variables: Variables,
 }
-
-/// Names and values of environment variables.
-pub type Variables = &'static [(&'static str, &'static str)];
 
 /// The reason why a library is unusable.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -101,12 +98,7 @@ pub struct Opened {
 
 impl Opened {
     /// Loads the library: from `path` if it is not empty, otherwise by the library's file name.
-    /// `variables` are set in addition to those of `named`.
-    pub fn open(
-        named: &'static Named,
-        path: &Path,
-        variables: Variables,
-    ) -> Result<Opened, LibraryError> {
+    pub fn open(named: &'static Named, path: &Path) -> Result<Opened, LibraryError> {
         // The libraries load plugins from folders that environment variables name.
         // A user without privileges can set these variables, so a process with raised privileges must not load the libraries.
         if privilege::is_raised() {
@@ -116,11 +108,7 @@ impl Opened {
             true => Path::new(named.soname),
             false => path,
         };
-        for (name, value) in named.variables.iter().chain(variables) {
-            if !environment::is_set(name) {
-                crate::rte::set_variable(name, value);
-            }
-        }
+        variables::set(named.variables);
         // SAFETY: the library's constructors run. The system or the user chose the file, and this process does not have raised privileges.
         let file = unsafe { File::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
         let shown = path.display().to_string();

@@ -32,6 +32,7 @@ pub mod port;
 pub mod seen;
 pub mod settings;
 pub mod transfers;
+pub mod variables;
 
 use super::{
     Am, Btl, Capabilities, Endpoint, Header, InPlace, Info, Modex, OVERTAKES, Payload, ProcId,

@@ -13,8 +13,9 @@ mod rendezvous;
 mod tests;
 mod worker;
 
-use super::fabric::library::{LibraryError, Named, Variables};
+use super::fabric::library::{LibraryError, Named};
 use super::fabric::open::Fabrics;
+use super::fabric::variables::{Temporary, Variables};
 use super::fabric::{seen, settings::Settings};
 use super::{Component, OpenContext};
 use worker::Worker;
@@ -44,7 +45,7 @@ static LIBRARY: Named = Named {
 /// Variables for jobs on one node, whose sockets are those of the loopback device.
 ///
 /// With the system's send buffer of up to 4 MiB, the data between the processes do not fit into the caches.
-/// Between nodes, a short send buffer would limit the bandwidth.
+/// Between nodes, a short send buffer would limit the bandwidth, so programs that a rank starts do not inherit the variables.
 const ON_ONE_NODE: Variables = &[("UCX_TCP_SNDBUF", "384k")];
 
 static FABRICS: Fabrics<Worker> = Fabrics {
@@ -79,5 +80,7 @@ fn open(context: &OpenContext<'_>, settings: &Settings) -> Result<(Worker, Strin
         true => ON_ONE_NODE,
         false => &[],
     };
-    Worker::open(settings, context.size, variables, &choices, in_place_min)
+    // UCX reads the variables when it creates the worker.
+    let _variables = Temporary::set(variables);
+    Worker::open(settings, context.size, &choices, in_place_min)
 }

@@ -6,7 +6,7 @@ use super::LIBRARY;
 use super::abi::{self, Functions, InPlaceFunctions, MemoryFunctions, Pointer, Status, Texts};
 use super::callbacks::{Arrival, Hook, Rest, Shared, on_error, on_message, on_sent};
 use super::memory::RegisteredMemory;
-use crate::btl::fabric::library::{LibraryError, Opened, Variables};
+use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::named_address::{join, split};
 use crate::btl::fabric::pool::Slot;
 use crate::btl::fabric::port::{Close, Events, Memory, Offer, Operation, Port, Posted, Rendezvous};
@@ -84,22 +84,36 @@ unsafe impl Send for Worker {}
 fn dialect((major, minor): (c_uint, c_uint)) -> String {
     const SEGMENT: &str = "UCX_TCP_RX_SEG_SIZE";
     let segment = environment::text(SEGMENT).unwrap_or_default();
+    let segment = bytes(&segment).map_or(segment, |bytes| bytes.to_string());
     format!("UCX {major}.{minor} with {SEGMENT}={segment}")
 }
 
+/// Returns the number of bytes of a size as UCX writes it: a whole number with one of the units b, k, m and g, or without a unit.
+/// Other spellings, which UCX may accept, return `None`.
+fn bytes(size: &str) -> Option<u64> {
+    let units = [('b', 0), ('k', 10), ('m', 20), ('g', 30)];
+    let size = size.to_ascii_lowercase();
+    let unit = units
+        .iter()
+        .find_map(|(unit, shift)| Some((size.strip_suffix(*unit)?, *shift)));
+    let (number, shift) = unit.unwrap_or((&size, 0));
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let number = number.parse::<u64>().ok().filter(|_| is_number)?;
+    number.checked_mul(1 << shift)
+}
+
 impl Worker {
-    /// Loads UCX and creates a worker. `variables` are environment variables in addition to those of [`LIBRARY`].
+    /// Loads UCX and creates a worker.
     /// `choices` are names and values of UCX settings; empty values are ignored.
     /// `in_place_min` is the minimum length in bytes of a message that is delivered in place.
     /// Also returns the name and version of UCX.
     pub fn open(
         settings: &Settings,
         endpoints: u32,
-        variables: Variables,
         choices: &[(&CStr, String)],
         in_place_min: usize,
     ) -> Result<(Worker, String), LibraryError> {
-        let library = Opened::open(&LIBRARY, &settings.library, variables)?;
+        let library = Opened::open(&LIBRARY, &settings.library)?;
         let ucp = Functions::find(&library)?;
         let texts = Texts::find(&library).ok();
         let found = MemoryFunctions::find(&library).ok();
@@ -604,6 +618,22 @@ impl Drop for Worker {
                 (self.ucp.ucp_cleanup)(self.context);
             }
             ManuallyDrop::drop(&mut self.shared);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_sizes_have_one_name_in_every_spelling() {
+        for size in ["512k", "512K", "524288", "524288b"] {
+            assert_eq!(bytes(size), Some(512 << 10), "{size}");
+        }
+        assert_eq!((bytes("1m"), bytes("3G")), (Some(1 << 20), Some(3 << 30)));
+        for size in ["", "k", "-1k", "+1", "0.5m", "inf", "auto", "99999999999g"] {
+            assert_eq!(bytes(size), None, "{size}");
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use super::super::core::Core;
 use super::super::incoming::Incoming;
-use super::super::transfers::in_place;
 use crate::btl::ProcId;
 use crate::request::{Body, Req};
 
@@ -33,7 +32,7 @@ pub fn withdraw(core: &Core, from: ProcId, req: &Req) -> bool {
     let Ok(peer) = core.links().peer(from) else {
         return false;
     };
-    let withdrawn = in_place(&peer).is_some_and(|all| all.withdraw(id));
+    let withdrawn = core.transfers().withdraw(&peer, id);
     if withdrawn {
         end_place(req);
     }

@@ -128,7 +128,7 @@ impl Endpoint {
         peers: u32,
         wanted: &str,
     ) -> Result<(Endpoint, String), LibraryError> {
-        let library = Opened::open(&LIBRARY, &settings.library, &[])?;
+        let library = Opened::open(&LIBRARY, &settings.library)?;
         let functions = Functions::find(&library)?;
         library.keep();
         // SAFETY: the function takes no arguments.
