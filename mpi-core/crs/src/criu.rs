@@ -32,12 +32,13 @@ pub static PROGRAM: Param<PathBuf> = Param::new(
     "The CRIU program: a path, or a name that is searched in PATH",
 );
 
-/// Parameter `crs_criu_limit`: the time limit of each step on a host.
+/// Parameter `crs_criu_limit`: the time limit of each step on a host. There is none by default, because the time of a dump
+/// depends on the job and the file system, and the end of a late dump is the end of the job.
 pub static LIMIT: Param<Duration> = Param::new(
     "crs",
     "criu",
     "limit",
-    "10min",
+    "0",
     Level::USER,
     "The time in which a host dumps, syncs or restores its processes; a host that takes longer has failed. 0 is no limit.",
 );

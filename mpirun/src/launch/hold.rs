@@ -26,6 +26,9 @@ pub(super) const DEATH: u8 = b'D';
 /// The supervisor's report, at its end, that ranks may still run on a host that is lost.
 pub(super) const HOST_LOST: u8 = b'L';
 
+/// The front end's request for a report about all ranks, which `mpi-ctl` has asked for; the value is not a signal number.
+pub(super) const HANG: Signal = b'H' as Signal;
+
 /// The front end's answer, followed by its length and a [`Go`]; the value is not a signal number.
 const GO: u8 = 0xff;
 
@@ -60,15 +63,18 @@ pub(super) struct Held {
     pub placement: Vec<u32>,
     /// The description of the ranks for `mpi-ctl status`.
     pub ranks: String,
+    /// The signal that is a request for a checkpoint.
+    pub signal: Option<Signal>,
 }
 
-/// The job of a request, for the front end.
+/// The job of a request, for the front end. New fields are added at the end.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Described {
     /// The other hosts; for a daemon its own host.
     pub hosts: Vec<NamedHost>,
     pub placement: Vec<u32>,
     pub ranks: String,
+    pub signal: Option<Signal>,
 }
 
 /// A request to start a command with these standard files.
@@ -82,6 +88,8 @@ pub(super) struct Reach {
 pub(super) enum FromSupervisor {
     Nothing,
     Held(Held),
+    /// A request for a checkpoint by a process of another version, which waits for the answer.
+    Unreadable,
     Reach(Reach),
     /// The job ends because of the death of a rank.
     Death,
@@ -202,7 +210,11 @@ fn held(supervisor: impl AsFd, stop: bool, mut waiting: Vec<OwnedFd>) -> Option<
         hosts,
         placement,
         ranks,
-    } = read_body(supervisor)?;
+        signal,
+    } = match read_bytes(supervisor).map(|body| postcard::from_bytes(&body))? {
+        Ok(described) => described,
+        Err(_) => return Some(FromSupervisor::Unreadable),
+    };
     // The supervisor hands over either two pipes for each host, or none.
     let pipes = match waiting.len().checked_sub(2 * hosts.len()) {
         Some(before) => waiting.split_off(before),
@@ -218,6 +230,7 @@ fn held(supervisor: impl AsFd, stop: bool, mut waiting: Vec<OwnedFd>) -> Option<
         waiting,
         placement,
         ranks,
+        signal,
     }))
 }
 
@@ -258,13 +271,17 @@ pub(super) fn wait_for_go(front_end: impl AsFd, early: &mut Vec<Signal>) -> Opti
 
 /// Reads a length and a body; blocks. Returns `None` if the other side has died, or the body is malformed.
 pub(super) fn read_body<T: DeserializeOwned>(socket: impl AsFd) -> Option<T> {
+    postcard::from_bytes(&read_bytes(socket)?).ok()
+}
+
+/// Reads a length and as many bytes; blocks. Returns `None` if the other side has died, or the length is too large.
+fn read_bytes(socket: impl AsFd) -> Option<Vec<u8>> {
     let length = exactly(&socket, 4)?;
     let length = u32::from_le_bytes(length.try_into().ok()?);
     let length = usize::try_from(length)
         .ok()
         .filter(|length| *length <= LONGEST)?;
-    let body = exactly(&socket, length)?;
-    postcard::from_bytes(&body).ok()
+    exactly(&socket, length)
 }
 
 fn exactly(socket: impl AsFd, length: usize) -> Option<Vec<u8>> {
@@ -299,6 +316,7 @@ mod tests {
             hosts: vec![(4, "far".to_owned())],
             placement: vec![0, 4],
             ranks: "rank 0".into(),
+            signal: Some(libc::SIGHUP),
         };
         let (to, from) = pair();
         let pipes = (&described, &[to.as_fd(), from.as_fd()][..]);
@@ -307,6 +325,7 @@ mod tests {
             panic!("no request");
         };
         assert!(held.stop);
+        assert_eq!(held.signal, Some(libc::SIGHUP));
         assert_eq!(
             (held.placement, held.ranks.as_str()),
             (vec![0, 4], "rank 0")
@@ -324,6 +343,18 @@ mod tests {
         reach(&supervisor, &["ssh".into()], to.as_fd(), from.as_fd()).unwrap();
         let asked = receive(&front);
         assert!(matches!(asked, FromSupervisor::Reach(reach) if reach.command == ["ssh"]));
+        drop(supervisor);
+        assert!(matches!(receive(&front), FromSupervisor::Closed));
+    }
+
+    #[test]
+    fn a_request_of_another_version_is_told_apart_from_the_end_of_its_sender() {
+        let (supervisor, front) = pair();
+        send_first(&supervisor, HOLD, &[]).unwrap();
+        write_body(&supervisor, &vec![(1_u32, "far")]).unwrap();
+        assert!(matches!(receive(&front), FromSupervisor::Unreadable));
+        hold(&supervisor, false, Vec::new(), (&Described::default(), &[])).unwrap();
+        assert!(matches!(receive(&front), FromSupervisor::Held(_)));
         drop(supervisor);
         assert!(matches!(receive(&front), FromSupervisor::Closed));
     }

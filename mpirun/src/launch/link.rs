@@ -185,9 +185,14 @@ impl Link {
 
     /// Queues a frame and writes without blocking; drops the frame if the link has no reader.
     pub fn send(&mut self, frame: &[u8]) {
-        if let Some(after) = &mut self.after {
-            after.extend_from_slice(frame);
-        } else if self.to.is_some() {
+        match &mut self.after {
+            Some(after) => after.extend_from_slice(frame),
+            None => self.send_now(frame),
+        }
+    }
+
+    fn send_now(&mut self, frame: &[u8]) {
+        if self.to.is_some() {
             self.last_sent = Instant::now();
             self.queue.push(frame);
             self.drain();
@@ -268,7 +273,6 @@ impl Link {
     /// Returns true if a keep-alive frame is due.
     fn is_heartbeat_due(&self, limits: &Limits) -> bool {
         !limits.silence.is_zero()
-            && self.after.is_none()
             && self.is_open()
             && self.last_sent.elapsed() >= limits.silence / 3
     }
@@ -299,8 +303,9 @@ pub fn keep(links: &mut [Link], limits: &Limits) -> Vec<(usize, String)> {
     let heartbeat = frame(ALL, &ToDaemon::Heartbeat);
     let mut late = Vec::new();
     for (number, link) in links.iter_mut().enumerate() {
+        // A daemon that is silent early has a guard, which waits until all hosts are silent.
         if link.is_heartbeat_due(limits) {
-            link.send(&heartbeat);
+            link.send_now(&heartbeat);
         }
         if let Some(why) = link.overdue_reason(limits) {
             late.push((number, why));

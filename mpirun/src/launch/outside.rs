@@ -16,6 +16,12 @@ use std::path::Path;
 /// The state of an established connection in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
 
+/// The state of the accepting end before the last packet of the handshake.
+const SYN_RECEIVED: &str = "03";
+
+/// The inode of a connection that no process has accepted yet.
+const NO_PROCESS: u64 = 0;
+
 /// The state of a listening socket; its receive queue is the number of connections to accept.
 const LISTENS: &str = "0A";
 
@@ -186,25 +192,26 @@ fn shared_memory(pid: &str) -> BTreeSet<String> {
     inodes.map(str::to_owned).collect()
 }
 
-/// Returns the established connections of `sockets` whose other end is none of them.
-/// The other end of a connection that waits for its acceptance is the listening socket.
+/// Returns the established connections of `sockets` whose other end is none of them, and does not wait for its
+/// acceptance by one of them: such an end is in the table, with the addresses exchanged, and belongs to no process.
 fn connected_outside(table: &str, sockets: &BTreeMap<u64, String>) -> Vec<Connection> {
     let listeners = table.lines().filter_map(|line| entry(line, LISTENS));
     let listeners = listeners.filter(|(_, inode)| sockets.contains_key(inode));
-    let listeners: Vec<SocketAddr> = listeners.map(|((local, _), _)| local).collect();
-    let waits = |remote: &SocketAddr| {
-        let mut listeners = listeners.iter();
-        listeners.any(|listener| {
-            let ip = listener.ip();
-            listener.port() == remote.port() && (ip.is_unspecified() || ip == remote.ip())
-        })
-    };
+    let ports: BTreeSet<u16> = listeners.map(|((local, _), _)| local.port()).collect();
+    let waiting = table.lines().filter_map(|line| {
+        let found = entry(line, ESTABLISHED).or_else(|| entry(line, SYN_RECEIVED));
+        let (pair, inode) = found?;
+        (inode == NO_PROCESS).then_some(pair)
+    });
+    let waiting = waiting.filter(|(local, _)| ports.contains(&local.port()));
+    let waiting: BTreeSet<(SocketAddr, SocketAddr)> = waiting.collect();
     let connections = table.lines().filter_map(connection);
     let ours = connections.filter_map(|(pair, inode)| Some((pair, sockets.get(&inode)?)));
     let ours: BTreeMap<(SocketAddr, SocketAddr), &String> = ours.collect();
-    let outside = ours
-        .iter()
-        .filter(|((local, remote), _)| !ours.contains_key(&(*remote, *local)) && !waits(remote));
+    let outside = ours.iter().filter(|((local, remote), _)| {
+        let other = (*remote, *local);
+        !ours.contains_key(&other) && !waiting.contains(&other)
+    });
     let outside = outside.map(|((local, remote), owner)| Connection {
         owner: (*owner).clone(),
         local: *local,
@@ -334,9 +341,37 @@ mod tests {
             Some("rank 14 127.0.0.1:8081".into())
         );
         assert_eq!(outside(&[]), None);
-        // Socket 10 listens, and has yet to accept the connection of socket 12.
-        assert_eq!(outside(&[10, 12]), None);
-        assert_eq!(outside(&[12]), Some("rank 12 127.0.0.1:8080".into()));
+        // Another process has accepted the connection from socket 10, which listens.
+        assert_eq!(outside(&[10, 12]), Some("rank 12 127.0.0.1:8080".into()));
+    }
+
+    #[test]
+    fn a_connection_that_waits_for_its_acceptance_is_inside_if_the_listener_is() {
+        let waits = TABLE.replacen(" 0        0 11 1", " 0        0 0 1", 1);
+        let outside = |inodes: &[u64], table: &str| {
+            let sockets = inodes.iter().map(|inode| (*inode, inode.to_string()));
+            connected_outside(table, &sockets.collect()).len()
+        };
+        assert_eq!(outside(&[10, 12], &waits), 0);
+        assert_eq!(outside(&[12], &waits), 1, "another process listens");
+        let early = waits.replacen("0100007F:8000 01", "0100007F:8000 03", 1);
+        assert_ne!(early, waits);
+        assert_eq!(outside(&[10, 12], &early), 0);
+    }
+
+    #[test]
+    fn a_connection_with_a_port_of_an_own_listener_on_another_host_is_outside() {
+        const TABLE: &str = "\
+   0: 00000000:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 10 1 0 100 0
+   1: 0200000A:8000 0100000A:1F90 01 00000000:00000000 00:00000000 00000000     0        0 12 1 0 20 4
+";
+        let sockets = [(10, "rank 0".to_owned()), (12, "rank 0".to_owned())];
+        let found = connected_outside(TABLE, &BTreeMap::from(sockets));
+        let [found] = found.as_slice() else {
+            panic!("{found:?}")
+        };
+        let expected = ["10.0.0.2:32768", "10.0.0.1:8080"].map(|text| text.parse());
+        assert_eq!([Ok(found.local), Ok(found.remote)], expected);
     }
 
     #[test]

@@ -277,7 +277,7 @@ impl<'a> Supervisor<'a> {
         } else if super::ends_the_job(signal) {
             let ranks = &mut self.control.ranks;
             self.control.ending.begin_by_signal(signal, ranks);
-        } else if signal == libc::SIGUSR1 {
+        } else if [libc::SIGUSR1, hold::HANG].contains(&signal) {
             self.hang_reports
                 .request(&mut self.control.ranks.links, false);
         } else {

@@ -168,6 +168,7 @@ pub struct RestoreThere {
 
 /// An order of mpirun's front end to the guard of a daemon. During a checkpoint or a restore,
 /// the supervisor and the daemon are silent, and these orders take the link between them.
+/// New orders are added at the end, so that a guard of another version reads the earlier ones.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum ToGuard {
     /// Stop all processes of the host.
@@ -186,14 +187,14 @@ pub enum ToGuard {
     End,
     /// Check the images of a checkpoint before their restore.
     Check(Box<RestoreThere>),
-    /// Cut the files that have grown since the checkpoint: all hosts have agreed to the restart.
-    Cut,
     /// Restore the processes up to the point at which all their sockets exist.
     Restore,
     /// Complete the restore; the processes stay stopped.
     Resume,
     /// Undo a restore that another host has not reached.
     Undo,
+    /// Cut the files that have grown since the checkpoint: all hosts have agreed to the restart.
+    Cut,
 }
 
 /// A TCP connection of a host's processes.

@@ -81,6 +81,13 @@ fn a_job_on_two_hosts_is_stopped_and_continues_on_hosts_with_the_same_addresses(
     stopped_at_random(2, 3, &|hosts, _| stencil(hosts));
 }
 
+/// The hosts' ranks listen at the same port, so the port of a peer is that of an own listener.
+#[test]
+fn a_job_whose_ranks_listen_at_one_port_is_stopped_and_continues() {
+    let port = ["--mca", "btl_tcp_port", "5000"];
+    stopped_at_random(2, 1, &|hosts, _| stencil(hosts).with(port));
+}
+
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn jobs_on_two_and_three_hosts_are_stopped_at_random_moments() {

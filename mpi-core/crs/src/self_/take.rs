@@ -202,7 +202,8 @@ fn commit(
             manifest.files.push(read_file(line).ok_or_else(malformed)?);
         }
     }
-    let committed = store.commit(draft, &manifest, job.keep);
+    let committed = store.commit(draft, &manifest);
     committed.map_err(|error| error.to_string())?;
+    let _ = store.prune(job.keep);
     Ok(manifest.bytes())
 }

@@ -37,6 +37,8 @@ pub struct Store<D: Disk = FileSystem> {
     disk: D,
     /// The file `DIR/lock`, locked while this process may write.
     lock: Option<File>,
+    /// The highest number of an abandoned draft, which is not given again.
+    abandoned: u64,
 }
 
 /// A checkpoint that is being written.
@@ -74,6 +76,7 @@ impl<D: Disk> Store<D> {
             dir: dir.to_owned(),
             disk,
             lock: None,
+            abandoned: 0,
         }
     }
 
@@ -198,14 +201,22 @@ impl<D: Disk> Store<D> {
     /// Begins the next checkpoint: takes the lock, removes incomplete or outdated checkpoints,
     /// and creates the folder of the new checkpoint.
     pub fn begin(&mut self) -> Result<Draft, StoreError> {
+        self.begin_after(|disk, left| left.iter().try_for_each(|path| disk.remove(path)))
+    }
+
+    /// As [`Store::begin`], with another function that removes the incomplete and outdated checkpoints.
+    pub fn begin_after(
+        &mut self,
+        clear: impl FnOnce(&D, Vec<PathBuf>) -> io::Result<()>,
+    ) -> Result<Draft, StoreError> {
         self.take_lock()?;
         let names = self.names().map_err(self.failed("read"))?;
-        for (number, ending) in names.iter().filter(|(_, ending)| !ending.is_empty()) {
-            let left = self.dir.join(format!("{number}{ending}"));
-            self.disk.remove(&left).map_err(self.failed("cleared"))?;
-        }
+        let left = names.iter().filter(|(_, ending)| !ending.is_empty());
+        let left = left.map(|(number, ending)| self.dir.join(format!("{number}{ending}")));
+        clear(&self.disk, left.collect()).map_err(self.failed("cleared"))?;
         self.check_space(&names)?;
         let highest = names.first().map_or(0, |(number, _)| *number);
+        let highest = highest.max(self.abandoned);
         let number = highest.saturating_add(1);
         let folder = self.dir.join(format!("{number}{UNFINISHED}"));
         let made = self.disk.make_folder(&folder);
@@ -251,18 +262,11 @@ impl<D: Disk> Store<D> {
     }
 
     /// Commits a checkpoint whose files are written and synced. Returns its folder.
-    /// Then removes all but the newest `keep` checkpoints.
-    pub fn commit(
-        &self,
-        draft: &Draft,
-        manifest: &Manifest,
-        keep: usize,
-    ) -> Result<PathBuf, StoreError> {
+    /// The caller then removes older checkpoints ([`Store::prune`]).
+    pub fn commit(&self, draft: &Draft, manifest: &Manifest) -> Result<PathBuf, StoreError> {
         let set = self.dir.join(draft.number.to_string());
         let written = self.write(draft, manifest, &set);
         written.map_err(self.failed("written to"))?;
-        // The checkpoint is committed. The next checkpoint retries a failed removal.
-        let _ = self.prune(keep);
         Ok(set)
     }
 
@@ -276,8 +280,8 @@ impl<D: Disk> Store<D> {
         disk.sync_folder(&self.dir)
     }
 
-    /// Removes all but the newest `keep` checkpoints.
-    fn prune(&self, keep: usize) -> io::Result<()> {
+    /// Removes all but the newest `keep` checkpoints. The next checkpoint retries a failed removal.
+    pub fn prune(&self, keep: usize) -> io::Result<()> {
         let names = self.names()?.into_iter();
         let whole = names.filter(|(_, ending)| ending.is_empty());
         for (number, _) in whole.skip(keep.max(1)) {
@@ -287,6 +291,11 @@ impl<D: Disk> Store<D> {
             self.disk.remove(&outdated)?;
         }
         Ok(())
+    }
+
+    /// Leaves a draft to which another host may still write. Its number is not given again.
+    pub fn abandon(&mut self, draft: &Draft) {
+        self.abandoned = self.abandoned.max(draft.number);
     }
 
     /// Removes an uncommitted checkpoint.

@@ -61,8 +61,23 @@ fn take<D: Disk>(store: &mut Store<D>, keep: usize) -> Option<u64> {
         files.extend(seal(&folder, rank).ok()?);
     }
     let manifest = example(draft.number, files);
-    store.commit(&draft, &manifest, keep).ok()?;
+    store.commit(&draft, &manifest).ok()?;
+    let _ = store.prune(keep);
     Some(draft.number)
+}
+
+#[test]
+fn the_number_of_an_abandoned_draft_is_not_given_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::new(dir.path());
+    let first = store.begin().unwrap();
+    store.abandon(&first);
+    let second = store.begin().unwrap();
+    assert!(!first.folder.exists());
+    store.discard(&second);
+    let third = store.begin().unwrap();
+    store.discard(&third);
+    assert_eq!([first.number, second.number, third.number], [1, 2, 2]);
 }
 
 fn contents(found: &Found) -> String {

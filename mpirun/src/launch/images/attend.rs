@@ -3,7 +3,7 @@
 use super::STOPPED;
 use super::attention::{Attention, Times};
 use super::relay::Relay;
-use super::remote::{ENDED_BY_USER, Remote, ask_all};
+use super::remote::{ENDED_BY_USER, Remote, ask};
 use super::requests::Requests;
 use super::several::{self, done};
 use super::still::Processes;
@@ -85,6 +85,7 @@ impl Attendant<'_> {
                         self.note(&report);
                     }
                     FromSupervisor::Closed => hung_up = true,
+                    FromSupervisor::Unreadable => hold::go(&self.socket, &refusal()),
                     FromSupervisor::Reach(reach) => start(reach),
                     FromSupervisor::Held(held) => {
                         if let Some(code) = self.hold(held) {
@@ -161,6 +162,7 @@ impl Attendant<'_> {
             hosts,
             placement,
             ranks,
+            signal,
         } = held;
         let placement = names_of(&placement, &hosts);
         let remotes = hosts.into_iter();
@@ -181,6 +183,7 @@ impl Attendant<'_> {
                 return Some(DAMAGED);
             }
         };
+        attention.set_request(signal);
         let wanted = (stop, placement);
         let taken = self.take(wanted, (&mut processes, &mut remotes), &mut attention);
         let is_taken = taken.is_ok();
@@ -216,7 +219,9 @@ impl Attendant<'_> {
             // A host that is lost now has no processes either.
             let order = |_: &Remote| ToGuard::End;
             let here = || Work::Done(Ok(()));
-            let _ = ask_all(&mut attention, &mut remotes, order, here, done);
+            // A signal that has arrived since the commit does not prevent the end.
+            attention.give_time();
+            let _ = ask(&mut attention, &mut remotes, order, here, done);
         }
         let (signals, requests) = attention.close();
         if let Some(requests) = requests {
@@ -228,6 +233,7 @@ impl Attendant<'_> {
                 self.relay.say(sentence);
             }
             descendants::end_all();
+            self.prune(is_taken);
             let ended = end.map_or(DAMAGED, |signal| 128 + signal);
             return Some(if is_damaged { ended } else { STOPPED });
         }
@@ -251,7 +257,17 @@ impl Attendant<'_> {
         others
             .into_iter()
             .for_each(|signal| pass_on(&self.socket, signal));
+        // The removal takes long for large images, and no host waits for this process any more.
+        self.prune(is_taken);
         None
+    }
+
+    /// Removes the checkpoints that are older than those to keep, after a new one.
+    fn prune(&self, is_taken: bool) {
+        if is_taken {
+            // The next checkpoint retries a failed removal.
+            let _ = self.store.prune(self.images.keep);
+        }
     }
 
     fn take(
@@ -316,6 +332,16 @@ fn names_of(placement: &[u32], hosts: &[(NamedHost, Option<(OwnedFd, OwnedFd)>)]
         other.map_or_else(|| own.clone(), |(_, name)| name.into())
     };
     placement.iter().map(name).collect()
+}
+
+/// Returns the answer to a request of a supervisor of another version.
+fn refusal() -> Go {
+    Go {
+        outcome: Err("no checkpoint was taken: the job is run by another version of mpirun".into()),
+        front_end: rustix::process::getpid().as_raw_pid(),
+        is_restored: false,
+        lost: Vec::new(),
+    }
 }
 
 /// Starts the command of a link; the supervisor finds out if it has failed.

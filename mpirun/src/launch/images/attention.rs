@@ -36,6 +36,8 @@ pub(super) struct Attention {
     times: Times,
     /// The requests of `mpi-ctl`; none during a restart.
     requests: Option<Requests>,
+    /// The signal that requests a checkpoint. One that arrives while a checkpoint is taken does not cause another one.
+    request: Option<Signal>,
     /// Signals to pass on when the job runs again.
     later: Vec<Signal>,
     /// The signal that ends the job, and the time at which the wait for the present step ends.
@@ -53,10 +55,23 @@ impl Attention {
             signals: signals.try_clone()?,
             times,
             requests,
+            request: None,
             later: Vec::new(),
             end: None,
             last_sign: Instant::now(),
         })
+    }
+
+    /// Sets the signal that requests a checkpoint.
+    pub(super) fn set_request(&mut self, signal: Option<Signal>) {
+        self.request = signal;
+    }
+
+    /// Gives the steps that follow the time to end, also after a signal that ends the job.
+    pub(super) fn give_time(&mut self) {
+        self.end = self
+            .end
+            .map(|(signal, _)| (signal, Instant::now() + PATIENCE));
     }
 
     /// Returns the signal that ends the job, if one has arrived.
@@ -68,6 +83,11 @@ impl Attention {
     /// Returns the limit of each step.
     pub(super) fn step(&self) -> Duration {
         self.times.step
+    }
+
+    /// Sets the limit of the steps that follow; zero is no limit.
+    pub(super) fn limit_steps(&mut self, step: Duration) {
+        self.times.step = step;
     }
 
     /// Ends the service. Returns the signals to pass on, and the requests of `mpi-ctl`.
@@ -193,11 +213,19 @@ impl Attention {
             .map(Requests::serve)
             .unwrap_or_default();
         for Wants(signal) in wants {
-            self.take(signal);
+            // A request to stop is not one for a checkpoint, whichever signal asks for those.
+            self.take_other(signal);
         }
     }
 
     fn take(&mut self, signal: Signal) {
+        if self.request != Some(signal) {
+            self.take_other(signal);
+        }
+    }
+
+    /// Takes a signal that does not request a checkpoint.
+    fn take_other(&mut self, signal: Signal) {
         if !ends_the_job(signal) {
             return self.later.push(signal);
         }
@@ -206,5 +234,49 @@ impl Attention {
             None => PATIENCE,
         };
         self.end = Some((signal, Instant::now() + patience));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd as Fd;
+
+    fn attention(step: Duration) -> Attention {
+        let flags = rustix::pipe::PipeFlags::NONBLOCK;
+        let (signals, _): (Fd, Fd) = rustix::pipe::pipe_with(flags).expect("a pipe");
+        let silence = Duration::ZERO;
+        let limits = Limits {
+            greeting: silence,
+            silence,
+        };
+        Attention::new(&signals, Times { step, limits }, None).expect("made")
+    }
+
+    #[test]
+    fn a_step_without_a_limit_is_never_late() {
+        let begun = Instant::now();
+        assert!(attention(Duration::from_nanos(1)).is_overdue(begun));
+        let mut other = attention(Duration::ZERO);
+        assert!(!other.is_overdue(begun));
+        assert_eq!(other.overdue(Some(begun), begun), None);
+        other.limit_steps(Duration::from_nanos(1));
+        assert!(other.is_overdue(begun));
+    }
+
+    #[test]
+    fn a_signal_that_requests_checkpoints_does_not_end_the_present_one() {
+        let mut attention = attention(Duration::ZERO);
+        attention.set_request(Some(libc::SIGHUP));
+        attention.take(libc::SIGHUP);
+        attention.take(libc::SIGUSR2);
+        attention.take_other(crate::launch::hold::HANG);
+        assert_eq!(attention.end(), None);
+        attention.set_request(None);
+        attention.take(libc::SIGHUP);
+        assert_eq!(attention.end(), Some(libc::SIGHUP));
+        let signals = attention.close().0;
+        let hang = crate::launch::hold::HANG;
+        assert_eq!(signals, [libc::SIGUSR2, hang, libc::SIGHUP]);
     }
 }

@@ -38,9 +38,10 @@ const WAITED: [Signal; 4] = [libc::SIGCHLD, libc::SIGTERM, libc::SIGINT, libc::S
 
 /// Serves the front end at standard input and output; returns the exit code.
 pub fn run() -> i32 {
-    let done = match Link::default().first() {
+    let mut link = Link::default();
+    let done = match link.first() {
         Ok((bytes, First::Hello(hello))) => begin(*hello, bytes),
-        Ok((_, First::Check(order))) => restart(&order),
+        Ok((_, First::Check(order))) => restart(&order, link),
         Err(error) => Err(error),
     };
     done.unwrap_or_else(|error| {
@@ -52,12 +53,15 @@ pub fn run() -> i32 {
 /// The frames from above, which this process reads itself.
 struct Link {
     frames: Frames,
+    /// The time of the last bytes from above.
+    heard: Instant,
 }
 
 impl Default for Link {
     fn default() -> Link {
         Link {
             frames: Frames::new(false),
+            heard: Instant::now(),
         }
     }
 }
@@ -69,7 +73,7 @@ enum First {
 
 impl Link {
     /// Reads the first frame. Returns it with all bytes that were read.
-    fn first(mut self) -> io::Result<(Vec<u8>, First)> {
+    fn first(&mut self) -> io::Result<(Vec<u8>, First)> {
         let mut all = Vec::new();
         loop {
             if let Some(order) = self.next()? {
@@ -85,28 +89,46 @@ impl Link {
         }
     }
 
-    /// Waits for the next order of the front end, which shows signs of life; at most for `patience` (zero: without a limit).
+    /// Waits for the next order of the front end, which shows signs of life; at most for `patience` after the last one
+    /// (zero: without a limit).
     fn order(&mut self, patience: Duration) -> io::Result<ToGuard> {
-        let mut heard = Instant::now();
         loop {
             match self.next()? {
                 Some(ToDaemon::Guard(order)) => return Ok(order),
-                Some(_) => heard = Instant::now(),
+                Some(_) => {}
                 None => {
                     let left = match patience.is_zero() {
                         true => Duration::from_secs(3600),
-                        false => patience.saturating_sub(heard.elapsed()),
+                        false => patience.saturating_sub(self.heard.elapsed()),
                     };
-                    if left.is_zero() {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
-                    let stdin = rustix::stdio::stdin();
-                    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
-                    if poll(&mut fds, Some(&timespec(left))).is_ok_and(|ready| ready > 0) {
-                        self.read(|_| ())?;
-                    }
+                    self.listen(left)?;
+                    self.check(patience)?;
                 }
             }
+        }
+    }
+
+    /// Reads what has arrived, while this process works for the front end. Fails if the launcher above has ended, or has
+    /// shown no sign of life for `patience` (zero: without a limit).
+    fn attend(&mut self, patience: Duration) -> io::Result<()> {
+        self.listen(Duration::ZERO)?;
+        self.check(patience)
+    }
+
+    fn check(&self, patience: Duration) -> io::Result<()> {
+        match !patience.is_zero() && self.heard.elapsed() >= patience {
+            true => Err(io::ErrorKind::TimedOut.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Waits for bytes, at most for `time`, and reads them.
+    fn listen(&mut self, time: Duration) -> io::Result<()> {
+        let stdin = rustix::stdio::stdin();
+        let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+        match poll(&mut fds, Some(&timespec(time))).is_ok_and(|ready| ready > 0) {
+            true => self.read(|_| ()),
+            false => Ok(()),
         }
     }
 
@@ -123,6 +145,7 @@ impl Link {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(got) => {
                     seen(&buffer[..got]);
+                    self.heard = Instant::now();
                     self.frames.push(&buffer[..got]);
                     return Ok(());
                 }
@@ -203,7 +226,7 @@ fn begin(hello: Hello, bytes: Vec<u8>) -> io::Result<i32> {
 }
 
 /// Checks images, restores them in the steps that the front end orders, and guards the restored daemon.
-fn restart(order: &RestoreThere) -> io::Result<i32> {
+fn restart(order: &RestoreThere, mut link: Link) -> io::Result<i32> {
     say_above(GREETING);
     let say = |what: &FromDaemon| say_above(&wire::frame(order.host, what));
     let answer = |outcome: Result<(), Failure>| {
@@ -212,15 +235,15 @@ fn restart(order: &RestoreThere) -> io::Result<i32> {
     let Times { pause, patience } = Times::of(&order.images);
     let limit = order.images.limit;
     // The front end gives this host up if it is silent while it reads all images.
-    let sign = || {
+    let sign = |link: &mut Link| {
         say(&FromDaemon::Heartbeat);
-        !is_above_gone()
+        link.attend(patience).is_ok()
     };
     let checked = {
         let order = order.clone();
         Work::in_a_child("the check of the images", move || check(&order))
     };
-    let (restore, cuts) = match checked.wait(Duration::ZERO, pause, sign) {
+    let (restore, cuts) = match checked.wait(Duration::ZERO, pause, || sign(&mut link)) {
         Ok(checked) => checked,
         Err(failure) => {
             answer(Err(failure));
@@ -249,7 +272,6 @@ fn restart(order: &RestoreThere) -> io::Result<i32> {
         }
     };
     answer(Ok(()));
-    let mut link = Link::default();
     let go = loop {
         let work = match link.order(patience)? {
             ToGuard::Cut => Work::Done(cut(&cuts)),
@@ -263,10 +285,10 @@ fn restart(order: &RestoreThere) -> io::Result<i32> {
             }
             _ => return Err(io::Error::other("the front end's order is out of turn")),
         };
-        answer(work.wait(limit, pause, sign));
+        answer(work.wait(limit, pause, || sign(&mut link)));
     };
     hold::go(&ours.socket, &go);
-    if let Err(failure) = keeper.go_on().wait(limit, pause, sign) {
+    if let Err(failure) = keeper.go_on().wait(limit, pause, || sign(&mut link)) {
         return Err(io::Error::other(failure.why));
     }
     let guard = Guard {
@@ -315,17 +337,9 @@ impl Times {
 /// Returns the time without a message of the front end after which its host counts as lost.
 /// The supervisor gives a daemon that is not silent up after the time `silence`, and meanwhile the other hosts get no message.
 pub(crate) fn patience(silence: Duration) -> Duration {
-    /// The maximum time for which the front end itself shows no sign of life: it removes older checkpoints, and commits the new one.
+    /// The maximum time for which the front end itself shows no sign of life: it commits the new checkpoint.
     const BUSY: Duration = Duration::from_secs(30);
     2 * silence + BUSY
-}
-
-/// Returns true if the launcher above has ended.
-fn is_above_gone() -> bool {
-    let stdin = rustix::stdio::stdin();
-    let mut fds = [PollFd::new(&stdin, PollFlags::empty())];
-    let _ = poll(&mut fds, Some(&timespec(Duration::ZERO)));
-    fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
 }
 
 fn check(order: &RestoreThere) -> Result<(Restore, Vec<Cut>), String> {
@@ -384,6 +398,11 @@ impl Guard {
                     | FromSupervisor::Death
                     | FromSupervisor::HostLost => {}
                     FromSupervisor::Closed => hung_up = true,
+                    FromSupervisor::Unreadable => {
+                        // mpirun gives this host up: without an answer the daemon would be silent without a limit.
+                        descendants::end_all();
+                        return 1;
+                    }
                     FromSupervisor::Held(held) => {
                         let host = held.hosts.first().map_or(0, |((host, _), _)| *host);
                         if self.hold(host).is_err() {
@@ -462,7 +481,7 @@ impl Guard {
                 ToGuard::Dump { set, number } => {
                     let begun = self.dump(&set, number, &processes);
                     dumped = Some((set, number));
-                    let entries = self.wait_for(host, begun)?;
+                    let entries = self.wait_for((host, &mut link), begun)?;
                     let entries =
                         entries.and_then(|entries| processes.check_ranks().map(|()| entries));
                     FromGuard::Dumped(entries)
@@ -476,7 +495,7 @@ impl Guard {
                         Some((set, number)) => sealing(set, number),
                         None => Work::Done(Err(Failure::of("no images were written"))),
                     };
-                    let files = self.wait_for(host, work)?;
+                    let files = self.wait_for((host, &mut link), work)?;
                     FromGuard::Sealed(files.map_err(|failure| failure.why))
                 }
                 ToGuard::End => {
@@ -501,18 +520,20 @@ impl Guard {
         }
     }
 
-    /// Waits for work, and shows that this process lives. Fails if the launcher above has ended.
-    fn wait_for<T: 'static>(&mut self, host: u32, work: Work<T>) -> io::Result<Result<T, Failure>> {
-        let (mut is_gone, pause) = (false, Times::of(&self.images).pause);
+    /// Waits for work, and shows that this process lives. Fails if the launcher above has ended or is silent.
+    fn wait_for<T: 'static>(
+        &mut self,
+        (host, link): (u32, &mut Link),
+        work: Work<T>,
+    ) -> io::Result<Result<T, Failure>> {
+        let Times { pause, patience } = Times::of(&self.images);
+        let mut lives = Ok(());
         let outcome = work.wait(self.images.limit, pause, || {
             self.say(host, &FromDaemon::Heartbeat);
-            is_gone = is_above_gone();
-            !is_gone
+            lives = link.attend(patience);
+            lives.is_ok()
         });
-        match is_gone {
-            true => Err(io::ErrorKind::UnexpectedEof.into()),
-            false => Ok(outcome),
-        }
+        lives.map(|()| outcome)
     }
 
     fn dump(&self, set: &Path, number: u32, processes: &Processes) -> Work<Vec<(String, String)>> {

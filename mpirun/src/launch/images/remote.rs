@@ -185,20 +185,31 @@ impl Remote {
     }
 }
 
+/// Sends an order to all hosts unless a signal ends the job; see [`ask`].
+pub(super) fn ask_all<H: 'static, T>(
+    attention: &mut Attention,
+    remotes: &mut [Remote],
+    order: impl Fn(&Remote) -> ToGuard,
+    here: impl FnOnce() -> Work<H>,
+    read: impl FnMut(&Remote, FromGuard) -> Result<T, HostError>,
+) -> Result<(H, Vec<T>), HostError> {
+    match attention.end() {
+        Some(_) => Err(HostError::here(Failure::of(ENDED_BY_USER))),
+        None => ask(attention, remotes, order, here, read),
+    }
+}
+
 /// Sends an order to all hosts while this host does its part, and returns the outcome here and the answers, or the worst error.
 /// Waits for all hosts in each case, but no longer than their time limits.
 ///
 /// If the processes of one host are damaged, the caller must know it, and if one error is permanent, a repetition is of no use.
-pub(super) fn ask_all<H: 'static, T>(
+pub(super) fn ask<H: 'static, T>(
     attention: &mut Attention,
     remotes: &mut [Remote],
     order: impl Fn(&Remote) -> ToGuard,
     here: impl FnOnce() -> Work<H>,
     mut read: impl FnMut(&Remote, FromGuard) -> Result<T, HostError>,
 ) -> Result<(H, Vec<T>), HostError> {
-    if attention.end().is_some() {
-        return Err(HostError::here(Failure::of(ENDED_BY_USER)));
-    }
     let begun = Instant::now();
     let mut answers: Vec<Option<Result<T, HostError>>> = Vec::new();
     for remote in remotes.iter_mut() {
@@ -263,6 +274,22 @@ pub(super) fn ask_all<H: 'static, T>(
         (Some(worst), _) => Err(worst),
         (None, None) => Err(HostError::here(Failure::of(ENDED_BY_USER))),
     }
+}
+
+/// Completes work of this host while the other hosts wait for an order. The work has no limit.
+pub(super) fn complete<T: 'static>(
+    attention: &mut Attention,
+    remotes: &[Remote],
+    work: Work<T>,
+) -> Result<T, Failure> {
+    let begun = Instant::now();
+    while !work.is_done() {
+        if attention.takes_sign() {
+            remotes.iter().for_each(Remote::show_life);
+        }
+        attention.wait(work.fd().as_slice(), begun);
+    }
+    work.finish()
 }
 
 /// Names the hosts that have not answered, for `mpi-ctl status`.

@@ -4,6 +4,7 @@
 
 use crate::control::Command;
 use crate::control::server::{Asked, ControlSocket, reply_on};
+use crate::launch::hold::HANG;
 use crate::launch::sys::Signal;
 use printable::name;
 use rustix::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -26,7 +27,7 @@ pub(super) struct Requests {
     begun: Instant,
 }
 
-/// A request that is served as this signal to mpirun.
+/// A request that is served as this signal to mpirun, or as [`HANG`].
 pub(super) struct Wants(pub Signal);
 
 impl Requests {
@@ -78,7 +79,7 @@ impl Requests {
             match command {
                 Command::Status => socket.reply(number, &Ok(self.status())),
                 Command::Hang => {
-                    wants.push(Wants(libc::SIGUSR1));
+                    wants.push(Wants(HANG));
                     socket.reply(
                         number,
                         &Ok("mpirun prints the report after the checkpoint".into()),

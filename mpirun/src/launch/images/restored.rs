@@ -560,7 +560,10 @@ fn agree(
             truncates: restart.truncates,
         }))
     };
+    // The check reads all images, and has no limit on this host either.
+    attention.limit_steps(Duration::ZERO);
     ask_all(attention, remotes, order, || Work::Done(Ok(())), done)?;
+    attention.limit_steps(restart.images.limit);
     let here = || Work::Done(cut(cuts));
     ask_all(attention, remotes, |_| ToGuard::Cut, here, done).map(|_| ())
 }

@@ -4,7 +4,7 @@
 //! Then the processes continue while each host syncs its images; the checkpoint is committed by one rename.
 
 use super::attention::Attention;
-use super::remote::{ENDED_BY_USER, HostError, Remote, ask_all, out_of_order};
+use super::remote::{ENDED_BY_USER, HostError, Remote, ask_all, complete, out_of_order};
 use super::run::log_of;
 use super::still::Processes;
 use super::take::{
@@ -16,9 +16,11 @@ use crate::launch::outside;
 use crate::launch::program::RemoteLaunch;
 use crate::launch::wire::{Connection, Failure, FromGuard, Quiet, ToGuard};
 use mpi_core::crs::manifest::FileEntry;
-use mpi_core::crs::store::{Draft, Store};
+use mpi_core::crs::store::{Disk as _, Draft, FileSystem, Store};
 use std::collections::BTreeSet;
+use std::io;
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The maximum time in which the kernels acknowledge everything.
@@ -61,14 +63,32 @@ pub(super) fn take(
 
 impl Hosts<'_> {
     fn attempt(&mut self, wanted: &Wanted<'_>, store: &mut Store) -> Result<Taken, TakeError> {
-        let draft = store.begin().map_err(TakeError::Store)?;
+        let begun = store.begin_after(|_, left| self.remove(left));
+        let draft = begun.map_err(TakeError::Store)?;
         let taken = self.write(wanted, store, &draft);
-        // A lost host may still write to the draft. While its folder is there, no other checkpoint gets its number.
+        // A lost host may still write to the draft.
         let is_left = self.remotes.iter().any(|remote| remote.lost().is_some());
-        if taken.is_err() && !is_left {
-            store.discard(&draft);
+        match &taken {
+            Err(_) if is_left => store.abandon(&draft),
+            // A partial removal is completed by the next attempt.
+            Err(_) => drop(self.remove(vec![draft.folder])),
+            Ok(_) => {}
         }
         taken
+    }
+
+    /// Removes folders, which takes long for large ones. The other hosts get signs of life meanwhile.
+    fn remove(&mut self, folders: Vec<PathBuf>) -> io::Result<()> {
+        if folders.is_empty() {
+            return Ok(());
+        }
+        let work = Work::in_a_child("the removal of incomplete checkpoints", move || {
+            let mut folders = folders.iter();
+            let removed = folders.try_for_each(|folder| FileSystem.remove(folder));
+            removed.map_err(|error| error.to_string())
+        });
+        let removed = complete(self.attention, self.remotes, work);
+        removed.map_err(|failure| io::Error::other(failure.why))
     }
 
     fn write(

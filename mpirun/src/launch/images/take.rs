@@ -199,7 +199,7 @@ pub(super) fn commit(
         hosts: wanted.placement.clone(),
         files,
     };
-    let committed = store.commit(draft, &manifest, images.keep);
+    let committed = store.commit(draft, &manifest);
     let folder = committed.map_err(TakeError::Store)?;
     Ok(Taken {
         number: draft.number,

@@ -74,7 +74,12 @@ impl<'a> Checkpoints<'a> {
 
     /// Returns true if this signal requests a checkpoint.
     pub(super) fn is_signal(&self, signal: Signal) -> bool {
-        self.plan.is_some_and(|plan| plan.signal == Some(signal))
+        self.signal() == Some(signal)
+    }
+
+    /// Returns the signal that requests a checkpoint.
+    pub(super) fn signal(&self) -> Option<Signal> {
+        self.plan?.signal
     }
 
     /// Returns the time at which the timer requests the next checkpoint.

@@ -103,5 +103,6 @@ fn described(supervisor: &Supervisor<'_>) -> Described {
         hosts: Vec::new(),
         placement: placement.into_values().collect(),
         ranks,
+        signal: supervisor.control.checkpoints.signal(),
     }
 }

@@ -154,7 +154,7 @@ impl JobControl<'_> {
         let is_alive = |proc: &Proc| self.ranks.jobs.get(*proc).is_some_and(|rank| rank.alive);
         let lost: Vec<Proc> = silent.iter().copied().filter(is_alive).collect();
         self.ranks.record_gone(&silent);
-        if !lost.is_empty() && self.losses.were_reached(&lost, &self.ranks.jobs) {
+        if self.losses.was_one_reached(&lost, &self.ranks.jobs) {
             self.ending.note_lost_host();
         }
         if self.plan.tolerates_deaths && self.losses.were_reached(&lost, &self.ranks.jobs) {

@@ -43,6 +43,12 @@ impl Losses {
         ranks.all(|rank| self.reached.contains(&rank.host))
     }
 
+    /// Returns true if the host of one of these ranks was reached, so that the rank may run.
+    pub(super) fn was_one_reached(&self, ranks: &[Proc], jobs: &Jobs<'_>) -> bool {
+        let mut ranks = ranks.iter().filter_map(|&proc| jobs.get(proc));
+        ranks.any(|rank| self.reached.contains(&rank.host))
+    }
+
     /// Returns the host of each rank of a job that is about to start.
     /// Living ranks occupy slots, and lost hosts have none.
     pub(in super::super) fn place(
