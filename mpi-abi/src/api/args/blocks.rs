@@ -206,7 +206,34 @@ impl SendBlocks<'_> {
     }
 }
 
-impl RecvBlocks<'_> {
+impl<'a> RecvBlocks<'a> {
+    /// Returns the whole buffer if all blocks have the same count and datatype, and follow each other in the order of ranks.
+    ///
+    /// # Safety
+    /// The operation has `n` blocks: one per rank that it addresses.
+    #[inline]
+    pub unsafe fn as_equal_blocks(self, n: usize) -> Option<RecvMem<'a>> {
+        let Types::One(datatype) = self.shape.types else {
+            return None;
+        };
+        // SAFETY: the arrays have `n` elements by the contracts of this function and of `new`.
+        let (counts, displacements) = unsafe {
+            (
+                self.shape.counts.get(n, "counts").ok()?,
+                self.shape.displacements.get(n, "displs").ok()?,
+            )
+        };
+        let (count, mut all) = (counts.get(0), 0i64);
+        for index in 0..n {
+            if counts.get(index) != count || displacements.get(index) != all {
+                return None;
+            }
+            all = all.checked_add(count)?;
+        }
+        // SAFETY: the blocks are receive buffers by the contract of `new`, and together they are `all` contiguous elements.
+        Some(unsafe { RecvMem::new(self.at, all, datatype) })
+    }
+
     /// Creates the blocks from the arguments of a `v` collective, such as `MPI_Gatherv`.
     ///
     /// # Safety

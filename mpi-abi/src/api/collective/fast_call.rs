@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::api::args::{Blocks, RecvMem, SendMem};
+use crate::api::args::{Blocks, RecvBlocks, RecvMem, SendMem};
 use crate::error::Outcome;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
@@ -135,6 +135,21 @@ pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opt
         own_block(&comm, recvbuf.address(), send.len()),
     )?;
     carry_out(&comm, &FastCall::Allgather { send, recv })
+}
+
+#[inline(always)]
+pub fn fast_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) -> Option<Outcome> {
+    let comm = among(comm)?;
+    let send = sendbuf.plain()?;
+    // SAFETY: the arrays have one element per rank (section 6.7 of the standard).
+    let all = unsafe { recvbuf.as_equal_blocks(comm.comm.size() as usize) }?;
+    let recv = all.plain()?;
+    holds_blocks(&comm, recv.len(), send.len())?;
+    apart(
+        sendbuf.address(),
+        own_block(&comm, all.address(), send.len()),
+    )?;
+    carry_out(&comm, &FastCall::Allgatherv { send, recv })
 }
 
 #[inline(always)]

@@ -87,7 +87,7 @@ pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> 
     let own = match promised || alone {
         true => parent.comm.clone(),
         false => {
-            let own = state::engine()?.block_on(parent.comm.constructors().dup())?;
+            let own = parent.comm.constructors().dup_now()?;
             own.set_name(&parent.label());
             own
         }

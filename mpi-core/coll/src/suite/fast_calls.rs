@@ -5,6 +5,7 @@ use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
 use crate::op::{DenseOp, Op, Predefined};
 use crate::testing::Job;
 use crate::{Call, FastCall};
+use std::rc::Rc;
 
 struct Both<'a> {
     fast: FastCall<'a>,
@@ -29,6 +30,9 @@ fn both_forms<'a>(
     let (one, all) = (&sent[..len], sent);
     let (one_target, all_target) = (target.part(0, len), target);
     let (send_one, recv_one) = (Some(send.slice(0..BLOCK)), recv.slice(0..BLOCK));
+    let blocks =
+        (0..i64::from(world.size())).map(|rank| recv.slice(rank * BLOCK..(rank + 1) * BLOCK));
+    let blocks: Rc<[RecvBuf]> = blocks.collect();
     let both = |fast, call| Both { fast, call };
     let reduction = |of: fn(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
                      as_call: fn(Option<SendBuf>, RecvBuf, Op) -> Call| {
@@ -78,6 +82,16 @@ fn both_forms<'a>(
             Call::Allgather {
                 send: send_one.clone(),
                 recv: recv_one.clone(),
+            },
+        ),
+        both(
+            FastCall::Allgatherv {
+                send: one,
+                recv: all_target,
+            },
+            Call::Allgatherv {
+                send: send_one.clone(),
+                recv: blocks.clone(),
             },
         ),
         both(

@@ -1,8 +1,11 @@
 //! The collective operations of a communicator: the selected components, and the call numbers.
 #![allow(unsafe_code)]
 
+use super::spares::Spares;
 use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall, Form};
+use crate::datatype::RecvBytes;
+use crate::engine::Engine;
 use crate::request::Req;
 use crate::{Error, RunObserver};
 use std::any::Any;
@@ -14,6 +17,8 @@ use std::rc::Rc;
 pub(super) enum Purpose {
     #[default]
     Program,
+    /// Created at the start for later duplicates of `MPI_COMM_WORLD` (see [`super::spares`]).
+    Spare,
     /// Created by a component for steps of calls on another communicator.
     Steps,
 }
@@ -24,12 +29,17 @@ pub(super) struct Chosen {
     /// The selected components; set when all members have agreed on them.
     table: OnceCell<Table>,
     purpose: Cell<Purpose>,
+    /// The number of the spare that the components become when the communicator is freed.
+    spare: Cell<Option<usize>>,
     /// The sequence number of the next call, the same on all members.
     next: Cell<i32>,
 }
 
-struct Table {
+/// The selected components, and their fast calls.
+pub(super) struct Table {
     components: Box<dyn Collectives>,
+    /// True if a later communicator can use the components; the same on all members.
+    reusable: bool,
     /// For each [`CallId`], the maximum size in bytes of fast calls that are accepted,
     /// or [`NOTHING`].
     fast_call_limits: [i64; CallId::ALL.len()],
@@ -37,6 +47,12 @@ struct Table {
     /// [`NoComponent`] if there are none.
     fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
 }
+
+/// The words of a member in [`CollectiveCalls::share_words`].
+pub(super) type Words = [u64; 4];
+
+/// Maximum number of members of [`CollectiveCalls::share_words`].
+pub(super) const SHARING: usize = 8;
 
 /// The limit if no fast calls are accepted: less than the size of any call.
 const NOTHING: i64 = -1;
@@ -62,16 +78,42 @@ impl Table {
             None => no_component.clone(),
         });
         Table {
+            reusable: components.is_reusable(),
             components,
             fast_call_limits,
             fast_carriers,
         }
+    }
+
+    /// Returns true if a fast call of this size is accepted.
+    #[inline(always)]
+    fn accepts(&self, call: CallId, bytes: usize) -> bool {
+        bytes as i64 <= self.fast_call_limits[call as usize]
+    }
+
+    pub(super) fn progress(&self, parent: &Comm) -> Option<u64> {
+        self.components.progress(parent)
+    }
+
+    pub(super) fn disable(&self) {
+        self.components.disable();
     }
 }
 
 impl Chosen {
     pub(super) fn components(&self) -> Option<&dyn Collectives> {
         self.table.get().map(|table| &*table.components)
+    }
+
+    /// Ends the communicator's use of its components; called when it is freed.
+    pub(super) fn end(&mut self, engine: &Engine) {
+        let Some(table) = self.table.take() else {
+            return;
+        };
+        match self.spare.get() {
+            Some(spare) => Spares::of(engine).keep(engine, spare, table),
+            None => table.disable(),
+        }
     }
 }
 
@@ -101,6 +143,52 @@ impl<'a> CollectiveCalls<'a> {
     pub(super) fn install(self, components: Box<dyn Collectives>) {
         // `set` succeeds, since `install` is called once.
         let _ = self.chosen.table.set(Table::new(components));
+    }
+
+    /// Stores the components of a spare instead of selecting components.
+    pub(super) fn reuse(self, table: Table, spare: usize) {
+        self.explain(&*table.components);
+        self.becomes_spare(spare);
+        let _ = self.chosen.table.set(table);
+    }
+
+    /// When the communicator is freed, its components become the spare with this number.
+    pub(super) fn becomes_spare(self, spare: usize) {
+        self.chosen.spare.set(Some(spare));
+    }
+
+    /// Returns true if a later communicator of the same members can use the components,
+    /// and if [`CollectiveCalls::share_words`] is possible. All members get the same result.
+    pub(super) fn are_reusable(self) -> bool {
+        let table = self.chosen.table.get();
+        let is_small = self.comm.size() as usize <= SHARING;
+        is_small
+            && table.is_some_and(|table| {
+                table.reusable && table.accepts(CallId::Allgather, size_of::<Words>())
+            })
+    }
+
+    /// Allgather of a few words by a fast call, as a part of another collective call; only if [`CollectiveCalls::are_reusable`].
+    /// The words of rank `i` are at index `i`.
+    pub(super) fn share_words(self, mine: &Words) -> Result<[Words; SHARING], Error> {
+        self.comm.usable()?;
+        let Some(table) = self.chosen.table.get() else {
+            return Err(Unserved::on(self.comm, CallId::Allgather));
+        };
+        let mut all = [Words::default(); SHARING];
+        let len = (self.comm.size() as usize).min(SHARING) * size_of::<Words>();
+        // SAFETY: `mine` and the first `len` bytes of `all` are borrowed until this function returns,
+        // and then the call is complete. Words have no padding, and all bytes are valid words.
+        let (send, recv) = unsafe {
+            (
+                std::slice::from_raw_parts(mine.as_ptr().cast(), size_of::<Words>()),
+                RecvBytes::new(all.as_mut_ptr().cast(), len),
+            )
+        };
+        let call = FastCall::Allgather { send, recv };
+        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
+        unsafe { table.fast_carriers[CallId::Allgather as usize].carry_out(self.comm, &call) }?;
+        Ok(all)
     }
 
     fn served(self, call: CallId) -> Result<&'a dyn Collectives, Error> {
@@ -134,7 +222,7 @@ impl<'a> CollectiveCalls<'a> {
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
-        if fast_call.bytes() as i64 > table.fast_call_limits[fast_call.id() as usize] {
+        if !table.accepts(fast_call.id(), fast_call.bytes()) {
             return None;
         }
         if engine.observer().is_some() || !self.comm.is_sound() {
@@ -183,6 +271,11 @@ impl<'a> CollectiveCalls<'a> {
     /// `None` if it needs no such state.
     pub fn plan(self, call: &Call) -> Option<Rc<dyn Any>> {
         self.components()?.plan(call)
+    }
+
+    /// Returns true if the communicator is only created for later duplicates.
+    pub(super) fn is_spare(self) -> bool {
+        self.chosen.purpose.get() == Purpose::Spare
     }
 
     /// Returns true if a component created the communicator for the steps of calls on another one.

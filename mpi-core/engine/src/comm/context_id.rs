@@ -65,6 +65,14 @@ impl<'a> ContextIds<'a> {
         Context::new(self.engine.me(), first).number()
     }
 
+    /// Returns the word that the next call of [`ContextIds::next`] for one communicator of this job will return.
+    pub(super) fn upcoming(self) -> u64 {
+        match self.serial().get() {
+            first if first > Context::LAST_SERIAL => NONE_LEFT,
+            first => Context::new(self.engine.me(), first).number(),
+        }
+    }
+
     /// Exhausts the counter, as the creation of very many communicators would.
     #[cfg(feature = "testing")]
     pub fn exhaust(self) {

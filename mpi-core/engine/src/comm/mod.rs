@@ -11,7 +11,7 @@
 //! | [`Probes`] | `probe` | probes |
 //! | [`CollectiveCalls`] | `collective_calls`, `construct` | collective operations, and the selection of components |
 //! | [`Internal`] | `internal` | messages and collective steps of this library |
-//! | [`Constructors`] | `create`, `shrink` | new communicators of members |
+//! | [`Constructors`] | `create`, `shrink`, `spares` | new communicators of members |
 //! | [`InterConstructors`] | `inter` | intercommunicators |
 //! | [`HardwareSplits`] | `split_type` | splits by hardware |
 //! | [`Failures`] | `failures`, `failure_state` | deaths of members, and revocation |
@@ -45,6 +45,7 @@ mod probe;
 mod process;
 mod replay;
 mod shrink;
+mod spares;
 mod split_type;
 mod u64_buf;
 mod uniform_outcome;
@@ -395,9 +396,7 @@ fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Bo
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(components) = self.chosen.components() {
-            components.disable();
-        }
+        self.chosen.end(&self.engine);
         if let Some(faults) = self.engine.faults() {
             faults.forget(self.context.number());
         }

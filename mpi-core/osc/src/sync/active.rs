@@ -11,7 +11,7 @@
 //! A member on another node increments them by a message.
 
 use crate::Error;
-use crate::coll::Call;
+use crate::coll::{Call, FastCall};
 use crate::error::{OscClass, OscError};
 use crate::group::Group;
 use crate::state::epoch::{Access, Assert};
@@ -54,7 +54,7 @@ impl<'a> ActiveSync<'a> {
         };
         if !(assert.noprecede && assert.nosucceed) {
             fence(Ordering::SeqCst);
-            self.win.comm().collectives().carry_out(Call::Barrier)?;
+            self.barrier()?;
             fence(Ordering::SeqCst);
         }
         self.win.state().open_accesses().forget_phase();
@@ -63,6 +63,15 @@ impl<'a> ActiveSync<'a> {
             false => Access::Fence,
         });
         outcome
+    }
+
+    /// Waits until all members have called this function.
+    pub(crate) fn barrier(self) -> Result<(), Error> {
+        let calls = self.win.comm().collectives();
+        match calls.try_fast_call(&FastCall::Barrier) {
+            Some(outcome) => outcome,
+            None => calls.carry_out(Call::Barrier),
+        }
     }
 
     /// Translates a group into ranks of the window. Fails if a process is not a member.

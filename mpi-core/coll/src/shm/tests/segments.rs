@@ -8,7 +8,8 @@ use crate::op::Predefined;
 use crate::suite::barrier::{self, Form};
 use crate::testing::Job;
 use crate::{Call, CallSet, Component, Invocation, Module, Refusal, Running, Table};
-use std::cell::RefCell;
+use mpi_base::occupancy::Occupancy;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -154,4 +155,122 @@ fn sum_round(comm: &Comm, form: Form, round: u32) {
     }
     let sum = number * u64::from(comm.size());
     assert_eq!(data.as_send().to_vec(), sum.to_ne_bytes());
+}
+
+/// A component that serves no communicator, and counts the communicators for which it was queried.
+struct Queried(Rc<Cell<u32>>);
+
+impl Component for Queried {
+    fn name(&self) -> &str {
+        "queried"
+    }
+    fn priority(&self) -> i32 {
+        1
+    }
+    fn query(&self, _: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        self.0.set(self.0.get() + 1);
+        Err(Refusal("it only counts".into()))
+    }
+}
+
+thread_local! {
+    /// The number of communicators of a rank for which components were selected.
+    static QUERIED: Rc<Cell<u32>> = Rc::default();
+}
+
+fn counting_job(ranks: u32, occupancy: Occupancy) -> Job {
+    let coll = || -> Vec<Box<dyn Component>> {
+        let mut all = crate::built_in();
+        all.push(Box::new(Queried(QUERIED.with(Rc::clone))));
+        all
+    };
+    Job {
+        coll: Box::new(coll),
+        ..job(ranks, occupancy)
+    }
+}
+
+/// Some ranks are late, and the ranks free two duplicates in different orders.
+#[test]
+fn duplicates_of_the_world_use_freed_ones_again_whatever_these_have_done() {
+    const RANKS: u32 = 3;
+    const ROUNDS: u32 = 12;
+    for occupancy in OCCUPANCIES {
+        for form in [Form::Blocking, Form::Nonblocking] {
+            let queried = counting_job(RANKS, occupancy).run(|engine| {
+                let world = engine.world().expect("a world");
+                let twin = || world.constructors().dup_now().expect("a duplicate");
+                for round in 0..ROUNDS {
+                    let (first, second) = (twin(), twin());
+                    assert_ne!(first.context(), second.context());
+                    if world.rank() == round % RANKS {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    for _ in 0..round {
+                        sum_round(&first, form, round);
+                    }
+                    barrier::pass(&first, form, round);
+                    sum_round(&second, form, round + 1);
+                    match (world.rank() + round) % 2 {
+                        0 => drop((first, second)),
+                        _ => drop((second, first)),
+                    }
+                    engine.block_on(world.internal().fence()).expect("a fence");
+                }
+                QUERIED.with(|queried| queried.get())
+            });
+            // MPI_COMM_SELF, MPI_COMM_WORLD, and the first two duplicates.
+            assert_eq!(queried, [4; RANKS as usize]);
+        }
+    }
+}
+
+/// Without the fence of the test above, a rank may create duplicates before another has freed the previous ones.
+/// After three duplicates no more are kept.
+#[test]
+fn more_duplicates_than_are_kept_and_late_frees_need_an_agreement() {
+    const RANKS: u32 = 3;
+    for occupancy in OCCUPANCIES {
+        let queried = counting_job(RANKS, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            for round in 0..20 {
+                let all: Vec<Comm> = (0..5)
+                    .map(|_| world.constructors().dup_now().expect("a duplicate"))
+                    .collect();
+                if world.rank() == round % RANKS {
+                    std::thread::yield_now();
+                }
+                for twin in &all {
+                    sum_round(twin, Form::Blocking, round);
+                }
+            }
+            QUERIED.with(|queried| queried.get())
+        });
+        assert!(queried.iter().all(|count| *count == queried[0]));
+        assert!(queried[0] >= 2 + 5 + 19 * 2, "{queried:?}");
+    }
+}
+
+/// A communicator of more members than [`FEW`](super::super::layout::FEW), and a duplicate of a duplicate, are created by an agreement.
+#[test]
+fn only_duplicates_of_a_small_world_are_kept() {
+    let queried = counting_job(5, Occupancy::Oversubscribed).run(|engine| {
+        let world = engine.world().expect("a world");
+        for round in 0..4 {
+            let twin = world.constructors().dup_now().expect("a duplicate");
+            sum_round(&twin, Form::Blocking, round);
+        }
+        QUERIED.with(|queried| queried.get())
+    });
+    assert_eq!(queried, [6; 5]);
+    let queried = counting_job(2, Occupancy::Dedicated).run(|engine| {
+        let world = engine.world().expect("a world");
+        let twin = world.constructors().dup_now().expect("a duplicate");
+        for round in 0..4 {
+            let twin = twin.constructors().dup_now().expect("a duplicate");
+            sum_round(&twin, Form::Blocking, round);
+        }
+        QUERIED.with(|queried| queried.get())
+    });
+    assert_eq!(queried, [7; 2]);
 }
