@@ -26,7 +26,6 @@ use crate::info;
 use crate::object::comm::CommObject;
 use crate::object::hints::STRICT_ORDER;
 use crate::registry::request::{persistent_in, running};
-use crate::state;
 use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::request::Operation;

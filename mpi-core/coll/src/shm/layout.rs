@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_operations_of_few_members_are_in_two_pages() {
+    fn the_first_operations_of_few_members_are_in_three_pages() {
         for occupancy in [Occupancy::Dedicated, Occupancy::Oversubscribed] {
             for members in 2..=FEW {
                 let sizes = Sizes::fitting(members, occupancy, 2 << 20);

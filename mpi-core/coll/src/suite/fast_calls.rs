@@ -4,7 +4,7 @@ use crate::comm::Comm;
 use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
 use crate::op::{DenseOp, Op, Predefined};
 use crate::testing::Job;
-use crate::{Call, FastCall};
+use crate::{Call, CallId, FastCall};
 use std::rc::Rc;
 
 struct Both<'a> {
@@ -146,12 +146,12 @@ fn both_forms<'a>(
     ]
 }
 
-/// Checks fast calls with each root; where `fast` returns false, a rank makes call `i` of a round as a general call.
+/// Checks fast calls with each root; where `fast` returns false for a rank, a round and a collective, the rank makes the general call.
 #[allow(unsafe_code)]
 pub(crate) fn have_the_results_of_the_general_form(
     job: &Job,
     ranks: u32,
-    fast: impl Fn(u32, u32, u32) -> bool + Sync,
+    fast: impl Fn(u32, u32, CallId) -> bool + Sync,
 ) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -181,7 +181,7 @@ pub(crate) fn have_the_results_of_the_general_form(
                     .expect("a collective");
                 let expected = to.all().as_send().to_vec();
                 to.all().unpack_at(0, &fresh);
-                match fast(world.rank(), round, i as u32) {
+                match fast(world.rank(), round, call) {
                     true => {
                         let taken = world.collectives().try_fast_call(&asked.fast);
                         taken.expect("a call in brief").expect("a collective");
