@@ -478,9 +478,7 @@ impl Module for ShmModule {
             self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
         }
         if let Some(place) = state.place.get() {
-            if comm.is_world() {
-                place.populate_ahead(comm.engine().node(), state.members.count());
-            }
+            place.populate_ahead(comm.engine().node(), state.members.count());
             if let Long::Measured(choice) = &place.long {
                 choice.map();
             }

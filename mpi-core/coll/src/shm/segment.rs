@@ -39,10 +39,6 @@ fn first_used(members: u32) -> usize {
     }
 }
 
-/// The number of further communicators whose first pages exist before they are created.
-/// The duplicates of `MPI_COMM_WORLD` that exist from the start have pages too (`mpi_engine`'s `comm::spares`).
-const AHEAD: usize = 1;
-
 /// A member's access to the segment.
 pub(super) struct Segment {
     pub(super) barrier: ShmBarrier,
@@ -240,15 +236,12 @@ impl State {
 }
 
 impl Segment {
-    /// On rank 0: populates the first pages of the memory that the next communicators of the same size will get.
+    /// On rank 0: populates the first pages of the memory that the next communicator of the same size will get.
     ///
     /// A new page costs 5 us, and the members of a new communicator would wait for rank 0's pages.
     pub(super) fn populate_ahead(&self, node: &Node, members: u32) {
-        let Some(len) = self.lease.len() else {
-            return;
-        };
-        let blocks: Vec<_> = (0..AHEAD).map_while(|_| node.alloc(len, PAGE)).collect();
-        for mut block in blocks {
+        let block = self.lease.len().and_then(|len| node.alloc(len, PAGE));
+        if let Some(mut block) = block {
             node.map_ahead(block.place(), first_used(members));
             // The pages still contain zeroes.
             block.is_clean_behind(0);
