@@ -3,7 +3,7 @@
 //! A buffer of blocks is four arguments: address, counts, displacements, and datatype or datatypes.
 //! The number of blocks depends on the communicator, so the caller passes the number to `read`.
 
-use super::{IntoI64, RecvMem, Resolved, SendMem, slice};
+use super::{Blocks, IntoI64, RecvMem, Resolved, SendMem, slice};
 use crate::abi::*;
 use crate::error::Failure;
 use mpi_core::datatype::{RecvBuf, SendBuf};
@@ -206,17 +206,16 @@ impl SendBlocks<'_> {
     }
 }
 
-impl<'a> RecvBlocks<'a> {
-    /// Returns the whole buffer if all blocks have the same count and datatype, and follow each other in the order of ranks.
-    ///
-    /// # Safety
-    /// The operation has `n` blocks: one per rank that it addresses.
+impl<'a> Blocks for RecvBlocks<'a> {
+    type All = RecvMem<'a>;
+
     #[inline]
-    pub unsafe fn as_equal_blocks(self, n: usize) -> Option<RecvMem<'a>> {
+    unsafe fn blocks(self, number: u32) -> Option<RecvMem<'a>> {
         let Types::One(datatype) = self.shape.types else {
             return None;
         };
-        // SAFETY: the arrays have `n` elements by the contracts of this function and of `new`.
+        let n = number as usize;
+        // SAFETY: the arrays have `number` elements by the contracts of this function and of `new`.
         let (counts, displacements) = unsafe {
             (
                 self.shape.counts.get(n, "counts").ok()?,
@@ -233,7 +232,9 @@ impl<'a> RecvBlocks<'a> {
         // SAFETY: the blocks are receive buffers by the contract of `new`, and together they are `all` contiguous elements.
         Some(unsafe { RecvMem::new(self.at, all, datatype) })
     }
+}
 
+impl RecvBlocks<'_> {
     /// Creates the blocks from the arguments of a `v` collective, such as `MPI_Gatherv`.
     ///
     /// # Safety

@@ -141,8 +141,7 @@ pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opt
 pub fn fast_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     let send = sendbuf.plain()?;
-    // SAFETY: the arrays have one element per rank (section 6.7 of the standard).
-    let all = unsafe { recvbuf.as_equal_blocks(comm.comm.size() as usize) }?;
+    let all = each_rank(&comm, recvbuf)?;
     let recv = all.plain()?;
     holds_blocks(&comm, recv.len(), send.len())?;
     apart(
@@ -258,9 +257,9 @@ pub fn fast_Reduce_scatter_block(
     carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
-/// Extends a buffer whose count argument is the count of one block to the blocks of all ranks.
+/// Returns the buffer of the blocks of all ranks, if these are equal and consecutive.
 #[inline(always)]
-fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M> {
+fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M::All> {
     // SAFETY: the buffer has one block per rank (sections 6.5 to 6.8 and 6.10 of the standard).
     unsafe { one.blocks(comm.comm.size()) }
 }

@@ -1,27 +1,15 @@
 //! The collective operations of a communicator: the selected components, and the call numbers.
-#![allow(unsafe_code)]
 
+use super::selected::{Purpose, SHARING, Table, Words};
 use super::spares::Spares;
-use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
+use super::{Collectives, Comm, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall, Form};
-use crate::datatype::RecvBytes;
 use crate::engine::Engine;
 use crate::request::Req;
 use crate::{Error, RunObserver};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
-
-/// Why a communicator was created: for the program, or by a component.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Purpose {
-    #[default]
-    Program,
-    /// Created at the start for later duplicates of `MPI_COMM_WORLD` (see [`super::spares`]).
-    Spare,
-    /// Created by a component for steps of calls on another communicator.
-    Steps,
-}
 
 /// The components selected for a communicator, and the sequence number of its next call.
 #[derive(Default)]
@@ -35,74 +23,9 @@ pub(super) struct Chosen {
     next: Cell<i32>,
 }
 
-/// The selected components, and their fast calls.
-pub(super) struct Table {
-    components: Box<dyn Collectives>,
-    /// True if a later communicator can use the components; the same on all members.
-    reusable: bool,
-    /// For each [`CallId`], the maximum size in bytes of fast calls that are accepted,
-    /// or [`NOTHING`].
-    fast_call_limits: [i64; CallId::ALL.len()],
-    /// For each [`CallId`], the carrier of its fast calls;
-    /// [`NoComponent`] if there are none.
-    fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
-}
-
-/// The words of a member in [`CollectiveCalls::share_words`].
-pub(super) type Words = [u64; 4];
-
-/// Maximum number of members of [`CollectiveCalls::share_words`].
-pub(super) const SHARING: usize = 8;
-
-/// The limit if no fast calls are accepted: less than the size of any call.
-const NOTHING: i64 = -1;
-
-/// Carrier that fails, for collectives without fast calls.
-struct NoComponent;
-
-impl FastCarrier for NoComponent {
-    unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
-        Err(Unserved::on(comm, fast_call.id()))
-    }
-}
-
-impl Table {
-    fn new(components: Box<dyn Collectives>) -> Table {
-        let no_component: Rc<dyn FastCarrier> = Rc::new(NoComponent);
-        let mut fast_call_limits = [NOTHING; CallId::ALL.len()];
-        let fast_carriers = CallId::ALL.map(|call| match components.fast_slot(call) {
-            Some(FastSlot { limit, carrier }) => {
-                fast_call_limits[call as usize] = limit.min(i64::MAX as usize) as i64;
-                carrier
-            }
-            None => no_component.clone(),
-        });
-        Table {
-            reusable: components.is_reusable(),
-            components,
-            fast_call_limits,
-            fast_carriers,
-        }
-    }
-
-    /// Returns true if a fast call of this size is accepted.
-    #[inline(always)]
-    fn accepts(&self, call: CallId, bytes: usize) -> bool {
-        bytes as i64 <= self.fast_call_limits[call as usize]
-    }
-
-    pub(super) fn progress(&self, parent: &Comm) -> Option<u64> {
-        self.components.progress(parent)
-    }
-
-    pub(super) fn disable(&self) {
-        self.components.disable();
-    }
-}
-
 impl Chosen {
     pub(super) fn components(&self) -> Option<&dyn Collectives> {
-        self.table.get().map(|table| &*table.components)
+        self.table.get().map(Table::components)
     }
 
     /// Ends the communicator's use of its components; called when it is freed.
@@ -147,7 +70,7 @@ impl<'a> CollectiveCalls<'a> {
 
     /// Stores the components of a spare instead of selecting components.
     pub(super) fn reuse(self, table: Table, spare: usize) {
-        self.explain(&*table.components);
+        self.explain(table.components());
         self.becomes_spare(spare);
         let _ = self.chosen.table.set(table);
     }
@@ -161,34 +84,17 @@ impl<'a> CollectiveCalls<'a> {
     /// and if [`CollectiveCalls::share_words`] is possible. All members get the same result.
     pub(super) fn are_reusable(self) -> bool {
         let table = self.chosen.table.get();
-        let is_small = self.comm.size() as usize <= SHARING;
-        is_small
-            && table.is_some_and(|table| {
-                table.reusable && table.accepts(CallId::Allgather, size_of::<Words>())
-            })
+        self.comm.size() as usize <= SHARING && table.is_some_and(Table::is_reusable)
     }
 
     /// Allgather of a few words by a fast call, as a part of another collective call; only if [`CollectiveCalls::are_reusable`].
     /// The words of rank `i` are at index `i`.
     pub(super) fn share_words(self, mine: &Words) -> Result<[Words; SHARING], Error> {
         self.comm.usable()?;
-        let Some(table) = self.chosen.table.get() else {
-            return Err(Unserved::on(self.comm, CallId::Allgather));
-        };
-        let mut all = [Words::default(); SHARING];
-        let len = (self.comm.size() as usize).min(SHARING) * size_of::<Words>();
-        // SAFETY: `mine` and the first `len` bytes of `all` are borrowed until this function returns,
-        // and then the call is complete. Words have no padding, and all bytes are valid words.
-        let (send, recv) = unsafe {
-            (
-                std::slice::from_raw_parts(mine.as_ptr().cast(), size_of::<Words>()),
-                RecvBytes::new(all.as_mut_ptr().cast(), len),
-            )
-        };
-        let call = FastCall::Allgather { send, recv };
-        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
-        unsafe { table.fast_carriers[CallId::Allgather as usize].carry_out(self.comm, &call) }?;
-        Ok(all)
+        match self.chosen.table.get() {
+            Some(table) => table.share_words(self.comm, mine),
+            None => Err(Unserved::on(self.comm, CallId::Allgather)),
+        }
     }
 
     fn served(self, call: CallId) -> Result<&'a dyn Collectives, Error> {
@@ -233,9 +139,7 @@ impl<'a> CollectiveCalls<'a> {
         let signature = fast_call.signature();
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
-        let carrier = &table.fast_carriers[fast_call.id() as usize];
-        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
-        let outcome = unsafe { carrier.carry_out(self.comm, fast_call) };
+        let outcome = table.carry_out(self.comm, fast_call);
         state.inside(false);
         Some(outcome)
     }

@@ -5,7 +5,8 @@
 //! it is at the front of the message;
 //! a special value reports that rank 0 has no context id left ([`context_id`]).
 
-use super::collective_calls::{CollectiveCalls, Purpose};
+use super::collective_calls::CollectiveCalls;
+use super::selected::Purpose;
 use super::{Collectives, Comm, Context, ControlGroup, Proposal, context_id};
 use crate::Error;
 use crate::fault::is_about_deaths;

@@ -1,6 +1,6 @@
 //! Creation of communicators from a communicator (MPI 5.0, section 7.4.2).
 
-use super::collective_calls::Purpose;
+use super::selected::Purpose;
 use super::{Comm, CommError, Context, ControlGroup, Conversation, context_id, spares};
 use crate::Error;
 use crate::group::Group;

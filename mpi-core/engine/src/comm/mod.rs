@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | [`P2p`] | `p2p`, `planes` | messages, and the matching state for each plane |
 //! | [`Probes`] | `probe` | probes |
-//! | [`CollectiveCalls`] | `collective_calls`, `construct` | collective operations, and the selection of components |
+//! | [`CollectiveCalls`] | `collective_calls`, `selected`, `construct` | collective operations, and the selection of components |
 //! | [`Internal`] | `internal` | messages and collective steps of this library |
 //! | [`Constructors`] | `create`, `shrink`, `spares` | new communicators of members |
 //! | [`InterConstructors`] | `inter` | intercommunicators |
@@ -44,6 +44,7 @@ mod planes;
 mod probe;
 mod process;
 mod replay;
+mod selected;
 mod shrink;
 mod spares;
 mod split_type;

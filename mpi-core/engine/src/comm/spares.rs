@@ -23,7 +23,7 @@
 //!
 //! [ADR 95]: ../../../../docs/adr/0095-freed-duplicates-of-the-world-are-used-again.md
 
-use super::collective_calls::{Purpose, Table, Words};
+use super::selected::{Purpose, Table, Words};
 use super::{Comm, Context, ControlGroup, context_id};
 use crate::Error;
 use crate::engine::Engine;
