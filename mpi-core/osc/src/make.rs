@@ -105,7 +105,8 @@ impl Win {
             };
         }
         let outcome = self.messages().flush(None);
-        self.active().barrier()?;
+        // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
+        self.engine().block_on(self.comm().internal().fence())?;
         self.service().unregister(self);
         self.state().withdraw();
         outcome

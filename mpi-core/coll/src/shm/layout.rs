@@ -3,7 +3,7 @@
 //! Long data use long cells, [`DEPTH`] per member.
 //! Short data use separate short cells, which are adjacent to each other.
 //! If few members wait for each other, short cells are a few cache lines apart, so that the hardware prefetch does not reach the next one.
-//! The cost is that the first operations of a communicator touch two pages.
+//! The cost is that the first operations of a communicator touch two pages, or three with three or four members.
 //! If no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
 //! so that a sender may run far ahead of its receivers:
 //! when ranks are oversubscribed, each wait

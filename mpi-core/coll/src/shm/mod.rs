@@ -494,7 +494,9 @@ impl Module for ShmModule {
 
     fn progress(&self, parent: &Comm) -> Option<u64> {
         let (state, place) = (&*self.0, self.0.place.get()?);
-        let suits = place.occupancy() == Some(state.occupancy_now(parent.engine()));
+        // Rank 0 chose the segment's occupancy from its own cores; those of another member may differ.
+        let suits = state.members.me() != 0
+            || place.occupancy() == Some(state.occupancy_now(parent.engine()));
         let barriers = state.called.get();
         let [blocking, requests] = place.finished_operations(state.members.me())?;
         let counts = [barriers, blocking, requests];

@@ -65,11 +65,12 @@ impl<'a> ContextIds<'a> {
         Context::new(self.engine.me(), first).number()
     }
 
-    /// Returns the word that the next call of [`ContextIds::next`] for one communicator of this job will return.
-    pub(super) fn upcoming(self) -> u64 {
-        match self.serial().get() {
-            first if first > Context::LAST_SERIAL => NONE_LEFT,
-            first => Context::new(self.engine.me(), first).number(),
+    /// Takes back an id of [`ContextIds::next`] that no communicator uses.
+    /// Without effect if other ids have been allocated since.
+    pub(super) fn give_back(self, word: u64) {
+        let last = self.serial().get().wrapping_sub(1);
+        if word == Context::new(self.engine.me(), last).number() {
+            self.serial().set(last);
         }
     }
 

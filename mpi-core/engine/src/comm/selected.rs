@@ -32,7 +32,7 @@ pub(super) struct Table {
 }
 
 /// The words of a member in [`Table::share_words`].
-pub(super) type Words = [u64; 4];
+pub(super) type Words = [u64; 5];
 
 /// Maximum number of members of [`Table::share_words`].
 pub(super) const SHARING: usize = 8;

@@ -16,33 +16,39 @@
 //!    So the duplicates that an agreement created get the same numbers on all members; the first [`MOST`] become spares.
 //! 3. A member that drops such a duplicate keeps the collectives.
 //! 4. For a new duplicate, the members exchange a few words by a fast call on `MPI_COMM_WORLD`:
-//!    the context id that rank 0 has chosen, and for each spare a word with the operations that it has executed
+//!    a tag, the context id that rank 0 has allocated, and for each spare a word with the operations that it has executed
 //!    ([`Collectives::progress`](super::Collectives::progress)), or 0 if the member still uses it.
-//! 5. The members use the first spare for which the words of all members are equal and not 0.
+//!    Rank 0 allocates the id before the exchange, because other threads may create communicators while it waits.
+//! 5. Each member verifies the tags, which differ if another rank called another collective of the program.
+//! 6. The members use the first spare for which the words of all members are equal and not 0.
 //!    Without such a spare the members agree on the components as for any communicator.
 //!
 //! [ADR 95]: ../../../../docs/adr/0095-freed-duplicates-of-the-world-are-used-again.md
 
 use super::selected::{Purpose, Table, Words};
-use super::{Comm, Context, ControlGroup, context_id};
+use super::{Comm, CommError, Context, ControlGroup, context_id};
 use crate::Error;
 use crate::engine::Engine;
 use std::cell::{Cell, RefCell};
 
 /// Maximum number of spares. Their memory is not freed before `MPI_COMM_WORLD`.
-const MOST: usize = size_of::<Words>() / size_of::<u64>() - 1;
+const MOST: usize = size_of::<Words>() / size_of::<u64>() - FIRST_SPARE;
 
 /// Number of spares that are created at the start.
 const AT_START: usize = 2;
 
-/// Index of the context id in the exchanged words; the words of the spares follow.
-const CONTEXT: usize = 0;
+/// Indices of the tag, the context id and the first spare's word in the exchanged words.
+const TAG: usize = 0;
+const CONTEXT: usize = 1;
+const FIRST_SPARE: usize = 2;
 
 /// The spares of a process.
 #[derive(Default)]
 pub(super) struct Spares {
     /// Number of duplicates, existing or freed, that become spares.
     created: Cell<usize>,
+    /// Number of exchanges of words, the same on all members.
+    exchanges: Cell<u64>,
     /// For each spare, the collectives of its freed duplicate; `None` while a duplicate uses them.
     kept: RefCell<[Option<Table>; MOST]>,
 }
@@ -63,16 +69,21 @@ impl Spares {
     /// Frees what the spares use; called when `MPI_COMM_WORLD` is freed.
     pub(super) fn end(&self) {
         self.created.set(0);
+        self.exchanges.set(0);
         for table in self.kept.take().into_iter().flatten() {
             table.disable();
         }
     }
 
-    /// Returns this member's words: the context id of the next communicator that this process leads, and a word for each spare.
+    /// Returns this member's words for the next exchange; on rank 0 with an allocated context id.
     fn words(&self, world: &Comm) -> Words {
         let mut words = Words::default();
-        words[CONTEXT] = world.engine().context_ids().upcoming();
-        for (word, spare) in words[CONTEXT + 1..].iter_mut().zip(&*self.kept.borrow()) {
+        words[TAG] = tag(self.exchanges.get());
+        self.exchanges.set(self.exchanges.get() + 1);
+        if world.rank() == 0 {
+            words[CONTEXT] = world.engine().context_ids().next(1, false);
+        }
+        for (word, spare) in words[FIRST_SPARE..].iter_mut().zip(&*self.kept.borrow()) {
             let progress = spare.as_ref().and_then(|table| table.progress(world));
             *word = progress.map_or(0, |progress| progress << 1 | 1);
         }
@@ -85,6 +96,19 @@ pub(super) fn are_used(comm: &Comm) -> bool {
     comm.is_world() && comm.collectives().are_reusable()
 }
 
+/// Returns the tag of an exchange. Small integers, which other calls may have in the same cells, are not tags.
+fn tag(exchange: u64) -> u64 {
+    (exchange + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// Returns the first rank whose tag is not that of rank `me`.
+fn astray(words: &[Words], me: u32) -> Option<u32> {
+    let mine = words.get(me as usize)?[TAG];
+    (0..)
+        .zip(words)
+        .find_map(|(rank, words)| (words[TAG] != mine).then_some(rank))
+}
+
 /// Returns the spare for a new duplicate, from the words of all members.
 fn common_spare(words: &[Words]) -> Option<usize> {
     let [first, others @ ..] = words else {
@@ -92,26 +116,30 @@ fn common_spare(words: &[Words]) -> Option<usize> {
     };
     let is_idle =
         |at: &usize| first[*at] != 0 && others.iter().all(|other| other[*at] == first[*at]);
-    let found = (CONTEXT + 1..first.len()).find(is_idle);
-    found.map(|at| at - CONTEXT - 1)
+    let found = (FIRST_SPARE..first.len()).find(is_idle);
+    found.map(|at| at - FIRST_SPARE)
 }
 
 /// Creates a duplicate of `MPI_COMM_WORLD` with the collectives of a spare; `None` on all members if there is no spare.
 pub(super) fn duplicate(world: &Comm, purpose: Purpose) -> Result<Option<Comm>, Error> {
     let (engine, spares) = (world.engine(), Spares::of(world.engine()));
-    let all = world.collectives().share_words(&spares.words(world))?;
+    let mine = spares.words(world);
+    let all = world.collectives().share_words(&mine)?;
     let members = &all[..all.len().min(world.size() as usize)];
+    if let Some(rank) = astray(members, world.rank()) {
+        return Err(CommError::Unpaired { rank }.into());
+    }
     let context = context_id::told(
         world.group().proc(0).unwrap_or(engine.me()),
         all[0][CONTEXT],
     );
     let (Some(spare), Ok(context)) = (common_spare(members), context) else {
         // If rank 0 has no context id left, the agreement reports the error.
+        if world.rank() == 0 {
+            engine.context_ids().give_back(mine[CONTEXT]);
+        }
         return Ok(None);
     };
-    if world.rank() == 0 {
-        engine.context_ids().next(1, false);
-    }
     let Some(table) = spares.kept.borrow_mut()[spare].take() else {
         // Unreachable: this member's word is not 0.
         return Ok(None);
@@ -162,9 +190,17 @@ mod tests {
     #[test]
     fn all_members_must_have_left_a_spare_after_the_same_operations() {
         assert_eq!(common_spare(&[]), None);
-        assert_eq!(common_spare(&[[7, 0, 3, 5]]), Some(1));
-        assert_eq!(common_spare(&[[7, 1, 3, 5], [8, 0, 3, 5]]), Some(1));
-        assert_eq!(common_spare(&[[7, 1, 3, 5], [8, 3, 0, 5]]), Some(2));
-        assert_eq!(common_spare(&[[7, 1, 3, 0], [8, 3, 0, 0]]), None);
+        assert_eq!(common_spare(&[[9, 7, 0, 3, 5]]), Some(1));
+        assert_eq!(common_spare(&[[9, 7, 1, 3, 5], [9, 0, 0, 3, 5]]), Some(1));
+        assert_eq!(common_spare(&[[9, 7, 1, 3, 5], [9, 0, 3, 0, 5]]), Some(2));
+        assert_eq!(common_spare(&[[9, 7, 1, 3, 0], [9, 0, 3, 0, 0]]), None);
+    }
+
+    #[test]
+    fn a_rank_that_makes_another_call_is_found_by_its_tag() {
+        assert_eq!(astray(&[[9, 7, 0, 0, 0], [9, 0, 0, 0, 0]], 1), None);
+        assert_eq!(astray(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 0), Some(1));
+        assert_eq!(astray(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 1), Some(0));
+        assert_ne!(tag(0), tag(4));
     }
 }

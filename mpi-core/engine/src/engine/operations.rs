@@ -97,11 +97,13 @@ impl Operations<'_> {
     ///
     /// A poll of only this operation takes a fraction of the time of a progress call.
     /// Other operations and messages wait no longer than during a blocking operation.
+    /// Does not poll while an operation awaits an event from outside the job, since a poll may then read a device.
     pub fn spin_for(self, req: &Req) -> bool {
         /// Number of polls, of 10 to 20 ns each.
         const POLLS: u32 = 64;
         let operations = &self.engine.0.operations;
         let may_spin = operations.need_polling()
+            && !operations.await_outside_job()
             && !self.engine.waiting().is_oversubscribed()
             && matches!(&*req.body.borrow(), Body::Coll(_));
         if !may_spin || operations.enter() {

@@ -53,9 +53,7 @@ impl<'a> ActiveSync<'a> {
             false => self.win.messages().flush(None),
         };
         if !(assert.noprecede && assert.nosucceed) {
-            fence(Ordering::SeqCst);
             self.barrier()?;
-            fence(Ordering::SeqCst);
         }
         self.win.state().open_accesses().forget_phase();
         epochs.set(match assert.nosucceed {
@@ -65,13 +63,16 @@ impl<'a> ActiveSync<'a> {
         outcome
     }
 
-    /// Waits until all members have called this function.
-    pub(crate) fn barrier(self) -> Result<(), Error> {
+    /// Waits until all members have called this function, and orders memory accesses before and after it.
+    fn barrier(self) -> Result<(), Error> {
         let calls = self.win.comm().collectives();
+        fence(Ordering::SeqCst);
         match calls.try_fast_call(&FastCall::Barrier) {
-            Some(outcome) => outcome,
-            None => calls.carry_out(Call::Barrier),
+            Some(outcome) => outcome?,
+            None => calls.carry_out(Call::Barrier)?,
         }
+        fence(Ordering::SeqCst);
+        Ok(())
     }
 
     /// Translates a group into ranks of the window. Fails if a process is not a member.

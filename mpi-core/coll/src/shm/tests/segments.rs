@@ -4,6 +4,7 @@ use super::super::Shm;
 use super::{OCCUPANCIES, job};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};
+use crate::engine::Engine;
 use crate::op::Predefined;
 use crate::suite::barrier::{self, Form};
 use crate::testing::Job;
@@ -11,7 +12,7 @@ use crate::{Call, CallSet, Component, Invocation, Module, Refusal, Running, Tabl
 use mpi_base::occupancy::Occupancy;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A communicator gets the memory of the previous one, and works whatever calls the previous one has made.
 #[test]
@@ -225,7 +226,81 @@ fn duplicates_of_the_world_use_freed_ones_again_whatever_these_have_done() {
     }
 }
 
-/// Without the fence of the test above, a rank may create duplicates before another has freed the previous ones.
+thread_local! {
+    /// The engine with which [`draw`] creates a communicator, and that communicator.
+    static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
+    static DRAWN: RefCell<Option<Comm>> = const { RefCell::new(None) };
+}
+
+/// True when [`draw`] has created a communicator.
+static HAS_DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// Creates a communicator inside a wait, as another thread can with `MPI_THREAD_MULTIPLE`.
+fn draw() {
+    if let Some(engine) = ENGINE.take() {
+        let myself = engine.process().myself().expect("a communicator of this process");
+        let twin = myself.constructors().dup_now().expect("a duplicate");
+        DRAWN.set(Some(twin));
+        HAS_DRAWN.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Rank 1 enters the duplication after another communicator of rank 0 was created.
+#[test]
+fn a_communicator_that_is_created_during_a_duplication_has_another_context() {
+    for occupancy in OCCUPANCIES {
+        HAS_DRAWN.store(false, Ordering::SeqCst);
+        job(2, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            let twin = || world.constructors().dup_now().expect("a duplicate");
+            drop(twin());
+            engine.block_on(world.internal().fence()).expect("a fence");
+            if world.rank() == 0 {
+                ENGINE.set(Some(engine.clone()));
+                engine.waiting().set_relax(Some(draw));
+            } else {
+                while !HAS_DRAWN.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+            }
+            let twin = twin();
+            if let Some(drawn) = DRAWN.take() {
+                assert_ne!(drawn.context(), twin.context());
+            }
+            sum_round(&twin, Form::Blocking, 1);
+        });
+    }
+}
+
+/// The other ranks call the same number of collectives, but one of them another one.
+#[test]
+fn a_duplication_does_not_match_another_collective() {
+    for occupancy in OCCUPANCIES {
+        let failed = job(2, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            let twin = || world.constructors().dup_now();
+            for _ in 0..6 {
+                drop(twin().expect("a duplicate"));
+                engine.block_on(world.internal().fence()).expect("a fence");
+            }
+            match world.rank() {
+                0 => twin().is_err(),
+                _ => {
+                    let data = Scratch::new(4, &Named::UINT64.into()).expect("room").all();
+                    let sum = Call::Allreduce {
+                        send: None,
+                        recv: data.clone(),
+                        op: Predefined::Sum.into(),
+                    };
+                    world.collectives().carry_out(sum).is_err()
+                }
+            }
+        });
+        assert_eq!(failed, [true, false]);
+    }
+}
+
+/// Without fences, a rank may create duplicates before another has freed the previous ones.
 /// After three duplicates no more are kept.
 #[test]
 fn more_duplicates_than_are_kept_and_late_frees_need_an_agreement() {
