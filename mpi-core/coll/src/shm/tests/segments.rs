@@ -238,7 +238,10 @@ static HAS_DRAWN: AtomicBool = AtomicBool::new(false);
 /// Creates a communicator inside a wait, as another thread can with `MPI_THREAD_MULTIPLE`.
 fn draw() {
     if let Some(engine) = ENGINE.take() {
-        let myself = engine.process().myself().expect("a communicator of this process");
+        let myself = engine
+            .process()
+            .myself()
+            .expect("a communicator of this process");
         let twin = myself.constructors().dup_now().expect("a duplicate");
         DRAWN.set(Some(twin));
         HAS_DRAWN.store(true, Ordering::SeqCst);
