@@ -102,7 +102,7 @@ fn tag(exchange: u64) -> u64 {
 }
 
 /// Returns the first rank whose tag is not that of rank `me`.
-fn astray(words: &[Words], me: u32) -> Option<u32> {
+fn unpaired(words: &[Words], me: u32) -> Option<u32> {
     let mine = words.get(me as usize)?[TAG];
     (0..)
         .zip(words)
@@ -126,7 +126,7 @@ pub(super) fn duplicate(world: &Comm, purpose: Purpose) -> Result<Option<Comm>, 
     let mine = spares.words(world);
     let all = world.collectives().share_words(&mine)?;
     let members = &all[..all.len().min(world.size() as usize)];
-    if let Some(rank) = astray(members, world.rank()) {
+    if let Some(rank) = unpaired(members, world.rank()) {
         return Err(CommError::Unpaired { rank }.into());
     }
     let context = context_id::told(
@@ -198,9 +198,9 @@ mod tests {
 
     #[test]
     fn a_rank_that_makes_another_call_is_found_by_its_tag() {
-        assert_eq!(astray(&[[9, 7, 0, 0, 0], [9, 0, 0, 0, 0]], 1), None);
-        assert_eq!(astray(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 0), Some(1));
-        assert_eq!(astray(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 1), Some(0));
+        assert_eq!(unpaired(&[[9, 7, 0, 0, 0], [9, 0, 0, 0, 0]], 1), None);
+        assert_eq!(unpaired(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 0), Some(1));
+        assert_eq!(unpaired(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 1), Some(0));
         assert_ne!(tag(0), tag(4));
     }
 }
