@@ -69,14 +69,14 @@ fn copy_topology(object: &CommObject, parent: &CommObject) {
 
 pub fn MPI_Comm_dup(comm: MPI_Comm, newcomm: Out<MPI_Comm>) -> Outcome {
     let parent = state::comm(comm)?;
-    let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
+    let new = parent.comm.constructors().dup_now()?;
     // Since MPI-4.0 a duplicate does not inherit the parent's hints (section 7.4.2).
     newcomm.set(complete_duplicate(new, &parent, &Hints::new())?, "newcomm")
 }
 
 pub fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: Out<MPI_Comm>) -> Outcome {
     let (parent, hints) = (state::comm(comm)?, info::hints(info)?);
-    let new = state::engine()?.block_on(parent.comm.constructors().dup())?;
+    let new = parent.comm.constructors().dup_now()?;
     newcomm.set(complete_duplicate(new, &parent, &hints)?, "newcomm")
 }
 

@@ -240,9 +240,10 @@ fn comm_class(e: &CommError) -> Option<c_int> {
             // The error class that the leader has sent to its group.
             class => Some(class),
         },
-        CommError::Overlap { .. } | CommError::Kind { .. } | CommError::Strange { .. } => {
-            Some(MPI_ERR_COMM)
-        }
+        CommError::Overlap { .. }
+        | CommError::Kind { .. }
+        | CommError::Strange { .. }
+        | CommError::Unpaired { .. } => Some(MPI_ERR_COMM),
         _ => None,
     }
 }

@@ -65,11 +65,26 @@ pub fn is_settled(handle: MPI_Request) -> bool {
 
 /// Waits for one operation.
 pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
-    if look(handle)? != RequestState::Running {
+    if look(handle)? != RequestState::Running || spin_for(handle) {
         return Ok(());
     }
     state::engine()?.wait_publishing(|| is_settled(handle), || publish_wait(handle, 1));
     Ok(())
+}
+
+/// Polls a running collective operation briefly, before a wait that also polls everything else.
+/// Returns true if the operation is complete, and false for other operations.
+#[inline]
+pub fn spin_for(handle: MPI_Request) -> bool {
+    let Some((index, name)) = direct(handle) else {
+        return false;
+    };
+    let engine = state().engines().engine().borrow();
+    let Some(engine) = engine.as_ref() else {
+        return false;
+    };
+    let req = engine.pml().requests().named(index, name);
+    req.is_some_and(|req| engine.operations().spin_for(&req))
 }
 
 /// Returns the state of a request. If it is running, polls the engine once and checks again.

@@ -213,6 +213,18 @@ pub trait Module {
         None
     }
 
+    /// Returns true if a later communicator with the same members can use the module after this communicator has been freed.
+    /// All members get the same result.
+    fn is_reusable(&self) -> bool {
+        false
+    }
+
+    /// Returns a number that is equal on all members if they have executed the same operations.
+    /// Returns `None` if an operation is in progress on this member, or if the module does not suit a new duplicate of `parent`.
+    fn progress(&self, _parent: &Comm) -> Option<u64> {
+        Some(0)
+    }
+
     /// Called when the communicator is freed, or when set-up has failed on some member.
     fn disable(&self) {}
 }

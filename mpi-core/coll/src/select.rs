@@ -242,8 +242,7 @@ impl Collectives for Table {
     }
 
     fn rehearse(&self, comm: &Comm) -> Result<(), Error> {
-        let mut modules = self.chosen.iter().map(|chosen| &chosen.module);
-        modules.try_for_each(|module| module.rehearse(comm))
+        self.modules().try_for_each(|module| module.rehearse(comm))
     }
 
     fn eureka(&self) -> Option<&dyn EurekaLine> {
@@ -252,6 +251,16 @@ impl Collectives for Table {
 
     fn explain(&self, comm: &str) -> Vec<String> {
         Table::explain(self, comm)
+    }
+
+    fn is_reusable(&self) -> bool {
+        self.modules().all(|module| module.is_reusable())
+    }
+
+    fn progress(&self, parent: &Comm) -> Option<u64> {
+        self.modules().try_fold(0u64, |sum, module| {
+            Some(sum.wrapping_add(module.progress(parent)?))
+        })
     }
 
     fn disable(&self) {
@@ -646,9 +655,11 @@ impl Table {
 
     /// Disables all modules; called when the communicator is freed.
     pub fn disable(&self) {
-        for chosen in &self.chosen {
-            chosen.module.disable();
-        }
+        self.modules().for_each(|module| module.disable());
+    }
+
+    fn modules(&self) -> impl Iterator<Item = &dyn Module> {
+        self.chosen.iter().map(|chosen| &*chosen.module)
     }
 }
 

@@ -93,7 +93,7 @@ fn resolved(mut tuning: Tuning, node_map: &NodeMap) -> Tuning {
 impl File {
     /// Implements `MPI_File_open`; collective.
     pub fn open(comm: &Comm, path: &str, amode: Amode, tuning: Tuning) -> Result<File, Error> {
-        let own = comm.engine().block_on(comm.constructors().dup())?;
+        let own = comm.constructors().dup_now()?;
         let _part = comm.failures().while_making(&own);
         let mut pointer = None;
         let made = File::open_on(&own, path, amode, tuning, &mut pointer);

@@ -74,8 +74,8 @@ struct Part {
 impl Win {
     /// Creates a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
-        let engine = comm.engine();
-        engine.block_on(make(comm, spec))
+        let own = comm.constructors().dup_now()?;
+        comm.engine().block_on(make(comm, own, spec))
     }
 
     /// Discards a window after the creation of its enclosing object failed in this process.
@@ -105,6 +105,7 @@ impl Win {
             };
         }
         let outcome = self.messages().flush(None);
+        // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
         self.engine().block_on(self.comm().internal().fence())?;
         self.service().unregister(self);
         self.state().withdraw();
@@ -112,8 +113,8 @@ impl Win {
     }
 }
 
-async fn make(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
-    let own = comm.constructors().dup().await?;
+/// Creates a window on `own`, a duplicate of `comm`.
+async fn make(comm: &Comm, own: Comm, spec: &Spec) -> Result<Win, Error> {
     let _part = comm.failures().while_making(&own);
     let mut given = Given::default();
     let made = make_on(own.clone(), &comm.label(), spec, &mut given).await;

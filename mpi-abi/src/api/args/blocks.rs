@@ -3,7 +3,7 @@
 //! A buffer of blocks is four arguments: address, counts, displacements, and datatype or datatypes.
 //! The number of blocks depends on the communicator, so the caller passes the number to `read`.
 
-use super::{IntoI64, RecvMem, Resolved, SendMem, slice};
+use super::{Blocks, IntoI64, RecvMem, Resolved, SendMem, slice};
 use crate::abi::*;
 use crate::error::Failure;
 use mpi_core::datatype::{RecvBuf, SendBuf};
@@ -203,6 +203,34 @@ impl SendBlocks<'_> {
         };
         // SAFETY: the arrays have `n` elements by the contracts of `read` and `new`.
         unsafe { self.shape.map(n, one) }
+    }
+}
+
+impl<'a> Blocks for RecvBlocks<'a> {
+    type All = RecvMem<'a>;
+
+    #[inline]
+    unsafe fn blocks(self, number: u32) -> Option<RecvMem<'a>> {
+        let Types::One(datatype) = self.shape.types else {
+            return None;
+        };
+        let n = number as usize;
+        // SAFETY: the arrays have `number` elements by the contracts of this function and of `new`.
+        let (counts, displacements) = unsafe {
+            (
+                self.shape.counts.get(n, "counts").ok()?,
+                self.shape.displacements.get(n, "displs").ok()?,
+            )
+        };
+        let (count, mut all) = (counts.get(0), 0i64);
+        for index in 0..n {
+            if counts.get(index) != count || displacements.get(index) != all {
+                return None;
+            }
+            all = all.checked_add(count)?;
+        }
+        // SAFETY: the blocks are receive buffers by the contract of `new`, and together they are `all` contiguous elements.
+        Some(unsafe { RecvMem::new(self.at, all, datatype) })
     }
 }
 

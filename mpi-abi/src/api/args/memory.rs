@@ -169,17 +169,22 @@ unsafe fn recv_buf(
     Ok(unsafe { RecvBuf::new(at.cast(), count, datatype) })
 }
 
-/// A buffer argument with one block per rank, whose count argument is the count of one block.
-pub trait Blocks: Sized {
-    /// Returns the buffer of `number` consecutive blocks with this buffer's count of elements each.
-    /// Returns `None` if the number of elements overflows.
+/// A buffer argument with one block per rank.
+pub trait Blocks {
+    /// The buffer of all blocks.
+    type All;
+
+    /// Returns the buffer of `number` consecutive blocks with the same count of elements each.
+    /// Returns `None` if the number of elements overflows, or if the blocks are not equal and consecutive.
     ///
     /// # Safety
-    /// The program's buffer has `number` blocks.
-    unsafe fn blocks(self, number: u32) -> Option<Self>;
+    /// The program's buffer has `number` blocks, and arrays of their counts have as many elements.
+    unsafe fn blocks(self, number: u32) -> Option<Self::All>;
 }
 
 impl Blocks for SendMem<'_> {
+    type All = Self;
+
     #[inline(always)]
     unsafe fn blocks(self, number: u32) -> Option<Self> {
         let count = self.count.checked_mul(number.into())?;
@@ -188,6 +193,8 @@ impl Blocks for SendMem<'_> {
 }
 
 impl Blocks for RecvMem<'_> {
+    type All = Self;
+
     #[inline(always)]
     unsafe fn blocks(self, number: u32) -> Option<Self> {
         let count = self.count.checked_mul(number.into())?;

@@ -9,7 +9,7 @@
 #![allow(unsafe_code)]
 
 use crate::abi::*;
-use crate::api::args::{Blocks, RecvMem, SendMem};
+use crate::api::args::{Blocks, RecvBlocks, RecvMem, SendMem};
 use crate::error::Outcome;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
@@ -138,6 +138,20 @@ pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opt
 }
 
 #[inline(always)]
+pub fn fast_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) -> Option<Outcome> {
+    let comm = among(comm)?;
+    let send = sendbuf.plain()?;
+    let all = each_rank(&comm, recvbuf)?;
+    let recv = all.plain()?;
+    holds_blocks(&comm, recv.len(), send.len())?;
+    apart(
+        sendbuf.address(),
+        own_block(&comm, all.address(), send.len()),
+    )?;
+    carry_out(&comm, &FastCall::Allgatherv { send, recv })
+}
+
+#[inline(always)]
 pub fn fast_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
     let comm = among(comm)?;
     let (send, recv, one) = (
@@ -243,9 +257,9 @@ pub fn fast_Reduce_scatter_block(
     carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
-/// Extends a buffer whose count argument is the count of one block to the blocks of all ranks.
+/// Returns the buffer of the blocks of all ranks, if these are equal and consecutive.
 #[inline(always)]
-fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M> {
+fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M::All> {
     // SAFETY: the buffer has one block per rank (sections 6.5 to 6.8 and 6.10 of the standard).
     unsafe { one.blocks(comm.comm.size()) }
 }

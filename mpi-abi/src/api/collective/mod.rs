@@ -26,7 +26,6 @@ use crate::info;
 use crate::object::comm::CommObject;
 use crate::object::hints::STRICT_ORDER;
 use crate::registry::request::{persistent_in, running};
-use crate::state;
 use mpi_core::coll::{Call, inter};
 use mpi_core::datatype::{RecvBuf, SendBuf};
 use mpi_core::request::Operation;
@@ -87,7 +86,7 @@ pub(crate) fn prepare(plan: Plan, info: MPI_Info, request: Out<MPI_Request>) -> 
     let own = match promised || alone {
         true => parent.comm.clone(),
         false => {
-            let own = state::engine()?.block_on(parent.comm.constructors().dup())?;
+            let own = parent.comm.constructors().dup_now()?;
             own.set_name(&parent.label());
             own
         }

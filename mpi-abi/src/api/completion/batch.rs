@@ -100,6 +100,9 @@ impl<'a> Batch<'a> {
     /// Waits until the request at index `at` is not running.
     fn wait_for(&self, at: usize) -> Outcome {
         let handle = self.requests[at];
+        if request::spin_for(handle) {
+            return Ok(());
+        }
         let left = || {
             let rest = self.requests[at..].iter();
             rest.filter(|handle| !is_settled(**handle)).count()

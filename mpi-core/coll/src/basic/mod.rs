@@ -53,6 +53,10 @@ impl Module for BasicModule {
         CallSet::ALL
     }
 
+    fn is_reusable(&self) -> bool {
+        true
+    }
+
     fn start(&self, invocation: Invocation, call: Call) -> Running {
         let algorithm = self.choose(&call);
         Box::pin(async move { carry_out(algorithm, &invocation, &call).await })

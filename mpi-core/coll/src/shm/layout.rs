@@ -3,7 +3,7 @@
 //! Long data use long cells, [`DEPTH`] per member.
 //! Short data use separate short cells, which are adjacent to each other.
 //! If few members wait for each other, short cells are a few cache lines apart, so that the hardware prefetch does not reach the next one.
-//! The cost is that the first operations of a communicator touch two pages.
+//! The cost is that the first operations of a communicator touch two pages, or three with three or four members.
 //! If no rank waits for all others ([`Flow::OneWay`]), rings of short cells are deep,
 //! so that a sender may run far ahead of its receivers:
 //! when ranks are oversubscribed, each wait
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_operations_of_few_members_are_in_two_pages() {
+    fn the_first_operations_of_few_members_are_in_three_pages() {
         for occupancy in [Occupancy::Dedicated, Occupancy::Oversubscribed] {
             for members in 2..=FEW {
                 let sizes = Sizes::fitting(members, occupancy, 2 << 20);

@@ -66,6 +66,9 @@ use wait::{Blocking, Polled, Wait};
 
 const WORD: usize = size_of::<u64>();
 
+/// A large odd factor, so that different numbers of operations give different sums in [`Module::progress`].
+const HASH_FACTOR: u64 = 0x9E37_79B9_7F4A_7C15;
+
 static PRIORITY: About = priority::about("shm", "60");
 
 /// The component `shm`.
@@ -475,12 +478,30 @@ impl Module for ShmModule {
             self.run_fast_call(comm, &FastCall::Allreduce { send, recv, op })?;
         }
         if let Some(place) = state.place.get() {
-            place.populate_ahead(comm.engine().node());
+            place.populate_ahead(comm.engine().node(), state.members.count());
             if let Long::Measured(choice) = &place.long {
                 choice.map();
             }
         }
         state.pass(comm)
+    }
+
+    /// The segments of many members are long, so they are freed instead.
+    fn is_reusable(&self) -> bool {
+        let state = &*self.0;
+        !state.survives && state.members.count() <= layout::FEW && state.blocking().is_some()
+    }
+
+    fn progress(&self, parent: &Comm) -> Option<u64> {
+        let (state, place) = (&*self.0, self.0.place.get()?);
+        // Rank 0 chose the segment's occupancy from its own cores; those of another member may differ.
+        let suits = state.members.me() != 0
+            || place.occupancy() == Some(state.occupancy_now(parent.engine()));
+        let barriers = state.called.get();
+        let [blocking, requests] = place.finished_operations(state.members.me())?;
+        let counts = [barriers, blocking, requests];
+        let hash = |hash: u64, count| hash.wrapping_mul(HASH_FACTOR).wrapping_add(count);
+        (suits && barriers == state.passed.get()).then(|| counts.into_iter().fold(0, hash))
     }
 
     fn disable(&self) {

@@ -21,6 +21,7 @@ use super::segment_lease::SegmentLease;
 use super::small::{Small, goes_in_rows};
 use super::{State, WORD};
 use crate::comm::Comm;
+use crate::engine::Engine;
 use crate::trial::Way;
 use crate::{CallId, Refusal};
 use mpi_base::atomic::AtomicU64;
@@ -30,12 +31,13 @@ use mpi_base::occupancy::Occupancy;
 use mpi_base::ring::NEAR;
 use std::cell::RefCell;
 
-/// Number of bytes at the start of a segment that the first operations of few members use: counters, barrier, and short cells.
-const FIRST_USED: usize = 8 << 10;
-
-/// The number of further communicators whose first pages exist before they are created.
-/// With [`FIRST_USED`] bytes each, they take 24 KiB per node.
-const AHEAD: usize = 3;
+/// Returns the number of bytes at the start of a segment that the first operations of few members use: counters, barrier, and short cells.
+fn first_used(members: u32) -> usize {
+    match members {
+        0..=2 => 8 << 10,
+        _ => 12 << 10,
+    }
+}
 
 /// A member's access to the segment.
 pub(super) struct Segment {
@@ -77,6 +79,21 @@ impl Segment {
         lanes.all(|small| small.cells.are_untouched())
     }
 
+    /// Returns the number of operations of each lane, or `None` if the member `me` has not finished all of them.
+    pub(super) fn finished_operations(&self, me: u32) -> Option<[u64; 2]> {
+        let [blocking, requests] = self.small.as_ref()?.each_ref().map(|small| {
+            let last = small.cells.next() - 1;
+            small.cells.has_finished(me, last).then_some(last)
+        });
+        Some([blocking?, requests?])
+    }
+
+    /// Returns the occupancy for which the cells were laid out; `None` without cells.
+    pub(super) fn occupancy(&self) -> Option<Occupancy> {
+        let [blocking, _] = self.small.as_ref()?;
+        Some(blocking.occupancy)
+    }
+
     /// Returns the length in bytes of the start of the segment that may have been written,
     /// or `None` for the whole segment; if `untouched`, only the first line has been written.
     pub(super) fn used(&self, untouched: bool) -> Option<usize> {
@@ -100,7 +117,7 @@ impl State {
         if members.count() <= FEW {
             // The creation of a communicator waits for messages anyway, so mapping the first pages during this time costs little.
             // The segments of many members have many pages, so these are not mapped in advance.
-            node.map_ahead(config.place, FIRST_USED);
+            node.map_ahead(config.place, first_used(members.count()));
         }
         let left = node.hold(config.place).ok_or_else(outside)?;
         let lease = SegmentLease::new(left, (self.block.take(), self.survives), members.count());
@@ -170,11 +187,16 @@ impl State {
         Ok(())
     }
 
+    /// Returns the occupancy of a communicator that is created now: the user's setting, or whether the ranks are oversubscribed.
+    pub(super) fn occupancy_now(&self, engine: &Engine) -> Occupancy {
+        let found = || engine.waiting().occupancy();
+        self.occupancy.0.unwrap_or_else(found)
+    }
+
     /// On rank 0: allocates the segment and returns its configuration; `None` if the memory is full.
     pub(super) fn open(&self, comm: &Comm) -> Option<SegmentConfig> {
         self.retired.sweep();
-        let found = || comm.engine().waiting().occupancy();
-        let occupancy = self.occupancy.0.unwrap_or_else(found);
+        let occupancy = self.occupancy_now(comm.engine());
         let kind = self.barrier.0.unwrap_or(Kind::fitting(occupancy));
         let node = comm.engine().node();
         let barrier = LINE + kind.len(self.members.count());
@@ -214,16 +236,13 @@ impl State {
 }
 
 impl Segment {
-    /// On rank 0: populates the first pages of the memory that the next communicators of the same size will get.
+    /// On rank 0: populates the first pages of the memory that the next communicator of the same size will get.
     ///
     /// A new page costs 5 us, and the members of a new communicator would wait for rank 0's pages.
-    pub(super) fn populate_ahead(&self, node: &Node) {
-        let Some(len) = self.lease.len() else {
-            return;
-        };
-        let blocks: Vec<_> = (0..AHEAD).map_while(|_| node.alloc(len, PAGE)).collect();
-        for mut block in blocks {
-            node.map_ahead(block.place(), FIRST_USED);
+    pub(super) fn populate_ahead(&self, node: &Node, members: u32) {
+        let block = self.lease.len().and_then(|len| node.alloc(len, PAGE));
+        if let Some(mut block) = block {
+            node.map_ahead(block.place(), first_used(members));
             // The pages still contain zeroes.
             block.is_clean_behind(0);
         }

@@ -4,7 +4,8 @@ use crate::comm::Comm;
 use crate::datatype::{Named, RecvBuf, RecvBytes, Scratch, SendBuf};
 use crate::op::{DenseOp, Op, Predefined};
 use crate::testing::Job;
-use crate::{Call, FastCall};
+use crate::{Call, CallId, FastCall};
+use std::rc::Rc;
 
 struct Both<'a> {
     fast: FastCall<'a>,
@@ -29,6 +30,9 @@ fn both_forms<'a>(
     let (one, all) = (&sent[..len], sent);
     let (one_target, all_target) = (target.part(0, len), target);
     let (send_one, recv_one) = (Some(send.slice(0..BLOCK)), recv.slice(0..BLOCK));
+    let blocks =
+        (0..i64::from(world.size())).map(|rank| recv.slice(rank * BLOCK..(rank + 1) * BLOCK));
+    let blocks: Rc<[RecvBuf]> = blocks.collect();
     let both = |fast, call| Both { fast, call };
     let reduction = |of: fn(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
                      as_call: fn(Option<SendBuf>, RecvBuf, Op) -> Call| {
@@ -78,6 +82,16 @@ fn both_forms<'a>(
             Call::Allgather {
                 send: send_one.clone(),
                 recv: recv_one.clone(),
+            },
+        ),
+        both(
+            FastCall::Allgatherv {
+                send: one,
+                recv: all_target,
+            },
+            Call::Allgatherv {
+                send: send_one.clone(),
+                recv: blocks.clone(),
             },
         ),
         both(
@@ -132,12 +146,12 @@ fn both_forms<'a>(
     ]
 }
 
-/// Checks fast calls with each root; where `fast` returns false, a rank makes call `i` of a round as a general call.
+/// Checks fast calls with each root; where `fast` returns false for a rank, a round and a collective, the rank makes the general call.
 #[allow(unsafe_code)]
 pub(crate) fn have_the_results_of_the_general_form(
     job: &Job,
     ranks: u32,
-    fast: impl Fn(u32, u32, u32) -> bool + Sync,
+    fast: impl Fn(u32, u32, CallId) -> bool + Sync,
 ) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -167,7 +181,7 @@ pub(crate) fn have_the_results_of_the_general_form(
                     .expect("a collective");
                 let expected = to.all().as_send().to_vec();
                 to.all().unpack_at(0, &fresh);
-                match fast(world.rank(), round, i as u32) {
+                match fast(world.rank(), round, call) {
                     true => {
                         let taken = world.collectives().try_fast_call(&asked.fast);
                         taken.expect("a call in brief").expect("a collective");

@@ -223,6 +223,10 @@ impl Module for TunedModule {
         Some(shown(&self.plan.get()?[call as usize], call))
     }
 
+    fn is_reusable(&self) -> bool {
+        true
+    }
+
     fn start(&self, invocation: Invocation, call: Call) -> Running {
         let algorithm = self.choose(&call, invocation.size());
         Box::pin(async move { carry_out(algorithm, &invocation, &call).await })

@@ -33,6 +33,11 @@ pub enum FastCall<'a> {
         send: &'a [u8],
         recv: RecvBytes,
     },
+    /// All blocks have the length of `send`, and are in `recv` one after another.
+    Allgatherv {
+        send: &'a [u8],
+        recv: RecvBytes,
+    },
     /// `block` is the size of a block in bytes.
     Alltoall {
         send: &'a [u8],
@@ -77,6 +82,7 @@ impl FastCall<'_> {
             FastCall::Gather { .. } => CallId::Gather,
             FastCall::Scatter { .. } => CallId::Scatter,
             FastCall::Allgather { .. } => CallId::Allgather,
+            FastCall::Allgatherv { .. } => CallId::Allgatherv,
             FastCall::Alltoall { .. } => CallId::Alltoall,
             FastCall::Reduce { .. } => CallId::Reduce,
             FastCall::Allreduce { .. } => CallId::Allreduce,
@@ -99,6 +105,7 @@ impl FastCall<'_> {
             FastCall::Alltoall { block, .. } => *block,
             FastCall::Gather { send, .. }
             | FastCall::Allgather { send, .. }
+            | FastCall::Allgatherv { send, .. }
             | FastCall::Reduce { send, .. }
             | FastCall::Allreduce { send, .. }
             | FastCall::Scan { send, .. }
@@ -110,9 +117,10 @@ impl FastCall<'_> {
     #[inline(always)]
     pub fn signature(&self) -> CallSignature {
         let (root, op) = match self {
-            FastCall::Barrier | FastCall::Allgather { .. } | FastCall::Alltoall { .. } => {
-                (None, None)
-            }
+            FastCall::Barrier
+            | FastCall::Allgather { .. }
+            | FastCall::Allgatherv { .. }
+            | FastCall::Alltoall { .. } => (None, None),
             FastCall::Bcast { root, .. }
             | FastCall::Gather { root, .. }
             | FastCall::Scatter { root, .. } => (Some(*root), None),
@@ -123,7 +131,8 @@ impl FastCall<'_> {
             | FastCall::Exscan { op, .. } => (None, Some(op)),
         };
         let bytes = match self {
-            FastCall::Barrier => None,
+            // As in the general form, where each rank has a count of its own.
+            FastCall::Barrier | FastCall::Allgatherv { .. } => None,
             _ => Some(self.bytes() as u64),
         };
         CallSignature::call(self.id(), root, op.map(DenseOp::operator), bytes)

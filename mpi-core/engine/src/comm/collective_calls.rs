@@ -1,22 +1,15 @@
 //! The collective operations of a communicator: the selected components, and the call numbers.
-#![allow(unsafe_code)]
 
-use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
+use super::selected::{Purpose, SHARING, Table, Words};
+use super::spares::Spares;
+use super::{Collectives, Comm, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall, Form};
+use crate::engine::Engine;
 use crate::request::Req;
 use crate::{Error, RunObserver};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
-
-/// Why a communicator was created: for the program, or by a component.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Purpose {
-    #[default]
-    Program,
-    /// Created by a component for steps of calls on another communicator.
-    Steps,
-}
 
 /// The components selected for a communicator, and the sequence number of its next call.
 #[derive(Default)]
@@ -24,54 +17,26 @@ pub(super) struct Chosen {
     /// The selected components; set when all members have agreed on them.
     table: OnceCell<Table>,
     purpose: Cell<Purpose>,
+    /// The number of the spare that the components become when the communicator is freed.
+    spare: Cell<Option<usize>>,
     /// The sequence number of the next call, the same on all members.
     next: Cell<i32>,
 }
 
-struct Table {
-    components: Box<dyn Collectives>,
-    /// For each [`CallId`], the maximum size in bytes of fast calls that are accepted,
-    /// or [`NOTHING`].
-    fast_call_limits: [i64; CallId::ALL.len()],
-    /// For each [`CallId`], the carrier of its fast calls;
-    /// [`NoComponent`] if there are none.
-    fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
-}
-
-/// The limit if no fast calls are accepted: less than the size of any call.
-const NOTHING: i64 = -1;
-
-/// Carrier that fails, for collectives without fast calls.
-struct NoComponent;
-
-impl FastCarrier for NoComponent {
-    unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error> {
-        Err(Unserved::on(comm, fast_call.id()))
-    }
-}
-
-impl Table {
-    fn new(components: Box<dyn Collectives>) -> Table {
-        let no_component: Rc<dyn FastCarrier> = Rc::new(NoComponent);
-        let mut fast_call_limits = [NOTHING; CallId::ALL.len()];
-        let fast_carriers = CallId::ALL.map(|call| match components.fast_slot(call) {
-            Some(FastSlot { limit, carrier }) => {
-                fast_call_limits[call as usize] = limit.min(i64::MAX as usize) as i64;
-                carrier
-            }
-            None => no_component.clone(),
-        });
-        Table {
-            components,
-            fast_call_limits,
-            fast_carriers,
-        }
-    }
-}
-
 impl Chosen {
     pub(super) fn components(&self) -> Option<&dyn Collectives> {
-        self.table.get().map(|table| &*table.components)
+        self.table.get().map(Table::components)
+    }
+
+    /// Ends the communicator's use of its components; called when it is freed.
+    pub(super) fn end(&mut self, engine: &Engine) {
+        let Some(table) = self.table.take() else {
+            return;
+        };
+        match self.spare.get() {
+            Some(spare) => Spares::of(engine).keep(engine, spare, table),
+            None => table.disable(),
+        }
     }
 }
 
@@ -101,6 +66,35 @@ impl<'a> CollectiveCalls<'a> {
     pub(super) fn install(self, components: Box<dyn Collectives>) {
         // `set` succeeds, since `install` is called once.
         let _ = self.chosen.table.set(Table::new(components));
+    }
+
+    /// Stores the components of a spare instead of selecting components.
+    pub(super) fn reuse(self, table: Table, spare: usize) {
+        self.explain(table.components());
+        self.becomes_spare(spare);
+        let _ = self.chosen.table.set(table);
+    }
+
+    /// When the communicator is freed, its components become the spare with this number.
+    pub(super) fn becomes_spare(self, spare: usize) {
+        self.chosen.spare.set(Some(spare));
+    }
+
+    /// Returns true if a later communicator of the same members can use the components,
+    /// and if [`CollectiveCalls::share_words`] is possible. All members get the same result.
+    pub(super) fn are_reusable(self) -> bool {
+        let table = self.chosen.table.get();
+        self.comm.size() as usize <= SHARING && table.is_some_and(Table::is_reusable)
+    }
+
+    /// Allgather of a few words by a fast call, as a part of another collective call; only if [`CollectiveCalls::are_reusable`].
+    /// The words of rank `i` are at index `i`.
+    pub(super) fn share_words(self, mine: &Words) -> Result<[Words; SHARING], Error> {
+        self.comm.usable()?;
+        match self.chosen.table.get() {
+            Some(table) => table.share_words(self.comm, mine),
+            None => Err(Unserved::on(self.comm, CallId::Allgather)),
+        }
     }
 
     fn served(self, call: CallId) -> Result<&'a dyn Collectives, Error> {
@@ -134,7 +128,7 @@ impl<'a> CollectiveCalls<'a> {
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
-        if fast_call.bytes() as i64 > table.fast_call_limits[fast_call.id() as usize] {
+        if !table.accepts(fast_call.id(), fast_call.bytes()) {
             return None;
         }
         if engine.observer().is_some() || !self.comm.is_sound() {
@@ -145,9 +139,7 @@ impl<'a> CollectiveCalls<'a> {
         let signature = fast_call.signature();
         state.collective(comm, self.comm.size(), round, signature.words());
         state.inside(true);
-        let carrier = &table.fast_carriers[fast_call.id() as usize];
-        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
-        let outcome = unsafe { carrier.carry_out(self.comm, fast_call) };
+        let outcome = table.carry_out(self.comm, fast_call);
         state.inside(false);
         Some(outcome)
     }
@@ -183,6 +175,11 @@ impl<'a> CollectiveCalls<'a> {
     /// `None` if it needs no such state.
     pub fn plan(self, call: &Call) -> Option<Rc<dyn Any>> {
         self.components()?.plan(call)
+    }
+
+    /// Returns true if the communicator is only created for later duplicates.
+    pub(super) fn is_spare(self) -> bool {
+        self.chosen.purpose.get() == Purpose::Spare
     }
 
     /// Returns true if a component created the communicator for the steps of calls on another one.

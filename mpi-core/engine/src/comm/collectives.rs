@@ -106,6 +106,18 @@ pub trait Collectives: Any {
     /// `mpirun --explain` prints them.
     fn explain(&self, comm: &str) -> Vec<String>;
 
+    /// Returns true if a later communicator with the same members can use the components after this one has been freed.
+    /// All members get the same result.
+    fn is_reusable(&self) -> bool {
+        false
+    }
+
+    /// Returns a number that is equal on all members if they have executed the same operations.
+    /// Returns `None` if an operation is in progress on this member, or if the components do not suit a new duplicate of `parent`.
+    fn progress(&self, _parent: &Comm) -> Option<u64> {
+        None
+    }
+
     /// Frees what the components use; called when the communicator is freed.
     fn disable(&self);
 }

@@ -5,7 +5,8 @@
 //! it is at the front of the message;
 //! a special value reports that rank 0 has no context id left ([`context_id`]).
 
-use super::collective_calls::{CollectiveCalls, Purpose};
+use super::collective_calls::CollectiveCalls;
+use super::selected::Purpose;
 use super::{Collectives, Comm, Context, ControlGroup, Proposal, context_id};
 use crate::Error;
 use crate::fault::is_about_deaths;
@@ -120,14 +121,20 @@ impl CollectiveCalls<'_> {
 
     /// Stores the selected components of this communicator; prints them with `mpirun --explain`.
     fn adopt(self, table: Box<dyn Collectives>) {
+        self.explain(&*table);
+        self.install(table);
+    }
+
+    /// With `mpirun --explain`, prints the selected components.
+    pub(super) fn explain(self, table: &dyn Collectives) {
         // `mpi-abi` prints the explanation of MPI_COMM_WORLD.
         // Only the job's rank 0 prints: communicators of other ranks would mostly repeat its lines.
         let (_, serial) = Context::chosen(self.comm().context().number());
-        if serial > 1 && self.comm().engine().me() == 0 && self.comm().engine().place().explains() {
+        let (engine, is_seen) = (self.comm().engine(), serial > 1 && !self.is_spare());
+        if is_seen && engine.me() == 0 && engine.place().explains() {
             for line in table.explain(&self.comm().label()) {
                 printable::eprintln!("explain: {line}");
             }
         }
-        self.install(table);
     }
 }

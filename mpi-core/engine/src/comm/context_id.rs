@@ -65,6 +65,15 @@ impl<'a> ContextIds<'a> {
         Context::new(self.engine.me(), first).number()
     }
 
+    /// Takes back an id of [`ContextIds::next`] that no communicator uses.
+    /// Without effect if other ids have been allocated since.
+    pub(super) fn give_back(self, word: u64) {
+        let last = self.serial().get().wrapping_sub(1);
+        if word == Context::new(self.engine.me(), last).number() {
+            self.serial().set(last);
+        }
+    }
+
     /// Exhausts the counter, as the creation of very many communicators would.
     #[cfg(feature = "testing")]
     pub fn exhaust(self) {

@@ -1,7 +1,7 @@
 //! Creation of communicators from a communicator (MPI 5.0, section 7.4.2).
 
-use super::collective_calls::Purpose;
-use super::{Comm, CommError, Context, ControlGroup, Conversation, context_id};
+use super::selected::Purpose;
+use super::{Comm, CommError, Context, ControlGroup, Conversation, context_id, spares};
 use crate::Error;
 use crate::group::Group;
 
@@ -38,6 +38,21 @@ impl<'a> Constructors<'a> {
         let conversation = self.comm.internal().conversation();
         let control_group = ControlGroup::of(&conversation, self.comm.group(), self.comm.rank());
         control_group.found(Purpose::Program).await
+    }
+
+    /// As [`Constructors::dup`], for a caller that waits for the duplicate.
+    pub fn dup_now(self) -> Result<Comm, Error> {
+        self.comm.usable()?;
+        let engine = self.comm.engine();
+        if !spares::are_used(self.comm) {
+            return engine.block_on(self.dup());
+        }
+        if let Some(duplicate) = spares::duplicate(self.comm, Purpose::Program)? {
+            return Ok(duplicate);
+        }
+        let duplicate = engine.block_on(self.dup())?;
+        spares::keep_when_freed(&duplicate);
+        Ok(duplicate)
     }
 
     /// `MPI_Comm_create`: every member of this communicator calls it;

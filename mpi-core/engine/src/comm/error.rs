@@ -43,6 +43,8 @@ pub enum CommError {
     /// The other leader announced a message of `words` words of 8 bytes,
     /// a length that no operation of this library sends.
     Strange { words: u64 },
+    /// This rank duplicated `MPI_COMM_WORLD`, and `rank` made another collective call.
+    Unpaired { rank: u32 },
     /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.
     Short { source: i32, bytes: u64, due: u64 },
     /// An intercommunicator was passed where an intracommunicator is required (`inter` is true), or the other way round.
@@ -115,6 +117,10 @@ impl fmt::Display for CommError {
             CommError::Short { source, bytes, due } => write!(
                 f,
                 "rank {source} sends {bytes} bytes where all members send {due}; all ranks of a job need the same library"
+            ),
+            CommError::Unpaired { rank } => write!(
+                f,
+                "this rank duplicated MPI_COMM_WORLD (as MPI_Comm_dup and the functions that create windows, files and persistent collectives do), but rank {rank} made another collective call on it"
             ),
             CommError::Strange { words } => {
                 write!(

@@ -5,8 +5,8 @@
 //! The tag of a conversation on it is a hash of the program's string tag and of the kind of object;
 //! the standard requires the program to use different strings in calls that overlap in time.
 
-use super::collective_calls::Purpose;
 use super::process::Process;
+use super::selected::Purpose;
 use super::{Comm, CommError, ControlGroup, LeaderError};
 use crate::Error;
 use crate::btl::ProcId;

@@ -9,9 +9,9 @@
 //! |---|---|---|
 //! | [`P2p`] | `p2p`, `planes` | messages, and the matching state for each plane |
 //! | [`Probes`] | `probe` | probes |
-//! | [`CollectiveCalls`] | `collective_calls`, `construct` | collective operations, and the selection of components |
+//! | [`CollectiveCalls`] | `collective_calls`, `selected`, `construct` | collective operations, and the selection of components |
 //! | [`Internal`] | `internal` | messages and collective steps of this library |
-//! | [`Constructors`] | `create`, `shrink` | new communicators of members |
+//! | [`Constructors`] | `create`, `shrink`, `spares` | new communicators of members |
 //! | [`InterConstructors`] | `inter` | intercommunicators |
 //! | [`HardwareSplits`] | `split_type` | splits by hardware |
 //! | [`Failures`] | `failures`, `failure_state` | deaths of members, and revocation |
@@ -44,7 +44,9 @@ mod planes;
 mod probe;
 mod process;
 mod replay;
+mod selected;
 mod shrink;
+mod spares;
 mod split_type;
 mod u64_buf;
 mod uniform_outcome;
@@ -395,9 +397,7 @@ fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Bo
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        if let Some(components) = self.chosen.components() {
-            components.disable();
-        }
+        self.chosen.end(&self.engine);
         if let Some(faults) = self.engine.faults() {
             faults.forget(self.context.number());
         }

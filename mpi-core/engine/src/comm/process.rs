@@ -1,6 +1,7 @@
 //! The predefined communicators of a process, and the collective components of all its communicators.
 
 use super::context_id::{BOOTSTRAP, MYSELF, WORLD};
+use super::spares::{self, Spares};
 use super::{Comm, CommError, Framework};
 use crate::Error;
 use crate::engine::Engine;
@@ -90,18 +91,19 @@ impl<'a> Process<'a> {
 
     /// Prepares the first collective operations on `MPI_COMM_WORLD`; every process of the job calls this function after [`Process::join_world`].
     pub fn rehearse_on_world(self) -> Result<(), Error> {
-        match self.engine.world() {
-            Some(world) => match world.collectives().components() {
-                Some(components) => components.rehearse(&world),
-                None => Ok(()),
-            },
-            None => Ok(()),
+        let Some(world) = self.engine.world() else {
+            return Ok(());
+        };
+        if let Some(components) = world.collectives().components() {
+            components.rehearse(&world)?;
         }
+        spares::create_at_start(&world)
     }
 
     /// Frees `MPI_COMM_WORLD`.
     pub fn leave_world(self) {
         let world = self.predefined().world.take();
+        Spares::of(self.engine).end();
         drop(world);
     }
 

@@ -5,6 +5,7 @@
 
 use crate::request::Req;
 use std::cell::{Cell, RefCell};
+use std::rc::Rc;
 
 /// What an operation waits for, if not for a message.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -76,6 +77,13 @@ impl ActiveOperations {
         self.running.borrow_mut().push(req);
         // Poll this operation at the next progress call, even without a new completion.
         self.polled.set(self.polled.get().wrapping_sub(1));
+    }
+
+    /// Removes an operation that has completed.
+    pub fn remove(&self, req: &Req) {
+        self.running
+            .borrow_mut()
+            .retain(|other| !Rc::ptr_eq(other, req));
     }
 
     /// Returns true if an operation waits for something else than messages, so that every poll must poll the operations.

@@ -93,6 +93,30 @@ impl Operations<'_> {
         req
     }
 
+    /// Polls one collective operation for about a microsecond, as a blocking operation does. Returns true if the operation is complete.
+    ///
+    /// A poll of only this operation takes a fraction of the time of a progress call.
+    /// Other operations and messages wait no longer than during a blocking operation.
+    /// Does not poll while an operation awaits an event from outside the job, since a poll may then read a device.
+    pub fn spin_for(self, req: &Req) -> bool {
+        /// Number of polls, of 10 to 20 ns each.
+        const POLLS: u32 = 64;
+        let operations = &self.engine.0.operations;
+        let may_spin = operations.need_polling()
+            && !operations.await_outside_job()
+            && !self.engine.waiting().is_oversubscribed()
+            && matches!(&*req.body.borrow(), Body::Coll(_));
+        if !may_spin || operations.enter() {
+            return false;
+        }
+        let ended = (0..POLLS).any(|_| self.poll_request(req));
+        operations.leave(false);
+        if ended {
+            operations.remove(req);
+        }
+        ended
+    }
+
     /// Returns true if the caller may block; false inside progress, where a wait would never end.
     ///
     /// All members of a communicator get the same result in the same step of an operation:

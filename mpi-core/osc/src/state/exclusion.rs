@@ -141,6 +141,22 @@ impl Exclusion<'_> {
             let distance = (stripe as u64).wrapping_sub(first) % STRIPES as u64;
             distance <= blocks
         };
+        if way == Way::Pass && blocks == 0 && guard.mode.is_stripes() {
+            // Most long updates are in one block, and follow each other in this mode.
+            let stripe = &stripes[first as usize % STRIPES];
+            let passed = stripe.with(me, has_ended, || {
+                let allowed = guard.mode.is_stripes();
+                if allowed {
+                    stripe.note(false);
+                    update(way);
+                }
+                allowed
+            });
+            if passed {
+                guard.by_atomics.set(0);
+                return;
+            }
+        }
         loop {
             if !guard.wants_stripes(elements) && guard.atomically(|| update(Way::Atomics)) {
                 return;

@@ -11,7 +11,7 @@
 //! A member on another node increments them by a message.
 
 use crate::Error;
-use crate::coll::Call;
+use crate::coll::{Call, FastCall};
 use crate::error::{OscClass, OscError};
 use crate::group::Group;
 use crate::state::epoch::{Access, Assert};
@@ -53,9 +53,7 @@ impl<'a> ActiveSync<'a> {
             false => self.win.messages().flush(None),
         };
         if !(assert.noprecede && assert.nosucceed) {
-            fence(Ordering::SeqCst);
-            self.win.comm().collectives().carry_out(Call::Barrier)?;
-            fence(Ordering::SeqCst);
+            self.barrier()?;
         }
         self.win.state().open_accesses().forget_phase();
         epochs.set(match assert.nosucceed {
@@ -63,6 +61,18 @@ impl<'a> ActiveSync<'a> {
             false => Access::Fence,
         });
         outcome
+    }
+
+    /// Waits until all members have called this function, and orders memory accesses before and after it.
+    fn barrier(self) -> Result<(), Error> {
+        let calls = self.win.comm().collectives();
+        fence(Ordering::SeqCst);
+        match calls.try_fast_call(&FastCall::Barrier) {
+            Some(outcome) => outcome?,
+            None => calls.carry_out(Call::Barrier)?,
+        }
+        fence(Ordering::SeqCst);
+        Ok(())
     }
 
     /// Translates a group into ranks of the window. Fails if a process is not a member.

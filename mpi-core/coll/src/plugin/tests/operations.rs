@@ -84,7 +84,9 @@ fn fast_calls_of_each_kind_reach_the_function_of_their_operation_with_their_argu
         let shelf = Shelf::with_dense(&[]);
         let job = job(ranks, move || shelf.gather(), &[]);
         assert_eq!(first(&job, CallId::Exscan), "dense");
-        have_the_results_of_the_general_form(&job, ranks, |_, _, _| true);
+        // Plugins have no fast function for an allgatherv.
+        let fast = |_, _, call| call != CallId::Allgatherv;
+        have_the_results_of_the_general_form(&job, ranks, fast);
         job.run(|engine| {
             let world = engine.world().expect("a world");
             let taken = world.collectives().try_fast_call(&FastCall::Barrier);

@@ -422,7 +422,8 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 let len = recv.len();
                 return self.scatter(send.as_ref(), Some(recv), len, *root).await;
             }
-            FastCall::Allgather { send, recv } => {
+            // With equal blocks, both forms use the same cells in the same way, so members may mix them.
+            FastCall::Allgather { send, recv } | FastCall::Allgatherv { send, recv } => {
                 return self.allgather(Some(send), recv, send.len()).await;
             }
             FastCall::Alltoall { send, recv, block } => {

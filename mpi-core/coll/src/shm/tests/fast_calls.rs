@@ -12,7 +12,7 @@ fn a_fast_call_matches_the_general_form_and_has_its_result() {
         (Occupancy::Dedicated, 3),
         (Occupancy::Oversubscribed, 4),
     ] {
-        let fast = |rank, round, call| (rank + round + call) % 2 == 0;
+        let fast = |rank, round, call| (rank + round + call as u32) % 2 == 0;
         have_the_results_of_the_general_form(&job(ranks, occupancy), ranks, fast);
     }
 }

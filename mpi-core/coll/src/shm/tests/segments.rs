@@ -4,13 +4,15 @@ use super::super::Shm;
 use super::{OCCUPANCIES, job};
 use crate::comm::Comm;
 use crate::datatype::{Named, Scratch};
+use crate::engine::Engine;
 use crate::op::Predefined;
 use crate::suite::barrier::{self, Form};
 use crate::testing::Job;
 use crate::{Call, CallSet, Component, Invocation, Module, Refusal, Running, Table};
-use std::cell::RefCell;
+use mpi_base::occupancy::Occupancy;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A communicator gets the memory of the previous one, and works whatever calls the previous one has made.
 #[test]
@@ -154,4 +156,199 @@ fn sum_round(comm: &Comm, form: Form, round: u32) {
     }
     let sum = number * u64::from(comm.size());
     assert_eq!(data.as_send().to_vec(), sum.to_ne_bytes());
+}
+
+/// A component that serves no communicator, and counts the communicators for which it was queried.
+struct Queried(Rc<Cell<u32>>);
+
+impl Component for Queried {
+    fn name(&self) -> &str {
+        "queried"
+    }
+    fn priority(&self) -> i32 {
+        1
+    }
+    fn query(&self, _: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        self.0.set(self.0.get() + 1);
+        Err(Refusal("it only counts".into()))
+    }
+}
+
+thread_local! {
+    /// The number of communicators of a rank for which components were selected.
+    static QUERIED: Rc<Cell<u32>> = Rc::default();
+}
+
+fn counting_job(ranks: u32, occupancy: Occupancy) -> Job {
+    let coll = || -> Vec<Box<dyn Component>> {
+        let mut all = crate::built_in();
+        all.push(Box::new(Queried(QUERIED.with(Rc::clone))));
+        all
+    };
+    Job {
+        coll: Box::new(coll),
+        ..job(ranks, occupancy)
+    }
+}
+
+/// Some ranks are late, and the ranks free two duplicates in different orders.
+#[test]
+fn duplicates_of_the_world_use_freed_ones_again_whatever_these_have_done() {
+    const RANKS: u32 = 3;
+    const ROUNDS: u32 = 12;
+    for occupancy in OCCUPANCIES {
+        for form in [Form::Blocking, Form::Nonblocking] {
+            let queried = counting_job(RANKS, occupancy).run(|engine| {
+                let world = engine.world().expect("a world");
+                let twin = || world.constructors().dup_now().expect("a duplicate");
+                for round in 0..ROUNDS {
+                    let (first, second) = (twin(), twin());
+                    assert_ne!(first.context(), second.context());
+                    if world.rank() == round % RANKS {
+                        std::thread::sleep(std::time::Duration::from_millis(1));
+                    }
+                    for _ in 0..round {
+                        sum_round(&first, form, round);
+                    }
+                    barrier::pass(&first, form, round);
+                    sum_round(&second, form, round + 1);
+                    match (world.rank() + round) % 2 {
+                        0 => drop((first, second)),
+                        _ => drop((second, first)),
+                    }
+                    engine.block_on(world.internal().fence()).expect("a fence");
+                }
+                QUERIED.with(|queried| queried.get())
+            });
+            // MPI_COMM_SELF, MPI_COMM_WORLD, and the first two duplicates.
+            assert_eq!(queried, [4; RANKS as usize]);
+        }
+    }
+}
+
+thread_local! {
+    /// The engine with which [`draw`] creates a communicator, and that communicator.
+    static ENGINE: RefCell<Option<Engine>> = const { RefCell::new(None) };
+    static DRAWN: RefCell<Option<Comm>> = const { RefCell::new(None) };
+}
+
+/// True when [`draw`] has created a communicator.
+static HAS_DRAWN: AtomicBool = AtomicBool::new(false);
+
+/// Creates a communicator inside a wait, as another thread can with `MPI_THREAD_MULTIPLE`.
+fn draw() {
+    if let Some(engine) = ENGINE.take() {
+        let myself = engine
+            .process()
+            .myself()
+            .expect("a communicator of this process");
+        let twin = myself.constructors().dup_now().expect("a duplicate");
+        DRAWN.set(Some(twin));
+        HAS_DRAWN.store(true, Ordering::SeqCst);
+    }
+}
+
+/// Rank 1 enters the duplication after another communicator of rank 0 was created.
+#[test]
+fn a_communicator_that_is_created_during_a_duplication_has_another_context() {
+    for occupancy in OCCUPANCIES {
+        HAS_DRAWN.store(false, Ordering::SeqCst);
+        job(2, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            let twin = || world.constructors().dup_now().expect("a duplicate");
+            drop(twin());
+            engine.block_on(world.internal().fence()).expect("a fence");
+            if world.rank() == 0 {
+                ENGINE.set(Some(engine.clone()));
+                engine.waiting().set_relax(Some(draw));
+            } else {
+                while !HAS_DRAWN.load(Ordering::SeqCst) {
+                    std::thread::yield_now();
+                }
+            }
+            let twin = twin();
+            if let Some(drawn) = DRAWN.take() {
+                assert_ne!(drawn.context(), twin.context());
+            }
+            sum_round(&twin, Form::Blocking, 1);
+        });
+    }
+}
+
+/// The other ranks call the same number of collectives, but one of them another one.
+#[test]
+fn a_duplication_does_not_match_another_collective() {
+    for occupancy in OCCUPANCIES {
+        let failed = job(2, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            let twin = || world.constructors().dup_now();
+            for _ in 0..6 {
+                drop(twin().expect("a duplicate"));
+                engine.block_on(world.internal().fence()).expect("a fence");
+            }
+            match world.rank() {
+                0 => twin().is_err(),
+                _ => {
+                    let data = Scratch::new(4, &Named::UINT64.into()).expect("room").all();
+                    let sum = Call::Allreduce {
+                        send: None,
+                        recv: data.clone(),
+                        op: Predefined::Sum.into(),
+                    };
+                    world.collectives().carry_out(sum).is_err()
+                }
+            }
+        });
+        assert_eq!(failed, [true, false]);
+    }
+}
+
+/// Without fences, a rank may create duplicates before another has freed the previous ones.
+/// After three duplicates no more are kept.
+#[test]
+fn more_duplicates_than_are_kept_and_late_frees_need_an_agreement() {
+    const RANKS: u32 = 3;
+    for occupancy in OCCUPANCIES {
+        let queried = counting_job(RANKS, occupancy).run(|engine| {
+            let world = engine.world().expect("a world");
+            for round in 0..20 {
+                let all: Vec<Comm> = (0..5)
+                    .map(|_| world.constructors().dup_now().expect("a duplicate"))
+                    .collect();
+                if world.rank() == round % RANKS {
+                    std::thread::yield_now();
+                }
+                for twin in &all {
+                    sum_round(twin, Form::Blocking, round);
+                }
+            }
+            QUERIED.with(|queried| queried.get())
+        });
+        assert!(queried.iter().all(|count| *count == queried[0]));
+        assert!(queried[0] >= 2 + 5 + 19 * 2, "{queried:?}");
+    }
+}
+
+/// A communicator of more members than [`FEW`](super::super::layout::FEW), and a duplicate of a duplicate, are created by an agreement.
+#[test]
+fn only_duplicates_of_a_small_world_are_kept() {
+    let queried = counting_job(5, Occupancy::Oversubscribed).run(|engine| {
+        let world = engine.world().expect("a world");
+        for round in 0..4 {
+            let twin = world.constructors().dup_now().expect("a duplicate");
+            sum_round(&twin, Form::Blocking, round);
+        }
+        QUERIED.with(|queried| queried.get())
+    });
+    assert_eq!(queried, [6; 5]);
+    let queried = counting_job(2, Occupancy::Dedicated).run(|engine| {
+        let world = engine.world().expect("a world");
+        let twin = world.constructors().dup_now().expect("a duplicate");
+        for round in 0..4 {
+            let twin = twin.constructors().dup_now().expect("a duplicate");
+            sum_round(&twin, Form::Blocking, round);
+        }
+        QUERIED.with(|queried| queried.get())
+    });
+    assert_eq!(queried, [7; 2]);
 }
