@@ -9,6 +9,8 @@
 //! All these functions call `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
+//! If a `lane_X` exists and messages have lanes, the exported function calls it without the global lock;
+//! `lane_X` returns `None` if the call belongs to lane 0.
 //! A safe implementation has pointer arguments of the types in `src/api/args`.
 //! An `unsafe` implementation has C pointers.
 //! Every other function is exported too, and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its name.
@@ -350,12 +352,22 @@ impl<'a> Exports<'a> {
                 true => "|| ()".to_string(),
                 false => format!("move || unsafe {{ {on_error} }}"),
             };
+            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
+            let lane = self
+                .lane(f)
+                .map(|lane| format!("move || unsafe {{ {lane} }}, "));
+            let (or, lane) = match lane {
+                Some(lane) => ("_or_in_lane", lane),
+                None => ("", String::new()),
+            };
             match buffers_until(f) {
                 Some(until) => format!(
-                    "pass_on(call_with_buffers({id}, {target}, {on_error}, {until}, move || {body}))"
+                    "pass_on(call_with_buffers{or}({id}, {target}, {on_error}, {until}, {lane}move || {body}))"
                 ),
                 None => {
-                    format!("pass_on(call_creating({id}, {target}, {on_error}, move || {body}))")
+                    format!(
+                        "pass_on(call_creating{or}({id}, {target}, {on_error}, {lane}move || {body}))"
+                    )
                 }
             }
         };
@@ -451,6 +463,14 @@ impl<'a> Exports<'a> {
             .iter()
             .find(|t| t.name == twin_name)?;
         self.converted(f, twin, path)
+    }
+
+    /// Returns the expression that executes a call in its lane, if `lane_X` or `lane_X_c` exists.
+    fn lane(&self, f: &Function) -> Option<String> {
+        let name = f.name.strip_prefix("MPI_")?;
+        let find = |name: &str| self.found.get(&format!("lane_{name}"));
+        let lane = find(name).or_else(|| find(&format!("{name}_c")))?;
+        Some(self.invoked(lane, f, &plain_arguments(&f.params)))
     }
 
     /// Returns the expression of a call of the implementation `body` with the arguments `args`.

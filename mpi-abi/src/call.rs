@@ -10,7 +10,7 @@
 
 use crate::abi::*;
 use crate::device;
-use crate::error::{Failure, Target};
+use crate::error::{Failure, Outcome, Target};
 use crate::raise;
 use crate::registry::{request, window};
 use crate::state::{self, CallGuard};
@@ -33,7 +33,18 @@ pub fn call_creating(
     on_error: impl FnOnce(),
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let guard = state::enter(id);
+    created(id, state::enter(id), target, on_error, body)
+}
+
+/// Runs the body of a call that has begun.
+#[inline(always)]
+fn created(
+    id: usize,
+    guard: CallGuard,
+    target: Target,
+    on_error: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => {
             state::leave(id, guard);
@@ -42,6 +53,55 @@ pub fn call_creating(
         Ok(Err(failure)) => failure,
         Err(panic) => from_panic(panic),
     };
+    on_error();
+    failed(id, target, failure, guard)
+}
+
+/// Runs the body of function `id`, as [`call_creating`] does, unless `lane` executes the call.
+/// `lane` is called without the lock, and only if messages have lanes.
+#[inline]
+pub fn call_creating_or_in_lane(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    lane: impl FnOnce() -> Option<Outcome>,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    match state::enter_unless(id, || attempt(lane)) {
+        Ok(guard) => created(id, guard, target, on_error, body),
+        Err(Ok(())) => MPI_SUCCESS,
+        Err(Err(failure)) => failed_in_lane(id, target, on_error, failure),
+    }
+}
+
+/// Runs a body with buffer arguments, as [`call_with_buffers`] does, unless `lane` executes the call.
+#[inline]
+pub fn call_with_buffers_or_in_lane(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    lane: impl FnOnce() -> Option<Outcome>,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    match state::enter_unless(id, || attempt(lane)) {
+        Ok(guard) => buffered(id, guard, target, on_error, until, body),
+        Err(Ok(())) => MPI_SUCCESS,
+        Err(Err(failure)) => failed_in_lane(id, target, on_error, failure),
+    }
+}
+
+/// Calls `lane`, and converts a panic to a failure.
+#[inline(never)]
+fn attempt(lane: impl FnOnce() -> Option<Outcome>) -> Option<Outcome> {
+    catch_unwind(AssertUnwindSafe(lane)).unwrap_or_else(|panic| Some(Err(from_panic(panic))))
+}
+
+/// Ends a call that has failed in its lane: error handlers belong to lane 0.
+#[cold]
+#[inline(never)]
+fn failed_in_lane(id: usize, target: Target, on_error: impl FnOnce(), failure: Failure) -> c_int {
+    let guard = state::enter(id);
     on_error();
     failed(id, target, failure, guard)
 }
@@ -67,7 +127,19 @@ pub fn call_with_buffers(
     until: BuffersUntil,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let guard = state::enter(id);
+    buffered(id, state::enter(id), target, on_error, until, body)
+}
+
+/// Runs the body of a call with buffer arguments that has begun.
+#[inline(always)]
+fn buffered(
+    id: usize,
+    guard: CallGuard,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
     let result = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) if guard.is_plain() => {
             state::leave(id, guard);

@@ -19,7 +19,10 @@ use crate::api::args::{
     In, InArray, InOut, InOutArray, Out, RecvBlocks, RecvMem, SendBlocks, SendMem, SizedOut,
     SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
-use crate::call::{BuffersUntil, call_creating, call_with_buffers, reset_handle, tool_call};
+use crate::call::{
+    BuffersUntil, call_creating, call_creating_or_in_lane, call_with_buffers,
+    call_with_buffers_or_in_lane, reset_handle, tool_call,
+};
 // Some conversions may be unused: the set depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};

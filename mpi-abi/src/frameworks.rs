@@ -8,7 +8,7 @@ use crate::memory_rights::PTRACER;
 use crate::params::TELL_MISSPELT;
 use crate::stdio::STREAM_BUFFERING;
 use crate::unreceived::TELL_UNRECEIVED;
-use crate::{components, device, helper};
+use crate::{components, device, helper, lanes};
 use mpi_base::accelerator;
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
@@ -205,6 +205,12 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 .iter()
                 .map(|component| Component::new(component.name, component.params))
                 .collect(),
+        },
+        Framework {
+            name: "threads",
+            what: "threads that call MPI at the same time",
+            params: vec![lanes::LANES.about()],
+            components: Vec::new(),
         },
     ]
 }

@@ -43,6 +43,7 @@ mod reserved;
 mod spinning;
 #[cfg(test)]
 mod tests;
+mod visits;
 
 use mpi_base::fence;
 use mpi_base::inbox::Inbox;
@@ -55,7 +56,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use reserved::me;
-use reserved::{Reservation, caller};
+use reserved::{LOCKS, Reservation};
+pub use visits::Visits;
 
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
@@ -79,6 +81,8 @@ const HAND_OVER_SLEEP: Duration = Duration::from_micros(50);
 /// A reentrant lock with hand-over.
 #[derive(Debug)]
 pub struct GlobalLock {
+    /// The number of the lane that the lock serialises; 0 for the lock of all other calls.
+    number: usize,
     /// The thread that holds the lock, or 0.
     owner: AtomicUsize,
     /// Nesting depth of the owner.
@@ -132,7 +136,14 @@ pub struct GlobalLock {
 
 impl GlobalLock {
     pub const fn new() -> Self {
+        GlobalLock::of_lane(0)
+    }
+
+    /// Creates the lock of a lane; `number` is below 8.
+    pub const fn of_lane(number: usize) -> Self {
+        assert!(number < LOCKS);
         GlobalLock {
+            number,
             owner: AtomicUsize::new(0),
             depth: AtomicU32::new(0),
             reservation: Reservation::new(),
@@ -182,7 +193,7 @@ impl GlobalLock {
     /// Acquires the lock, or increments the nesting depth.
     #[inline]
     pub fn acquire(&'static self) {
-        let caller = caller();
+        let caller = self.caller();
         let me = caller.me;
         if self.enter_reserved(caller) {
             race_detectors::acquired(self);
@@ -193,6 +204,29 @@ impl GlobalLock {
         } else {
             self.take(me, 1);
         }
+    }
+
+    /// Acquires the lock, if no thread owns it, waits for it, or is inside by a reservation.
+    /// Returns false if the calling thread itself is inside.
+    ///
+    /// Revokes the reservation of a thread that is outside.
+    #[cold]
+    pub fn try_acquire(&'static self) -> bool {
+        let caller = self.caller();
+        if self.is_wanted() || self.is_inside(caller) {
+            return false;
+        }
+        if !self.enter_reserved(caller) {
+            self.revoke_reservation();
+            if !self.try_take(caller.me) {
+                return false;
+            }
+            self.depth.store(1, Relaxed);
+            let turns = self.turns.load(Relaxed).wrapping_add(1);
+            self.turns.store(turns, Relaxed);
+        }
+        race_detectors::acquired(self);
+        true
     }
 
     /// Decrements the nesting depth, and releases the lock at depth 0.
@@ -334,7 +368,7 @@ impl GlobalLock {
 
     /// Returns true if this thread owns the lock. Converts a reservation to ownership.
     fn holds(&self, me: usize) -> bool {
-        self.convert_reservation(caller());
+        self.convert_reservation(self.caller());
         self.owner.load(Relaxed) == me
     }
 

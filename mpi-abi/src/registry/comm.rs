@@ -3,6 +3,7 @@
 use crate::abi::*;
 use crate::error::Failure;
 use crate::handle::{Kind, wrong};
+use crate::lanes;
 use crate::object::Attached;
 use crate::object::attribute::{Carrier, Owner};
 use crate::object::comm::CommObject;
@@ -45,6 +46,7 @@ pub fn register_with(
     if object.comm.is_mixed() {
         report_connections();
     }
+    lanes::comm_made(&object);
     event::communicator_made(&object);
     Ok(object)
 }
@@ -68,6 +70,7 @@ pub fn report_connections() {
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
+    lanes::comm_freed(handle);
     event::communicator_freed(&removed);
     let mut freed = state().tables().freed_comms().borrow_mut();
     freed.retain(|object| object.strong_count() > 0);

@@ -1,6 +1,6 @@
 //! Entry and exit of every MPI call.
 
-use super::extras::{self, FOLLOWED, FORKED, LOCKED, STAGING, TRACED};
+use super::extras::{self, FOLLOWED, FORKED, LANES, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
 use crate::{device, forked, functions};
 use mpi_core::trace::Trace;
@@ -67,6 +67,29 @@ pub fn enter(id: usize) -> CallGuard {
         false => (0, 0),
         true => enter_with(id),
     };
+    entered(id, extras, began)
+}
+
+/// Begins a call of function `id`, as [`enter`] does, unless `lane` executes the call.
+/// `lane` is called only if messages have lanes. Returns its result as an error.
+#[inline(always)]
+pub fn enter_unless<T>(id: usize, lane: impl FnOnce() -> Option<T>) -> Result<CallGuard, T> {
+    let (extras, began) = match extras::word() {
+        0 => (0, 0),
+        word => {
+            if extras::may_have_lane(word)
+                && let Some(done) = lane()
+            {
+                return Err(done);
+            }
+            enter_with(id)
+        }
+    };
+    Ok(entered(id, extras, began))
+}
+
+#[inline(always)]
+fn entered(id: usize, extras: u8, began: u64) -> CallGuard {
     if let Some(page) = tracing::page() {
         page.enter(number(id));
     }
@@ -117,6 +140,9 @@ fn enter_with(id: usize) -> (u8, u64) {
     let extras = extras::get();
     if extras & LOCKED != 0 {
         global_lock::acquire();
+        if extras & LANES != 0 {
+            global_lock::VISITS.enter();
+        }
     }
     if extras & STAGING != 0 {
         device::enter();
@@ -146,6 +172,9 @@ fn leave_with(id: usize, guard: CallGuard) {
         device::leave();
     }
     if guard.extras & LOCKED != 0 {
+        if guard.extras & LANES != 0 {
+            global_lock::VISITS.leave();
+        }
         global_lock::release();
     }
     if guard.extras & FOLLOWED != 0

@@ -1,11 +1,29 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
-use super::extras::{self, LOCKED};
-use crate::lock::GlobalLock;
+use super::extras::{self, LANES, LOCKED};
+use crate::lock::{GlobalLock, Visits};
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
 
 static GLOBAL_LOCK: GlobalLock = GlobalLock::new();
+
+/// The calls that hold the lock, counted while messages have lanes.
+pub(super) static VISITS: Visits = Visits::new();
+
+/// Returns the calls that hold the lock, counted while messages have lanes.
+pub(crate) fn visits() -> &'static Visits {
+    &VISITS
+}
+
+/// Runs `f` under the lock, if no thread is inside MPI or waits for the lock.
+pub(crate) fn locked_if_free(f: impl FnOnce()) -> bool {
+    let taken = GLOBAL_LOCK.try_acquire();
+    if taken {
+        f();
+        GLOBAL_LOCK.release();
+    }
+    taken
+}
 
 /// Takes the lock at the entry of a call.
 pub(super) fn acquire() {
@@ -44,7 +62,7 @@ pub(crate) fn set_locking(locking: bool) {
 pub static THREADS: Threads = Threads {
     wait_step: |polled| GLOBAL_LOCK.wait_step(polled),
     wanted: || GLOBAL_LOCK.is_wanted(),
-    is_alone: || GLOBAL_LOCK.is_of_one_thread(),
+    is_alone: || GLOBAL_LOCK.is_of_one_thread() && extras::get() & LANES == 0,
 };
 
 /// Sets the doorbell that a thread rings if it finds the lock taken: the owner may be asleep.

@@ -1,0 +1,150 @@
+//! Buffers of messages in lanes.
+//!
+//! Contiguous data of predefined types are used in place.
+//! A derived datatype is an object of lane 0, and its reference count must not change in another lane.
+//! So data of a derived datatype are packed before the call enters its lane,
+//! and received data are unpacked after the call has left it, both under lock 0.
+
+use crate::abi::MPI_ERR_BUFFER;
+use crate::api::args::{RecvMem, SendMem};
+use crate::error::Failure;
+use crate::state;
+use mpi_core::datatype::{Named, RecvBuf, RecvBytes, SendBuf};
+use std::borrow::Cow;
+use std::mem::ManuallyDrop;
+
+/// A value with reference counts of lane 0, used only under lock 0.
+///
+/// Dropping it without [`OfBase::release`] leaks the value, because the caller may be in another lane.
+struct OfBase<T>(ManuallyDrop<T>);
+
+impl<T> OfBase<T> {
+    fn new(value: T) -> OfBase<T> {
+        OfBase(ManuallyDrop::new(value))
+    }
+
+    /// Drops the value. The caller is in no lane.
+    fn release(self) {
+        state::locked(|| drop(ManuallyDrop::into_inner(self.0)));
+    }
+}
+
+fn refuse_device() -> Failure {
+    Failure::new(
+        MPI_ERR_BUFFER,
+        "the buffer is in device memory, and the parameter threads_lanes is above 1; messages of lanes need host memory",
+    )
+}
+
+/// The data of a send.
+pub struct Outgoing(Source);
+
+enum Source {
+    Bytes(*const u8, usize),
+    Typed(OfBase<SendBuf>),
+}
+
+impl Outgoing {
+    /// Checks a buffer argument. The caller is in no lane.
+    pub fn of(buf: SendMem<'_>) -> Result<Outgoing, Failure> {
+        if let Some(bytes) = buf.plain() {
+            return Ok(Outgoing(Source::Bytes(bytes.as_ptr(), bytes.len())));
+        }
+        if buf.is_on_device() {
+            return Err(refuse_device());
+        }
+        let typed = state::locked(|| buf.message_buffer().map(OfBase::new))?;
+        Ok(Outgoing(Source::Typed(typed)))
+    }
+
+    /// Returns the data, packed if they are of a derived datatype. The caller is in no lane.
+    ///
+    /// The data of the program are borrowed for as long as the operation of the call uses them.
+    pub fn data<'a>(&self) -> Cow<'a, [u8]> {
+        match &self.0 {
+            Source::Bytes(_, 0) => Cow::Borrowed(&[]),
+            Source::Bytes(start, len) => {
+                // SAFETY: `of` got the range from a buffer argument,
+                // which is readable until the operation of the call completes.
+                Cow::Borrowed(unsafe { std::slice::from_raw_parts(*start, *len) })
+            }
+            Source::Typed(buf) => Cow::Owned(state::locked(|| buf.0.to_vec())),
+        }
+    }
+
+    /// Frees the buffer's reference to a derived datatype. The caller is in no lane.
+    pub fn release(self) {
+        if let Source::Typed(buf) = self.0 {
+            buf.release();
+        }
+    }
+}
+
+/// Returns a send buffer of the engine for bytes that stay in place until the operation completes.
+pub(super) fn send_buf(data: &[u8]) -> SendBuf {
+    // SAFETY: the callers keep the bytes until the operation of the buffer has completed:
+    // they are the program's, or those of a `Pending` or `Sends` that is dropped later.
+    unsafe { SendBuf::new(data.as_ptr(), data.len() as i64, Named::BYTE.into()) }
+}
+
+/// The buffer of a receive.
+pub struct Place(Target);
+
+enum Target {
+    Bytes(RecvBytes),
+    Typed(OfBase<RecvBuf>),
+}
+
+impl Place {
+    /// Checks a buffer argument. The caller is in no lane.
+    pub fn of(buf: RecvMem<'_>) -> Result<Place, Failure> {
+        if let Some(bytes) = buf.plain() {
+            return Ok(Place(Target::Bytes(bytes)));
+        }
+        if buf.sent().is_on_device() {
+            return Err(refuse_device());
+        }
+        let typed = state::locked(|| buf.message_buffer().map(OfBase::new))?;
+        Ok(Place(Target::Typed(typed)))
+    }
+
+    /// Frees the buffer's reference to a derived datatype. The caller is in no lane.
+    pub fn release(self) {
+        if let Target::Typed(buf) = self.0 {
+            buf.release();
+        }
+    }
+}
+
+/// Returns the memory for one message, and the [`Landing`] if it must be unpacked. The caller is in no lane.
+pub fn ready_place(place: &Place) -> (RecvBytes, Option<Landing>) {
+    match &place.0 {
+        Target::Bytes(bytes) => (*bytes, None),
+        Target::Typed(buf) => {
+            let buf = state::locked(|| RecvBuf::clone(&buf.0));
+            let mut packed = vec![0; usize::try_from(buf.bytes()).unwrap_or(0)];
+            // SAFETY: the vector keeps its memory until the landing is dropped,
+            // after the operation has completed.
+            let bytes = unsafe { RecvBytes::new(packed.as_mut_ptr(), packed.len()) };
+            let buf = OfBase::new(buf);
+            (bytes, Some(Landing { packed, buf }))
+        }
+    }
+}
+
+/// A received message of a derived datatype, to be unpacked.
+pub struct Landing {
+    packed: Vec<u8>,
+    buf: OfBase<RecvBuf>,
+}
+
+impl Landing {
+    /// Unpacks the first `len` bytes into the program's buffer. The caller is in no lane.
+    pub fn unpack(mut self, len: usize) {
+        let len = len.min(self.packed.len());
+        state::locked(|| {
+            self.buf.0.unpack_at(0, &self.packed[..len]);
+        });
+        self.buf.release();
+    }
+}
