@@ -488,7 +488,7 @@ pub fn finalize() -> Result<(), Failure> {
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;
     }
-    lanes::drain();
+    lanes::drain(&engine);
     if let Some(world) = engine.world() {
         // An internal fence instead of `MPI_Barrier`, because components count the barriers of the program.
         engine.block_on(world.agreement().fence_of_living())?;

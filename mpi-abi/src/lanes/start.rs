@@ -18,6 +18,7 @@ use mpi_base::param::{Level, Param, Source};
 use mpi_core::Engine;
 use mpi_core::btl::{self, OpenContext};
 use mpi_core::comm::Comm;
+use mpi_core::crs::self_::{DIR, RESTART};
 use mpi_core::engine::{Parts, Polled, ThreadStep, Threads};
 use mpi_core::pml::Config;
 use std::ffi::c_int;
@@ -97,6 +98,12 @@ fn obstacle(engine: &Engine, level: c_int) -> Option<&'static str> {
     }
     if state::is_staging() || device::is_in_use() {
         return Some("an accelerator is in use or the types of messages are compared");
+    }
+    if [DIR.about(), RESTART.about()]
+        .iter()
+        .any(|about| params.source(about) != Source::Default)
+    {
+        return Some("checkpoints are taken or restored");
     }
     if helper::is_wanted(engine) {
         return Some("osc_am_progress_thread is set");
@@ -314,13 +321,17 @@ fn watch() {
 }
 
 /// Waits until the buffered messages of all lanes have been sent; before the job's ranks leave together.
-pub fn drain() {
-    for lane in 1..count() {
-        within(lane, |contents: &Contents| {
-            if let Some(engine) = contents.engine() {
-                engine.wait_until(|| contents.buffered.are_sent(engine));
-            }
-        });
+/// The caller holds lock 0, so it waits in lane 0, whose progress peers may need.
+pub fn drain(base: &Engine) {
+    let is_sent = |contents: &Contents| match contents.engine() {
+        Some(engine) => {
+            engine.poll_once();
+            contents.buffered.are_sent(engine)
+        }
+        None => true,
+    };
+    if count() > 1 {
+        base.wait_until(|| (1..count()).all(|lane| within(lane, is_sent)));
     }
 }
 

@@ -7,10 +7,10 @@ use mpi_core::engine::Threads;
 
 static GLOBAL_LOCK: GlobalLock = GlobalLock::new();
 
-/// The calls that hold the lock, counted while messages have lanes.
+/// The visits of the lock; calls of the program are counted only while messages have lanes.
 pub(super) static VISITS: Visits = Visits::new();
 
-/// Returns the calls that hold the lock, counted while messages have lanes.
+/// Returns the visits of the lock.
 pub(crate) fn visits() -> &'static Visits {
     &VISITS
 }
@@ -38,7 +38,9 @@ pub(super) fn release() {
 /// Runs `f` under the lock that calls take. `f` is not part of a call of the program.
 pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     GLOBAL_LOCK.acquire();
+    VISITS.enter();
     let result = f();
+    VISITS.leave();
     GLOBAL_LOCK.release();
     result
 }
