@@ -9,7 +9,7 @@
 //! All these functions call `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
-//! If a `lane_X` exists and messages have lanes, the exported function calls it without the global lock;
+//! If a `lane_X` exists and messages have lanes, the exported function first calls it without the global lock;
 //! `lane_X` returns `None` if the call belongs to lane 0.
 //! A safe implementation has pointer arguments of the types in `src/api/args`.
 //! An `unsafe` implementation has C pointers.
@@ -352,21 +352,29 @@ impl<'a> Exports<'a> {
                 true => "|| ()".to_string(),
                 false => format!("move || unsafe {{ {on_error} }}"),
             };
-            // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
-            let lane = self
-                .lane(f)
-                .map(|lane| format!("move || unsafe {{ {lane} }}, "));
-            let (or, lane) = match lane {
-                Some(lane) => ("_or_in_lane", lane),
-                None => ("", String::new()),
+            let (until, with) = match buffers_until(f) {
+                Some(until) => (format!("{until}, "), "_with_buffers"),
+                None => (String::new(), ""),
             };
-            match buffers_until(f) {
-                Some(until) => format!(
-                    "pass_on(call_with_buffers{or}({id}, {target}, {on_error}, {until}, {lane}move || {body}))"
-                ),
-                None => {
+            let before = format!("{id}, {target}, {on_error}, {until}");
+            match self.lane(f) {
+                None if with.is_empty() => {
+                    format!("pass_on(call_creating({before}move || {body}))")
+                }
+                None => format!("pass_on(call{with}({before}move || {body}))"),
+                Some(lane) => {
+                    // A separate function, so a call without extra actions saves no registers for them.
+                    // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
+                    let _ = writeln!(
+                        out,
+                        "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_with_extras({params}) -> {result} {{\n    \
+                         {PROMISE}\n    \
+                         pass_on(call{with}_in_lane_or({before}move || unsafe {{ {lane} }}, move || {body}))\n}}"
+                    );
+                    // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
                     format!(
-                        "pass_on(call_creating{or}({id}, {target}, {on_error}, {lane}move || {body}))"
+                        "if crate::state::has_extras() {{ return unsafe {{ {name}_with_extras({args}) }}; }}\n    \
+                         pass_on(call{with}_plainly({before}move || {body}))"
                     )
                 }
             }

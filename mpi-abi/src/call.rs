@@ -57,10 +57,21 @@ fn created(
     failed(id, target, failure, guard)
 }
 
-/// Runs the body of function `id`, as [`call_creating`] does, unless `lane` executes the call.
+/// Runs a body without extra actions, as [`call_creating`] does.
+#[inline(always)]
+pub fn call_plainly(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    created(id, state::enter_plainly(id), target, on_error, body)
+}
+
+/// Runs a body with extra actions, as [`call_creating`] does, unless `lane` executes the call.
 /// `lane` is called without the lock, and only if messages have lanes.
 #[inline]
-pub fn call_creating_or_in_lane(
+pub fn call_in_lane_or(
     id: usize,
     target: Target,
     on_error: impl FnOnce(),
@@ -74,9 +85,23 @@ pub fn call_creating_or_in_lane(
     }
 }
 
-/// Runs a body with buffer arguments, as [`call_with_buffers`] does, unless `lane` executes the call.
+/// Runs a body with buffer arguments without extra actions, as [`call_with_buffers`] does.
+#[inline(always)]
+pub fn call_with_buffers_plainly(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    let guard = state::enter_plainly(id);
+    buffered(id, guard, target, on_error, until, body)
+}
+
+/// Runs a body with buffer arguments and extra actions, as [`call_with_buffers`] does,
+/// unless `lane` executes the call.
 #[inline]
-pub fn call_with_buffers_or_in_lane(
+pub fn call_with_buffers_in_lane_or(
     id: usize,
     target: Target,
     on_error: impl FnOnce(),

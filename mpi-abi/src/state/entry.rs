@@ -70,21 +70,28 @@ pub fn enter(id: usize) -> CallGuard {
     entered(id, extras, began)
 }
 
-/// Begins a call of function `id`, as [`enter`] does, unless `lane` executes the call.
+/// Returns true if calls have extra actions.
+#[inline(always)]
+pub fn has_extras() -> bool {
+    extras::any()
+}
+
+/// Begins a call of function `id` without extra actions.
+#[inline(always)]
+pub fn enter_plainly(id: usize) -> CallGuard {
+    entered(id, 0, 0)
+}
+
+/// Begins a call of function `id` with extra actions, unless `lane` executes the call.
 /// `lane` is called only if messages have lanes. Returns its result as an error.
 #[inline(always)]
 pub fn enter_unless<T>(id: usize, lane: impl FnOnce() -> Option<T>) -> Result<CallGuard, T> {
-    let (extras, began) = match extras::word() {
-        0 => (0, 0),
-        word => {
-            if extras::may_have_lane(word)
-                && let Some(done) = lane()
-            {
-                return Err(done);
-            }
-            enter_with(id)
-        }
-    };
+    if extras::have_lanes()
+        && let Some(done) = lane()
+    {
+        return Err(done);
+    }
+    let (extras, began) = enter_with(id);
     Ok(entered(id, extras, began))
 }
 
@@ -128,11 +135,8 @@ pub(crate) fn current_call() -> Option<&'static str> {
 /// Performs the extra actions at entry. Returns the actions of this call and its start time.
 #[cold]
 fn enter_with(id: usize) -> (u8, u64) {
-    if extras::get() & FORKED != 0 {
-        forked::called(id, world_place());
-        // The function `id` is allowed in a forked child. The call takes no lock:
-        // a thread of the parent, which does not exist in the child, may hold the lock.
-        return (0, 0);
+    if extras::get() & (FORKED | LANES) != 0 {
+        return enter_rarely(id);
     }
     if extras::loader_has_loaded() {
         find_libraries();
@@ -140,9 +144,6 @@ fn enter_with(id: usize) -> (u8, u64) {
     let extras = extras::get();
     if extras & LOCKED != 0 {
         global_lock::acquire();
-        if extras & LANES != 0 {
-            global_lock::VISITS.enter();
-        }
     }
     if extras & STAGING != 0 {
         device::enter();
@@ -150,6 +151,35 @@ fn enter_with(id: usize) -> (u8, u64) {
     match extras & TRACED {
         0 => (extras, 0),
         _ => (extras, tracing::trace().map_or(0, Trace::begins)),
+    }
+}
+
+/// Performs the extra actions at entry in a forked process, or while messages have lanes.
+/// With lanes, no call is traced or staged.
+#[cold]
+fn enter_rarely(id: usize) -> (u8, u64) {
+    let extras = extras::get();
+    if extras & FORKED != 0 {
+        forked::called(id, world_place());
+        // The function `id` is allowed in a forked child. The call takes no lock:
+        // a thread of the parent, which does not exist in the child, may hold the lock.
+        return (0, 0);
+    }
+    global_lock::acquire();
+    global_lock::VISITS.enter();
+    (extras & (FOLLOWED | LANES), 0)
+}
+
+#[cold]
+fn leave_rarely(guard: CallGuard) {
+    if guard.extras & LANES != 0 {
+        global_lock::VISITS.leave();
+        global_lock::release();
+    }
+    if guard.extras & FOLLOWED != 0
+        && let Some(follow) = AFTER_CALL.get()
+    {
+        follow();
     }
 }
 
@@ -172,14 +202,9 @@ fn leave_with(id: usize, guard: CallGuard) {
         device::leave();
     }
     if guard.extras & LOCKED != 0 {
-        if guard.extras & LANES != 0 {
-            global_lock::VISITS.leave();
-        }
         global_lock::release();
     }
-    if guard.extras & FOLLOWED != 0
-        && let Some(follow) = AFTER_CALL.get()
-    {
-        follow();
+    if guard.extras & (FOLLOWED | LANES) != 0 {
+        leave_rarely(guard);
     }
 }

@@ -29,9 +29,6 @@ pub(super) const FOLLOWED: u8 = 16;
 /// Messages of some communicators have lanes of their own ([`lanes`](crate::lanes)).
 pub(super) const LANES: u8 = 32;
 
-/// The value of [`ACTIVE`] while messages have lanes.
-const WITH_LANES: usize = 2;
-
 /// Targets of [`WATCHED`]: 0 if calls have no extra action (`QUIET`), 1 if they have (`ACTIVE`).
 static QUIET: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: AtomicUsize = AtomicUsize::new(1);
@@ -101,26 +98,19 @@ pub(crate) fn is_staging() -> bool {
 /// Returns true if calls have extra actions. Costs two dependent loads and one branch.
 #[inline(always)]
 pub(super) fn any() -> bool {
-    word() != 0
-}
-
-/// Returns the word that every call reads: not 0 if calls have extra actions.
-#[inline(always)]
-pub(super) fn word() -> usize {
     // SAFETY: the pointer refers to a static, or to a loader word that exists until process exit.
     // Only `choose_word` stores this pointer.
-    unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed)
+    unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
 }
 
-/// Returns true if this value of [`word`] says that a call may belong to a lane.
+/// Returns true if messages have lanes, and this process was not forked.
 #[inline(always)]
-pub(super) fn may_have_lane(word: usize) -> bool {
-    word == WITH_LANES && EXTRAS.load(Relaxed) & FORKED == 0
+pub(super) fn have_lanes() -> bool {
+    EXTRAS.load(Relaxed) & (LANES | FORKED) == LANES
 }
 
 /// Sets whether calls look for the lane of their communicator or request.
 pub(crate) fn set_lanes(wanted: bool) {
-    ACTIVE.store(if wanted { WITH_LANES } else { 1 }, Relaxed);
     set(LANES, wanted);
 }
 

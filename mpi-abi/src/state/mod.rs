@@ -31,7 +31,7 @@ mod tables;
 mod tracing;
 mod unfinished;
 
-pub use entry::{CallGuard, enter, enter_unless, leave};
+pub use entry::{CallGuard, enter, enter_plainly, enter_unless, has_extras, leave};
 pub(crate) use entry::{call_after_calls, current_call, number, set_world_place, world_place};
 pub(crate) use extras::{
     admit_tool_threads, is_forked, is_staging, is_unlocked, is_untraced, mark_forked, set_lanes,
