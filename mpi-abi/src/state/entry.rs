@@ -155,7 +155,7 @@ fn enter_with(id: usize) -> (u8, u64) {
 }
 
 /// Performs the extra actions at entry in a forked process, or while messages have lanes.
-/// With lanes, no call is traced or staged.
+/// With lanes, no call is traced.
 #[cold]
 fn enter_rarely(id: usize) -> (u8, u64) {
     let extras = extras::get();
@@ -167,7 +167,14 @@ fn enter_rarely(id: usize) -> (u8, u64) {
     }
     global_lock::acquire();
     global_lock::VISITS.enter();
-    (extras & (FOLLOWED | LANES), 0)
+    if extras::loader_has_loaded() {
+        find_libraries();
+    }
+    let extras = extras::get();
+    if extras & STAGING != 0 {
+        device::enter();
+    }
+    (extras & (FOLLOWED | LANES | STAGING), 0)
 }
 
 #[cold]

@@ -53,7 +53,10 @@ pub fn lane_Wait(request: InOut<MPI_Request>, status: Out<MPI_Status>) -> Option
     let run = || {
         let light = inside(lane, |domain| {
             domain.wait_for(handle)?;
-            Ok::<_, Failure>(domain.take_light(handle).ok_or(domain.look(handle)))
+            Ok::<_, Failure>(match domain.take_light(handle) {
+                Some(well) => Ok(well),
+                None => Err(domain.look(handle)?),
+            })
         })?;
         match light {
             Ok(well) => {
@@ -61,7 +64,7 @@ pub fn lane_Wait(request: InOut<MPI_Request>, status: Out<MPI_Status>) -> Option
                 set_status(status, &c_status(well));
                 Ok(())
             }
-            Err(state) if state.clone()? == RequestState::Inactive => {
+            Err(RequestState::Inactive) => {
                 set_empty(status);
                 Ok(())
             }

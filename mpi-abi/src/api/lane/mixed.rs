@@ -302,11 +302,15 @@ impl<'a> Batch<'a> {
             if !is_in(handle, lane) {
                 continue;
             }
-            if let Some(status) = domain.take_light(handle) {
+            let mut light = domain.take_light(handle);
+            if light.is_none() {
+                domain.wait_for(handle)?;
+                light = domain.take_light(handle);
+            }
+            if let Some(status) = light {
                 self.store_light(i, i, status);
                 continue;
             }
-            domain.wait_for(handle)?;
             match domain.look(handle)? {
                 RequestState::Inactive => {
                     if let Some(place) = self.statuses.place(i) {
