@@ -15,7 +15,8 @@ use mpi_core::request::{Outcome, Req, Status};
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// The messages of one communicator in its lane.
+/// The messages of one communicator in its lane. Twins of different lanes share no cache line.
+#[repr(align(128))]
 pub struct Twin {
     engine: Engine,
     context: Context,
