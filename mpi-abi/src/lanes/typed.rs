@@ -127,24 +127,27 @@ pub fn ready_place(place: &Place) -> (RecvBytes, Option<Landing>) {
             // after the operation has completed.
             let bytes = unsafe { RecvBytes::new(packed.as_mut_ptr(), packed.len()) };
             let buf = OfBase::new(buf);
-            (bytes, Some(Landing { packed, buf }))
+            (bytes, Some(Landing(Box::new(Packed { packed, buf }))))
         }
     }
 }
 
-/// A received message of a derived datatype, to be unpacked.
-pub struct Landing {
+/// A received message of a derived datatype, to be unpacked. Boxed, since most messages have none.
+pub struct Landing(Box<Packed>);
+
+struct Packed {
     packed: Vec<u8>,
     buf: OfBase<RecvBuf>,
 }
 
 impl Landing {
     /// Unpacks the first `len` bytes into the program's buffer. The caller is in no lane.
-    pub fn unpack(mut self, len: usize) {
-        let len = len.min(self.packed.len());
+    pub fn unpack(self, len: usize) {
+        let Packed { packed, mut buf } = *self.0;
+        let len = len.min(packed.len());
         state::locked(|| {
-            self.buf.0.unpack_at(0, &self.packed[..len]);
+            buf.0.unpack_at(0, &packed[..len]);
         });
-        self.buf.release();
+        buf.release();
     }
 }

@@ -8,6 +8,7 @@ use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
 use crate::lanes::{self, Address, Contents, Landing, Object, Outgoing, Pending, Place, Twin};
 use crate::registry::request::DONE;
+use mpi_core::datatype::RecvBytes;
 use mpi_core::pml::{Mode, Sent};
 use mpi_core::request::Status;
 use std::borrow::Cow;
@@ -37,6 +38,23 @@ pub(super) fn data<'a>(buf: SendMem<'a>) -> Result<Cow<'a, [u8]>, Failure> {
     let data = outgoing.data();
     outgoing.release();
     Ok(data)
+}
+
+/// Returns the memory for a message, and the [`Landing`] if it must be unpacked. The caller is in no lane.
+#[inline(always)]
+pub(super) fn memory(buf: RecvMem) -> Result<(RecvBytes, Option<Landing>), Failure> {
+    match buf.plain() {
+        Some(bytes) => Ok((bytes, None)),
+        None => typed_memory(buf),
+    }
+}
+
+#[cold]
+fn typed_memory(buf: RecvMem) -> Result<(RecvBytes, Option<Landing>), Failure> {
+    let place = Place::of(buf)?;
+    let ready = lanes::ready_place(&place);
+    place.release();
+    Ok(ready)
 }
 
 /// Unpacks a received message of a derived datatype. The caller is in no lane.
@@ -175,11 +193,9 @@ pub fn lane_Recv_c(
     let at = lanes::of_comm(comm)?;
     let run = || {
         check_recv_tag(tag)?;
-        let place = Place::of(buf)?;
-        let (bytes, landing) = lanes::ready_place(&place);
+        let (bytes, landing) = memory(buf)?;
         let received = with_twin(at, comm, |_, twin| twin.recv(bytes, source, tag))?;
         land(landing, &received);
-        place.release();
         set_received(status, received)
     };
     Some(run())
@@ -195,9 +211,7 @@ pub fn lane_Irecv_c(
     let at = lanes::of_comm(comm)?;
     let run = || {
         check_recv_tag(tag)?;
-        let place = Place::of(buf)?;
-        let (bytes, landing) = lanes::ready_place(&place);
-        place.release();
+        let (bytes, landing) = memory(buf)?;
         let handle = with_twin(at, comm, |contents, twin| {
             let req = twin.irecv(bytes, source, tag)?;
             if landing.is_none() {

@@ -1,13 +1,13 @@
 //! Probes and matched receives in lanes.
 
-use super::p2p::{land, with_twin};
+use super::p2p::{land, memory, with_twin};
 use crate::abi::*;
 use crate::api::args::{InOut, Out, RecvMem};
 use crate::api::completion::{set_received, set_status};
 use crate::api::p2p::check_recv_tag;
 use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
-use crate::lanes::{self, Contents, Object, Pending, Place, Twin};
+use crate::lanes::{self, Contents, Object, Pending, Twin};
 use crate::registry::request::c_status;
 use mpi_core::pml::Message;
 use mpi_core::request::Status;
@@ -147,9 +147,7 @@ pub fn lane_Mrecv_c(
 ) -> Option<Outcome> {
     let (lane, handle) = lane_of(message)?;
     let run = || {
-        let place = Place::of(buf)?;
-        let (bytes, landing) = lanes::ready_place(&place);
-        place.release();
+        let (bytes, landing) = memory(buf)?;
         let (received, blamed) = lanes::within(lane, |contents| {
             let (found, twin) = take(contents, handle)?;
             let received = twin.engine().wait(&twin.imrecv(found, bytes));
@@ -169,9 +167,7 @@ pub fn lane_Imrecv_c(
 ) -> Option<Outcome> {
     let (lane, handle) = lane_of(message)?;
     let run = || {
-        let place = Place::of(buf)?;
-        let (bytes, landing) = lanes::ready_place(&place);
-        place.release();
+        let (bytes, landing) = memory(buf)?;
         let started = lanes::within(lane, |contents| {
             let (found, twin) = take(contents, handle)?;
             let req = twin.imrecv(found, bytes);

@@ -1,12 +1,12 @@
 //! Send-receive calls in lanes.
 
-use super::p2p::{data, land, with_twin};
+use super::p2p::{data, land, memory, with_twin};
 use crate::abi::*;
 use crate::api::args::{Out, RecvMem, SendMem};
 use crate::api::completion::set_received;
 use crate::api::p2p::{check_recv_tag, check_tag};
 use crate::error::{Failure, Outcome};
-use crate::lanes::{self, Address, Contents, Object, Pending, Place, Twin};
+use crate::lanes::{self, Address, Contents, Object, Pending, Twin};
 use crate::registry::request::of_both_halves;
 use mpi_core::datatype::RecvBytes;
 use mpi_core::pml::{Mode, Sent};
@@ -59,9 +59,7 @@ fn exchange(
     recvbuf: RecvMem,
     status: Out<MPI_Status>,
 ) -> Outcome {
-    let place = Place::of(recvbuf)?;
-    let (bytes, landing) = lanes::ready_place(&place);
-    place.release();
+    let (bytes, landing) = memory(recvbuf)?;
     let received = with_twin(at, comm, |_, twin| {
         let (receive, send) = peers.start(twin, data, bytes)?;
         let received = twin.engine().wait(&receive);
@@ -81,9 +79,7 @@ fn begin(
     recvbuf: RecvMem,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let place = Place::of(recvbuf)?;
-    let (bytes, landing) = lanes::ready_place(&place);
-    place.release();
+    let (bytes, landing) = memory(recvbuf)?;
     let handle = with_twin(at, comm, |contents: &Contents, twin: &Rc<Twin>| {
         let (receive, send) = peers.start(twin, &data, bytes)?;
         let pending = Pending {
