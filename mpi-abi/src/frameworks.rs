@@ -5,10 +5,10 @@ use crate::error::unread_errors::WARN_UNREAD_ERRORS;
 use crate::initial_handler::INITIAL_HANDLER;
 use crate::leak_report::REPORT_LEAKS;
 use crate::memory_rights::PTRACER;
-use crate::params::TELL_MISSPELT;
+use crate::params::{LANES, TELL_MISSPELT};
 use crate::stdio::STREAM_BUFFERING;
 use crate::unreceived::TELL_UNRECEIVED;
-use crate::{components, device, helper, lanes};
+use crate::{components, device, helper};
 use mpi_base::accelerator;
 use mpi_base::param::{About, ParamError, Params, Source};
 use mpi_core::engine::EXPLAIN;
@@ -209,7 +209,7 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
         Framework {
             name: "threads",
             what: "threads that call MPI at the same time",
-            params: vec![lanes::LANES.about()],
+            params: vec![LANES.about()],
             components: Vec::new(),
         },
     ]

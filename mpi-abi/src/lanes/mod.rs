@@ -1,6 +1,6 @@
 //! Lanes: independent point-to-point engines of one process, for `MPI_THREAD_MULTIPLE`.
 //!
-//! With the parameter [`LANES`] above 1, a process has that number of lanes.
+//! With the parameter [`LANES`](crate::params::LANES) above 1, a process has that number of lanes.
 //! Lane 0 is the engine of all other modules, under the global lock.
 //! Each further lane has an engine, a lock, and a shared-memory segment of its own.
 //! A communicator whose members are all on one node belongs to the lane
@@ -18,7 +18,7 @@
 //! | `requests` | state and outcome of a lane's requests |
 //! | `buffered` | buffered sends, and sends whose requests were freed |
 //! | `typed` | messages of derived datatypes, which are packed outside of the lane |
-//! | `attendance` | progress of the other lanes while a thread waits in one |
+//! | `other_lanes` | progress of the other lanes while a thread waits in one |
 //!
 //! Protocol: the contents of a lane are accessed only under its lock ([`within`]).
 //! No thread waits for lock 0 while it holds the lock of another lane.
@@ -26,27 +26,27 @@
 //! No reference count of lane 0 (a datatype, a communicator object) is changed in another lane.
 #![allow(unsafe_code)]
 
-mod attendance;
 mod buffered;
 mod comm_table;
 mod objects;
+mod other_lanes;
 mod requests;
 mod start;
 mod twin;
 mod typed;
 
-pub use attendance::prepare;
 pub use objects::{Object, Pending, Persistent, Transfer, is_free, of_message, of_request};
+pub use other_lanes::prepare;
 pub use requests::{
     Taken, cancel, free, look, peek, start_persistent, take, take_light, to_start, wait_for,
 };
-pub use start::{LANES, drain, end, start};
+pub use start::{drain, end, start};
 pub use twin::Twin;
 pub use typed::{Landing, Outgoing, Place, ready_place};
 
 use crate::abi::MPI_Comm;
 use crate::error::Failure;
-use crate::lock::{GlobalLock, Visits};
+use crate::lock::{GlobalLock, Visits, try_acquire};
 use crate::object::comm::CommObject;
 use comm_table::CommTable;
 use mpi_core::Engine;
@@ -126,7 +126,7 @@ unsafe impl Sync for Lane {}
 impl Lane {
     const fn new(number: usize) -> Lane {
         Lane {
-            lock: GlobalLock::of_lane(number),
+            lock: GlobalLock::new(number),
             visits: Visits::new(),
             contents: Contents::new(),
         }
@@ -180,7 +180,7 @@ pub fn within<R>(lane: usize, f: impl FnOnce(&'static Contents) -> R) -> R {
 /// Runs `f` with the contents of a lane, if no thread is inside or waits for the lock.
 fn within_if_free(lane: usize, f: impl FnOnce(&'static Contents)) -> bool {
     let lane = &ALL[lane % MOST];
-    let taken = lane.lock.try_acquire();
+    let taken = try_acquire(&lane.lock);
     if taken {
         f(&lane.contents);
         lane.lock.release();

@@ -4,9 +4,11 @@
 //! The rank with the lowest number creates the segments and passes their descriptors to the others.
 //! So every rank of the node has the same number of lanes, as [`comm_made`](super::comm_made) requires.
 
-use super::{ALL, COUNT, Contents, MOST, attendance, count, within};
+use super::{ALL, COUNT, Contents, MOST, comm_freed, comm_made, count, other_lanes, within};
 use crate::abi::{MPI_ERR_OTHER, MPI_THREAD_MULTIPLE};
 use crate::error::Failure;
+use crate::params::LANES;
+use crate::registry::comm::follow;
 use crate::registry::request::limit_direct;
 use crate::state::{self, state};
 use crate::{device, helper, phase};
@@ -14,7 +16,7 @@ use mpi_base::cpu::Cores;
 use mpi_base::fdpass::{Giver, Key, take};
 use mpi_base::hardware::Confinement;
 use mpi_base::node::Node;
-use mpi_base::param::{Level, Param, Source};
+use mpi_base::param::Source;
 use mpi_core::Engine;
 use mpi_core::btl::{self, OpenContext};
 use mpi_core::comm::Comm;
@@ -26,16 +28,6 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
-
-/// The number of lanes of each process.
-pub static LANES: Param<usize> = Param::new(
-    "threads",
-    "",
-    "lanes",
-    "1",
-    Level::USER,
-    "Number of lanes, up to 8, in which threads at MPI_THREAD_MULTIPLE exchange messages at the same time: each communicator within a node belongs to one; for processes with several cores; the same on all ranks",
-);
 
 /// Time for all ranks of the node to pass the descriptors of the segments.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -257,7 +249,7 @@ fn create_engine(base: &Engine, node: Node, lane: usize, lanes: usize) -> Result
         ));
     }
     let mut btls = opened.btls;
-    btls.push(attendance::of_lane(lane));
+    btls.push(other_lanes::of_lane(lane));
     // Each lane can have a thread that waits, so a core is divided among lanes.
     let cores = base.place().cores();
     let cores = Cores {
@@ -307,6 +299,7 @@ fn install(base: &Engine, engines: Vec<Engine>) {
         });
     }
     limit_direct();
+    follow(comm_made, comm_freed);
     COUNT.store(lanes, Relaxed);
     state::set_lanes(true);
 }

@@ -5,8 +5,6 @@
 //! So data of a derived datatype are packed before the call enters its lane,
 //! and received data are unpacked after the call has left it, both under lock 0.
 
-use crate::abi::MPI_ERR_BUFFER;
-use crate::api::args::{RecvMem, SendMem};
 use crate::error::Failure;
 use crate::state;
 use mpi_core::datatype::{Named, RecvBuf, RecvBytes, SendBuf};
@@ -29,13 +27,6 @@ impl<T> OfBase<T> {
     }
 }
 
-fn refuse_device() -> Failure {
-    Failure::new(
-        MPI_ERR_BUFFER,
-        "the buffer is in device memory, and the parameter threads_lanes is above 1; messages of lanes need host memory",
-    )
-}
-
 /// The data of a send.
 pub struct Outgoing(Source);
 
@@ -45,15 +36,14 @@ enum Source {
 }
 
 impl Outgoing {
-    /// Checks a buffer argument. The caller is in no lane.
-    pub fn of(buf: SendMem<'_>) -> Result<Outgoing, Failure> {
-        if let Some(bytes) = buf.plain() {
-            return Ok(Outgoing(Source::Bytes(bytes.as_ptr(), bytes.len())));
-        }
-        if buf.is_on_device() {
-            return Err(refuse_device());
-        }
-        let typed = state::locked(|| buf.message_buffer().map(OfBase::new))?;
+    /// Returns contiguous data of the program, which stay in place until the operation completes.
+    pub fn of_bytes(bytes: &[u8]) -> Outgoing {
+        Outgoing(Source::Bytes(bytes.as_ptr(), bytes.len()))
+    }
+
+    /// Returns the data of the buffer that `buffer` returns under lock 0. The caller is in no lane.
+    pub fn of_type(buffer: impl FnOnce() -> Result<SendBuf, Failure>) -> Result<Outgoing, Failure> {
+        let typed = state::locked(|| buffer().map(OfBase::new))?;
         Ok(Outgoing(Source::Typed(typed)))
     }
 
@@ -64,7 +54,7 @@ impl Outgoing {
         match &self.0 {
             Source::Bytes(_, 0) => Cow::Borrowed(&[]),
             Source::Bytes(start, len) => {
-                // SAFETY: `of` got the range from a buffer argument,
+                // SAFETY: `of_bytes` got the range from a buffer argument,
                 // which is readable until the operation of the call completes.
                 Cow::Borrowed(unsafe { std::slice::from_raw_parts(*start, *len) })
             }
@@ -96,15 +86,14 @@ enum Target {
 }
 
 impl Place {
-    /// Checks a buffer argument. The caller is in no lane.
-    pub fn of(buf: RecvMem<'_>) -> Result<Place, Failure> {
-        if let Some(bytes) = buf.plain() {
-            return Ok(Place(Target::Bytes(bytes)));
-        }
-        if buf.sent().is_on_device() {
-            return Err(refuse_device());
-        }
-        let typed = state::locked(|| buf.message_buffer().map(OfBase::new))?;
+    /// Returns contiguous memory of the program.
+    pub fn of_bytes(bytes: RecvBytes) -> Place {
+        Place(Target::Bytes(bytes))
+    }
+
+    /// Returns the memory of the buffer that `buffer` returns under lock 0. The caller is in no lane.
+    pub fn of_type(buffer: impl FnOnce() -> Result<RecvBuf, Failure>) -> Result<Place, Failure> {
+        let typed = state::locked(|| buffer().map(OfBase::new))?;
         Ok(Place(Target::Typed(typed)))
     }
 

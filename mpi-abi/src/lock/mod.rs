@@ -56,7 +56,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 pub use reserved::me;
-use reserved::{LOCKS, Reservation};
+use reserved::{LOCKS, Reservation, caller, is_inside};
 pub use visits::Visits;
 
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
@@ -135,12 +135,8 @@ pub struct GlobalLock {
 }
 
 impl GlobalLock {
-    pub const fn new() -> Self {
-        GlobalLock::of_lane(0)
-    }
-
     /// Creates the lock of a lane; `number` is below 8.
-    pub const fn of_lane(number: usize) -> Self {
+    pub const fn new(number: usize) -> Self {
         assert!(number < LOCKS);
         GlobalLock {
             number,
@@ -193,7 +189,7 @@ impl GlobalLock {
     /// Acquires the lock, or increments the nesting depth.
     #[inline]
     pub fn acquire(&'static self) {
-        let caller = self.caller();
+        let caller = caller(self);
         let me = caller.me;
         if self.enter_reserved(caller) {
             race_detectors::acquired(self);
@@ -204,29 +200,6 @@ impl GlobalLock {
         } else {
             self.take(me, 1);
         }
-    }
-
-    /// Acquires the lock, if no thread owns it, waits for it, or is inside by a reservation.
-    /// Returns false if the calling thread itself is inside.
-    ///
-    /// Revokes the reservation of a thread that is outside.
-    #[cold]
-    pub fn try_acquire(&'static self) -> bool {
-        let caller = self.caller();
-        if self.is_wanted() || self.is_inside(caller) {
-            return false;
-        }
-        if !self.enter_reserved(caller) {
-            self.revoke_reservation();
-            if !self.try_take(caller.me) {
-                return false;
-            }
-            self.depth.store(1, Relaxed);
-            let turns = self.turns.load(Relaxed).wrapping_add(1);
-            self.turns.store(turns, Relaxed);
-        }
-        race_detectors::acquired(self);
-        true
     }
 
     /// Decrements the nesting depth, and releases the lock at depth 0.
@@ -368,7 +341,7 @@ impl GlobalLock {
 
     /// Returns true if this thread owns the lock. Converts a reservation to ownership.
     fn holds(&self, me: usize) -> bool {
-        self.convert_reservation(self.caller());
+        self.convert_reservation(caller(self));
         self.owner.load(Relaxed) == me
     }
 
@@ -436,8 +409,31 @@ impl GlobalLock {
     }
 }
 
+/// Acquires a lock, if no thread owns it, waits for it, or is inside by a reservation.
+/// Returns false if the calling thread itself is inside.
+///
+/// Revokes the reservation of a thread that is outside.
+#[cold]
+pub fn try_acquire(lock: &'static GlobalLock) -> bool {
+    let caller = caller(lock);
+    if lock.is_wanted() || is_inside(lock, caller) {
+        return false;
+    }
+    if !lock.enter_reserved(caller) {
+        lock.revoke_reservation();
+        if !lock.try_take(caller.me) {
+            return false;
+        }
+        lock.depth.store(1, Relaxed);
+        let turns = lock.turns.load(Relaxed).wrapping_add(1);
+        lock.turns.store(turns, Relaxed);
+    }
+    race_detectors::acquired(lock);
+    true
+}
+
 impl Default for GlobalLock {
     fn default() -> Self {
-        GlobalLock::new()
+        GlobalLock::new(0)
     }
 }

@@ -116,6 +116,24 @@ thread_local! {
     static AT_END: ReleaseAtThreadEnd = const { ReleaseAtThreadEnd };
 }
 
+/// Returns the calling thread's identifier and its record for a lock.
+#[inline]
+pub(super) fn caller(lock: &GlobalLock) -> Caller {
+    OWN.with(|own| Caller {
+        me: std::ptr::from_ref(own).addr(),
+        record: own[lock.number % LOCKS].get(),
+    })
+}
+
+/// Returns true if the calling thread is inside a lock, by a reservation or as the owner.
+pub(super) fn is_inside(lock: &GlobalLock, caller: Caller) -> bool {
+    let is_entered = |record: &Record| {
+        let holder = lock.reservation.holder.load(Relaxed);
+        std::ptr::eq(record, holder) && record.nesting.load(Relaxed) > 0
+    };
+    lock.owner.load(Relaxed) == caller.me || caller.record.is_some_and(is_entered)
+}
+
 /// Returns a number that is unique among the threads of the process, and greater than 1.
 pub fn me() -> usize {
     OWN.with(|own| std::ptr::from_ref(own).addr())
@@ -261,24 +279,6 @@ impl Streak {
 }
 
 impl GlobalLock {
-    /// Returns the calling thread's identifier and its record for this lock.
-    #[inline]
-    pub(super) fn caller(&self) -> Caller {
-        OWN.with(|own| Caller {
-            me: std::ptr::from_ref(own).addr(),
-            record: own[self.number % LOCKS].get(),
-        })
-    }
-
-    /// Returns true if the calling thread is inside, by a reservation or as the owner.
-    pub(super) fn is_inside(&self, caller: Caller) -> bool {
-        let is_entered = |record: &Record| {
-            let holder = self.reservation.holder.load(Relaxed);
-            std::ptr::eq(record, holder) && record.nesting.load(Relaxed) > 0
-        };
-        self.owner.load(Relaxed) == caller.me || caller.record.is_some_and(is_entered)
-    }
-
     /// Reserves the lock for the calling thread, which holds it.
     /// Has no effect if another thread waits or the kernel has no `membarrier`.
     pub fn reserve(&'static self) {
@@ -307,7 +307,7 @@ impl GlobalLock {
 
     /// Reserves the lock for the calling thread, which owns it, unless other threads wait or follow.
     fn try_reserve(&'static self) {
-        let Caller { me, record } = self.caller();
+        let Caller { me, record } = caller(self);
         let is_of_this_lock = |record: &&Record| record.lock == std::ptr::from_ref(self).addr();
         let Some(record) = record.filter(is_of_this_lock) else {
             // A thread whose destructors of thread-local values have run gets no record.

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// Returns a lock that exists until the process ends, as the library's own does.
 fn new_lock() -> &'static GlobalLock {
-    Box::leak(Box::new(GlobalLock::new()))
+    Box::leak(Box::new(GlobalLock::new(0)))
 }
 
 /// The result of a poll by a thread that no longer yields.

@@ -1,11 +1,11 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
 use super::extras::{self, LANES, LOCKED};
-use crate::lock::{GlobalLock, Visits};
+use crate::lock::{GlobalLock, Visits, try_acquire};
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
 
-static GLOBAL_LOCK: GlobalLock = GlobalLock::new();
+static GLOBAL_LOCK: GlobalLock = GlobalLock::new(0);
 
 /// The visits of the lock; calls of the program are counted only while messages have lanes.
 pub(super) static VISITS: Visits = Visits::new();
@@ -17,7 +17,7 @@ pub(crate) fn visits() -> &'static Visits {
 
 /// Runs `f` under the lock, if no thread is inside MPI or waits for the lock.
 pub(crate) fn locked_if_free(f: impl FnOnce()) -> bool {
-    let taken = GLOBAL_LOCK.try_acquire();
+    let taken = try_acquire(&GLOBAL_LOCK);
     if taken {
         f();
         GLOBAL_LOCK.release();

@@ -28,13 +28,38 @@ pub(super) fn with_twin<R>(
     })
 }
 
+fn refuse_device() -> Failure {
+    Failure::new(
+        MPI_ERR_BUFFER,
+        "the buffer is in device memory, and the parameter threads_lanes is above 1; messages of lanes need host memory",
+    )
+}
+
+/// Checks the buffer of a send. The caller is in no lane.
+pub(super) fn outgoing(buf: SendMem) -> Result<Outgoing, Failure> {
+    match buf.plain() {
+        Some(bytes) => Ok(Outgoing::of_bytes(bytes)),
+        None if buf.is_on_device() => Err(refuse_device()),
+        None => Outgoing::of_type(|| buf.message_buffer()),
+    }
+}
+
+/// Checks the buffer of a receive. The caller is in no lane.
+pub(super) fn place(buf: RecvMem) -> Result<Place, Failure> {
+    match buf.plain() {
+        Some(bytes) => Ok(Place::of_bytes(bytes)),
+        None if buf.sent().is_on_device() => Err(refuse_device()),
+        None => Place::of_type(|| buf.message_buffer()),
+    }
+}
+
 /// Returns the data of a send, packed if they are of a derived datatype.
 #[inline]
 pub(super) fn data<'a>(buf: SendMem<'a>) -> Result<Cow<'a, [u8]>, Failure> {
     if let Some(bytes) = buf.plain() {
         return Ok(Cow::Borrowed(bytes));
     }
-    let outgoing = Outgoing::of(buf)?;
+    let outgoing = outgoing(buf)?;
     let data = outgoing.data();
     outgoing.release();
     Ok(data)
@@ -51,7 +76,7 @@ pub(super) fn memory(buf: RecvMem) -> Result<(RecvBytes, Option<Landing>), Failu
 
 #[cold]
 fn typed_memory(buf: RecvMem) -> Result<(RecvBytes, Option<Landing>), Failure> {
-    let place = Place::of(buf)?;
+    let place = place(buf)?;
     let ready = lanes::ready_place(&place);
     place.release();
     Ok(ready)

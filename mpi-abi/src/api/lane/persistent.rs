@@ -1,11 +1,11 @@
 //! Persistent sends and receives in lanes.
 
-use super::p2p::with_twin;
+use super::p2p::{outgoing, place, with_twin};
 use crate::abi::*;
 use crate::api::args::{Out, RecvMem, SendMem};
 use crate::api::p2p::{check_recv_tag, check_tag};
 use crate::error::{Failure, Outcome};
-use crate::lanes::{self, Address, Object, Outgoing, Persistent, Place, Transfer};
+use crate::lanes::{self, Address, Object, Outgoing, Persistent, Transfer};
 use mpi_core::pml::Mode;
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -45,7 +45,7 @@ fn send_init(
     let at = lanes::of_comm(comm)?;
     let run = || {
         check_tag(tag)?;
-        let transfer = transfer(Outgoing::of(buf)?);
+        let transfer = transfer(outgoing(buf)?);
         request.set(register(at, comm, transfer, (dest, tag))?, "request")
     };
     Some(run())
@@ -115,7 +115,7 @@ pub fn lane_Recv_init_c(
     let at = lanes::of_comm(comm)?;
     let run = || {
         check_recv_tag(tag)?;
-        let transfer = Transfer::Receive(Place::of(buf)?);
+        let transfer = Transfer::Receive(place(buf)?);
         request.set(register(at, comm, transfer, (source, tag))?, "request")
     };
     Some(run())

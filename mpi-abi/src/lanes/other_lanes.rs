@@ -11,6 +11,7 @@
 
 use super::{ALL, MOST, count, within_if_free};
 use crate::lock::Visits;
+use crate::params::LANES;
 use crate::state::{self, state};
 use mpi_base::clock::now_ns;
 use mpi_base::param::Params;
@@ -49,7 +50,7 @@ struct Attendance {
 
 /// Returns the transport that attends the other lanes for the engine of lane 0, if lanes are wanted.
 pub fn prepare(params: &Params) -> Option<Transport> {
-    let wanted = params.get(&super::LANES).unwrap_or(1);
+    let wanted = params.get(&LANES).unwrap_or(1);
     (wanted > 1).then(|| of_lane(0))
 }
 
