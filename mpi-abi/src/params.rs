@@ -12,7 +12,7 @@ pub static TELL_MISSPELT: Param<bool> = Param::new(
     "Whether rank 0, and mpirun itself, warn about settings of unknown parameters",
 );
 
-/// The number of lanes of each process ([`lanes`](crate::lanes)).
+/// The number of lanes of each process (module `lanes`).
 pub static LANES: Param<usize> = Param::new(
     "threads",
     "",

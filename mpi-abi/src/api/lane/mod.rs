@@ -1,4 +1,4 @@
-//! Point-to-point calls in lanes ([`lanes`](crate::lanes)): the functions that execute a call without the global lock.
+//! Point-to-point calls in lanes (module `lanes`): the functions that execute a call without the global lock.
 //!
 //! `lane_X` returns `None` if the call belongs to lane 0; the call then takes the normal path.
 //! Arguments are checked as in the normal path.

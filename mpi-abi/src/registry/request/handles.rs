@@ -71,7 +71,7 @@ pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure
 /// The number of direct handles. The last index is excluded, since its handle could equal `DONE`.
 static DIRECT_HANDLES: AtomicUsize = AtomicUsize::new(DIRECT - 1);
 
-/// Leaves the direct handles with an index from 2^16 on to the lanes of the process ([`lanes`](crate::lanes)).
+/// Leaves the direct handles with an index from 2^16 on to the lanes of the process (module `lanes`).
 pub fn limit_direct() {
     DIRECT_HANDLES.store(1 << 16, Relaxed);
 }
