@@ -363,18 +363,21 @@ impl<'a> Exports<'a> {
                 }
                 None => format!("pass_on(call{with}({before}move || {body}))"),
                 Some(lane) => {
-                    // A separate function, so a call without extra actions saves no registers for them.
+                    // Two separate functions, so the decision between them saves no registers.
                     // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
                     let _ = writeln!(
                         out,
                         "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_with_extras({params}) -> {result} {{\n    \
                          {PROMISE}\n    \
-                         pass_on(call{with}_in_lane_or({before}move || unsafe {{ {lane} }}, move || {body}))\n}}"
+                         pass_on(call{with}_in_lane_or({before}move || unsafe {{ {lane} }}, move || {body}))\n}}\n\
+                         #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_plainly({params}) -> {result} {{\n    \
+                         {PROMISE}\n    \
+                         pass_on(call{with}_plainly({before}move || {body}))\n}}"
                     );
                     // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
                     format!(
                         "if crate::state::has_extras() {{ return unsafe {{ {name}_with_extras({args}) }}; }}\n    \
-                         pass_on(call{with}_plainly({before}move || {body}))"
+                         unsafe {{ {name}_plainly({args}) }}"
                     )
                 }
             }

@@ -187,7 +187,7 @@ impl GlobalLock {
     }
 
     /// Acquires the lock, or increments the nesting depth.
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&'static self) {
         let caller = caller(self);
         let me = caller.me;
@@ -203,7 +203,7 @@ impl GlobalLock {
     }
 
     /// Decrements the nesting depth, and releases the lock at depth 0.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self) {
         race_detectors::releasing(self);
         if self.leave_reserved() {

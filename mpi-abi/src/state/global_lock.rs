@@ -26,11 +26,13 @@ pub(crate) fn locked_if_free(f: impl FnOnce()) -> bool {
 }
 
 /// Takes the lock at the entry of a call.
+#[inline(always)]
 pub(super) fn acquire() {
     GLOBAL_LOCK.acquire();
 }
 
 /// Releases the lock at the end of the call.
+#[inline(always)]
 pub(super) fn release() {
     GLOBAL_LOCK.release();
 }
