@@ -54,7 +54,7 @@ use mpi_core::comm::Comm;
 use mpi_core::pml::{Context, Message};
 use objects::Slab;
 use std::cell::{OnceCell, RefCell};
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Maximum number of lanes; three bits of a handle name the lane.
@@ -248,24 +248,43 @@ pub fn comm_made(object: &CommObject) {
     }
 }
 
-/// Frees the twin of a communicator that is being freed. Operations in progress keep it alive.
+/// A freed communicator, and its lane and twin, which operations in progress keep alive.
+type Leaving = (Rc<CommObject>, usize, Weak<Twin>);
+
+/// Freed communicators whose error handlers operations in progress may need.
+struct AllLeaving(RefCell<Vec<Leaving>>);
+
+// SAFETY: only `comm_freed` uses the value, under lock 0.
+unsafe impl Sync for AllLeaving {}
+
+static LEAVING: AllLeaving = AllLeaving(RefCell::new(Vec::new()));
+
+/// Frees the twin of a communicator that is being freed. Operations in progress keep both alive.
 /// The caller holds lock 0.
-pub fn comm_freed(comm: MPI_Comm) {
+pub fn comm_freed(object: &Rc<CommObject>) {
+    let handle = object.handle();
     if count() == 1 {
         return;
     }
-    let Some(Address { lane, slot }) = of_comm(comm) else {
+    let Some(Address { lane, slot }) = of_comm(handle) else {
         return;
     };
-    COMMS.remove(comm.0);
-    within(lane, |contents| {
-        let twin = contents
-            .twins
-            .borrow_mut()
-            .get_mut(slot)
-            .and_then(Option::take);
-        drop(twin);
+    COMMS.remove(handle.0);
+    let twin = within(lane, |contents| {
+        let twin = contents.twins.borrow_mut().get_mut(slot)?.take()?;
+        (Rc::strong_count(&twin) > 1).then(|| Rc::downgrade(&twin))
     });
+    let mut all = LEAVING.0.take();
+    all.extend(twin.map(|twin| (object.clone(), lane, twin)));
+    // The reference counts of a twin are used only in its lane.
+    let (kept, gone): (Vec<Leaving>, Vec<Leaving>) = all
+        .into_iter()
+        .partition(|(_, lane, twin)| within(*lane, |_| twin.strong_count() > 0));
+    LEAVING.0.replace(kept);
+    for (object, lane, twin) in gone {
+        within(lane, |_| drop(twin));
+        drop(object);
+    }
 }
 
 #[cfg(test)]

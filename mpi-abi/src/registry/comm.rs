@@ -15,11 +15,11 @@ use std::rc::Rc;
 use std::sync::OnceLock;
 
 /// The functions that are called with each new communicator, and with each handle that is removed.
-static FOLLOWERS: OnceLock<(fn(&CommObject), fn(MPI_Comm))> = OnceLock::new();
+static FOLLOWERS: OnceLock<(fn(&CommObject), fn(&Rc<CommObject>))> = OnceLock::new();
 
 /// Calls `made` with each communicator that gets a handle from now on, before the program knows the handle,
-/// and `freed` with each handle that is removed. Later calls of this function have no effect.
-pub fn follow(made: fn(&CommObject), freed: fn(MPI_Comm)) {
+/// and `freed` with each communicator whose handle is removed. Later calls of this function have no effect.
+pub fn follow(made: fn(&CommObject), freed: fn(&Rc<CommObject>)) {
     let _ = FOLLOWERS.set((made, freed));
 }
 
@@ -82,7 +82,7 @@ pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
     if let Some((_, freed)) = FOLLOWERS.get() {
-        freed(handle);
+        freed(&removed);
     }
     event::communicator_freed(&removed);
     let mut freed = state().tables().freed_comms().borrow_mut();
