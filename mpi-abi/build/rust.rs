@@ -363,21 +363,27 @@ impl<'a> Exports<'a> {
                 }
                 None => format!("pass_on(call{with}({before}move || {body}))"),
                 Some(lane) => {
-                    // Two separate functions, so the decision between them saves no registers.
+                    // Separate functions, so the decision between them saves no registers.
                     // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
                     let _ = writeln!(
                         out,
-                        "#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_with_extras({params}) -> {result} {{\n    \
+                        "#[cold]\n#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_lane({params}) -> {result} {{\n    \
                          {PROMISE}\n    \
-                         pass_on(call{with}_in_lane_or({before}move || unsafe {{ {lane} }}, move || {body}))\n}}\n\
+                         match call_in_lane({id}, {target}, {on_error}, move || unsafe {{ {lane} }}) {{\n        \
+                         Some(code) => pass_on(code),\n        \
+                         None => unsafe {{ {name}_with_extras({args}) }},\n    }}\n}}\n\
+                         #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_with_extras({params}) -> {result} {{\n    \
+                         {PROMISE}\n    \
+                         pass_on(call{with}_with_extras({before}move || {body}))\n}}\n\
                          #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_plainly({params}) -> {result} {{\n    \
                          {PROMISE}\n    \
                          pass_on(call{with}_plainly({before}move || {body}))\n}}"
                     );
                     // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
                     format!(
-                        "if crate::state::has_extras() {{ return unsafe {{ {name}_with_extras({args}) }}; }}\n    \
-                         unsafe {{ {name}_plainly({args}) }}"
+                        "if !crate::state::has_extras() {{ return unsafe {{ {name}_plainly({args}) }}; }}\n    \
+                         if crate::state::have_lanes() {{ return unsafe {{ {name}_in_lane({args}) }}; }}\n    \
+                         unsafe {{ {name}_with_extras({args}) }}"
                     )
                 }
             }

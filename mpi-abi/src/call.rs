@@ -68,21 +68,30 @@ pub fn call_plainly(
     created(id, state::enter_plainly(id), target, on_error, body)
 }
 
-/// Runs a body with extra actions, as [`call_creating`] does, unless `lane` executes the call.
-/// `lane` is called without the lock, and only if messages have lanes.
+/// Runs a body with extra actions, as [`call_creating`] does.
+#[inline(always)]
+pub fn call_with_extras(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    created(id, state::enter_with_extras(id), target, on_error, body)
+}
+
+/// Executes a call in its lane, without the global lock, while messages have lanes.
+/// Returns `None` if the call belongs to lane 0.
 #[inline]
-pub fn call_in_lane_or(
+pub fn call_in_lane(
     id: usize,
     target: Target,
     on_error: impl FnOnce(),
     lane: impl FnOnce() -> Option<Outcome>,
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> c_int {
-    match state::enter_unless(id, || attempt(lane)) {
-        Ok(guard) => created(id, guard, target, on_error, body),
-        Err(Ok(())) => MPI_SUCCESS,
-        Err(Err(failure)) => failed_in_lane(id, target, on_error, failure),
-    }
+) -> Option<c_int> {
+    Some(match state::in_lane(|| attempt(lane))? {
+        Ok(()) => MPI_SUCCESS,
+        Err(failure) => failed_in_lane(id, target, on_error, failure),
+    })
 }
 
 /// Runs a body with buffer arguments without extra actions, as [`call_with_buffers`] does.
@@ -98,22 +107,17 @@ pub fn call_with_buffers_plainly(
     buffered(id, guard, target, on_error, until, body)
 }
 
-/// Runs a body with buffer arguments and extra actions, as [`call_with_buffers`] does,
-/// unless `lane` executes the call.
-#[inline]
-pub fn call_with_buffers_in_lane_or(
+/// Runs a body with buffer arguments and extra actions, as [`call_with_buffers`] does.
+#[inline(always)]
+pub fn call_with_buffers_with_extras(
     id: usize,
     target: Target,
     on_error: impl FnOnce(),
     until: BuffersUntil,
-    lane: impl FnOnce() -> Option<Outcome>,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    match state::enter_unless(id, || attempt(lane)) {
-        Ok(guard) => buffered(id, guard, target, on_error, until, body),
-        Err(Ok(())) => MPI_SUCCESS,
-        Err(Err(failure)) => failed_in_lane(id, target, on_error, failure),
-    }
+    let guard = state::enter_with_extras(id);
+    buffered(id, guard, target, on_error, until, body)
 }
 
 /// Calls `lane`, and converts a panic to a failure.

@@ -20,8 +20,9 @@ use crate::api::args::{
     SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
 use crate::call::{
-    BuffersUntil, call_creating, call_in_lane_or, call_plainly, call_with_buffers,
-    call_with_buffers_in_lane_or, call_with_buffers_plainly, reset_handle, tool_call,
+    BuffersUntil, call_creating, call_in_lane, call_plainly, call_with_buffers,
+    call_with_buffers_plainly, call_with_buffers_with_extras, call_with_extras, reset_handle,
+    tool_call,
 };
 // Some conversions may be unused: the set depends on which functions are implemented.
 #[allow(unused_imports)]

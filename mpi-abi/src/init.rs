@@ -489,6 +489,7 @@ pub fn finalize() -> Result<(), Failure> {
         engine.buffer().flush(&engine)?;
     }
     lanes::drain(&engine);
+    lanes::end_on_failure();
     if let Some(world) = engine.world() {
         // An internal fence instead of `MPI_Barrier`, because components count the barriers of the program.
         engine.block_on(world.agreement().fence_of_living())?;

@@ -38,15 +38,15 @@ mod typed;
 pub use objects::{Object, Pending, Persistent, Transfer, is_free, of_message, of_request};
 pub use other_lanes::prepare;
 pub use requests::{
-    Taken, cancel, free, look, peek, start_persistent, take, take_light, to_start, wait_for,
+    Peeked, Taken, cancel, free, look, peek, start_persistent, take, take_light, to_start, wait_for,
 };
-pub use start::{drain, end, start};
+pub use start::{are_sent, drain, drain_comm, end, end_on_failure, start};
 pub use twin::Twin;
 pub use typed::{Landing, Outgoing, Place, ready_place};
 
 use crate::abi::MPI_Comm;
 use crate::error::Failure;
-use crate::lock::{GlobalLock, Visits, try_acquire};
+use crate::lock::{GlobalLock, try_acquire};
 use crate::object::comm::CommObject;
 use comm_table::CommTable;
 use mpi_core::Engine;
@@ -55,7 +55,7 @@ use mpi_core::pml::{Context, Message};
 use objects::Slab;
 use std::cell::{OnceCell, RefCell};
 use std::rc::{Rc, Weak};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
 /// Maximum number of lanes; three bits of a handle name the lane.
 pub const MOST: usize = 8;
@@ -94,7 +94,7 @@ impl Contents {
     /// Sends a copy of a message.
     pub fn send_copy(
         &self,
-        twin: &Twin,
+        twin: &Rc<Twin>,
         data: Vec<u8>,
         dest: i32,
         tag: i32,
@@ -115,11 +115,12 @@ impl Contents {
 #[repr(align(128))]
 struct Lane {
     lock: GlobalLock,
-    visits: Visits,
+    /// The number of polls of the lane's engine, modulo 2^32. Only the holder of the lane's lock writes it.
+    polls: AtomicU32,
     contents: Contents,
 }
 
-// SAFETY: `lock` and `visits` are synchronized themselves.
+// SAFETY: `lock` and `polls` are synchronized themselves.
 // `contents` is accessed only by `within` and `within_if_free`, which hold `lock`.
 unsafe impl Sync for Lane {}
 
@@ -127,13 +128,13 @@ impl Lane {
     const fn new(number: usize) -> Lane {
         Lane {
             lock: GlobalLock::new(number),
-            visits: Visits::new(),
+            polls: AtomicU32::new(0),
             contents: Contents::new(),
         }
     }
 }
 
-/// All lanes, in use or not. The element 0 is not used: lane 0 is [`state`](crate::state).
+/// All lanes, in use or not. Of the element 0 only `polls` is used: lane 0 is [`state`](crate::state).
 static ALL: [Lane; MOST] = [
     Lane::new(0),
     Lane::new(1),
@@ -160,7 +161,6 @@ struct Visit(&'static Lane);
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        self.0.visits.leave();
         self.0.lock.release();
     }
 }
@@ -170,7 +170,6 @@ impl Drop for Visit {
 pub fn within<R>(lane: usize, f: impl FnOnce(&'static Contents) -> R) -> R {
     let lane = &ALL[lane % MOST];
     lane.lock.acquire();
-    lane.visits.enter();
     let visit = Visit(lane);
     let result = f(&lane.contents);
     drop(visit);

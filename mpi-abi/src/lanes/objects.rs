@@ -97,6 +97,11 @@ impl<T> Slab<T> {
         }
     }
 
+    /// Returns true if an index is not in use.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty() || self.slots.len() < SLAB_INDICES
+    }
+
     /// Inserts an object. Returns its handle, or `None` if all indices are in use.
     fn insert(&mut self, kind: usize, lane: usize, value: T) -> Option<usize> {
         let index = match self.free.pop() {

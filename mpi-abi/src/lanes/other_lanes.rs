@@ -3,14 +3,13 @@
 //! A thread that waits in one lane must also make the progress of the others:
 //! a peer may wait for a message of a lane in which no thread of this process is.
 //! So each lane's engine has one more transport, which reaches no process.
-//! Its poll makes progress in each other lane in which no call is inside and that no thread has entered
-//! since the last look, at most once in [`PERIOD_NS`].
-//! A thread that enters a lane often makes its progress itself.
+//! Its poll makes progress in each other lane whose engine has not been polled since the last look,
+//! at most once in [`PERIOD_NS`].
+//! Each engine's transport counts the polls of its engine, so calls that do not poll are not counted.
 //!
 //! A thread of one lane sleeps at most [`NAP`], because messages of the other lanes do not wake it.
 
 use super::{ALL, MOST, count, within_if_free};
-use crate::lock::Visits;
 use crate::params::LANES;
 use crate::state::{self, state};
 use mpi_base::clock::now_ns;
@@ -22,6 +21,7 @@ use mpi_core::btl::{
 };
 use std::cell::Cell;
 use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Minimum time between two looks at the other lanes, in ns.
@@ -29,6 +29,12 @@ const PERIOD_NS: u64 = 200_000;
 
 /// Number of polls between two readings of the clock.
 const POLLS: u32 = 64;
+
+/// Number of calls that do not wait, such as `MPI_Test`, between two readings of the clock.
+const QUESTIONS: u32 = 8;
+
+/// Maximum number of polls of a lane in one look: for the announcement, the reply and the data of a message, and one more.
+const STEPS: usize = 4;
 
 /// Maximum duration of a sleep while other lanes are in use.
 const NAP: Duration = Duration::from_millis(1);
@@ -44,7 +50,9 @@ struct Attendance {
     info: Info,
     polls: Cell<u32>,
     looked_ns: Cell<u64>,
-    /// The number of calls of each lane at the last look.
+    /// The number of calls of [`Btl::has_work`] since the last reading of the clock.
+    questions: Cell<u32>,
+    /// The number of polls of each lane's engine at the last look.
     seen: [Cell<u32>; MOST],
 }
 
@@ -66,22 +74,24 @@ pub(super) fn of_lane(lane: usize) -> Transport {
         // so its polls count as those of memory, and each poll of the engine includes them.
         info: Info::of_memory("lanes", 1000, limits),
         polls: Cell::new(0),
+        questions: Cell::new(0),
         looked_ns: Cell::new(0),
         seen: [const { Cell::new(0) }; MOST],
     })
 }
 
-fn visits(lane: usize) -> &'static Visits {
-    match lane {
-        0 => state::visits(),
-        lane => &ALL[lane % MOST].visits,
-    }
+/// Returns the number of polls of a lane's engine so far, modulo 2^32. The lane's lock is not needed.
+pub(super) fn polls_of(lane: usize) -> u32 {
+    ALL[lane % MOST].polls.load(Relaxed)
 }
 
 /// Makes progress in another lane, if it is free. Returns true if there was work.
 fn attend(lane: usize) -> bool {
     let mut busy = false;
-    let mut poll = |engine: &Engine| busy = engine.progress();
+    let mut poll = |engine: &Engine| {
+        busy = engine.progress();
+        let _ = busy && (1..STEPS).all(|_| engine.progress());
+    };
     match lane {
         0 => state::locked_if_free(|| {
             let engine = state().engines().engine().try_borrow();
@@ -100,25 +110,31 @@ fn attend(lane: usize) -> bool {
 }
 
 impl Attendance {
-    /// Returns true if no thread has entered a lane since the last look, and none is inside.
-    fn is_unattended(&self, lane: usize) -> bool {
-        let visits = visits(lane);
-        let calls = visits.count();
-        self.seen[lane % MOST].replace(calls) == calls && !visits.are_any()
+    /// Makes progress in a lane whose engine has not been polled since the last look. Returns true if there was work.
+    fn look_at(&self, lane: usize) -> bool {
+        let seen = &self.seen[lane % MOST];
+        let busy = seen.get() == polls_of(lane) && attend(lane);
+        // The polls of this thread are not counted at the next look.
+        seen.set(polls_of(lane));
+        busy
+    }
+
+    /// Returns true if the next look is due.
+    fn is_due(&self, now: u64) -> bool {
+        now.saturating_sub(self.looked_ns.get()) >= PERIOD_NS && !ATTENDS.get()
     }
 
     #[cold]
     fn look(&self) -> usize {
         self.polls.set(0);
         let now = now_ns();
-        if now.saturating_sub(self.looked_ns.get()) < PERIOD_NS || ATTENDS.get() {
+        if !self.is_due(now) {
             return 0;
         }
         self.looked_ns.set(now);
         ATTENDS.set(true);
         let others = (0..count()).filter(|lane| *lane != self.lane);
-        let busy = others.filter(|lane| self.is_unattended(*lane) && attend(*lane));
-        let busy = busy.count();
+        let busy = others.filter(|lane| self.look_at(*lane)).count();
         ATTENDS.set(false);
         busy
     }
@@ -145,6 +161,8 @@ impl Btl for Attendance {
 
     #[inline]
     fn progress(&self, _sink: &dyn Sink) -> usize {
+        let count = &ALL[self.lane % MOST].polls;
+        count.store(count.load(Relaxed).wrapping_add(1), Relaxed);
         let polls = self.polls.get() + 1;
         self.polls.set(polls);
         match polls < POLLS {
@@ -153,8 +171,15 @@ impl Btl for Attendance {
         }
     }
 
+    /// Called in calls that do not wait: returns true if the other lanes are due.
     fn has_work(&self) -> bool {
-        false
+        let questions = self.questions.get() + 1;
+        self.questions.set(questions % QUESTIONS);
+        let due = count() > 1 && questions == QUESTIONS && self.is_due(now_ns());
+        if due {
+            self.polls.set(POLLS);
+        }
+        due
     }
 
     /// Called before a sleep: the next poll looks at the other lanes.

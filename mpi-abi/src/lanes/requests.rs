@@ -27,8 +27,36 @@ pub struct Taken {
     pub landing: Option<Landing>,
 }
 
+/// A received message of a derived datatype, and its length.
+pub struct Arrived {
+    landing: Landing,
+    bytes: usize,
+}
+
+impl Arrived {
+    /// Unpacks the message into the program's buffer. The caller is in no lane.
+    pub fn unpack(self) {
+        self.landing.unpack(self.bytes);
+    }
+}
+
+/// What remains of a freed request, to be released after the caller has left the lane.
+#[derive(Default)]
+pub struct Remains {
+    /// The buffer of a persistent operation.
+    pub transfer: Option<Transfer>,
+    pub arrived: Option<Arrived>,
+    /// The failure of an operation whose request was freed earlier, or now.
+    pub failure: Option<Failure>,
+}
+
 fn stale(handle: MPI_Request) -> Failure {
     wrong(Kind::Request, handle.0)
+}
+
+#[cold]
+fn too_many() -> Failure {
+    Failure::new(MPI_ERR_NO_MEM, "there are too many requests in this lane")
 }
 
 fn no_engine() -> Failure {
@@ -43,20 +71,34 @@ impl Contents {
             req.hold(handle.0 as u32, Some(twin as Rc<dyn Any>));
             return Ok(handle);
         }
+        let termination = twin.engine().clone();
         let pending = Pending {
-            receive: Some(req),
+            receive: Some(req.clone()),
             send: None,
             data: Vec::new(),
             landing: None,
         };
-        self.register(lane, Object::Once(pending, twin))
+        let registered = self.register(lane, Object::Once(pending, twin));
+        if registered.is_err() {
+            // The memory is the program's, which may change it after the failure.
+            termination.pml().termination().abandon(&req);
+        }
+        registered
+    }
+
+    /// Fails if the lane's table of requests is full.
+    /// A call with memory of its own calls this function before it starts an operation on the memory.
+    pub fn check_room(&self) -> Result<(), Failure> {
+        match self.objects().borrow().has_room() {
+            true => Ok(()),
+            false => Err(too_many()),
+        }
     }
 
     /// Returns a handle for another request.
     pub fn register(&self, lane: usize, object: Object) -> Result<MPI_Request, Failure> {
         let handle = self.objects().borrow_mut().insert_request(lane, object);
-        handle
-            .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many requests in this lane"))
+        handle.ok_or_else(too_many)
     }
 }
 
@@ -64,6 +106,19 @@ impl Pending {
     fn is_complete(&self) -> bool {
         let ended = |req: &Option<Req>| req.as_ref().is_none_or(|req| req.is_complete());
         ended(&self.receive) && ended(&self.send)
+    }
+
+    /// Takes the message to be unpacked, if the operation is complete.
+    fn arrived(&mut self) -> Option<Arrived> {
+        let bytes = match self.receive.as_ref().filter(|_| self.is_complete())?.peek() {
+            Ok(status) => Some(status.bytes),
+            Err(error) => error.received().map(|status| status.bytes),
+        };
+        let landing = self.landing.take()?;
+        Some(Arrived {
+            landing,
+            bytes: bytes.map_or(0, |bytes| bytes as usize),
+        })
     }
 
     /// Takes the outcome and the message to be unpacked.
@@ -185,14 +240,14 @@ fn plain_request(contents: &Contents, handle: MPI_Request) -> Option<(Req, Rc<Tw
     Some((req, twin))
 }
 
+/// Status and failure of a complete operation, and its message to be unpacked after the caller has left the lane.
+pub type Peeked = (MPI_Status, Option<Failure>, Option<Arrived>);
+
 /// Reads the outcome of a complete operation, and keeps the request.
 ///
-/// A received message of a derived datatype is unpacked when the outcome is taken.
-pub fn peek(
-    contents: &Contents,
-    handle: MPI_Request,
-) -> Result<(MPI_Status, Option<Failure>), Failure> {
-    let of = |pending: &Pending, twin: &Twin| {
+/// The program may read its buffer after this, so the result includes a message of a derived datatype.
+pub fn peek(contents: &Contents, handle: MPI_Request) -> Result<Peeked, Failure> {
+    let of = |pending: &mut Pending, twin: &Twin| {
         let outcome = |req: &Option<Req>| req.as_ref().map(|req| req.peek());
         let sent = outcome(&pending.send).unwrap_or(Ok(Status::EMPTY));
         let both = match outcome(&pending.receive) {
@@ -202,21 +257,21 @@ pub fn peek(
         let Taken {
             status, failure, ..
         } = taken(both, twin, false, None);
-        (status, failure)
+        (status, failure, pending.arrived())
     };
     if let Some((req, twin)) = plain_request(contents, handle) {
         let Taken {
             status, failure, ..
         } = taken(req.peek(), &twin, false, None);
-        return Ok((status, failure));
+        return Ok((status, failure, None));
     }
     match contents.objects().borrow_mut().get(handle.0) {
         Some(Object::Once(pending, twin)) => Ok(of(pending, twin)),
         Some(Object::Persistent(p)) => {
-            let active = p.active.borrow();
+            let mut active = p.active.borrow_mut();
             Ok(active
-                .as_ref()
-                .map_or((EMPTY, None), |pending| of(pending, &p.twin)))
+                .as_mut()
+                .map_or((EMPTY, None, None), |pending| of(pending, &p.twin)))
         }
         None => Err(stale(handle)),
     }
@@ -250,8 +305,7 @@ pub fn cancel(contents: &Contents, handle: MPI_Request) -> Result<(), Failure> {
 }
 
 /// Frees a request. An active operation continues until completion.
-/// Returns the buffer of a persistent operation, to be released after the caller has left the lane.
-pub fn free(contents: &Contents, handle: MPI_Request) -> Result<Option<Transfer>, Failure> {
+pub fn free(contents: &Contents, handle: MPI_Request) -> Result<Remains, Failure> {
     if let Some((req, twin)) = plain_request(contents, handle) {
         req.forget_name();
         let pending = Pending {
@@ -261,34 +315,45 @@ pub fn free(contents: &Contents, handle: MPI_Request) -> Result<Option<Transfer>
             landing: None,
         };
         contents.buffered.adopt(pending, twin);
-        return Ok(None);
+        return Ok(Remains {
+            failure: contents.buffered.take_failure(),
+            ..Remains::default()
+        });
     }
     let is_typed = |pending: &Pending| pending.landing.is_some() && !pending.is_complete();
     let refused = match contents.objects().borrow_mut().get(handle.0) {
-        Some(Object::Once(pending, _)) => is_typed(pending),
-        Some(Object::Persistent(p)) => p.active.borrow().as_ref().is_some_and(is_typed),
+        Some(Object::Once(pending, twin)) => is_typed(pending).then(|| twin.target()),
+        Some(Object::Persistent(p)) => {
+            let refused = p.active.borrow().as_ref().is_some_and(is_typed);
+            refused.then(|| p.twin.target())
+        }
         None => return Err(stale(handle)),
     };
-    if refused {
-        return Err(Failure::new(
+    if let Some(target) = refused {
+        let failure = Failure::new(
             MPI_ERR_REQUEST,
             "with the parameter threads_lanes above 1, the request of an active receive of a derived datatype cannot be freed; complete it by MPI_Wait",
-        ));
+        );
+        return Err(failure.on(target));
     }
     let removed = contents.objects().borrow_mut().remove(handle.0);
+    let mut remains = Remains::default();
     match removed {
-        Some(Object::Once(pending, twin)) => {
+        Some(Object::Once(mut pending, twin)) => {
+            remains.arrived = pending.arrived();
             contents.buffered.adopt(pending, twin);
-            Ok(None)
         }
         Some(Object::Persistent(p)) => {
-            if let Some(active) = p.active.take() {
+            if let Some(mut active) = p.active.take() {
+                remains.arrived = active.arrived();
                 contents.buffered.adopt(active, p.twin.clone());
             }
-            Ok(Rc::into_inner(p).map(|p| p.transfer))
+            remains.transfer = Rc::into_inner(p).map(|p| p.transfer);
         }
-        None => Err(stale(handle)),
+        None => return Err(stale(handle)),
     }
+    remains.failure = contents.buffered.take_failure();
+    Ok(remains)
 }
 
 /// Returns the persistent operation of a request, to be started.

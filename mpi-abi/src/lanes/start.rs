@@ -4,10 +4,14 @@
 //! The rank with the lowest number creates the segments and passes their descriptors to the others.
 //! So every rank of the node has the same number of lanes, as [`comm_made`](super::comm_made) requires.
 
-use super::{ALL, COUNT, Contents, MOST, comm_freed, comm_made, count, other_lanes, within};
-use crate::abi::{MPI_ERR_OTHER, MPI_THREAD_MULTIPLE};
-use crate::error::Failure;
+use super::{
+    ALL, COUNT, Contents, MOST, comm_freed, comm_made, count, of_comm, other_lanes, within,
+};
+use crate::abi::{MPI_Comm, MPI_ERR_OTHER, MPI_THREAD_MULTIPLE};
+use crate::error::{Failure, Target};
+use crate::functions::id_of;
 use crate::params::LANES;
+use crate::raise;
 use crate::registry::comm::follow;
 use crate::registry::request::limit_direct;
 use crate::state::{self, state};
@@ -26,11 +30,11 @@ use mpi_core::pml::Config;
 use std::ffi::c_int;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::OnceLock;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// Time for all ranks of the node to pass the descriptors of the segments.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The hooks of a lane's engine.
 struct Hooks<const LANE: usize>;
@@ -169,8 +173,6 @@ fn make(engine: &Engine, node: &Comm, lanes: usize) -> Result<Vec<Engine>, Failu
 /// Creates the memory files on the first rank and passes them to the others. Every rank of the node calls this function.
 fn share_memory(engine: &Engine, node: &Comm, files: usize) -> Result<Vec<OwnedFd>, Failure> {
     let leads = node.rank() == 0;
-    let key = Key::random().map_err(|error| cannot("no key for the memory of lanes", error))?;
-    let place = Key::random().map_err(|error| cannot("no name for the memory of lanes", error))?;
     let words = |key: &Key| -> Vec<u64> {
         let chunks = key.bytes().chunks_exact(8);
         chunks
@@ -178,10 +180,18 @@ fn share_memory(engine: &Engine, node: &Comm, files: usize) -> Result<Vec<OwnedF
             .collect()
     };
     let name = |place: u64, file: usize| format!("portcullis-lane-{place:016x}-{file}");
-    let mine = [words(&key), words(&place)[..1].to_vec()].concat();
+    let mut mine = vec![0; 5];
     let mut made = Vec::new();
     let mut bound = Ok(());
     if leads {
+        match (Key::random(), Key::random()) {
+            (Ok(key), Ok(place)) => mine = [words(&key), words(&place)[..1].to_vec()].concat(),
+            (Err(error), _) | (_, Err(error)) => {
+                bound = Err(cannot("no key for the memory of lanes", error));
+            }
+        }
+    }
+    if leads && bound.is_ok() {
         for file in 0..files {
             let memory = Node::create(engine.node().nlocal());
             let giver = Giver::bind(&name(mine[4], file));
@@ -308,23 +318,73 @@ fn install(base: &Engine, engines: Vec<Engine>) {
 static WATCH: OnceLock<fn()> = OnceLock::new();
 
 fn watch() {
-    if let Some(watch) = WATCH.get() {
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    let polls = other_lanes::polls_of(0);
+    // A thread that polls in lane 0 keeps its reservation of the lock, and watches itself.
+    if SEEN.swap(polls, Relaxed) == polls
+        && let Some(watch) = WATCH.get()
+    {
         state::locked_if_free(watch);
     }
 }
 
-/// Waits until the buffered messages of all lanes have been sent; before the job's ranks leave together.
+/// Polls a lane's engine, and returns the result of `is_done`.
+fn polled(contents: &Contents, is_done: impl Fn(&Contents) -> bool) -> bool {
+    if let Some(engine) = contents.engine() {
+        engine.poll_once();
+        contents.buffered.reap(engine);
+    }
+    is_done(contents)
+}
+
+/// Waits until the buffered messages of all lanes have been sent.
 /// The caller holds lock 0, so it waits in lane 0, whose progress peers may need.
 pub fn drain(base: &Engine) {
-    let is_sent = |contents: &Contents| match contents.engine() {
-        Some(engine) => {
-            engine.poll_once();
-            contents.buffered.are_sent(engine)
-        }
-        None => true,
-    };
+    let is_sent = |contents: &Contents| polled(contents, |of| of.buffered.are_sent(None));
     if count() > 1 {
         base.wait_until(|| (1..count()).all(|lane| within(lane, is_sent)));
+    }
+}
+
+/// Returns true if the buffered messages of a communicator's lane, or of all lanes, have been sent.
+/// The caller holds lock 0. Does not poll, so the engine may call it while it makes progress.
+pub fn are_sent(comm: Option<MPI_Comm>) -> bool {
+    match comm {
+        None => (1..count()).all(|lane| within(lane, |contents| contents.buffered.are_sent(None))),
+        Some(comm) => of_comm(comm).is_none_or(|at| {
+            within(at.lane, |contents| {
+                let twin = contents.twin(at.slot);
+                twin.is_none_or(|twin| contents.buffered.are_sent(Some(&twin)))
+            })
+        }),
+    }
+}
+
+/// Waits until the buffered messages of a communicator have been sent,
+/// and with `also_freed` until its operations whose requests were freed have completed. The caller holds lock 0.
+pub fn drain_comm(base: &Engine, comm: MPI_Comm, also_freed: bool) {
+    let Some(at) = of_comm(comm).filter(|_| count() > 1) else {
+        return;
+    };
+    let is_over = |contents: &Contents| {
+        let Some(twin) = contents.twin(at.slot) else {
+            return true;
+        };
+        polled(contents, |of| {
+            of.buffered.are_sent(Some(&twin)) && (!also_freed || of.buffered.are_over(&twin))
+        })
+    };
+    base.wait_until(|| within(at.lane, is_over));
+}
+
+/// Ends the job if an operation has failed whose request was freed. The caller holds lock 0.
+pub fn end_on_failure() {
+    for lane in 1..count() {
+        let failure = within(lane, |contents| contents.buffered.take_failure());
+        if let Some(failure) = failure {
+            let target = failure.target().unwrap_or(Target::None);
+            raise::fatal(id_of("MPI_Request_free"), target, &failure);
+        }
     }
 }
 

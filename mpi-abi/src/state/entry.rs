@@ -82,17 +82,20 @@ pub fn enter_plainly(id: usize) -> CallGuard {
     entered(id, 0, 0)
 }
 
-/// Begins a call of function `id` with extra actions, unless `lane` executes the call.
-/// `lane` is called only if messages have lanes. Returns its result as an error.
+/// Begins a call of function `id` with extra actions.
 #[inline(always)]
-pub fn enter_unless<T>(id: usize, lane: impl FnOnce() -> Option<T>) -> Result<CallGuard, T> {
-    if extras::have_lanes()
-        && let Some(done) = lane()
-    {
-        return Err(done);
-    }
+pub fn enter_with_extras(id: usize) -> CallGuard {
     let (extras, began) = enter_with(id);
-    Ok(entered(id, extras, began))
+    entered(id, extras, began)
+}
+
+/// Calls `lane` without the lock, if messages have lanes. Returns `None` if lane 0 executes the call.
+#[inline(always)]
+pub fn in_lane<T>(lane: impl FnOnce() -> Option<T>) -> Option<T> {
+    match extras::is_forked() {
+        true => None,
+        false => global_lock::outside(lane),
+    }
 }
 
 #[inline(always)]
@@ -166,7 +169,6 @@ fn enter_rarely(id: usize) -> (u8, u64) {
         return (0, 0);
     }
     global_lock::acquire();
-    global_lock::VISITS.enter();
     if extras::loader_has_loaded() {
         find_libraries();
     }
@@ -174,13 +176,13 @@ fn enter_rarely(id: usize) -> (u8, u64) {
     if extras & STAGING != 0 {
         device::enter();
     }
-    (extras & (FOLLOWED | LANES | STAGING), 0)
+    // This call has acquired the lock and releases it, although lanes may have ended since.
+    (extras & (FOLLOWED | STAGING) | LANES, 0)
 }
 
 #[cold]
 fn leave_rarely(guard: CallGuard) {
     if guard.extras & LANES != 0 {
-        global_lock::VISITS.leave();
         global_lock::release();
     }
     if guard.extras & FOLLOWED != 0

@@ -1,19 +1,11 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
 use super::extras::{self, LANES, LOCKED};
-use crate::lock::{GlobalLock, Visits, try_acquire};
+use crate::lock::{GlobalLock, try_acquire};
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
 
 static GLOBAL_LOCK: GlobalLock = GlobalLock::new(0);
-
-/// The visits of the lock; calls of the program are counted only while messages have lanes.
-pub(super) static VISITS: Visits = Visits::new();
-
-/// Returns the visits of the lock.
-pub(crate) fn visits() -> &'static Visits {
-    &VISITS
-}
 
 /// Runs `f` under the lock, if no thread is inside MPI or waits for the lock.
 pub(crate) fn locked_if_free(f: impl FnOnce()) -> bool {
@@ -37,13 +29,33 @@ pub(super) fn release() {
     GLOBAL_LOCK.release();
 }
 
+/// Releases the lock, also if the code under it panics.
+struct Held;
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        GLOBAL_LOCK.release();
+    }
+}
+
 /// Runs `f` under the lock that calls take. `f` is not part of a call of the program.
 pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     GLOBAL_LOCK.acquire();
-    VISITS.enter();
+    let held = Held;
     let result = f();
-    VISITS.leave();
-    GLOBAL_LOCK.release();
+    drop(held);
+    result
+}
+
+/// Runs `f` without the lock, also if the caller holds it, as a callback of the program does.
+/// No part of the state is borrowed, and `f` does not panic.
+#[inline]
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    let depth = GLOBAL_LOCK.leave_entirely();
+    let result = f();
+    if depth > 0 {
+        GLOBAL_LOCK.enter_again(depth);
+    }
     result
 }
 

@@ -142,8 +142,10 @@ fn take_any(
         set_empty(status);
         return indx.set(MPI_UNDEFINED, "index");
     }
-    batch.take_some(1, |_, i| indx.set(i as c_int, "index"))?;
-    batch.finish_one()
+    match batch.take_some(1, |_, i| indx.set(i as c_int, "index")) {
+        Ok(()) => batch.finish(),
+        Err(failure) => batch.end_early(failure),
+    }
 }
 
 pub fn lane_Waitany(
@@ -191,12 +193,14 @@ fn take_several(
         return outcount.set(MPI_UNDEFINED, "outcount");
     }
     let mut count = 0;
-    batch.take_some(usize::MAX, |at, i| {
+    let taken = batch.take_some(usize::MAX, |at, i| {
         count = at + 1;
         indices.set(at, i as c_int, "array_of_indices")
-    })?;
-    outcount.set(count as c_int, "outcount")?;
-    batch.finish()
+    });
+    match taken.and_then(|()| outcount.set(count as c_int, "outcount")) {
+        Ok(()) => batch.finish(),
+        Err(failure) => batch.end_early(failure),
+    }
 }
 
 pub fn lane_Waitsome(

@@ -7,7 +7,7 @@ use crate::abi::*;
 use crate::api::args::{InOutArray, Out};
 use crate::api::completion::{Statuses, set_empty, set_status};
 use crate::error::{Failure, Outcome};
-use crate::lanes::{self, Contents, Landing, Taken};
+use crate::lanes::{self, Contents, Landing, Peeked, Taken};
 use crate::object::request::RequestState;
 use crate::registry::request::{self, DONE, c_status};
 use crate::state;
@@ -63,7 +63,8 @@ impl Domain {
                 let finished = request::finish(handle)?;
                 Ok(Taken {
                     status: finished.status,
-                    failure: finished.failure.map(Failure::without_object),
+                    // The caller raises the failure under lock 0, and drops it there.
+                    failure: finished.failure,
                     gone: finished.gone,
                     landing: None,
                 })
@@ -72,11 +73,11 @@ impl Domain {
         }
     }
 
-    pub fn peek(self, handle: MPI_Request) -> Result<(MPI_Status, Option<Failure>), Failure> {
+    pub fn peek(self, handle: MPI_Request) -> Result<Peeked, Failure> {
         match self {
             Domain::Base => {
                 let (status, failure) = request::peek(handle)?;
-                Ok((status, failure.map(Failure::without_object)))
+                Ok((status, failure.map(Failure::without_object), None))
             }
             Domain::Lane(contents) => lanes::peek(contents, handle),
         }
@@ -166,8 +167,12 @@ pub(super) struct Batch<'a> {
     statuses: Statuses<'a>,
     /// The error codes of failed requests, by the index of their statuses.
     codes: Vec<(usize, c_int)>,
-    /// The failure of the first request that failed.
+    /// True if the call takes one request, whose failure is that of the call.
+    is_single: bool,
+    /// The failure of the request of such a call.
     failure: Option<Failure>,
+    /// The number of statuses that the call has stored.
+    stored: usize,
     /// Received messages to be unpacked after the call has left their lanes, and their lengths.
     landings: Vec<(Landing, usize)>,
 }
@@ -190,7 +195,9 @@ impl<'a> Batch<'a> {
             handles,
             statuses: Statuses::at(statuses),
             codes: Vec::new(),
+            is_single: false,
             failure: None,
+            stored: 0,
             landings: Vec::new(),
         })
     }
@@ -204,7 +211,10 @@ impl<'a> Batch<'a> {
             true => InOutArray::none(),
             false => InOutArray::of_one(status),
         };
-        Batch::new(handles, statuses)
+        Some(Batch {
+            is_single: true,
+            ..Batch::new(handles, statuses)?
+        })
     }
 
     /// Polls each lane that has running requests once, and returns the states.
@@ -259,6 +269,7 @@ impl<'a> Batch<'a> {
 
     fn store_light(&mut self, i: usize, at: usize, status: Status) {
         self.handles[i] = MPI_REQUEST_NULL;
+        self.stored += 1;
         self.statuses.store(at, &c_status(status), None);
     }
 
@@ -269,11 +280,15 @@ impl<'a> Batch<'a> {
         let bytes = usize::try_from(taken.status.bytes()).unwrap_or(0);
         self.landings
             .extend(taken.landing.map(|landing| (landing, bytes)));
+        self.stored += 1;
+        if self.is_single {
+            // The status of such a call has no error code (section 3.2.5).
+            self.statuses.store(at, &taken.status, None);
+            self.failure = taken.failure;
+            return;
+        }
         let code = taken.failure.as_ref().map(Failure::code);
         self.codes.extend(code.map(|code| (at, code)));
-        if self.failure.is_none() {
-            self.failure.clone_from(&taken.failure);
-        }
         self.statuses.store(at, &taken.status, taken.failure);
     }
 
@@ -291,8 +306,11 @@ impl<'a> Batch<'a> {
             }
         }
         for lane in self.lanes.each() {
-            inside(lane, |domain| self.take_all_in(domain, lane))?;
+            if let Err(failure) = inside(lane, |domain| self.take_all_in(domain, lane)) {
+                return self.end_early(failure);
+            }
         }
+        self.stored = self.handles.len();
         self.finish()
     }
 
@@ -358,23 +376,25 @@ impl<'a> Batch<'a> {
         Ok(())
     }
 
-    /// Ends a call that has taken one request: its failure is that of the call.
-    pub fn finish_one(mut self) -> Outcome {
-        let failure = self.failure.take();
-        // The status of such a call has no error code (section 3.2.5).
-        self.codes.clear();
-        let finished = self.finish();
-        failure.map_or(finished, Err)
+    /// Ends a call that has failed before it has taken all outcomes.
+    #[cold]
+    pub fn end_early(mut self, failure: Failure) -> Outcome {
+        let landings = std::mem::take(&mut self.landings);
+        unpack(landings);
+        // The failure of a request of lane 0 holds an object of lane 0.
+        state::locked(|| drop(self));
+        Err(failure)
     }
 
     /// Unpacks the received messages, and returns the result of the call.
     pub fn finish(self) -> Outcome {
-        for (landing, bytes) in self.landings {
-            landing.unpack(bytes);
+        unpack(self.landings);
+        if let Some(failure) = self.failure {
+            return Err(failure);
         }
         if !self.codes.is_empty() {
             // Statuses that were stored before the first failure have no error code yet.
-            (0..self.handles.len())
+            (0..self.stored)
                 .filter_map(|at| self.statuses.place(at))
                 .for_each(|place| place.set_error(MPI_SUCCESS));
             for (at, code) in self.codes {
@@ -384,6 +404,13 @@ impl<'a> Batch<'a> {
             }
         }
         self.statuses.report()
+    }
+}
+
+/// Unpacks received messages. The caller is in no lane.
+fn unpack(landings: Vec<(Landing, usize)>) {
+    for (landing, bytes) in landings {
+        landing.unpack(bytes);
     }
 }
 

@@ -118,6 +118,9 @@ fn isend(
         check_tag(tag)?;
         let data = data(buf)?;
         let handle = with_twin(at, comm, |contents, twin| {
+            if let Cow::Owned(_) = data {
+                contents.check_room()?;
+            }
             match (twin.isend(&data, dest, tag, mode)?, data) {
                 (Sent::Done, _) => Ok(DONE),
                 (Sent::Pending(req), Cow::Borrowed(_)) => {
@@ -238,6 +241,9 @@ pub fn lane_Irecv_c(
         check_recv_tag(tag)?;
         let (bytes, landing) = memory(buf)?;
         let handle = with_twin(at, comm, |contents, twin| {
+            if landing.is_some() {
+                contents.check_room()?;
+            }
             let req = twin.irecv(bytes, source, tag)?;
             if landing.is_none() {
                 return contents.running(at.lane, req, twin.clone());

@@ -169,6 +169,9 @@ pub fn lane_Imrecv_c(
     let run = || {
         let (bytes, landing) = memory(buf)?;
         let started = lanes::within(lane, |contents| {
+            if landing.is_some() {
+                contents.check_room()?;
+            }
             let (found, twin) = take(contents, handle)?;
             let req = twin.imrecv(found, bytes);
             if landing.is_none() {

@@ -4,10 +4,12 @@ use super::mixed::{Lanes, inside};
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, InOutArray, Out};
 use crate::api::completion::{Statuses, set_empty, set_status};
-use crate::error::{Failure, Outcome};
+use crate::error::{Failure, Outcome, Target};
+use crate::functions::id_of;
 use crate::lanes::{self, Transfer, ready_place};
 use crate::object::request::RequestState;
 use crate::object::status::EMPTY;
+use crate::raise;
 use crate::registry::request;
 use crate::state;
 use mpi_core::datatype::RecvBytes;
@@ -53,7 +55,16 @@ pub fn lane_Request_free(request: InOut<MPI_Request>) -> Option<Outcome> {
         return None;
     }
     let run = || {
-        match lanes::within(lane, |contents| lanes::free(contents, handle))? {
+        let remains = lanes::within(lane, |contents| lanes::free(contents, handle))?;
+        if let Some(failure) = remains.failure {
+            // No call remains that can return the failure of a freed operation (section 3.7.3).
+            let target = failure.target().unwrap_or(Target::None);
+            state::locked(|| raise::fatal(id_of("MPI_Request_free"), target, &failure));
+        }
+        if let Some(arrived) = remains.arrived {
+            arrived.unpack();
+        }
+        match remains.transfer {
             Some(Transfer::Send { data, .. } | Transfer::Buffered { data }) => data.release(),
             Some(Transfer::Receive(place)) => place.release(),
             None => {}
@@ -73,7 +84,7 @@ pub fn lane_Cancel(request: InOut<MPI_Request>) -> Option<Outcome> {
 type Peeked = (RequestState, MPI_Status, Option<Failure>);
 
 fn peek_in(lane: usize, handle: MPI_Request) -> Result<Peeked, Failure> {
-    inside(lane, |domain| {
+    let (peeked, arrived) = inside(lane, |domain| {
         let mut state = domain.look(handle)?;
         if state == RequestState::Running {
             domain.poll()?;
@@ -81,12 +92,17 @@ fn peek_in(lane: usize, handle: MPI_Request) -> Result<Peeked, Failure> {
         }
         match state {
             RequestState::Complete => {
-                let (status, failure) = domain.peek(handle)?;
-                Ok((state, status, failure))
+                let (status, failure, arrived) = domain.peek(handle)?;
+                Ok::<_, Failure>(((state, status, failure), arrived))
             }
-            _ => Ok((state, EMPTY, None)),
+            _ => Ok(((state, EMPTY, None), None)),
         }
-    })
+    })?;
+    // The program may read its buffer once it knows that the operation is complete.
+    if let Some(arrived) = arrived {
+        arrived.unpack();
+    }
+    Ok(peeked)
 }
 
 /// Stores an outcome that was read, for a call with one status.

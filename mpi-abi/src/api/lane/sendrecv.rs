@@ -81,6 +81,7 @@ fn begin(
 ) -> Outcome {
     let (bytes, landing) = memory(recvbuf)?;
     let handle = with_twin(at, comm, |contents: &Contents, twin: &Rc<Twin>| {
+        contents.check_room()?;
         let (receive, send) = peers.start(twin, &data, bytes)?;
         let pending = Pending {
             receive: Some(receive),
