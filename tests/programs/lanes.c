@@ -369,6 +369,181 @@ static void attentive(int *data)
     }
 }
 
+/* Rank 0 polls one communicator only, and between the polls executes calls that do not poll. */
+static void unpolled(int *data)
+{
+    for (int i = 0; i < THREADS && size > 1; i++) {
+        MPI_Comm here = comms[i], there = comms[(i + 1) % THREADS];
+        if (rank == 0) {
+            MPI_Request requests[2], world;
+            int value = 0, flag = 0, found, n;
+            OK(MPI_Irecv(&value, 1, MPI_INT, 1, 31, MPI_COMM_WORLD, &world));
+            while (!flag) {
+                OK(MPI_Iprobe(1, 32, here, &flag, MPI_STATUS_IGNORE));
+                OK(MPI_Comm_size(here, &n));
+            }
+            OK(MPI_Recv(NULL, 0, MPI_INT, 1, 32, here, MPI_STATUS_IGNORE));
+            OK(MPI_Wait(&world, MPI_STATUS_IGNORE));
+            CHECK(value == 31, "the number is %d", value);
+            /* An inactive request of the other communicator. */
+            MPI_Request other;
+            OK(MPI_Irecv(data, LONG, MPI_INT, 1, 33, there, &other));
+            OK(MPI_Recv_init(&value, 1, MPI_INT, 1, 35, there, &requests[0]));
+            OK(MPI_Irecv(NULL, 0, MPI_INT, 1, 34, here, &requests[1]));
+            OK(MPI_Waitany(2, requests, &found, MPI_STATUS_IGNORE));
+            CHECK(found == 1, "index %d", found);
+            OK(MPI_Wait(&other, MPI_STATUS_IGNORE));
+            OK(MPI_Request_free(&requests[0]));
+        } else if (rank == 1) {
+            int value = 31;
+            OK(MPI_Ssend(&value, 1, MPI_INT, 0, 31, MPI_COMM_WORLD));
+            OK(MPI_Send(NULL, 0, MPI_INT, 0, 32, here));
+            OK(MPI_Ssend(data, LONG, MPI_INT, 0, 33, there));
+            OK(MPI_Send(NULL, 0, MPI_INT, 0, 34, here));
+        }
+    }
+}
+
+static MPI_Comm troubled;
+static int is_in_handler;
+
+/* The handler waits for a message of another thread of the process, which calls MPI before it sends. */
+static void handler(MPI_Comm *comm, int *code, ...)
+{
+    (void)comm;
+    (void)code;
+    int value = 0;
+    __atomic_store_n(&is_in_handler, 1, __ATOMIC_SEQ_CST);
+    OK(MPI_Recv(&value, 1, MPI_INT, rank, 61, troubled, MPI_STATUS_IGNORE));
+    CHECK(value == 61, "the handler received %d", value);
+}
+
+static void *answer(void *argument)
+{
+    int n, value = 61;
+    (void)argument;
+    while (!__atomic_load_n(&is_in_handler, __ATOMIC_SEQ_CST))
+        ;
+    OK(MPI_Comm_size(troubled, &n));
+    OK(MPI_Send(&value, 1, MPI_INT, rank, 61, troubled));
+    return NULL;
+}
+
+static void callbacks(void)
+{
+    MPI_Errhandler waits;
+    OK(MPI_Comm_create_errhandler(handler, &waits));
+    for (int t = 0; t < THREADS; t++) {
+        pthread_t thread;
+        int value = 0;
+        troubled = comms[t];
+        is_in_handler = 0;
+        OK(MPI_Comm_set_errhandler(troubled, waits));
+        CHECK(!pthread_create(&thread, NULL, answer, NULL), "no thread for communicator %d", t);
+        CHECK(MPI_Send(&value, 1, MPI_INT, size, 0, troubled) != MPI_SUCCESS, "a send to rank %d", size);
+        pthread_join(thread, NULL);
+        OK(MPI_Comm_set_errhandler(troubled, MPI_ERRORS_ARE_FATAL));
+    }
+    OK(MPI_Errhandler_free(&waits));
+}
+
+/* A receive of a derived datatype that is complete is in the buffer, and its request may be freed. */
+static void peeked(MPI_Comm comm, int *in, int *out)
+{
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    MPI_Datatype second;
+    OK(MPI_Type_vector(1000, 1, 2, MPI_INT, &second));
+    OK(MPI_Type_commit(&second));
+    count_up(out, 2000, 5 * rank);
+    for (int round = 0; round < 3; round++) {
+        MPI_Request receive, send;
+        int flag = 0;
+        memset(in, 0, 2000 * sizeof *in);
+        if (round == 0) {
+            OK(MPI_Irecv(in, 1, second, left, 41, comm, &receive));
+        } else {
+            OK(MPI_Recv_init(in, 1, second, left, 41, comm, &receive));
+            OK(MPI_Start(&receive));
+        }
+        OK(MPI_Isend(out, 1, second, right, 41, comm, &send));
+        OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+        while (!flag)
+            OK(MPI_Request_get_status(receive, &flag, MPI_STATUS_IGNORE));
+        for (int pass = 0; pass < 2; pass++) {
+            for (int i = 0; i < 1999; i++)
+                CHECK(in[i] == (i % 2 ? 0 : 5 * left + i), "round %d, pass %d: number %d is %d", round, pass, i, in[i]);
+            if (pass == 0 && round == 2)
+                OK(MPI_Wait(&receive, MPI_STATUS_IGNORE));
+            if (pass == 0)
+                OK(MPI_Request_free(&receive));
+        }
+    }
+    OK(MPI_Type_free(&second));
+}
+
+/* The error handler of a freed communicator serves its operations; a single status has no error code. */
+static void truncated(void)
+{
+    int left = (rank + size - 1) % size, right = (rank + 1) % size;
+    for (int round = 0; round < 2 * THREADS; round++) {
+        MPI_Comm own;
+        MPI_Request requests[2] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL}, send;
+        MPI_Status status;
+        int in = 0, out[2] = {1, 2}, found = -1, code, class;
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &own));
+        OK(MPI_Comm_set_errhandler(own, MPI_ERRORS_RETURN));
+        OK(MPI_Irecv(&in, 1, MPI_INT, left, 51, own, &requests[1]));
+        OK(MPI_Isend(out, 2, MPI_INT, right, 51, own, &send));
+        OK(MPI_Comm_free(&own));
+        status.MPI_ERROR = 12345;
+        code = round % 2 ? MPI_Wait(&requests[1], &status) : MPI_Waitany(2, requests, &found, &status);
+        OK(MPI_Error_class(code, &class));
+        CHECK(class == MPI_ERR_TRUNCATE, "round %d: the error class is %d", round, class);
+        CHECK(status.MPI_ERROR == 12345, "round %d: MPI_ERROR became %d", round, status.MPI_ERROR);
+        CHECK(status.MPI_SOURCE == left && requests[1] == MPI_REQUEST_NULL, "round %d: source %d", round, status.MPI_SOURCE);
+        OK(MPI_Wait(&send, MPI_STATUS_IGNORE));
+    }
+}
+
+/* A detached buffer has no message any more, so a process that leaves MPI then keeps no peer waiting.
+ * MPI_Comm_disconnect completes a send whose request was freed. */
+static void delivered(int *in, int *out)
+{
+    MPI_Win window;
+    int *received, bytes, *mine;
+    void *space = malloc(4 * LONG + 4 * MPI_BSEND_OVERHEAD), *detached;
+    MPI_Aint there;
+    int unit;
+    OK(MPI_Win_allocate_shared(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window));
+    OK(MPI_Win_shared_query(window, 0, &there, &unit, &received));
+    *mine = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int t = 0; t < THREADS && size > 1; t++) {
+        MPI_Comm own;
+        MPI_Request request;
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &own));
+        count_up(out, LONG, t);
+        if (rank == 0) {
+            OK(MPI_Buffer_attach(space, 4 * LONG + 4 * MPI_BSEND_OVERHEAD));
+            OK(MPI_Bsend(out, LONG, MPI_INT, 1, 71, own));
+            OK(MPI_Buffer_detach(&detached, &bytes));
+            while (__atomic_load_n(received, __ATOMIC_SEQ_CST) == t)
+                ;
+            OK(MPI_Isend(out, LONG, MPI_INT, 1, 72, own, &request));
+            OK(MPI_Request_free(&request));
+        } else if (rank == 1) {
+            OK(MPI_Recv(in, LONG, MPI_INT, 0, 71, own, MPI_STATUS_IGNORE));
+            same(in, LONG, t, "buffered");
+            __atomic_store_n(received, t + 1, __ATOMIC_SEQ_CST);
+            OK(MPI_Recv(in, LONG, MPI_INT, 0, 72, own, MPI_STATUS_IGNORE));
+            same(in, LONG, t, "disconnected");
+        }
+        OK(MPI_Comm_disconnect(&own));
+    }
+    OK(MPI_Win_free(&window));
+    free(space);
+}
+
 static void start(pthread_t *thread, void *(*work)(void *), void *argument)
 {
     CHECK(!pthread_create(thread, NULL, work, argument), "a thread did not start: %p", argument);
@@ -398,6 +573,12 @@ int main(int argc, char **argv)
         together(form);
     int *data = calloc(2 * LONG, sizeof *data);
     attentive(data);
+    unpolled(data);
+    for (int t = 0; t < THREADS; t++)
+        peeked(comms[t], data, data + LONG);
+    truncated();
+    callbacks();
+    delivered(data, data + LONG);
     free(data);
 
     /* A freed request and a buffered send complete without another call for them. */
