@@ -588,3 +588,28 @@ fn a_late_destructor_of_a_thread_may_reserve_it() {
         assert!(is_reserved_within(lock, 1_000_000));
     }
 }
+
+#[test]
+fn a_thread_that_leaves_at_any_depth_lets_others_in_and_returns_at_its_depth() {
+    for lock in [Some(new_lock()), new_reserved_lock()]
+        .into_iter()
+        .flatten()
+    {
+        assert_eq!(lock.leave_entirely(), 0, "the caller is outside");
+        lock.acquire();
+        lock.acquire();
+        assert_eq!(lock.leave_entirely(), 2);
+        in_another_thread(move || {
+            lock.acquire();
+            lock.release();
+        });
+        lock.enter_again(2);
+        lock.release();
+        let others = in_another_thread(move || super::try_acquire(lock));
+        assert!(!others, "the caller is inside still");
+        lock.release();
+        assert_eq!(lock.leave_entirely(), 0, "the caller has left");
+        let others = in_another_thread(move || super::try_acquire(lock));
+        assert!(others, "no thread is inside");
+    }
+}
