@@ -39,6 +39,7 @@
 
 mod crowd;
 mod following;
+mod outside;
 mod reserved;
 mod spinning;
 #[cfg(test)]
@@ -54,6 +55,7 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use outside::{enter_again, leave_entirely};
 pub use reserved::me;
 use reserved::{LOCKS, Reservation, caller, is_inside};
 
@@ -284,31 +286,6 @@ impl GlobalLock {
     #[inline]
     pub fn yield_to_waiters(&'static self) -> bool {
         self.is_wanted() && self.hand_over()
-    }
-
-    /// Releases the lock at any depth, and returns the depth for [`GlobalLock::enter_again`].
-    /// Returns 0 if the caller does not hold the lock. No part of the state is borrowed.
-    #[inline]
-    pub fn leave_entirely(&'static self) -> u32 {
-        match is_inside(self, caller(self)) {
-            true => self.leave_all_levels(),
-            false => 0,
-        }
-    }
-
-    #[cold]
-    fn leave_all_levels(&'static self) -> u32 {
-        self.convert_reservation(caller(self));
-        let depth = self.depth.load(Relaxed);
-        self.depth.store(1, Relaxed);
-        self.release();
-        depth
-    }
-
-    /// Acquires the lock at the depth at which the caller left it.
-    #[cold]
-    pub fn enter_again(&'static self, depth: u32) {
-        self.take(me(), depth);
     }
 
     #[cold]

@@ -595,21 +595,21 @@ fn a_thread_that_leaves_at_any_depth_lets_others_in_and_returns_at_its_depth() {
         .into_iter()
         .flatten()
     {
-        assert_eq!(lock.leave_entirely(), 0, "the caller is outside");
+        assert_eq!(leave_entirely(lock), 0, "the caller is outside");
         lock.acquire();
         lock.acquire();
-        assert_eq!(lock.leave_entirely(), 2);
+        assert_eq!(leave_entirely(lock), 2);
         in_another_thread(move || {
             lock.acquire();
             lock.release();
         });
-        lock.enter_again(2);
+        enter_again(lock, 2);
         lock.release();
-        let others = in_another_thread(move || super::try_acquire(lock));
+        let others = in_another_thread(move || try_acquire(lock));
         assert!(!others, "the caller is inside still");
         lock.release();
-        assert_eq!(lock.leave_entirely(), 0, "the caller has left");
-        let others = in_another_thread(move || super::try_acquire(lock));
+        assert_eq!(leave_entirely(lock), 0, "the caller has left");
+        let others = in_another_thread(move || try_acquire(lock));
         assert!(others, "no thread is inside");
     }
 }

@@ -1,7 +1,7 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
 use super::extras::{self, LANES, LOCKED};
-use crate::lock::{GlobalLock, try_acquire};
+use crate::lock::{GlobalLock, enter_again, leave_entirely, try_acquire};
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
 
@@ -51,10 +51,10 @@ pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
 /// No part of the state is borrowed, and `f` does not panic.
 #[inline]
 pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
-    let depth = GLOBAL_LOCK.leave_entirely();
+    let depth = leave_entirely(&GLOBAL_LOCK);
     let result = f();
     if depth > 0 {
-        GLOBAL_LOCK.enter_again(depth);
+        enter_again(&GLOBAL_LOCK, depth);
     }
     result
 }
