@@ -50,8 +50,9 @@ fn read(path: &Path) -> Result<String, String> {
 }
 
 /// The name prefixes of implementations: a function of MPI or of an extension, the plan of a
-/// collective, the fast path of a blocking collective, and the fast path of a trivial call.
-const PARTS: [&str; 5] = ["MPI_", "MPIX_", "plan_", "fast_", "trivial_"];
+/// collective, the fast path of a blocking collective, the fast path of a trivial call,
+/// and the execution of a call in its lane.
+const PARTS: [&str; 6] = ["MPI_", "MPIX_", "plan_", "fast_", "trivial_", "lane_"];
 
 /// Records the path of each public function with a prefix in [`PARTS`] in a module folder.
 fn find_implementations(

@@ -9,6 +9,8 @@
 //! All these functions call `plan_X`, which checks the arguments and builds an operation.
 //! If a `fast_X` exists, the blocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
+//! If a `lane_X` exists and messages have lanes, the exported function first calls it without the global lock;
+//! `lane_X` returns `None` if the call belongs to lane 0.
 //! A safe implementation has pointer arguments of the types in `src/api/args`.
 //! An `unsafe` implementation has C pointers.
 //! Every other function is exported too, and raises `MPI_ERR_UNSUPPORTED_OPERATION` with its name.
@@ -350,12 +352,39 @@ impl<'a> Exports<'a> {
                 true => "|| ()".to_string(),
                 false => format!("move || unsafe {{ {on_error} }}"),
             };
-            match buffers_until(f) {
-                Some(until) => format!(
-                    "pass_on(call_with_buffers({id}, {target}, {on_error}, {until}, move || {body}))"
-                ),
-                None => {
-                    format!("pass_on(call_creating({id}, {target}, {on_error}, move || {body}))")
+            let (until, with) = match buffers_until(f) {
+                Some(until) => (format!("{until}, "), "_with_buffers"),
+                None => (String::new(), ""),
+            };
+            let before = format!("{id}, {target}, {on_error}, {until}");
+            match self.lane(f) {
+                None if with.is_empty() => {
+                    format!("pass_on(call_creating({before}move || {body}))")
+                }
+                None => format!("pass_on(call{with}({before}move || {body}))"),
+                Some(lane) => {
+                    // Separate functions, so the decision between them saves no registers.
+                    // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
+                    let _ = writeln!(
+                        out,
+                        "#[cold]\n#[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_in_lane({params}) -> {result} {{\n    \
+                         {PROMISE}\n    \
+                         match call_in_lane({id}, {target}, {on_error}, move || unsafe {{ {lane} }}) {{\n        \
+                         Some(code) => pass_on(code),\n        \
+                         None => unsafe {{ {name}_with_extras({args}) }},\n    }}\n}}\n\
+                         #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_with_extras({params}) -> {result} {{\n    \
+                         {PROMISE}\n    \
+                         pass_on(call{with}_with_extras({before}move || {body}))\n}}\n\
+                         #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_plainly({params}) -> {result} {{\n    \
+                         {PROMISE}\n    \
+                         pass_on(call{with}_plainly({before}move || {body}))\n}}"
+                    );
+                    // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
+                    format!(
+                        "if !crate::state::has_extras() {{ return unsafe {{ {name}_plainly({args}) }}; }}\n    \
+                         if crate::state::have_lanes() {{ return unsafe {{ {name}_in_lane({args}) }}; }}\n    \
+                         unsafe {{ {name}_with_extras({args}) }}"
+                    )
                 }
             }
         };
@@ -451,6 +480,14 @@ impl<'a> Exports<'a> {
             .iter()
             .find(|t| t.name == twin_name)?;
         self.converted(f, twin, path)
+    }
+
+    /// Returns the expression that executes a call in its lane, if `lane_X` or `lane_X_c` exists.
+    fn lane(&self, f: &Function) -> Option<String> {
+        let name = f.name.strip_prefix("MPI_")?;
+        let find = |name: &str| self.found.get(&format!("lane_{name}"));
+        let lane = find(name).or_else(|| find(&format!("{name}_c")))?;
+        Some(self.invoked(lane, f, &plain_arguments(&f.params)))
     }
 
     /// Returns the expression of a call of the implementation `body` with the arguments `args`.

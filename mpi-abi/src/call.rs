@@ -10,7 +10,7 @@
 
 use crate::abi::*;
 use crate::device;
-use crate::error::{Failure, Target};
+use crate::error::{Failure, Outcome, Target};
 use crate::raise;
 use crate::registry::{request, window};
 use crate::state::{self, CallGuard};
@@ -33,7 +33,18 @@ pub fn call_creating(
     on_error: impl FnOnce(),
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let guard = state::enter(id);
+    created(id, state::enter(id), target, on_error, body)
+}
+
+/// Runs the body of a call that has begun.
+#[inline(always)]
+fn created(
+    id: usize,
+    guard: CallGuard,
+    target: Target,
+    on_error: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => {
             state::leave(id, guard);
@@ -42,6 +53,84 @@ pub fn call_creating(
         Ok(Err(failure)) => failure,
         Err(panic) => from_panic(panic),
     };
+    on_error();
+    failed(id, target, failure, guard)
+}
+
+/// Runs a body without extra actions, as [`call_creating`] does.
+#[inline(always)]
+pub fn call_plainly(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    created(id, state::enter_plainly(id), target, on_error, body)
+}
+
+/// Runs a body with extra actions, as [`call_creating`] does.
+#[inline(always)]
+pub fn call_with_extras(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    created(id, state::enter_with_extras(id), target, on_error, body)
+}
+
+/// Executes a call in its lane, without the global lock, while messages have lanes.
+/// Returns `None` if the call belongs to lane 0.
+#[inline]
+pub fn call_in_lane(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    lane: impl FnOnce() -> Option<Outcome>,
+) -> Option<c_int> {
+    Some(match state::in_lane(|| attempt(lane))? {
+        Ok(()) => MPI_SUCCESS,
+        Err(failure) => failed_in_lane(id, target, on_error, failure),
+    })
+}
+
+/// Runs a body with buffer arguments without extra actions, as [`call_with_buffers`] does.
+#[inline(always)]
+pub fn call_with_buffers_plainly(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    let guard = state::enter_plainly(id);
+    buffered(id, guard, target, on_error, until, body)
+}
+
+/// Runs a body with buffer arguments and extra actions, as [`call_with_buffers`] does.
+#[inline(always)]
+pub fn call_with_buffers_with_extras(
+    id: usize,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
+    let guard = state::enter_with_extras(id);
+    buffered(id, guard, target, on_error, until, body)
+}
+
+/// Calls `lane`, and converts a panic to a failure.
+#[inline(never)]
+fn attempt(lane: impl FnOnce() -> Option<Outcome>) -> Option<Outcome> {
+    catch_unwind(AssertUnwindSafe(lane)).unwrap_or_else(|panic| Some(Err(from_panic(panic))))
+}
+
+/// Ends a call that has failed in its lane: error handlers belong to lane 0.
+#[cold]
+#[inline(never)]
+fn failed_in_lane(id: usize, target: Target, on_error: impl FnOnce(), failure: Failure) -> c_int {
+    let guard = state::enter(id);
     on_error();
     failed(id, target, failure, guard)
 }
@@ -67,7 +156,19 @@ pub fn call_with_buffers(
     until: BuffersUntil,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    let guard = state::enter(id);
+    buffered(id, state::enter(id), target, on_error, until, body)
+}
+
+/// Runs the body of a call with buffer arguments that has begun.
+#[inline(always)]
+fn buffered(
+    id: usize,
+    guard: CallGuard,
+    target: Target,
+    on_error: impl FnOnce(),
+    until: BuffersUntil,
+    body: impl FnOnce() -> Result<(), Failure>,
+) -> c_int {
     let result = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) if guard.is_plain() => {
             state::leave(id, guard);

@@ -19,7 +19,11 @@ use crate::api::args::{
     In, InArray, InOut, InOutArray, Out, RecvBlocks, RecvMem, SendBlocks, SendMem, SizedOut,
     SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
-use crate::call::{BuffersUntil, call_creating, call_with_buffers, reset_handle, tool_call};
+use crate::call::{
+    BuffersUntil, call_creating, call_in_lane, call_plainly, call_with_buffers,
+    call_with_buffers_plainly, call_with_buffers_with_extras, call_with_extras, reset_handle,
+    tool_call,
+};
 // Some conversions may be unused: the set depends on which functions are implemented.
 #[allow(unused_imports)]
 use crate::convert::{read_scalar, scalar, write_scalar};

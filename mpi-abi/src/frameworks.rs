@@ -5,7 +5,7 @@ use crate::error::unread_errors::WARN_UNREAD_ERRORS;
 use crate::initial_handler::INITIAL_HANDLER;
 use crate::leak_report::REPORT_LEAKS;
 use crate::memory_rights::PTRACER;
-use crate::params::TELL_MISSPELT;
+use crate::params::{LANES, TELL_MISSPELT};
 use crate::stdio::STREAM_BUFFERING;
 use crate::unreceived::TELL_UNRECEIVED;
 use crate::{components, device, helper};
@@ -205,6 +205,12 @@ pub fn with(catalogue: &Catalogue) -> Vec<Framework> {
                 .iter()
                 .map(|component| Component::new(component.name, component.params))
                 .collect(),
+        },
+        Framework {
+            name: "threads",
+            what: "threads that call MPI at the same time",
+            params: vec![LANES.about()],
+            components: Vec::new(),
         },
     ]
 }

@@ -23,6 +23,7 @@ use crate::frameworks;
 use crate::helper;
 use crate::info;
 use crate::initial_handler;
+use crate::lanes;
 use crate::memory_rights;
 use crate::object::comm::CommObject;
 use crate::params::TELL_MISSPELT;
@@ -114,6 +115,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     info::describe(engine.size(), name);
     phase::begin(provided);
     configure_locking(&engine, provided)?;
+    lanes::start(&engine, provided, poll_launcher)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
     // The connection to the parent may use everything that was created above.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
@@ -410,7 +412,8 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
         params: &params,
         modex: Some(Arc::new(RteModex(rte))),
     };
-    let transports = btl::open_all(&context).map_err(at("the transports cannot be opened"))?;
+    let mut transports = btl::open_all(&context).map_err(at("the transports cannot be opened"))?;
+    transports.btls.extend(lanes::prepare(&params));
     if identity.rank == 0 {
         for warning in &transports.warnings {
             printable::eprintln!("rank 0: {warning}");
@@ -485,6 +488,8 @@ pub fn finalize() -> Result<(), Failure> {
     if engine.buffer().is_attached() {
         engine.buffer().flush(&engine)?;
     }
+    lanes::drain(&engine);
+    lanes::end_on_failure();
     if let Some(world) = engine.world() {
         // An internal fence instead of `MPI_Barrier`, because components count the barriers of the program.
         engine.block_on(world.agreement().fence_of_living())?;
@@ -492,6 +497,7 @@ pub fn finalize() -> Result<(), Failure> {
     // Frees completed requests without a handle, including failed ones.
     // In a job of one process, the fence has not polled for messages to the process itself.
     engine.poll_once();
+    lanes::end();
     crate::registry::request::reap_orphans();
     unreceived::warn(&engine);
     leak_report::print_all(&engine);

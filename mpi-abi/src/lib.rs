@@ -37,6 +37,7 @@ mod host;
 pub mod info;
 pub mod init;
 pub mod initial_handler;
+mod lanes;
 mod leak_report;
 mod lock;
 pub mod memory_rights;

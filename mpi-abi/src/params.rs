@@ -11,3 +11,13 @@ pub static TELL_MISSPELT: Param<bool> = Param::new(
     Level::USER,
     "Whether rank 0, and mpirun itself, warn about settings of unknown parameters",
 );
+
+/// The number of lanes of each process (module `lanes`).
+pub static LANES: Param<usize> = Param::new(
+    "threads",
+    "",
+    "lanes",
+    "1",
+    Level::USER,
+    "Number of lanes, up to 8, in which threads at MPI_THREAD_MULTIPLE exchange messages at the same time: each communicator within a node belongs to one; for processes with several cores; the same on all ranks",
+);

@@ -253,6 +253,25 @@ fn in_another_order(most: &str, jobs: &[(&str, &str, &str)]) {
     }
 }
 
+/// The parameter `threads_lanes` may not change any result: communicators have lanes of their own, or not.
+#[test]
+fn threads_exchange_messages_in_lanes_and_without() {
+    for lanes in ["1", "2", "4"] {
+        for ranks in [1, 2, 3] {
+            let job = Job::of("lanes").ranks(ranks);
+            job.with(["--mca", "threads_lanes", lanes]).holds();
+        }
+    }
+}
+
+#[test]
+fn programs_with_threads_run_with_lanes() {
+    for program in ["threads", "requests", "lives", "communicators"] {
+        let job = Job::of(program).ranks(2);
+        job.with(["--mca", "threads_lanes", "4"]).holds();
+    }
+}
+
 /// Only network transports such as TCP count their messages; shared memory does not.
 #[test]
 fn performance_variables_count_the_messages_of_tcp() {

@@ -3,10 +3,12 @@
 use super::args::Out;
 use crate::abi::*;
 use crate::error::{Failure, Outcome};
+use crate::lanes;
 use crate::object::buffer::UserBuffer;
 use crate::object::comm::CommObject;
 use crate::registry::request::running_for;
 use crate::state::{self, state};
+use mpi_core::Engine;
 use mpi_core::pml::buffered::Buffer;
 use std::ffi::c_void;
 use std::future::poll_fn;
@@ -29,8 +31,11 @@ fn detach(
     user: &UserBuffer,
     address: Out<*mut c_void>,
     size: Out<MPI_Count>,
+    drain: impl FnOnce(&Engine),
 ) -> Outcome {
-    buffer.detach(&state::engine()?)?;
+    let engine = state::engine()?;
+    buffer.detach(&engine)?;
+    drain(&engine);
     let (was, long) = user.take().unwrap_or((std::ptr::null_mut(), 0));
     address.set(was, "buffer_addr")?;
     size.set(long, "size")
@@ -51,12 +56,15 @@ pub fn MPI_Buffer_detach_c(buffer_addr: Out<*mut c_void>, size: Out<MPI_Count>) 
         state().program().buffer(),
         buffer_addr,
         size,
+        lanes::drain,
     )
 }
 
 pub fn MPI_Buffer_flush() -> Outcome {
     let engine = state::engine()?;
-    Ok(engine.buffer().flush(&engine)?)
+    engine.buffer().flush(&engine)?;
+    lanes::drain(&engine);
+    Ok(())
 }
 
 /// Starts a flush, a request that completes when all messages of a buffer have been sent.
@@ -75,12 +83,12 @@ fn iflush(
 
 pub fn MPI_Buffer_iflush(request: Out<MPI_Request>) -> Outcome {
     let engine = state::engine()?;
-    let empty = move || is_empty(engine.buffer(), &engine);
+    let empty = move || is_empty(engine.buffer(), &engine) && lanes::are_sent(None);
     iflush(empty, None, request)
 }
 
 /// Releases the completed sends, and returns true if the buffer is empty.
-fn is_empty(buffer: &Buffer, engine: &mpi_core::Engine) -> bool {
+fn is_empty(buffer: &Buffer, engine: &Engine) -> bool {
     buffer.reap(engine);
     buffer.is_empty()
 }
@@ -95,19 +103,24 @@ pub fn MPI_Comm_detach_buffer_c(
     buffer_addr: Out<*mut c_void>,
     size: Out<MPI_Count>,
 ) -> Outcome {
-    let comm = state::comm(comm)?;
-    detach(&comm.buffer, &comm.user_buffer, buffer_addr, size)
+    let object = state::comm(comm)?;
+    let drain = |engine: &Engine| lanes::drain_comm(engine, comm, false);
+    let (buffer, user) = (&object.buffer, &object.user_buffer);
+    detach(buffer, user, buffer_addr, size, drain)
 }
 
 pub fn MPI_Comm_flush_buffer(comm: MPI_Comm) -> Outcome {
-    Ok(state::comm(comm)?.buffer.flush(&state::engine()?)?)
+    let engine = state::engine()?;
+    state::comm(comm)?.buffer.flush(&engine)?;
+    lanes::drain_comm(&engine, comm, false);
+    Ok(())
 }
 
 pub fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: Out<MPI_Request>) -> Outcome {
-    let (engine, comm) = (state::engine()?, state::comm(comm)?);
-    let held = comm.clone();
-    let empty = move || is_empty(&held.buffer, &engine);
-    iflush(empty, Some(comm), request)
+    let (engine, object) = (state::engine()?, state::comm(comm)?);
+    let held = object.clone();
+    let empty = move || is_empty(&held.buffer, &engine) && lanes::are_sent(Some(comm));
+    iflush(empty, Some(object), request)
 }
 
 pub fn MPI_Session_attach_buffer_c(
@@ -125,7 +138,9 @@ pub fn MPI_Session_detach_buffer_c(
     size: Out<MPI_Count>,
 ) -> Outcome {
     let session = state::session(session)?;
-    detach(&session.buffer, &session.user_buffer, buffer_addr, size)
+    // Communicators of sessions have no lanes.
+    let (buffer, user) = (&session.buffer, &session.user_buffer);
+    detach(buffer, user, buffer_addr, size, |_| ())
 }
 
 pub fn MPI_Session_flush_buffer(session: MPI_Session) -> Outcome {

@@ -6,6 +6,7 @@ use super::groups;
 use crate::abi::*;
 use crate::error::{Failure, Outcome, Target};
 use crate::info::{self, Hints};
+use crate::lanes;
 use crate::object::Attached;
 use crate::object::attribute::Owner;
 use crate::object::comm::CommObject;
@@ -336,6 +337,8 @@ pub fn MPI_Comm_disconnect(comm: InOut<MPI_Comm>) -> Outcome {
     // The program has completed its own requests (section 11.10.4).
     // This call also completes operations whose handles were freed.
     wait_for_orphans(&object).map_err(heard_by(handle))?;
+    lanes::drain_comm(&state::engine()?, handle, true);
+    lanes::end_on_failure();
     // No member leaves before all members have arrived, so no message is in transit afterwards.
     let left = state::engine()?.block_on(object.comm.internal().farewell());
     left.map_err(|error| heard_by(handle)(error.into()))?;

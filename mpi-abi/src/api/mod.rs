@@ -30,6 +30,7 @@ pub mod handles;
 pub mod info;
 pub mod init;
 pub mod intercomm;
+pub mod lane;
 pub mod op;
 pub mod p2p;
 pub mod partitioned;

@@ -64,6 +64,12 @@ impl Failure {
         failure
     }
 
+    /// Drops the object that is kept alive, for a caller that leaves the lock of that object.
+    pub fn without_object(mut self) -> Self {
+        self.0.kept = None;
+        self
+    }
+
     /// Replaces the code of the failure.
     pub fn with_code(mut self, code: c_int) -> Self {
         self.0.code = code;

@@ -39,6 +39,7 @@
 
 mod crowd;
 mod following;
+mod outside;
 mod reserved;
 mod spinning;
 #[cfg(test)]
@@ -54,8 +55,9 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+pub use outside::{enter_again, leave_entirely};
 pub use reserved::me;
-use reserved::{Reservation, caller};
+use reserved::{LOCKS, Reservation, caller, is_inside};
 
 /// Spins on a taken lock before a yield of the core: about the duration of a short call.
 const SPINS: u32 = 32;
@@ -79,6 +81,8 @@ const HAND_OVER_SLEEP: Duration = Duration::from_micros(50);
 /// A reentrant lock with hand-over.
 #[derive(Debug)]
 pub struct GlobalLock {
+    /// The number of the lane that the lock serialises; 0 for the lock of all other calls.
+    number: usize,
     /// The thread that holds the lock, or 0.
     owner: AtomicUsize,
     /// Nesting depth of the owner.
@@ -131,8 +135,11 @@ pub struct GlobalLock {
 }
 
 impl GlobalLock {
-    pub const fn new() -> Self {
+    /// Creates the lock of a lane; `number` is below 8.
+    pub const fn new(number: usize) -> Self {
+        assert!(number < LOCKS);
         GlobalLock {
+            number,
             owner: AtomicUsize::new(0),
             depth: AtomicU32::new(0),
             reservation: Reservation::new(),
@@ -180,9 +187,9 @@ impl GlobalLock {
     }
 
     /// Acquires the lock, or increments the nesting depth.
-    #[inline]
+    #[inline(always)]
     pub fn acquire(&'static self) {
-        let caller = caller();
+        let caller = caller(self);
         let me = caller.me;
         if self.enter_reserved(caller) {
             race_detectors::acquired(self);
@@ -196,7 +203,7 @@ impl GlobalLock {
     }
 
     /// Decrements the nesting depth, and releases the lock at depth 0.
-    #[inline]
+    #[inline(always)]
     pub fn release(&self) {
         race_detectors::releasing(self);
         if self.leave_reserved() {
@@ -334,7 +341,7 @@ impl GlobalLock {
 
     /// Returns true if this thread owns the lock. Converts a reservation to ownership.
     fn holds(&self, me: usize) -> bool {
-        self.convert_reservation(caller());
+        self.convert_reservation(caller(self));
         self.owner.load(Relaxed) == me
     }
 
@@ -402,8 +409,31 @@ impl GlobalLock {
     }
 }
 
+/// Acquires a lock, if no thread owns it, waits for it, or is inside by a reservation.
+/// Returns false if the calling thread itself is inside.
+///
+/// Revokes the reservation of a thread that is outside.
+#[cold]
+pub fn try_acquire(lock: &'static GlobalLock) -> bool {
+    let caller = caller(lock);
+    if lock.is_wanted() || is_inside(lock, caller) {
+        return false;
+    }
+    if !lock.enter_reserved(caller) {
+        lock.revoke_reservation();
+        if !lock.try_take(caller.me) {
+            return false;
+        }
+        lock.depth.store(1, Relaxed);
+        let turns = lock.turns.load(Relaxed).wrapping_add(1);
+        lock.turns.store(turns, Relaxed);
+    }
+    race_detectors::acquired(lock);
+    true
+}
+
 impl Default for GlobalLock {
     fn default() -> Self {
-        GlobalLock::new()
+        GlobalLock::new(0)
     }
 }

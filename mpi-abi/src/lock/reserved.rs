@@ -38,6 +38,9 @@ use std::sync::atomic::{
     AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, Ordering::Relaxed,
 };
 
+/// Maximum number of locks for which a thread has a record each: those of all lanes.
+pub(super) const LOCKS: usize = 8;
+
 /// Value of `owner` while the lock is reserved.
 /// A thread's identifier ([`me`]) is the address of an aligned structure, so it is never 1.
 const RESERVED: usize = 1;
@@ -108,22 +111,32 @@ pub(super) struct Caller {
 }
 
 thread_local! {
-    static RECORD: Cell<Option<&'static Record>> = const { Cell::new(None) };
+    /// The thread's records, by the number of the lock.
+    static OWN: [Cell<Option<&'static Record>>; LOCKS] = const { [const { Cell::new(None) }; LOCKS] };
     static AT_END: ReleaseAtThreadEnd = const { ReleaseAtThreadEnd };
 }
 
-/// Returns the calling thread's identifier and record.
+/// Returns the calling thread's identifier and its record for a lock.
 #[inline]
-pub(super) fn caller() -> Caller {
-    RECORD.with(|record| Caller {
-        me: std::ptr::from_ref(record).addr(),
-        record: record.get(),
+pub(super) fn caller(lock: &GlobalLock) -> Caller {
+    OWN.with(|own| Caller {
+        me: std::ptr::from_ref(own).addr(),
+        record: own[lock.number % LOCKS].get(),
     })
+}
+
+/// Returns true if the calling thread is inside a lock, by a reservation or as the owner.
+pub(super) fn is_inside(lock: &GlobalLock, caller: Caller) -> bool {
+    let is_entered = |record: &Record| {
+        let holder = lock.reservation.holder.load(Relaxed);
+        std::ptr::eq(record, holder) && record.nesting.load(Relaxed) > 0
+    };
+    lock.owner.load(Relaxed) == caller.me || caller.record.is_some_and(is_entered)
 }
 
 /// Returns a number that is unique among the threads of the process, and greater than 1.
 pub fn me() -> usize {
-    caller().me
+    OWN.with(|own| std::ptr::from_ref(own).addr())
 }
 
 /// Leaves the thread's record to other threads when the thread ends.
@@ -135,11 +148,15 @@ impl Drop for ReleaseAtThreadEnd {
     fn drop(&mut self) {
         // A thread that calls `exit` in a callback of MPI is inside, and its exit handlers may call MPI.
         let is_outside = |record: &&Record| record.nesting.load(Relaxed) == 0;
-        if let Some(record) = caller().record.filter(is_outside) {
-            // Later destructors of this thread that call MPI acquire the lock without a reservation.
-            RECORD.set(None);
-            record.is_free.store(true, Ordering::Release);
-        }
+        OWN.with(|own| {
+            for own in own {
+                if let Some(record) = own.get().filter(is_outside) {
+                    // Later destructors of this thread that call MPI acquire the lock without a reservation.
+                    own.set(None);
+                    record.is_free.store(true, Ordering::Release);
+                }
+            }
+        });
     }
 }
 
@@ -290,12 +307,12 @@ impl GlobalLock {
 
     /// Reserves the lock for the calling thread, which owns it, unless other threads wait or follow.
     fn try_reserve(&'static self) {
-        let Caller { me, record } = caller();
+        let Caller { me, record } = caller(self);
         let is_of_this_lock = |record: &&Record| record.lock == std::ptr::from_ref(self).addr();
         let Some(record) = record.filter(is_of_this_lock) else {
             // A thread whose destructors of thread-local values have run gets no record.
             if AT_END.try_with(|_| ()).is_ok() {
-                RECORD.set(Some(unused_record(self)));
+                OWN.with(|own| own[self.number % LOCKS].set(Some(unused_record(self))));
                 self.try_reserve();
             }
             return;

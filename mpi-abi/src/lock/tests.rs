@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 /// Returns a lock that exists until the process ends, as the library's own does.
 fn new_lock() -> &'static GlobalLock {
-    Box::leak(Box::new(GlobalLock::new()))
+    Box::leak(Box::new(GlobalLock::new(0)))
 }
 
 /// The result of a poll by a thread that no longer yields.
@@ -586,5 +586,30 @@ fn a_late_destructor_of_a_thread_may_reserve_it() {
             assert_eq!(unsafe { libc::pthread_setspecific(key, value) }, 0);
         });
         assert!(is_reserved_within(lock, 1_000_000));
+    }
+}
+
+#[test]
+fn a_thread_that_leaves_at_any_depth_lets_others_in_and_returns_at_its_depth() {
+    for lock in [Some(new_lock()), new_reserved_lock()]
+        .into_iter()
+        .flatten()
+    {
+        assert_eq!(leave_entirely(lock), 0, "the caller is outside");
+        lock.acquire();
+        lock.acquire();
+        assert_eq!(leave_entirely(lock), 2);
+        in_another_thread(move || {
+            lock.acquire();
+            lock.release();
+        });
+        enter_again(lock, 2);
+        lock.release();
+        let others = in_another_thread(move || try_acquire(lock));
+        assert!(!others, "the caller is inside still");
+        lock.release();
+        assert_eq!(leave_entirely(lock), 0, "the caller has left");
+        let others = in_another_thread(move || try_acquire(lock));
+        assert!(others, "no thread is inside");
     }
 }

@@ -12,6 +12,16 @@ use crate::state::state;
 use crate::tool::event;
 use mpi_core::comm::Comm;
 use std::rc::Rc;
+use std::sync::OnceLock;
+
+/// The functions that are called with each new communicator, and with each handle that is removed.
+static FOLLOWERS: OnceLock<(fn(&CommObject), fn(&Rc<CommObject>))> = OnceLock::new();
+
+/// Calls `made` with each communicator that gets a handle from now on, before the program knows the handle,
+/// and `freed` with each communicator whose handle is removed. Later calls of this function have no effect.
+pub fn follow(made: fn(&CommObject), freed: fn(&Rc<CommObject>)) {
+    let _ = FOLLOWERS.set((made, freed));
+}
 
 impl CommObject {
     pub fn owner(&self) -> Owner<'_> {
@@ -45,6 +55,9 @@ pub fn register_with(
     if object.comm.is_mixed() {
         report_connections();
     }
+    if let Some((made, _)) = FOLLOWERS.get() {
+        made(&object);
+    }
     event::communicator_made(&object);
     Ok(object)
 }
@@ -68,6 +81,9 @@ pub fn report_connections() {
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
+    if let Some((_, freed)) = FOLLOWERS.get() {
+        freed(&removed);
+    }
     event::communicator_freed(&removed);
     let mut freed = state().tables().freed_comms().borrow_mut();
     freed.retain(|object| object.strong_count() > 0);

@@ -11,7 +11,9 @@ mod handles;
 mod outcome;
 
 pub use free_cancel::{cancel, complete_general, free, reap_orphans, wait_for_orphans};
-pub use handles::{DONE, persistent, persistent_in, register, running, running_for, running_on};
+pub use handles::{
+    DONE, limit_direct, persistent, persistent_in, register, running, running_for, running_on,
+};
 pub use outcome::{
     Finished, c_status, failed_status, finish, finish_simple, finish_simple_ones, of_both_halves,
     peek,

@@ -1,6 +1,6 @@
 //! Entry and exit of every MPI call.
 
-use super::extras::{self, FOLLOWED, FORKED, LOCKED, STAGING, TRACED};
+use super::extras::{self, FOLLOWED, FORKED, LANES, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
 use crate::{device, forked, functions};
 use mpi_core::trace::Trace;
@@ -67,6 +67,39 @@ pub fn enter(id: usize) -> CallGuard {
         false => (0, 0),
         true => enter_with(id),
     };
+    entered(id, extras, began)
+}
+
+/// Returns true if calls have extra actions.
+#[inline(always)]
+pub fn has_extras() -> bool {
+    extras::any()
+}
+
+/// Begins a call of function `id` without extra actions.
+#[inline(always)]
+pub fn enter_plainly(id: usize) -> CallGuard {
+    entered(id, 0, 0)
+}
+
+/// Begins a call of function `id` with extra actions.
+#[inline(always)]
+pub fn enter_with_extras(id: usize) -> CallGuard {
+    let (extras, began) = enter_with(id);
+    entered(id, extras, began)
+}
+
+/// Calls `lane` without the lock, if messages have lanes. Returns `None` if lane 0 executes the call.
+#[inline(always)]
+pub fn in_lane<T>(lane: impl FnOnce() -> Option<T>) -> Option<T> {
+    match extras::is_forked() {
+        true => None,
+        false => global_lock::outside(lane),
+    }
+}
+
+#[inline(always)]
+fn entered(id: usize, extras: u8, began: u64) -> CallGuard {
     if let Some(page) = tracing::page() {
         page.enter(number(id));
     }
@@ -105,11 +138,8 @@ pub(crate) fn current_call() -> Option<&'static str> {
 /// Performs the extra actions at entry. Returns the actions of this call and its start time.
 #[cold]
 fn enter_with(id: usize) -> (u8, u64) {
-    if extras::get() & FORKED != 0 {
-        forked::called(id, world_place());
-        // The function `id` is allowed in a forked child. The call takes no lock:
-        // a thread of the parent, which does not exist in the child, may hold the lock.
-        return (0, 0);
+    if extras::get() & (FORKED | LANES) != 0 {
+        return enter_rarely(id);
     }
     if extras::loader_has_loaded() {
         find_libraries();
@@ -124,6 +154,41 @@ fn enter_with(id: usize) -> (u8, u64) {
     match extras & TRACED {
         0 => (extras, 0),
         _ => (extras, tracing::trace().map_or(0, Trace::begins)),
+    }
+}
+
+/// Performs the extra actions at entry in a forked process, or while messages have lanes.
+/// With lanes, no call is traced.
+#[cold]
+fn enter_rarely(id: usize) -> (u8, u64) {
+    let extras = extras::get();
+    if extras & FORKED != 0 {
+        forked::called(id, world_place());
+        // The function `id` is allowed in a forked child. The call takes no lock:
+        // a thread of the parent, which does not exist in the child, may hold the lock.
+        return (0, 0);
+    }
+    global_lock::acquire();
+    if extras::loader_has_loaded() {
+        find_libraries();
+    }
+    let extras = extras::get();
+    if extras & STAGING != 0 {
+        device::enter();
+    }
+    // This call has acquired the lock and releases it, although lanes may have ended since.
+    (extras & (FOLLOWED | STAGING) | LANES, 0)
+}
+
+#[cold]
+fn leave_rarely(guard: CallGuard) {
+    if guard.extras & LANES != 0 {
+        global_lock::release();
+    }
+    if guard.extras & FOLLOWED != 0
+        && let Some(follow) = AFTER_CALL.get()
+    {
+        follow();
     }
 }
 
@@ -148,9 +213,7 @@ fn leave_with(id: usize, guard: CallGuard) {
     if guard.extras & LOCKED != 0 {
         global_lock::release();
     }
-    if guard.extras & FOLLOWED != 0
-        && let Some(follow) = AFTER_CALL.get()
-    {
-        follow();
+    if guard.extras & (FOLLOWED | LANES) != 0 {
+        leave_rarely(guard);
     }
 }

@@ -26,6 +26,9 @@ pub(super) const STAGING: u8 = 8;
 /// A function runs after each call ([`call_after_calls`](super::call_after_calls)).
 pub(super) const FOLLOWED: u8 = 16;
 
+/// Messages of some communicators have lanes of their own ([`lanes`](crate::lanes)).
+pub(super) const LANES: u8 = 32;
+
 /// Targets of [`WATCHED`]: 0 if calls have no extra action (`QUIET`), 1 if they have (`ACTIVE`).
 static QUIET: AtomicUsize = AtomicUsize::new(0);
 static ACTIVE: AtomicUsize = AtomicUsize::new(1);
@@ -98,6 +101,17 @@ pub(super) fn any() -> bool {
     // SAFETY: the pointer refers to a static, or to a loader word that exists until process exit.
     // Only `choose_word` stores this pointer.
     unsafe { &*WATCHED.load(Relaxed) }.load(Relaxed) != 0
+}
+
+/// Returns true if messages have lanes. Costs a load and one branch.
+#[inline(always)]
+pub(crate) fn have_lanes() -> bool {
+    EXTRAS.load(Relaxed) & LANES != 0
+}
+
+/// Sets whether calls look for the lane of their communicator or request.
+pub(crate) fn set_lanes(wanted: bool) {
+    set(LANES, wanted);
 }
 
 /// Returns true if a library was loaded since [`watch_loader`].

@@ -1,27 +1,61 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
-use super::extras::{self, LOCKED};
-use crate::lock::GlobalLock;
+use super::extras::{self, LANES, LOCKED};
+use crate::lock::{GlobalLock, enter_again, leave_entirely, try_acquire};
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
 
-static GLOBAL_LOCK: GlobalLock = GlobalLock::new();
+static GLOBAL_LOCK: GlobalLock = GlobalLock::new(0);
+
+/// Runs `f` under the lock, if no thread is inside MPI or waits for the lock.
+pub(crate) fn locked_if_free(f: impl FnOnce()) -> bool {
+    let taken = try_acquire(&GLOBAL_LOCK);
+    if taken {
+        f();
+        GLOBAL_LOCK.release();
+    }
+    taken
+}
 
 /// Takes the lock at the entry of a call.
+#[inline(always)]
 pub(super) fn acquire() {
     GLOBAL_LOCK.acquire();
 }
 
 /// Releases the lock at the end of the call.
+#[inline(always)]
 pub(super) fn release() {
     GLOBAL_LOCK.release();
+}
+
+/// Releases the lock, also if the code under it panics.
+struct Held;
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        GLOBAL_LOCK.release();
+    }
 }
 
 /// Runs `f` under the lock that calls take. `f` is not part of a call of the program.
 pub(crate) fn locked<R>(f: impl FnOnce() -> R) -> R {
     GLOBAL_LOCK.acquire();
+    let held = Held;
     let result = f();
-    GLOBAL_LOCK.release();
+    drop(held);
+    result
+}
+
+/// Runs `f` without the lock, also if the caller holds it, as a callback of the program does.
+/// No part of the state is borrowed, and `f` does not panic.
+#[inline]
+pub(crate) fn outside<R>(f: impl FnOnce() -> R) -> R {
+    let depth = leave_entirely(&GLOBAL_LOCK);
+    let result = f();
+    if depth > 0 {
+        enter_again(&GLOBAL_LOCK, depth);
+    }
     result
 }
 
@@ -44,7 +78,7 @@ pub(crate) fn set_locking(locking: bool) {
 pub static THREADS: Threads = Threads {
     wait_step: |polled| GLOBAL_LOCK.wait_step(polled),
     wanted: || GLOBAL_LOCK.is_wanted(),
-    is_alone: || GLOBAL_LOCK.is_of_one_thread(),
+    is_alone: || GLOBAL_LOCK.is_of_one_thread() && extras::get() & LANES == 0,
 };
 
 /// Sets the doorbell that a thread rings if it finds the lock taken: the owner may be asleep.

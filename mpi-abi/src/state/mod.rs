@@ -31,14 +31,16 @@ mod tables;
 mod tracing;
 mod unfinished;
 
-pub use entry::{CallGuard, enter, leave};
+pub use entry::{CallGuard, enter, enter_plainly, enter_with_extras, has_extras, in_lane, leave};
 pub(crate) use entry::{call_after_calls, current_call, number, set_world_place, world_place};
 pub(crate) use extras::{
-    admit_tool_threads, is_forked, is_staging, is_unlocked, is_untraced, mark_forked, set_staging,
-    tool_has_threads, watch_loader,
+    admit_tool_threads, have_lanes, is_forked, is_staging, is_unlocked, is_untraced, mark_forked,
+    set_lanes, set_staging, tool_has_threads, watch_loader,
 };
 pub use global_lock::{THREADS, yield_lock};
-pub(crate) use global_lock::{locked, set_cores_for_threads, set_doorbell, set_locking};
+pub(crate) use global_lock::{
+    locked, locked_if_free, set_cores_for_threads, set_doorbell, set_locking,
+};
 pub(crate) use lookup::{
     comm, datatype, datatype_of, engine, file, group, not_running, op, session, win, with_win,
 };

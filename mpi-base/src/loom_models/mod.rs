@@ -9,6 +9,7 @@ mod cells;
 mod crowd;
 mod doorbell;
 mod inbox;
+mod lane_table;
 mod lock;
 mod reservation;
 mod ring;

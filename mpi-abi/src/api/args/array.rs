@@ -236,6 +236,15 @@ impl<'a, T> InOutArray<'a, T> {
         self.first
     }
 
+    /// Returns the array of the one element to which an output argument points.
+    pub fn of_one(element: Out<'a, T>) -> Self {
+        InOutArray {
+            first: element.address(),
+            len: 1,
+            of: PhantomData,
+        }
+    }
+
     /// Returns an empty array, for a call whose caller passed no array.
     pub fn none() -> Self {
         InOutArray {

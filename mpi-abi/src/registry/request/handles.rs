@@ -19,6 +19,7 @@ use mpi_core::request::{Operation, Persistent, Req, Table};
 use std::any::Any;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// The handle of an operation that completed within its call. No table issues this handle.
 pub const DONE: MPI_Request = MPI_Request(((Kind::Request as usize + 1) << 27) - 1);
@@ -67,12 +68,19 @@ pub fn running_on(req: Req, file: Rc<FileObject>) -> Result<MPI_Request, Failure
     }
 }
 
+/// The number of direct handles. The last index is excluded, since its handle could equal `DONE`.
+static DIRECT_HANDLES: AtomicUsize = AtomicUsize::new(DIRECT - 1);
+
+/// Leaves the direct handles with an index from 2^16 on to the lanes of the process (module `lanes`).
+pub fn limit_direct() {
+    DIRECT_HANDLES.store(1 << 16, Relaxed);
+}
+
 /// Returns the handle of an operation, if its index in the engine's table is in the direct range.
 #[inline(always)]
 fn direct_handle(req: &Req) -> Option<MPI_Request> {
     let index = req.index() as usize;
-    // The last index is excluded, since its handle could equal `DONE`.
-    (index < DIRECT - 1).then(|| {
+    (index < DIRECT_HANDLES.load(Relaxed)).then(|| {
         MPI_Request(handle::make(
             Kind::Request,
             req.generation(),

@@ -1,0 +1,122 @@
+//! Persistent sends and receives in lanes.
+
+use super::p2p::{outgoing, place, with_twin};
+use crate::abi::*;
+use crate::api::args::{Out, RecvMem, SendMem};
+use crate::api::p2p::{check_recv_tag, check_tag};
+use crate::error::{Failure, Outcome};
+use crate::lanes::{self, Address, Object, Outgoing, Persistent, Transfer};
+use mpi_core::pml::Mode;
+use std::cell::RefCell;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+/// Registers a persistent operation.
+fn register(
+    at: Address,
+    comm: MPI_Comm,
+    transfer: Transfer,
+    (peer, tag): (c_int, c_int),
+) -> Result<MPI_Request, Failure> {
+    with_twin(at, comm, |contents, twin| {
+        match &transfer {
+            Transfer::Receive(_) => twin.check_source(peer)?,
+            _ => twin.check_dest(peer)?,
+        }
+        let persistent = Persistent {
+            twin: twin.clone(),
+            transfer,
+            peer,
+            tag,
+            active: RefCell::new(None),
+        };
+        contents.register(at.lane, Object::Persistent(Rc::new(persistent)))
+    })
+}
+
+fn send_init(
+    buf: SendMem,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+    transfer: impl FnOnce(Outgoing) -> Transfer,
+) -> Option<Outcome> {
+    let at = lanes::of_comm(comm)?;
+    let run = || {
+        check_tag(tag)?;
+        let transfer = transfer(outgoing(buf)?);
+        request.set(register(at, comm, transfer, (dest, tag))?, "request")
+    };
+    Some(run())
+}
+
+pub fn lane_Send_init_c(
+    buf: SendMem,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    let mode = Mode::Standard;
+    send_init(buf, dest, tag, comm, request, |data| Transfer::Send {
+        data,
+        mode,
+    })
+}
+
+pub fn lane_Rsend_init_c(
+    buf: SendMem,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    let mode = Mode::Standard;
+    send_init(buf, dest, tag, comm, request, |data| Transfer::Send {
+        data,
+        mode,
+    })
+}
+
+pub fn lane_Ssend_init_c(
+    buf: SendMem,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    let mode = Mode::Synchronous;
+    send_init(buf, dest, tag, comm, request, |data| Transfer::Send {
+        data,
+        mode,
+    })
+}
+
+pub fn lane_Bsend_init_c(
+    buf: SendMem,
+    dest: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    send_init(buf, dest, tag, comm, request, |data| Transfer::Buffered {
+        data,
+    })
+}
+
+pub fn lane_Recv_init_c(
+    buf: RecvMem,
+    source: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    let at = lanes::of_comm(comm)?;
+    let run = || {
+        check_recv_tag(tag)?;
+        let transfer = Transfer::Receive(place(buf)?);
+        request.set(register(at, comm, transfer, (source, tag))?, "request")
+    };
+    Some(run())
+}

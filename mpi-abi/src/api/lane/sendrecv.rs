@@ -1,0 +1,194 @@
+//! Send-receive calls in lanes.
+
+use super::p2p::{data, land, memory, with_twin};
+use crate::abi::*;
+use crate::api::args::{Out, RecvMem, SendMem};
+use crate::api::completion::set_received;
+use crate::api::p2p::{check_recv_tag, check_tag};
+use crate::error::{Failure, Outcome};
+use crate::lanes::{self, Address, Contents, Object, Pending, Twin};
+use crate::registry::request::of_both_halves;
+use mpi_core::datatype::RecvBytes;
+use mpi_core::pml::{Mode, Sent};
+use mpi_core::request::Req;
+use std::borrow::Cow;
+use std::ffi::c_int;
+use std::rc::Rc;
+
+/// The peers and tags of a send-receive.
+#[derive(Clone, Copy)]
+struct Peers {
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+}
+
+impl Peers {
+    fn check(self) -> Outcome {
+        check_tag(self.sendtag)?;
+        check_recv_tag(self.recvtag)
+    }
+
+    /// Starts the receive first, then the send: the peer's message then finds a posted receive.
+    fn start(
+        self,
+        twin: &Twin,
+        data: &[u8],
+        bytes: RecvBytes,
+    ) -> Result<(Req, Option<Req>), Failure> {
+        twin.check_dest(self.dest)?;
+        let receive = twin.irecv(bytes, self.source, self.recvtag)?;
+        match twin.isend(data, self.dest, self.sendtag, Mode::Standard) {
+            Ok(Sent::Done) => Ok((receive, None)),
+            Ok(Sent::Pending(send)) => Ok((receive, Some(send))),
+            Err(failure) => {
+                twin.engine().pml().termination().abandon(&receive);
+                Err(failure)
+            }
+        }
+    }
+}
+
+/// Sends `data` and receives into `recvbuf`, and waits for both.
+fn exchange(
+    at: Address,
+    comm: MPI_Comm,
+    peers: Peers,
+    data: &[u8],
+    recvbuf: RecvMem,
+    status: Out<MPI_Status>,
+) -> Outcome {
+    let (bytes, landing) = memory(recvbuf)?;
+    let received = with_twin(at, comm, |_, twin| {
+        let (receive, send) = peers.start(twin, data, bytes)?;
+        let received = twin.engine().wait(&receive);
+        let sent = send.map_or(Ok(()), |send| twin.engine().wait(&send).map(drop));
+        Ok(of_both_halves(received, sent))
+    })?;
+    land(landing, &received);
+    set_received(status, received)
+}
+
+/// Starts a send of `data` and a receive into `recvbuf` as one request.
+fn begin(
+    at: Address,
+    comm: MPI_Comm,
+    peers: Peers,
+    data: Cow<'_, [u8]>,
+    recvbuf: RecvMem,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    let (bytes, landing) = memory(recvbuf)?;
+    let handle = with_twin(at, comm, |contents: &Contents, twin: &Rc<Twin>| {
+        contents.check_room()?;
+        let (receive, send) = peers.start(twin, &data, bytes)?;
+        let pending = Pending {
+            receive: Some(receive),
+            send,
+            data: match data {
+                Cow::Owned(data) => data,
+                Cow::Borrowed(_) => Vec::new(),
+            },
+            landing,
+        };
+        contents.register(at.lane, Object::Once(pending, twin.clone()))
+    })?;
+    request.set(handle, "request")
+}
+
+pub fn lane_Sendrecv_c(
+    sendbuf: SendMem,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: RecvMem,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: Out<MPI_Status>,
+) -> Option<Outcome> {
+    let at = lanes::of_comm(comm)?;
+    let peers = Peers {
+        dest,
+        sendtag,
+        source,
+        recvtag,
+    };
+    let run = || {
+        peers.check()?;
+        exchange(at, comm, peers, &data(sendbuf)?, recvbuf, status)
+    };
+    Some(run())
+}
+
+pub fn lane_Isendrecv_c(
+    sendbuf: SendMem,
+    dest: c_int,
+    sendtag: c_int,
+    recvbuf: RecvMem,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    let at = lanes::of_comm(comm)?;
+    let peers = Peers {
+        dest,
+        sendtag,
+        source,
+        recvtag,
+    };
+    let run = || {
+        peers.check()?;
+        begin(at, comm, peers, data(sendbuf)?, recvbuf, request)
+    };
+    Some(run())
+}
+
+pub fn lane_Sendrecv_replace_c(
+    buf: RecvMem,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    status: Out<MPI_Status>,
+) -> Option<Outcome> {
+    let at = lanes::of_comm(comm)?;
+    let peers = Peers {
+        dest,
+        sendtag,
+        source,
+        recvtag,
+    };
+    let run = || {
+        peers.check()?;
+        let copy = data(buf.sent())?.into_owned();
+        exchange(at, comm, peers, &copy, buf, status)
+    };
+    Some(run())
+}
+
+pub fn lane_Isendrecv_replace_c(
+    buf: RecvMem,
+    dest: c_int,
+    sendtag: c_int,
+    source: c_int,
+    recvtag: c_int,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+) -> Option<Outcome> {
+    let at = lanes::of_comm(comm)?;
+    let peers = Peers {
+        dest,
+        sendtag,
+        source,
+        recvtag,
+    };
+    let run = || {
+        peers.check()?;
+        let copy = data(buf.sent())?.into_owned();
+        begin(at, comm, peers, Cow::Owned(copy), buf, request)
+    };
+    Some(run())
+}
