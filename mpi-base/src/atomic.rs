@@ -10,7 +10,9 @@ pub use std::sync::atomic::{
 };
 
 #[cfg(loom)]
-pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub use loom::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 
 /// Does the same as [`std::sync::atomic::fence`] with this ordering, at a lower cost.
 ///

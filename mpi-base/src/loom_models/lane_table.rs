@@ -5,11 +5,10 @@
 
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
-use loom::sync::atomic::AtomicPtr;
 use loom::thread;
 
 use super::check;
-use crate::atomic::{AtomicU64, Ordering};
+use crate::atomic::{AtomicPtr, AtomicU64, Ordering};
 
 const HANDLE: u64 = 7;
 
