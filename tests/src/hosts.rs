@@ -155,8 +155,10 @@ impl Hosts {
         let rule = format!(
             "-n {space} qdisc add dev eth{network} root tbf rate {megabits}mbit burst 256kb latency 50ms"
         );
-        let mut command = Command::new("tc");
-        command.args(rule.split_whitespace());
+        // Debian's `tc` is in a folder that a root shell without a login may not search.
+        let script = format!("PATH=$PATH:/usr/sbin:/sbin exec tc {rule}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script]);
         let done = process::output(&mut command, Duration::from_secs(20));
         done.map(drop).unwrap_or_else(|e| panic!("{e}"));
     }
