@@ -177,7 +177,7 @@ pub(super) struct Batch<'a> {
     landings: Vec<(Landing, usize)>,
 }
 
-/// The result of a look at all requests of an array.
+/// The result of testing all requests of an array.
 pub(super) struct Seen {
     pub running: bool,
     pub complete: bool,
