@@ -24,7 +24,7 @@ use std::os::fd::BorrowedFd;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Minimum time between two looks at the other lanes, in ns.
+/// Minimum time between two polls of the other lanes, in ns.
 const PERIOD_NS: u64 = 200_000;
 
 /// Number of polls between two readings of the clock.
@@ -182,7 +182,7 @@ impl Btl for Attendance {
         due
     }
 
-    /// Called before a sleep: the next poll looks at the other lanes.
+    /// The engine calls this before it sleeps; the next poll also polls the other lanes.
     fn pending(&self) -> bool {
         self.polls.set(POLLS);
         false
