@@ -20,8 +20,14 @@ enum Sign {
     File(&'static str),
 }
 
-/// The required packages, as (detection, package name, purpose).
-const NEEDED: &[(Sign, &str, &str)] = &[
+/// A required package: detection, package name, purpose.
+type Needed = (Sign, &'static str, &'static str);
+
+/// The packages without which the library does not compile.
+const COMPILERS: &[&str] = &["gcc"];
+
+/// The packages that the tests need.
+const NEEDED: &[Needed] = &[
     (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
     (Sign::Program("g++"), "g++", "compiling the header as C++"),
     (
@@ -129,21 +135,21 @@ const NEEDED: &[(Sign, &str, &str)] = &[
 ];
 
 /// Packages with libclang, which crates with bindgen require.
-const BINDGEN: &[(Sign, &str, &str)] = &[(
+const BINDGEN: &[Needed] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/llvm-*/lib/libclang.so*'))"),
     "libclang-dev",
     "reading mpi.h with bindgen",
 )];
 
 /// The linear algebra library with which hpcc is linked.
-const BLAS: &[(Sign, &str, &str)] = &[(
+const BLAS: &[Needed] = &[(
     Sign::Python("import glob, sys; sys.exit(not glob.glob('/usr/lib/*/libopenblas.so'))"),
     "libopenblas-serial-dev",
     "the linear algebra of hpcc",
 )];
 
 /// Packages for generating `configure` in a source package that lacks it.
-const AUTOTOOLS: &[(Sign, &str, &str)] = &[
+const AUTOTOOLS: &[Needed] = &[
     (Sign::Program("autoreconf"), "autoconf", "making configure"),
     (Sign::Program("automake"), "automake", "making makefiles"),
     (Sign::Program("libtoolize"), "libtool", "building libraries"),
@@ -152,7 +158,7 @@ const AUTOTOOLS: &[(Sign, &str, &str)] = &[
 ];
 
 /// Packages that the guest of `nightly-verbs` uses from this machine.
-const VERBS: &[(Sign, &str, &str)] = &[
+const VERBS: &[Needed] = &[
     (Sign::Program("gcc"), "gcc", "compiling the C test programs"),
     (
         Sign::Python(
@@ -207,12 +213,25 @@ impl std::error::Error for PackagesError {}
 
 /// Installs missing packages if the user is root; otherwise returns the command as an error.
 pub fn ensure() -> Result<(), PackagesError> {
-    // The packages of the hardware tools are listed in `Tool::ALL`.
+    ensure_all(of_tests())
+}
+
+/// Installs the missing packages without which the library does not compile, and returns those that only tests need.
+/// If the user is not root and any package is missing, returns the command for all of them as an error.
+pub fn ensure_compilers() -> Result<Missing, PackagesError> {
+    let mut missing = Missing::of(of_tests())?;
+    let now = missing.0.extract_if(.., |name| COMPILERS.contains(name));
+    Missing(now.collect()).install()?;
+    Ok(missing)
+}
+
+/// Returns all packages that the tests need; `Tool::ALL` lists those of the hardware tools.
+fn of_tests() -> impl Iterator<Item = Needed> {
     let hardware = Tool::ALL
         .iter()
         .filter(|tool| tool.archive == Archive::Debian)
         .map(|tool| (Sign::Program(tool.program), tool.package, tool.purpose));
-    ensure_all(NEEDED.iter().copied().chain(hardware))
+    NEEDED.iter().copied().chain(hardware)
 }
 
 /// Installs the packages that bindgen requires.
@@ -235,46 +254,62 @@ pub fn ensure_autotools() -> Result<(), PackagesError> {
     ensure_all(AUTOTOOLS.iter().copied())
 }
 
-fn ensure_all(
-    needed: impl Iterator<Item = (Sign, &'static str, &'static str)>,
-) -> Result<(), PackagesError> {
-    let mut packages: Vec<&str> = Vec::new();
-    for (sign, package, purpose) in needed {
-        if sign.is_there() {
-            continue;
+fn ensure_all(needed: impl Iterator<Item = Needed>) -> Result<(), PackagesError> {
+    Missing::of(needed)?.install()
+}
+
+/// Packages that are not installed.
+#[derive(Debug)]
+#[must_use]
+pub struct Missing(Vec<&'static str>);
+
+impl Missing {
+    /// Prints the missing packages with their purposes; returns an error if there are any and the user is not root.
+    fn of(needed: impl Iterator<Item = Needed>) -> Result<Self, PackagesError> {
+        let mut packages: Vec<&str> = Vec::new();
+        for (sign, package, purpose) in needed {
+            if sign.is_there() {
+                continue;
+            }
+            ui::say(&format!("      {package} is missing: {purpose}"));
+            if !packages.contains(&package) {
+                packages.push(package);
+            }
         }
-        ui::say(&format!("      {package} is missing: {purpose}"));
-        if !packages.contains(&package) {
-            packages.push(package);
+        if !packages.is_empty() && !rustix::process::geteuid().is_root() {
+            return Err(PackagesError::NotRoot {
+                command: format!("sudo apt-get install {}", packages.join(" ")),
+            });
         }
+        Ok(Self(packages))
     }
-    if packages.is_empty() {
-        return Ok(());
+
+    /// Installs the packages by apt-get.
+    pub fn install(self) -> Result<(), PackagesError> {
+        let Self(packages) = self;
+        if packages.is_empty() {
+            return Ok(());
+        }
+        ui::say(&format!(
+            "      installing as root, with apt-get: {}",
+            packages.join(" ")
+        ));
+        let apt = || {
+            let mut command = Command::new("apt-get");
+            command
+                .env("DEBIAN_FRONTEND", "noninteractive")
+                .arg("-qq")
+                .stdout(Stdio::null());
+            command
+        };
+        process::run(apt().arg("update")).map_err(PackagesError::Install)?;
+        process::run(
+            apt()
+                .args(["install", "-y", "--no-install-recommends"])
+                .args(&packages),
+        )
+        .map_err(PackagesError::Install)
     }
-    if !rustix::process::geteuid().is_root() {
-        return Err(PackagesError::NotRoot {
-            command: format!("sudo apt-get install {}", packages.join(" ")),
-        });
-    }
-    ui::say(&format!(
-        "      installing as root, with apt-get: {}",
-        packages.join(" ")
-    ));
-    let apt = || {
-        let mut command = Command::new("apt-get");
-        command
-            .env("DEBIAN_FRONTEND", "noninteractive")
-            .arg("-qq")
-            .stdout(Stdio::null());
-        command
-    };
-    process::run(apt().arg("update")).map_err(PackagesError::Install)?;
-    process::run(
-        apt()
-            .args(["install", "-y", "--no-install-recommends"])
-            .args(&packages),
-    )
-    .map_err(PackagesError::Install)
 }
 
 impl Sign {

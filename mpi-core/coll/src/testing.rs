@@ -7,11 +7,12 @@ use crate::{Call, Coll, Component};
 use mpi_base::node::Node;
 use mpi_base::param::{Params, Source};
 use mpi_transport::rte::TestModex;
+use std::any::Any;
 use std::cell::Cell;
 use std::os::fd::AsFd;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::time::{Duration, Instant};
 
 thread_local! {
@@ -85,6 +86,21 @@ impl Job {
     /// Calls `rank` on every rank and returns the results in the order of ranks.
     /// If a rank panics, the others panic too instead of waiting for it, so a failed assertion fails the test and does not hang it.
     pub fn run<T: Send>(&self, rank: impl Fn(&Engine) -> T + Sync) -> Vec<T> {
+        let results: Vec<_> = (0..self.ranks).map(|_| Mutex::new(None)).collect();
+        self.run_threads(&|me, engine| {
+            let result = rank(engine);
+            *results[me as usize].lock().expect("no panic with the lock") = Some(result);
+        });
+        let result = |of: Mutex<Option<T>>| of.into_inner().ok().flatten();
+        results
+            .into_iter()
+            .map(|of| result(of).expect("each rank that ends has a result"))
+            .collect()
+    }
+
+    /// Runs a thread for each rank, which calls `rank` with its number.
+    /// The many tests share this function, because it takes long to compile.
+    fn run_threads(&self, rank: &(dyn Fn(u32, &Engine) + Sync)) {
         let ranks_on = |node: u32| (node..self.ranks).step_by(self.nodes as usize);
         let create = |node| Node::create(ranks_on(node).count() as u32).expect("a node segment");
         let nodes: Vec<std::os::fd::OwnedFd> = (0..self.nodes).map(create).collect();
@@ -101,7 +117,7 @@ impl Job {
                 .map(|me| {
                     let at = me % self.nodes;
                     let neighbours: Vec<u32> = ranks_on(at).collect();
-                    let (node, rank, failed) = (&nodes[at as usize], &rank, failed.clone());
+                    let (node, failed) = (&nodes[at as usize], failed.clone());
                     let meeting = &meeting;
                     scope.spawn(move || {
                         FAILED.set(Some(failed.clone()));
@@ -113,7 +129,7 @@ impl Job {
                             engine.waiting().set_relax(Some(stop_if_a_peer_failed));
                             engine.process().start().expect("starting");
                             engine.process().join_world().expect("joining");
-                            let result = rank(&engine);
+                            rank(me, &engine);
                             let world = engine.world().expect("a world");
                             world
                                 .collectives()
@@ -121,7 +137,6 @@ impl Job {
                                 .expect("leaving");
                             drop(world);
                             engine.process().stop();
-                            result
                         }));
                         result.unwrap_or_else(|panic| {
                             failed.store(true, Ordering::Relaxed);
@@ -130,21 +145,18 @@ impl Job {
                     })
                 })
                 .collect();
-            let mut results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+            let results: Vec<_> = threads.into_iter().map(|t| t.join()).collect();
+            let mut panics: Vec<_> = results.into_iter().filter_map(Result::err).collect();
             // Report the panic of the failed assertion, not that of a rank that stopped because of it.
-            let is_cause = |r: &std::thread::Result<T>| {
-                let Err(panic) = r else { return false };
+            let is_cause = |panic: &Box<dyn Any + Send>| {
                 panic.downcast_ref::<&str>() != Some(&STOPPED)
                     && panic.downcast_ref::<String>().is_none_or(|s| s != STOPPED)
             };
-            if let Some(at) = results.iter().position(is_cause) {
-                results.swap(0, at);
+            if !panics.is_empty() {
+                let at = panics.iter().position(is_cause).unwrap_or(0);
+                resume_unwind(panics.swap_remove(at));
             }
-            results
-                .into_iter()
-                .map(|r| r.unwrap_or_else(|e| resume_unwind(e)))
-                .collect()
-        })
+        });
     }
 
     fn engine(&self, me: u32, node: Node, neighbours: Vec<u32>, meeting: &Meeting) -> Engine {

@@ -15,7 +15,7 @@ use clap::Args;
 use crate::deny::{self, DenyError};
 use crate::firmware;
 use crate::install;
-use crate::packages::{self, PackagesError};
+use crate::packages::{self, Missing, PackagesError};
 use crate::process::ProcessError;
 use crate::test_installation::{self, BuildError, build_mpi4py};
 use crate::ui::{self, Steps};
@@ -30,7 +30,7 @@ pub const NO_SKIPS: &str = "PORTCULLIS_TEST_NO_SKIPS";
 /// The scope of the tests.
 #[derive(Clone, Copy, Debug, Args)]
 pub struct Options {
-    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), clippy, rustdoc, and the oldest compiler
+    /// Run also the tests that are marked as long (proofs at full width, packages in a clean root, more ranks, memory checkers), Miri, clippy, rustdoc, and the oldest compiler
     #[arg(long)]
     long: bool,
 
@@ -90,10 +90,13 @@ impl std::error::Error for TestError {}
 /// Runs all checks and tests; the cheapest steps are first.
 pub fn run(options: &Options) -> Result<(), TestError> {
     let mut steps = Steps::new(if options.offline { 5 } else { 6 });
+    let mut missing = None;
     if !options.offline {
-        steps
-            .step("looking for compilers and tools", packages::ensure)
-            .map_err(TestError::Packages)?;
+        let found = steps.step(
+            "looking for compilers and tools",
+            packages::ensure_compilers,
+        );
+        missing = Some(found.map_err(TestError::Packages)?);
         checks::add_components().map_err(TestError::Compilers)?;
     }
     let own = std::env::current_exe().unwrap_or_else(|_| "xtask".into());
@@ -101,7 +104,7 @@ pub fn run(options: &Options) -> Result<(), TestError> {
         // The checks run concurrently with all steps, because the build leaves a core idle
         // while it compiles a package on which all others depend.
         let checked = scope.spawn(|| check(options));
-        let mut failed = build_and_run(options, &own, &mut steps)?;
+        let mut failed = build_and_run(options, &own, missing, &mut steps)?;
         failed.extend(steps.step("waiting for the checks of the sources", || joined(checked))?);
         Ok::<_, TestError>(failed)
     })?;
@@ -130,14 +133,12 @@ fn check(options: &Options) -> Result<Vec<String>, TestError> {
 fn build_and_run(
     options: &Options,
     own: &Path,
+    missing: Option<Missing>,
     steps: &mut Steps,
 ) -> Result<Vec<String>, TestError> {
     thread::scope(|scope| {
         // Fetching mostly waits for the network, so it runs concurrently with the build.
-        let fetched = scope.spawn(|| match options.offline {
-            true => Ok(()),
-            false => fetch(),
-        });
+        let fetched = scope.spawn(|| missing.map_or(Ok(()), fetch));
         steps
             .step("installing Portcullis for the tests", || {
                 let prefix = test_installation::installation();
@@ -211,7 +212,8 @@ fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
 }
 
 /// Fetches what the tests need from the network; it is kept for later runs.
-fn fetch() -> Result<(), TestError> {
+fn fetch(missing: Missing) -> Result<(), TestError> {
+    missing.install().map_err(TestError::Packages)?;
     // MPICH and Open MPI: tests that combine their libraries and launchers with Portcullis.
     // nextpnr and cocotb: tests of the RTL.
     for environment in [venv::MPICH, venv::OPEN_MPI, venv::NEXTPNR, venv::COCOTB] {
