@@ -243,6 +243,28 @@ impl State {
         Some(&small[Lane::Blocking as usize])
     }
 
+    /// Returns the cells of requests, if the communicator has cells.
+    fn requests(&self) -> Option<&Small> {
+        let small = self.place.get()?.small.as_ref()?;
+        Some(&small[Lane::Nonblocking as usize])
+    }
+
+    /// Starts a barrier as a request.
+    fn start_barrier(self: Rc<Self>, comm: Comm) -> Running {
+        let mut pass = self.begin();
+        Box::pin(async move {
+            // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
+            let engine = comm.engine();
+            let _polled = engine.operations().poll_memory();
+            let passed = async {
+                Polled
+                    .until(engine, || self.step_visibly(engine, &mut pass))
+                    .await
+            };
+            wait::unless_broken(&comm, passed).await
+        })
+    }
+
     /// Returns true if no operation has used the segment.
     fn is_untouched(&self, place: &Segment) -> bool {
         self.called.get() == 0 && place.is_untouched()
@@ -272,6 +294,31 @@ impl FastCarrier for ShmModule {
     #[inline]
     unsafe fn carry_out(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         self.run_fast_call(comm, call)
+    }
+
+    fn begin(&self, comm: &Comm, call: FastCall<'static>) -> Result<Running, Error> {
+        let (state, comm) = (self.0.clone(), comm.clone());
+        let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.requests()) else {
+            return Ok(state.start_barrier(comm));
+        };
+        let number = small.cells.begin(1);
+        Ok(Box::pin(async move {
+            let _polled = comm.engine().operations().poll_memory();
+            let Some(small) = state.requests() else {
+                // Unreachable: the operation has a number of these cells.
+                return Ok(());
+            };
+            let operation = small::SmallOp {
+                cells: &small.cells,
+                occupancy: small.occupancy,
+                members: &state.members,
+                engine: comm.engine(),
+                comm: &comm,
+                number,
+                wait: Polled,
+            };
+            wait::unless_broken(&comm, operation.run_fast_call(&call)).await
+        }))
     }
 }
 
@@ -372,18 +419,7 @@ impl Module for ShmModule {
     fn start(&self, invocation: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
-            let mut pass = state.begin();
-            return Box::pin(async move {
-                // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
-                let engine = invocation.engine();
-                let _polled = engine.operations().poll_memory();
-                let passed = async {
-                    Polled
-                        .until(engine, || state.step_visibly(engine, &mut pass))
-                        .await
-                };
-                wait::unless_broken(invocation.comm(), passed).await
-            });
+            return state.start_barrier(invocation.comm().clone());
         }
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
@@ -455,12 +491,16 @@ impl Module for ShmModule {
         if place.leaves(call) {
             return None;
         }
-        let limit = match call {
-            CallId::Barrier => 0,
-            _ => self.0.blocking()?.fits_one(call, self.0.members.count()) as usize,
+        let fits = |small: &Small| small.fits_one(call, self.0.members.count()) as usize;
+        let (limit, limit_of_requests) = match call {
+            CallId::Barrier => (0, Some(0)),
+            _ => (fits(self.0.blocking()?), self.0.requests().map(fits)),
         };
-        let carrier = self;
-        Some(FastSlot { limit, carrier })
+        Some(FastSlot {
+            limit,
+            limit_of_requests,
+            carrier: self,
+        })
     }
 
     /// Uses each short cell one time, populates pages of later calls, then runs a barrier.

@@ -144,6 +144,32 @@ impl<'a> CollectiveCalls<'a> {
         Some(outcome)
     }
 
+    /// Starts a fast call as a request if the first component accepts that;
+    /// otherwise does nothing and returns `None`.
+    ///
+    /// The call polls the operation once. If that completes it, there is no request.
+    #[inline]
+    pub fn try_fast_request(
+        self,
+        fast_call: FastCall<'static>,
+    ) -> Option<Result<Option<Req>, Error>> {
+        let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
+        if !table.accepts_request(fast_call.id(), fast_call.bytes()) {
+            return None;
+        }
+        if engine.observer().is_some() || !self.comm.is_sound() {
+            return None;
+        }
+        let round = self.next_number() as u64 + 1;
+        let (comm, size) = (self.comm.context().number(), self.comm.size());
+        let signature = fast_call.signature().in_form(Form::Nonblocking);
+        engine
+            .state()
+            .collective(comm, size, round, signature.words());
+        let running = table.begin(self.comm, fast_call);
+        Some(running.map(|running| engine.operations().start_unless_complete(running)))
+    }
+
     /// Starts a collective operation; the request completes as the engine progresses.
     pub fn begin(self, call: Call) -> Result<Req, Error> {
         self.begin_in_form(call, Form::Nonblocking, None)

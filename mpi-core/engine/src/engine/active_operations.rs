@@ -26,7 +26,12 @@ pub(super) struct ActiveOperations {
     /// The number of operations that wait for something that may come from outside the job.
     await_outside: Cell<u32>,
     progressing: Cell<bool>,
+    /// The number of operations that are not polled early.
+    late: Cell<u32>,
 }
+
+/// The number of operations that are not polled early after one whose early polls did not complete it.
+const LATE: u32 = 32;
 
 impl ActiveOperations {
     /// Called at the start of a progress call. Returns true if this process was inside progress already; pass this to [`ActiveOperations::leave`].
@@ -70,6 +75,17 @@ impl ActiveOperations {
         running.append(&mut list);
         *list = running;
         ended
+    }
+
+    /// Calls `poll`, which polls a new operation briefly and returns true if the operation has completed,
+    /// unless this was in vain for one of the last [`LATE`] operations.
+    #[inline]
+    pub fn poll_early(&self, poll: impl FnOnce() -> bool) {
+        match self.late.get() {
+            0 if poll() => {}
+            0 => self.late.set(LATE),
+            late => self.late.set(late - 1),
+        }
     }
 
     /// Adds an active operation.
