@@ -249,9 +249,8 @@ impl State {
         Some(&small[Lane::Nonblocking as usize])
     }
 
-    /// Starts a barrier as a request.
-    fn start_barrier(self: Rc<Self>, comm: Comm) -> Running {
-        let mut pass = self.begin();
+    /// Returns the rest of a barrier that has begun, as a request.
+    fn rest_of_barrier(self: Rc<Self>, comm: Comm, mut pass: Pass) -> Running {
         Box::pin(async move {
             // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
             let engine = comm.engine();
@@ -296,13 +295,18 @@ impl FastCarrier for ShmModule {
         self.run_fast_call(comm, call)
     }
 
-    fn begin(&self, comm: &Comm, call: FastCall<'static>) -> Result<Running, Error> {
-        let (state, comm) = (self.0.clone(), comm.clone());
+    fn begin(&self, comm: &Comm, call: FastCall<'static>) -> Result<Option<Running>, Error> {
+        let state = &self.0;
         let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.requests()) else {
-            return Ok(state.start_barrier(comm));
+            let mut pass = state.begin();
+            if state.step_visibly(comm.engine(), &mut pass) {
+                return Ok(None);
+            }
+            return Ok(Some(state.clone().rest_of_barrier(comm.clone(), pass)));
         };
         let number = small.cells.begin(1);
-        Ok(Box::pin(async move {
+        let (state, comm) = (state.clone(), comm.clone());
+        Ok(Some(Box::pin(async move {
             let _polled = comm.engine().operations().poll_memory();
             let Some(small) = state.requests() else {
                 // Unreachable: the operation has a number of these cells.
@@ -318,7 +322,7 @@ impl FastCarrier for ShmModule {
                 wait: Polled,
             };
             wait::unless_broken(&comm, operation.run_fast_call(&call)).await
-        }))
+        })))
     }
 }
 
@@ -419,7 +423,8 @@ impl Module for ShmModule {
     fn start(&self, invocation: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
-            return state.start_barrier(invocation.comm().clone());
+            let pass = state.begin();
+            return state.rest_of_barrier(invocation.comm().clone(), pass);
         }
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);

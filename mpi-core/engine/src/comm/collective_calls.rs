@@ -166,8 +166,8 @@ impl<'a> CollectiveCalls<'a> {
         engine
             .state()
             .collective(comm, size, round, signature.words());
-        let running = table.begin(self.comm, fast_call);
-        Some(running.map(|running| engine.operations().start_unless_complete(running)))
+        let begun = table.begin(self.comm, fast_call);
+        Some(begun.map(|rest| engine.operations().start_unless_complete(rest?)))
     }
 
     /// Starts a collective operation; the request completes as the engine progresses.

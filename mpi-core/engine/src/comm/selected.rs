@@ -89,7 +89,11 @@ impl Table {
 
     /// Starts a fast call for which [`Table::accepts_request`] returns true.
     #[inline(always)]
-    pub(super) fn begin(&self, comm: &Comm, fast_call: FastCall<'static>) -> Result<Running, Error> {
+    pub(super) fn begin(
+        &self,
+        comm: &Comm,
+        fast_call: FastCall<'static>,
+    ) -> Result<Option<Running>, Error> {
         self.fast_carriers[fast_call.id() as usize].begin(comm, fast_call)
     }
 
