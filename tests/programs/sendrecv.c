@@ -51,7 +51,7 @@ static void short_exchanges(int partner)
     CHECK(!flag, "an exchange with a wrong argument sent a message");
 
     int class = MPI_SUCCESS;
-    wrong = MPI_Sendrecv(sent, 3, MPI_INT, peer, 4, got, 2, MPI_INT, peer, 4, world, &status);
+    wrong = MPI_Sendrecv(sent, 3, MPI_INT, peer, 10, got, 2, MPI_INT, peer, 10, world, &status);
     OK(MPI_Error_class(wrong, &class));
     CHECK(class == MPI_ERR_TRUNCATE, "a message of 12 bytes in a buffer of 8: class %d", class);
     OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));

@@ -61,6 +61,7 @@ use segment::{Long, Segment};
 use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
+use std::pin::pin;
 use std::rc::Rc;
 use wait::{Blocking, Polled, Wait};
 
@@ -255,11 +256,8 @@ impl State {
             // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
             let engine = comm.engine();
             let _polled = engine.operations().poll_memory();
-            let passed = async {
-                Polled
-                    .until(engine, || self.step_visibly(engine, &mut pass))
-                    .await
-            };
+            let through = || self.step_visibly(engine, &mut pass);
+            let passed = pin!(Polled.until(engine, through));
             wait::unless_broken(&comm, passed).await
         })
     }
@@ -321,7 +319,8 @@ impl FastCarrier for ShmModule {
                 number,
                 wait: Polled,
             };
-            wait::unless_broken(&comm, operation.run_fast_call(&call)).await
+            let running = pin!(operation.run_fast_call(&call));
+            wait::unless_broken(&comm, running).await
         })))
     }
 }
@@ -438,8 +437,8 @@ impl Module for ShmModule {
                     let _polled = invocation.engine().operations().poll_memory();
                     match state.in_cells(&begun, Polled, &invocation) {
                         Some(operation) => {
-                            wait::unless_broken(invocation.comm(), operation.run_at_once(&call))
-                                .await
+                            let running = pin!(operation.run_at_once(&call));
+                            wait::unless_broken(invocation.comm(), running).await
                         }
                         // Unreachable: `begin_data` returns `None` without cells.
                         None => Ok(()),
@@ -448,11 +447,8 @@ impl Module for ShmModule {
             }
             Some(begun) => Box::pin(async move {
                 let _polled = invocation.engine().operations().poll_memory();
-                wait::unless_broken(
-                    invocation.comm(),
-                    state.carry_out(begun, Polled, &invocation, &call),
-                )
-                .await
+                let running = pin!(state.carry_out(begun, Polled, &invocation, &call));
+                wait::unless_broken(invocation.comm(), running).await
             }),
             None => Box::pin(async move { Table::next(&invocation, call).await }),
         }
