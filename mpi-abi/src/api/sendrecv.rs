@@ -88,7 +88,7 @@ fn exchange(
 }
 
 /// Carries out a send-receive of short data of predefined types without requests.
-/// Returns `None` without effect if the message cannot be sent without waiting, or if an argument is wrong.
+/// Returns `None` without effect if the message cannot be sent without waiting, or if a rank, tag, count or datatype is wrong.
 #[inline]
 fn exchange_at_once(
     (sendbuf, dest, sendtag): (SendMem, c_int, c_int),

@@ -36,8 +36,8 @@ impl<T, F: FnOnce(&Rc<CommObject>, &FastCall<'_>) -> Option<T>> Execute<T> for F
 
 /// Executes a fast call as a blocking call.
 #[inline(always)]
-pub fn carry_out(comm: &Rc<CommObject>, brief: &FastCall<'_>) -> Option<Outcome> {
-    match comm.comm.collectives().try_fast_call(brief)? {
+pub fn carry_out(comm: &Rc<CommObject>, fast_call: &FastCall<'_>) -> Option<Outcome> {
+    match comm.comm.collectives().try_fast_call(fast_call)? {
         Ok(()) => Some(Ok(())),
         Err(e) => Some(Err(e.into())),
     }
@@ -45,11 +45,14 @@ pub fn carry_out(comm: &Rc<CommObject>, brief: &FastCall<'_>) -> Option<Outcome>
 
 /// Starts a fast call as a nonblocking call. Returns the handle of its request.
 #[inline]
-pub fn begin(comm: &Rc<CommObject>, brief: &FastCall<'_>) -> Option<Result<MPI_Request, Failure>> {
-    // SAFETY: only the lifetime changes. The operation borrows the send buffer until it is complete,
-    // and the buffer is readable until then by the contract of `SendMem::new`.
-    let brief = unsafe { std::mem::transmute::<FastCall<'_>, FastCall<'static>>(*brief) };
-    Some(match comm.comm.collectives().try_fast_request(brief)? {
+pub fn begin(
+    comm: &Rc<CommObject>,
+    fast_call: &FastCall<'_>,
+) -> Option<Result<MPI_Request, Failure>> {
+    // SAFETY: only the lifetime changes. The operation uses the buffers until it is complete. Until then
+    // the send buffer is readable by the contract of `SendMem::new`, and the receive buffer writable by that of `RecvMem::new`.
+    let fast_call = unsafe { std::mem::transmute::<FastCall<'_>, FastCall<'static>>(*fast_call) };
+    Some(match comm.comm.collectives().try_fast_request(fast_call)? {
         Ok(None) => Ok(DONE),
         Ok(Some(req)) => running(req, comm),
         Err(e) => Err(e.into()),
@@ -228,13 +231,13 @@ pub fn fast_Reduce<T>(
         }
         false => None,
     };
-    let brief = FastCall::Reduce {
+    let fast_call = FastCall::Reduce {
         send,
         recv,
         op,
         root,
     };
-    execute(&comm, &brief)
+    execute(&comm, &fast_call)
 }
 
 /// Runs a collective in which each rank has an operand and a result of the same length.
@@ -244,12 +247,12 @@ fn combine<'a, T>(
     op: MPI_Op,
     comm: MPI_Comm,
     execute: impl Execute<T>,
-    brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
+    fast_call: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
 ) -> Option<T> {
     apart(sendbuf.address(), recvbuf.address())?;
     let (comm, op) = (among(comm)?, dense(op, recvbuf.datatype())?);
     let (send, recv) = (sendbuf.plain()?, recvbuf.plain()?);
-    execute(&comm, &brief(send, recv, op))
+    execute(&comm, &fast_call(send, recv, op))
 }
 
 #[inline(always)]

@@ -39,7 +39,7 @@ use super::priority;
 use super::reproducible::REPRODUCIBLE;
 use super::{
     Call, CallId, CallSet, Component, FastCall, FastCarrier, FastSlot, Invocation, Module, Refusal,
-    Running, Table,
+    Running, Table, Unserved,
 };
 use crate::Error;
 use crate::comm::Comm;
@@ -250,7 +250,7 @@ impl State {
         Some(&small[Lane::Nonblocking as usize])
     }
 
-    /// Returns the rest of a barrier that has begun, as a request.
+    /// Returns the future that completes a barrier.
     fn rest_of_barrier(self: Rc<Self>, comm: Comm, mut pass: Pass) -> Running {
         Box::pin(async move {
             // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
@@ -293,22 +293,25 @@ impl FastCarrier for ShmModule {
         self.run_fast_call(comm, call)
     }
 
-    fn begin(&self, comm: &Comm, call: FastCall<'static>) -> Result<Option<Running>, Error> {
+    unsafe fn begin(&self, comm: &Comm, call: FastCall<'static>) -> Result<Option<Running>, Error> {
         let state = &self.0;
-        let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.requests()) else {
+        if let FastCall::Barrier = call {
+            // The first step needs no future, and completes the barrier on the last of two ranks.
             let mut pass = state.begin();
-            if state.step_visibly(comm.engine(), &mut pass) {
-                return Ok(None);
-            }
-            return Ok(Some(state.clone().rest_of_barrier(comm.clone(), pass)));
+            return Ok(match state.step_visibly(comm.engine(), &mut pass) {
+                true => None,
+                false => Some(state.clone().rest_of_barrier(comm.clone(), pass)),
+            });
+        }
+        let Some(small) = state.requests() else {
+            return Err(Unserved::on(comm, call.id()));
         };
         let number = small.cells.begin(1);
         let (state, comm) = (state.clone(), comm.clone());
         Ok(Some(Box::pin(async move {
             let _polled = comm.engine().operations().poll_memory();
             let Some(small) = state.requests() else {
-                // Unreachable: the operation has a number of these cells.
-                return Ok(());
+                return Err(Unserved::on(&comm, call.id()));
             };
             let operation = small::SmallOp {
                 cells: &small.cells,

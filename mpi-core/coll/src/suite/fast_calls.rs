@@ -197,7 +197,7 @@ pub(crate) fn have_the_results_of_the_general_form(
                 let request = match made(world.rank(), round, call) {
                     Made::Fast => {
                         let taken = collectives.try_fast_call(&asked.fast);
-                        taken.expect("a call in brief").expect("a collective");
+                        taken.expect("a fast call").expect("a collective");
                         None
                     }
                     Made::General => {
@@ -210,7 +210,7 @@ pub(crate) fn have_the_results_of_the_general_form(
                             std::mem::transmute::<FastCall<'_>, FastCall<'static>>(asked.fast)
                         };
                         let taken = collectives.try_fast_request(fast);
-                        taken.expect("a call in brief").expect("a request")
+                        taken.expect("a fast call").expect("a request")
                     }
                     Made::GeneralRequest => Some(collectives.begin(again()).expect("a request")),
                 };

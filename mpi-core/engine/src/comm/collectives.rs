@@ -142,9 +142,16 @@ pub trait FastCarrier {
     unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
 
     /// Starts a fast call as a request; only if the [`FastSlot`] has a limit of requests.
-    /// Returns the rest of the operation, which waits only for words that other ranks store in the node's memory,
-    /// or `None` if the operation is complete.
-    fn begin(&self, comm: &Comm, fast_call: FastCall<'static>) -> Result<Option<Running>, Error> {
+    /// Returns the future that completes the operation, or `None` if the operation is complete.
+    /// The future waits only for words that other ranks store in the node's memory.
+    ///
+    /// # Safety
+    /// `fast_call` is of the collective for which the carrier was returned.
+    unsafe fn begin(
+        &self,
+        comm: &Comm,
+        fast_call: FastCall<'static>,
+    ) -> Result<Option<Running>, Error> {
         Err(Unserved::on(comm, fast_call.id()))
     }
 }

@@ -126,7 +126,7 @@ impl<'a> P2p<'a> {
 
     /// `MPI_Sendrecv` of a short contiguous message and into a contiguous buffer.
     ///
-    /// The message is sent first. Nothing is polled before the receive begins, so the peer's message still finds the receive.
+    /// The message is sent first. Nothing is polled before the receive begins, so the peer's message still matches the posted receive.
     /// If the message cannot be sent without waiting, or if the receive has no sender, returns `None` without effect.
     #[inline]
     pub fn try_exchange(

@@ -94,7 +94,9 @@ impl Table {
         comm: &Comm,
         fast_call: FastCall<'static>,
     ) -> Result<Option<Running>, Error> {
-        self.fast_carriers[fast_call.id() as usize].begin(comm, fast_call)
+        let carrier = &self.fast_carriers[fast_call.id() as usize];
+        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
+        unsafe { carrier.begin(comm, fast_call) }
     }
 
     /// Carries out a fast call that is accepted.

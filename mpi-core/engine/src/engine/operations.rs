@@ -23,6 +23,13 @@ impl Engine {
     }
 }
 
+/// How often [`Operations::start_unless_complete`] may poll a new operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Polls {
+    One,
+    Several,
+}
+
 #[derive(Default)]
 struct Background(RefCell<Vec<Req>>);
 
@@ -103,18 +110,18 @@ impl Operations<'_> {
     /// Same as [`Operations::start`] for an operation that waits only for words in the node's memory,
     /// but creates no request if the first polls complete the operation successfully.
     ///
-    /// If each rank has a core, the other ranks often arrive within a fraction of a microsecond.
-    /// Polls for this time cost as much as a request.
-    /// If they do not complete the operation, the next operations are polled only once.
-    pub fn start_unless_complete(self, mut running: Running) -> Option<Req> {
-        /// Maximum number of polls, of about 10 ns each.
-        const POLLS: u32 = 16;
+    /// If each rank has a core, the other ranks often arrive soon, so [`Polls::Several`] may be faster than a request (ADR 99).
+    /// If these polls do not complete the operation, the next operations are polled only once.
+    pub fn start_unless_complete(self, mut running: Running, polls: Polls) -> Option<Req> {
+        /// Maximum number of polls after the first one; together they take about as long as a request.
+        const MORE: u32 = 16;
         let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
         let nested = operations.enter();
         let mut polled = poll(running.as_mut());
-        if polled.is_pending() && !self.engine.waiting().is_oversubscribed() {
+        let several = polls == Polls::Several && !self.engine.waiting().is_oversubscribed();
+        if polled.is_pending() && several {
             operations.poll_early(|| {
-                (0..POLLS).any(|_| {
+                (0..MORE).any(|_| {
                     polled = poll(running.as_mut());
                     polled.is_ready()
                 })
