@@ -30,9 +30,9 @@ fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
 }
 
 /// The execution of a fast call; `None` means that the component does not accept the call.
-pub trait Execute<T>: FnOnce(&Rc<CommObject>, &FastCall<'_>) -> Option<T> {}
+pub trait Execute<'a, T>: FnOnce(&Rc<CommObject>, &FastCall<'a>) -> Option<T> {}
 
-impl<T, F: FnOnce(&Rc<CommObject>, &FastCall<'_>) -> Option<T>> Execute<T> for F {}
+impl<'a, T, F: FnOnce(&Rc<CommObject>, &FastCall<'a>) -> Option<T>> Execute<'a, T> for F {}
 
 /// Executes a fast call as a blocking call.
 #[inline(always)]
@@ -44,19 +44,20 @@ pub fn carry_out(comm: &Rc<CommObject>, fast_call: &FastCall<'_>) -> Option<Outc
 }
 
 /// Starts a fast call as a nonblocking call. Returns the handle of its request.
+///
+/// The send buffer is readable until the operation is complete, by the contract of [`SendMem::new`].
 #[inline]
 pub fn begin(
     comm: &Rc<CommObject>,
-    fast_call: &FastCall<'_>,
+    fast_call: &FastCall<'static>,
 ) -> Option<Result<MPI_Request, Failure>> {
-    // SAFETY: only the lifetime changes. The operation uses the buffers until it is complete. Until then
-    // the send buffer is readable by the contract of `SendMem::new`, and the receive buffer writable by that of `RecvMem::new`.
-    let fast_call = unsafe { std::mem::transmute::<FastCall<'_>, FastCall<'static>>(*fast_call) };
-    Some(match comm.comm.collectives().try_fast_request(fast_call)? {
-        Ok(None) => Ok(DONE),
-        Ok(Some(req)) => running(req, comm),
-        Err(e) => Err(e.into()),
-    })
+    Some(
+        match comm.comm.collectives().try_fast_request(*fast_call)? {
+            Ok(None) => Ok(DONE),
+            Ok(Some(req)) => running(req, comm),
+            Err(e) => Err(e.into()),
+        },
+    )
 }
 
 /// Returns the root's rank in the communicator, and true if this rank is the root.
@@ -88,17 +89,17 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
 }
 
 #[inline(always)]
-pub fn fast_Barrier<T>(comm: MPI_Comm, execute: impl Execute<T>) -> Option<T> {
+pub fn fast_Barrier<'a, T>(comm: MPI_Comm, execute: impl Execute<'a, T>) -> Option<T> {
     let comm = among(comm)?;
     execute(&comm, &FastCall::Barrier)
 }
 
 #[inline(always)]
-pub fn fast_Bcast<T>(
+pub fn fast_Bcast<'a, T>(
     buffer: RecvMem,
     root: c_int,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let (root, _) = root_of(&comm, root)?;
@@ -107,12 +108,12 @@ pub fn fast_Bcast<T>(
 }
 
 #[inline(always)]
-pub fn fast_Gather<T>(
-    sendbuf: SendMem,
+pub fn fast_Gather<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     root: c_int,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
@@ -132,12 +133,12 @@ pub fn fast_Gather<T>(
 }
 
 #[inline(always)]
-pub fn fast_Scatter<T>(
-    sendbuf: SendMem,
+pub fn fast_Scatter<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     root: c_int,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
@@ -157,11 +158,11 @@ pub fn fast_Scatter<T>(
 }
 
 #[inline(always)]
-pub fn fast_Allgather<T>(
-    sendbuf: SendMem,
+pub fn fast_Allgather<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let (send, recv) = (sendbuf.plain()?, each_rank(&comm, recvbuf)?.plain()?);
@@ -174,11 +175,11 @@ pub fn fast_Allgather<T>(
 }
 
 #[inline(always)]
-pub fn fast_Allgatherv<T>(
-    sendbuf: SendMem,
+pub fn fast_Allgatherv<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvBlocks,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let send = sendbuf.plain()?;
@@ -193,11 +194,11 @@ pub fn fast_Allgatherv<T>(
 }
 
 #[inline(always)]
-pub fn fast_Alltoall<T>(
-    sendbuf: SendMem,
+pub fn fast_Alltoall<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let (send, recv, one) = (
@@ -212,13 +213,13 @@ pub fn fast_Alltoall<T>(
 }
 
 #[inline(always)]
-pub fn fast_Reduce<T>(
-    sendbuf: SendMem,
+pub fn fast_Reduce<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     root: c_int,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
@@ -243,10 +244,10 @@ pub fn fast_Reduce<T>(
 /// Runs a collective in which each rank has an operand and a result of the same length.
 #[inline(always)]
 fn combine<'a, T>(
-    (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'a>),
+    (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'_>),
     op: MPI_Op,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
     fast_call: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
 ) -> Option<T> {
     apart(sendbuf.address(), recvbuf.address())?;
@@ -256,12 +257,12 @@ fn combine<'a, T>(
 }
 
 #[inline(always)]
-pub fn fast_Allreduce<T>(
-    sendbuf: SendMem,
+pub fn fast_Allreduce<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     combine((sendbuf, recvbuf), op, comm, execute, |send, recv, op| {
         FastCall::Allreduce { send, recv, op }
@@ -269,12 +270,12 @@ pub fn fast_Allreduce<T>(
 }
 
 #[inline(always)]
-pub fn fast_Scan<T>(
-    sendbuf: SendMem,
+pub fn fast_Scan<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     combine((sendbuf, recvbuf), op, comm, execute, |send, recv, op| {
         FastCall::Scan { send, recv, op }
@@ -282,12 +283,12 @@ pub fn fast_Scan<T>(
 }
 
 #[inline(always)]
-pub fn fast_Exscan<T>(
-    sendbuf: SendMem,
+pub fn fast_Exscan<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     combine((sendbuf, recvbuf), op, comm, execute, |send, recv, op| {
         FastCall::Exscan { send, recv, op }
@@ -295,12 +296,12 @@ pub fn fast_Exscan<T>(
 }
 
 #[inline(always)]
-pub fn fast_Reduce_scatter_block<T>(
-    sendbuf: SendMem,
+pub fn fast_Reduce_scatter_block<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-    execute: impl Execute<T>,
+    execute: impl Execute<'a, T>,
 ) -> Option<T> {
     apart(sendbuf.address(), recvbuf.address())?;
     let comm = among(comm)?;
