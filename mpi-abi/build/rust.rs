@@ -492,11 +492,15 @@ impl<'a> Exports<'a> {
 
     /// Returns the expression of a call of the implementation `body` with the arguments `args`.
     fn invoked(&self, body: &Implementation, f: &Function, args: &[Argument<'_>]) -> String {
-        let values = match body.is_safe {
+        format!("{}({})", body.path, self.values(body, f, args).join(", "))
+    }
+
+    /// Returns the arguments of a call of the implementation `body`.
+    fn values(&self, body: &Implementation, f: &Function, args: &[Argument<'_>]) -> Vec<String> {
+        match body.is_safe {
             true => self.typed(f, args),
             false => args.iter().map(|a| a.value.clone()).collect(),
-        };
-        format!("{}({})", body.path, values.join(", "))
+        }
     }
 
     fn typed(&self, f: &Function, args: &[Argument<'_>]) -> Vec<String> {
@@ -516,16 +520,14 @@ impl<'a> Exports<'a> {
             .unwrap_or(&f.name)
             .strip_prefix("MPI_")?;
         let plan = |x: &str| self.found.get(&format!("plan_{x}"));
-        let nonblocking = || {
-            let (first, rest) = base.strip_prefix('I')?.split_at_checked(1)?;
-            plan(&format!("{}{rest}", first.to_uppercase()))
-        };
-        let (path, what, extra) = if let Some(path) = plan(base) {
-            (path, "perform", 0)
+        let (path, what, extra, base) = if let Some(path) = plan(base) {
+            (path, "perform", 0, base.to_owned())
         } else if let Some(path) = base.strip_suffix("_init").and_then(plan) {
-            (path, "prepare", 2)
+            (path, "prepare", 2, base.to_owned())
         } else {
-            (nonblocking()?, "begin", 1)
+            let (first, rest) = base.strip_prefix('I')?.split_at_checked(1)?;
+            let blocking = format!("{}{rest}", first.to_uppercase());
+            (plan(&blocking)?, "begin", 1, blocking)
         };
         let all = plain_arguments(&f.params);
         let (mine, rest) = all.split_at_checked(all.len().checked_sub(extra)?)?;
@@ -533,11 +535,18 @@ impl<'a> Exports<'a> {
             .map(|argument| format!(", {argument}"))
             .collect();
         let plan = self.invoked(path, f, mine);
-        if let ("perform", Some(fast)) = (what, self.found.get(&format!("fast_{base}"))) {
+        let execute = match what {
+            "perform" => "carry_out",
+            _ => "begin",
+        };
+        // The base of a persistent form ends with `_init`, so it has no fast function.
+        if let Some(fast) = self.found.get(&format!("fast_{base}")) {
+            let mut values = self.values(fast, f, mine);
+            values.push(format!("crate::api::collective::fast_call::{execute}"));
+            let fast = format!("{}({})", fast.path, values.join(", "));
             // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             return Some(format!(
-                "unsafe {{ crate::api::collective::perform_unless({}, || {plan}) }}",
-                self.invoked(fast, f, mine)
+                "unsafe {{ crate::api::collective::{what}_unless({fast}, || {plan}{rest}) }}"
             ));
         }
         // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.

@@ -21,6 +21,42 @@ static void check_received(int n, unsigned salt, MPI_Status *status, int source,
     CHECK(in[n] == 0xEE, "byte %d was written behind the message", n);
 }
 
+/* Exchanges of short messages: one side is MPI_PROC_NULL, earlier messages wait, an argument is wrong, the buffer is too short. */
+static void short_exchanges(int partner)
+{
+    MPI_Comm world = MPI_COMM_WORLD;
+    MPI_Status status;
+    int sent[3] = {rank, rank + 100, rank + 200}, got[2] = {-1, -1}, flag = 0;
+    int peer = partner < size ? partner : rank;
+    OK(MPI_Sendrecv(sent, 1, MPI_INT, peer, 4, got, 1, MPI_INT, MPI_PROC_NULL, 4, world, &status));
+    CHECK(status.MPI_SOURCE == MPI_PROC_NULL && got[0] == -1, "received %d from %d", got[0], status.MPI_SOURCE);
+    OK(MPI_Sendrecv(&sent[1], 1, MPI_INT, MPI_PROC_NULL, 4, got, 1, MPI_INT, MPI_ANY_SOURCE, 4, world, &status));
+    CHECK(status.MPI_SOURCE == peer && got[0] == peer, "received %d from %d", got[0], status.MPI_SOURCE);
+
+    /* The exchange receives the earlier message, and its own message is received after it. */
+    OK(MPI_Send(sent, 1, MPI_INT, peer, 4, world));
+    OK(MPI_Sendrecv(&sent[1], 1, MPI_INT, peer, 4, &got[0], 1, MPI_INT, peer, 4, world, MPI_STATUS_IGNORE));
+    OK(MPI_Recv(&got[1], 1, MPI_INT, peer, 4, world, MPI_STATUS_IGNORE));
+    CHECK(got[0] == peer && got[1] == peer + 100, "received %d, then %d", got[0], got[1]);
+
+    OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_RETURN));
+    int wrong = MPI_Sendrecv(sent, 1, MPI_INT, peer, 4, got, 1, MPI_INT, size, 4, world, &status);
+    CHECK(wrong != MPI_SUCCESS, "received from rank %d of %d", size, size);
+    wrong = MPI_Sendrecv(sent, 1, MPI_INT, peer, 4, got, 1, MPI_INT, peer, -5, world, &status);
+    CHECK(wrong != MPI_SUCCESS, "received with tag -5");
+    wrong = MPI_Sendrecv(sent, 1, MPI_INT, peer, -5, got, 1, MPI_INT, peer, 4, world, &status);
+    CHECK(wrong != MPI_SUCCESS, "sent with tag -5");
+    OK(MPI_Barrier(world));
+    OK(MPI_Iprobe(MPI_ANY_SOURCE, 4, world, &flag, &status));
+    CHECK(!flag, "an exchange with a wrong argument sent a message");
+
+    int class = MPI_SUCCESS;
+    wrong = MPI_Sendrecv(sent, 3, MPI_INT, peer, 10, got, 2, MPI_INT, peer, 10, world, &status);
+    OK(MPI_Error_class(wrong, &class));
+    CHECK(class == MPI_ERR_TRUNCATE, "a message of 12 bytes in a buffer of 8: class %d", class);
+    OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -101,6 +137,15 @@ int main(int argc, char **argv)
     OK(MPI_Get_count(&status, MPI_BYTE, &count));
     CHECK(count == 0 && status.MPI_SOURCE == MPI_PROC_NULL && status.MPI_TAG == MPI_ANY_TAG,
           "no rank sent %d bytes as %d with tag %d", count, status.MPI_SOURCE, status.MPI_TAG);
+
+    for (int s = 0; s < SIZES; s++) {
+        int n = sizes[s];
+        fill(out, n, 77);
+        memset(in, 0xEE, n + 1);
+        OK(MPI_Sendrecv(out, n, MPI_BYTE, rank, 2, in, n, MPI_BYTE, rank, 2, MPI_COMM_WORLD, &status));
+        check_received(n, 77, &status, rank, 2);
+    }
+    short_exchanges(partner);
 
     /* Many small messages in flight stay in order. */
     enum { FLIGHT = 500 };

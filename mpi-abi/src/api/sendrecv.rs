@@ -87,6 +87,22 @@ fn exchange(
     Exchange::start(comm, (outgoing, dest, sendtag), (incoming, source, recvtag))
 }
 
+/// Carries out a send-receive of short data of predefined types without requests.
+/// Returns `None` without effect if the message cannot be sent without waiting, or if a rank, tag, count or datatype is wrong.
+#[inline]
+fn exchange_at_once(
+    (sendbuf, dest, sendtag): (SendMem, c_int, c_int),
+    (recvbuf, source, recvtag): (RecvMem, c_int, c_int),
+    comm: &CommObject,
+) -> Option<Result<Status, mpi_core::Error>> {
+    let (outgoing, incoming) = (sendbuf.plain()?, recvbuf.plain()?);
+    if sendtag < 0 || check_recv_tag(recvtag).is_err() {
+        return None;
+    }
+    let (outgoing, incoming) = ((outgoing, dest, sendtag), (incoming, source, recvtag));
+    comm.comm.p2p().try_exchange(outgoing, incoming)
+}
+
 /// Starts a send-receive in one buffer, after copying the data to send.
 fn exchange_in_place(
     buf: RecvMem,
@@ -121,6 +137,13 @@ pub fn MPI_Sendrecv_c(
     comm: MPI_Comm,
     status: Out<MPI_Status>,
 ) -> Outcome {
+    if let Some(received) = exchange_at_once(
+        (sendbuf, dest, sendtag),
+        (recvbuf, source, recvtag),
+        &*state::comm(comm)?,
+    ) {
+        return set_received(status, received);
+    }
     let exchange = exchange(sendbuf, dest, sendtag, recvbuf, source, recvtag, comm)?;
     set_received(status, landed(exchange.wait()))
 }

@@ -1,6 +1,7 @@
-//! Fast path of blocking collectives on contiguous data ([`mpi_core::coll::FastCall`]).
+//! Fast path of collectives on contiguous data ([`mpi_core::coll::FastCall`]).
 //!
 //! A function `fast_X` has the arguments of `MPI_X`, and runs before a plan is built.
+//! Its last argument executes the call: [`carry_out`] for `MPI_X`, [`begin`] for `MPI_IX`.
 //! A fast function returns `None`, without side effects, unless the call is simple and valid.
 //! A simple call has a predefined datatype without holes, a predefined operator and an
 //! intracommunicator. `MPI_IN_PLACE` and buffers with equal addresses are not simple.
@@ -10,9 +11,10 @@
 
 use crate::abi::*;
 use crate::api::args::{Blocks, RecvBlocks, RecvMem, SendMem};
-use crate::error::Outcome;
+use crate::error::{Failure, Outcome};
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
+use crate::registry::request::{DONE, running};
 use crate::state::{self, state};
 use mpi_core::coll::FastCall;
 use mpi_core::datatype::RecvBytes;
@@ -27,12 +29,35 @@ fn among(comm: MPI_Comm) -> Option<Rc<CommObject>> {
     (!comm.comm.is_inter()).then_some(comm)
 }
 
+/// The execution of a fast call; `None` means that the component does not accept the call.
+pub trait Execute<'a, T>: FnOnce(&Rc<CommObject>, &FastCall<'a>) -> Option<T> {}
+
+impl<'a, T, F: FnOnce(&Rc<CommObject>, &FastCall<'a>) -> Option<T>> Execute<'a, T> for F {}
+
+/// Executes a fast call as a blocking call.
 #[inline(always)]
-fn carry_out(comm: &CommObject, brief: &FastCall<'_>) -> Option<Outcome> {
-    match comm.comm.collectives().try_fast_call(brief)? {
+pub fn carry_out(comm: &Rc<CommObject>, fast_call: &FastCall<'_>) -> Option<Outcome> {
+    match comm.comm.collectives().try_fast_call(fast_call)? {
         Ok(()) => Some(Ok(())),
         Err(e) => Some(Err(e.into())),
     }
+}
+
+/// Starts a fast call as a nonblocking call. Returns the handle of its request.
+///
+/// The send buffer is readable until the operation is complete, by the contract of [`SendMem::new`].
+#[inline]
+pub fn begin(
+    comm: &Rc<CommObject>,
+    fast_call: &FastCall<'static>,
+) -> Option<Result<MPI_Request, Failure>> {
+    Some(
+        match comm.comm.collectives().try_fast_request(*fast_call)? {
+            Ok(None) => Ok(DONE),
+            Ok(Some(req)) => running(req, comm),
+            Err(e) => Err(e.into()),
+        },
+    )
 }
 
 /// Returns the root's rank in the communicator, and true if this rank is the root.
@@ -64,26 +89,32 @@ fn look_up(op: MPI_Op, datatype: MPI_Datatype) -> Option<DenseOp> {
 }
 
 #[inline(always)]
-pub fn fast_Barrier(comm: MPI_Comm) -> Option<Outcome> {
+pub fn fast_Barrier<'a, T>(comm: MPI_Comm, execute: impl Execute<'a, T>) -> Option<T> {
     let comm = among(comm)?;
-    carry_out(&comm, &FastCall::Barrier)
+    execute(&comm, &FastCall::Barrier)
 }
 
 #[inline(always)]
-pub fn fast_Bcast(buffer: RecvMem, root: c_int, comm: MPI_Comm) -> Option<Outcome> {
+pub fn fast_Bcast<'a, T>(
+    buffer: RecvMem,
+    root: c_int,
+    comm: MPI_Comm,
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let (root, _) = root_of(&comm, root)?;
     let data = buffer.plain()?;
-    carry_out(&comm, &FastCall::Bcast { data, root })
+    execute(&comm, &FastCall::Bcast { data, root })
 }
 
 #[inline(always)]
-pub fn fast_Gather(
-    sendbuf: SendMem,
+pub fn fast_Gather<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     root: c_int,
     comm: MPI_Comm,
-) -> Option<Outcome> {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
     let send = sendbuf.plain()?;
@@ -98,16 +129,17 @@ pub fn fast_Gather(
             own_block(&comm, recvbuf.address(), send.len()),
         )?;
     }
-    carry_out(&comm, &FastCall::Gather { send, recv, root })
+    execute(&comm, &FastCall::Gather { send, recv, root })
 }
 
 #[inline(always)]
-pub fn fast_Scatter(
-    sendbuf: SendMem,
+pub fn fast_Scatter<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     root: c_int,
     comm: MPI_Comm,
-) -> Option<Outcome> {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
     let send = match here {
@@ -122,11 +154,16 @@ pub fn fast_Scatter(
             recvbuf.address(),
         )?;
     }
-    carry_out(&comm, &FastCall::Scatter { send, recv, root })
+    execute(&comm, &FastCall::Scatter { send, recv, root })
 }
 
 #[inline(always)]
-pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
+pub fn fast_Allgather<'a, T>(
+    sendbuf: SendMem<'a>,
+    recvbuf: RecvMem,
+    comm: MPI_Comm,
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let (send, recv) = (sendbuf.plain()?, each_rank(&comm, recvbuf)?.plain()?);
     holds_blocks(&comm, recv.len(), send.len())?;
@@ -134,11 +171,16 @@ pub fn fast_Allgather(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opt
         sendbuf.address(),
         own_block(&comm, recvbuf.address(), send.len()),
     )?;
-    carry_out(&comm, &FastCall::Allgather { send, recv })
+    execute(&comm, &FastCall::Allgather { send, recv })
 }
 
 #[inline(always)]
-pub fn fast_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) -> Option<Outcome> {
+pub fn fast_Allgatherv<'a, T>(
+    sendbuf: SendMem<'a>,
+    recvbuf: RecvBlocks,
+    comm: MPI_Comm,
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let send = sendbuf.plain()?;
     let all = each_rank(&comm, recvbuf)?;
@@ -148,11 +190,16 @@ pub fn fast_Allgatherv(sendbuf: SendMem, recvbuf: RecvBlocks, comm: MPI_Comm) ->
         sendbuf.address(),
         own_block(&comm, all.address(), send.len()),
     )?;
-    carry_out(&comm, &FastCall::Allgatherv { send, recv })
+    execute(&comm, &FastCall::Allgatherv { send, recv })
 }
 
 #[inline(always)]
-pub fn fast_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Option<Outcome> {
+pub fn fast_Alltoall<'a, T>(
+    sendbuf: SendMem<'a>,
+    recvbuf: RecvMem,
+    comm: MPI_Comm,
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let (send, recv, one) = (
         each_rank(&comm, sendbuf)?.plain()?,
@@ -162,17 +209,18 @@ pub fn fast_Alltoall(sendbuf: SendMem, recvbuf: RecvMem, comm: MPI_Comm) -> Opti
     let block = one.len();
     (send.len() == recv.len()).then_some(())?;
     apart(sendbuf.address(), recvbuf.address())?;
-    carry_out(&comm, &FastCall::Alltoall { send, recv, block })
+    execute(&comm, &FastCall::Alltoall { send, recv, block })
 }
 
 #[inline(always)]
-pub fn fast_Reduce(
-    sendbuf: SendMem,
+pub fn fast_Reduce<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     root: c_int,
     comm: MPI_Comm,
-) -> Option<Outcome> {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     let comm = among(comm)?;
     let (root, here) = root_of(&comm, root)?;
     let op = dense(op, recvbuf.datatype())?;
@@ -184,77 +232,82 @@ pub fn fast_Reduce(
         }
         false => None,
     };
-    let brief = FastCall::Reduce {
+    let fast_call = FastCall::Reduce {
         send,
         recv,
         op,
         root,
     };
-    carry_out(&comm, &brief)
+    execute(&comm, &fast_call)
 }
 
 /// Runs a collective in which each rank has an operand and a result of the same length.
 #[inline(always)]
-fn combine<'a>(
-    (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'a>),
+fn combine<'a, T>(
+    (sendbuf, recvbuf): (SendMem<'a>, RecvMem<'_>),
     op: MPI_Op,
     comm: MPI_Comm,
-    brief: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
-) -> Option<Outcome> {
+    execute: impl Execute<'a, T>,
+    fast_call: impl FnOnce(&'a [u8], RecvBytes, DenseOp) -> FastCall<'a>,
+) -> Option<T> {
     apart(sendbuf.address(), recvbuf.address())?;
     let (comm, op) = (among(comm)?, dense(op, recvbuf.datatype())?);
     let (send, recv) = (sendbuf.plain()?, recvbuf.plain()?);
-    carry_out(&comm, &brief(send, recv, op))
+    execute(&comm, &fast_call(send, recv, op))
 }
 
 #[inline(always)]
-pub fn fast_Allreduce(
-    sendbuf: SendMem,
+pub fn fast_Allreduce<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Option<Outcome> {
-    combine((sendbuf, recvbuf), op, comm, |send, recv, op| {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
+    combine((sendbuf, recvbuf), op, comm, execute, |send, recv, op| {
         FastCall::Allreduce { send, recv, op }
     })
 }
 
 #[inline(always)]
-pub fn fast_Scan(
-    sendbuf: SendMem,
+pub fn fast_Scan<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Option<Outcome> {
-    combine((sendbuf, recvbuf), op, comm, |send, recv, op| {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
+    combine((sendbuf, recvbuf), op, comm, execute, |send, recv, op| {
         FastCall::Scan { send, recv, op }
     })
 }
 
 #[inline(always)]
-pub fn fast_Exscan(
-    sendbuf: SendMem,
+pub fn fast_Exscan<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Option<Outcome> {
-    combine((sendbuf, recvbuf), op, comm, |send, recv, op| {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
+    combine((sendbuf, recvbuf), op, comm, execute, |send, recv, op| {
         FastCall::Exscan { send, recv, op }
     })
 }
 
 #[inline(always)]
-pub fn fast_Reduce_scatter_block(
-    sendbuf: SendMem,
+pub fn fast_Reduce_scatter_block<'a, T>(
+    sendbuf: SendMem<'a>,
     recvbuf: RecvMem,
     op: MPI_Op,
     comm: MPI_Comm,
-) -> Option<Outcome> {
+    execute: impl Execute<'a, T>,
+) -> Option<T> {
     apart(sendbuf.address(), recvbuf.address())?;
     let comm = among(comm)?;
     let op = dense(op, recvbuf.datatype())?;
     let (send, recv) = (each_rank(&comm, sendbuf)?.plain()?, recvbuf.plain()?);
-    carry_out(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
+    execute(&comm, &FastCall::ReduceScatterBlock { send, recv, op })
 }
 
 /// Returns the buffer of the blocks of all ranks, if these are equal and consecutive.

@@ -6,7 +6,7 @@
 //! A function `plan_Bcast` checks the arguments and builds the value.
 //! From `plan_Bcast` and `perform`, `begin` or `prepare`, the build script generates six functions.
 //!
-//! If a function `fast_Bcast` exists, the blocking functions call it first (see [`fast_call`]).
+//! If a function `fast_Bcast` exists, the blocking and the nonblocking functions call it first (see [`fast_call`]).
 //!
 //! Arguments that are significant only at the root are ignored on the other ranks.
 #![allow(unsafe_code)]
@@ -68,6 +68,19 @@ pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Plann
 pub(crate) fn begin(plan: Plan, request: Out<MPI_Request>) -> Outcome {
     let req = plan.comm.comm.collectives().begin(plan.call)?;
     request.set(running(req, &plan.comm)?, "request")
+}
+
+/// Starts a nonblocking collective, unless the fast path has already started it.
+#[inline(always)]
+pub(crate) fn begin_unless(
+    begun: Option<Result<MPI_Request, Failure>>,
+    plan: impl FnOnce() -> Planned,
+    request: Out<MPI_Request>,
+) -> Outcome {
+    match begun {
+        Some(begun) => request.set(begun?, "request"),
+        None => begin(plan()?, request),
+    }
 }
 
 /// Creates a persistent collective.

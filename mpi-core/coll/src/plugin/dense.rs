@@ -129,7 +129,11 @@ kinds! {
 pub(super) fn slot(inner: &Rc<Inner>, call: CallId) -> Option<FastSlot> {
     let (limit, dense) = inner.operations.dense(call)?;
     let carrier = carrier(call, inner, dense)?;
-    Some(FastSlot { limit, carrier })
+    Some(FastSlot {
+        limit,
+        limit_of_requests: None,
+        carrier,
+    })
 }
 
 /// The function `dense` for one collective, with the module's pointer.

@@ -39,7 +39,7 @@ use super::priority;
 use super::reproducible::REPRODUCIBLE;
 use super::{
     Call, CallId, CallSet, Component, FastCall, FastCarrier, FastSlot, Invocation, Module, Refusal,
-    Running, Table,
+    Running, Table, Unserved,
 };
 use crate::Error;
 use crate::comm::Comm;
@@ -61,6 +61,7 @@ use segment::{Long, Segment};
 use small::{Shape, Small};
 use std::cell::{Cell, OnceCell};
 use std::ops::Range;
+use std::pin::pin;
 use std::rc::Rc;
 use wait::{Blocking, Polled, Wait};
 
@@ -243,6 +244,24 @@ impl State {
         Some(&small[Lane::Blocking as usize])
     }
 
+    /// Returns the cells of requests, if the communicator has cells.
+    fn requests(&self) -> Option<&Small> {
+        let small = self.place.get()?.small.as_ref()?;
+        Some(&small[Lane::Nonblocking as usize])
+    }
+
+    /// Returns the future that completes a barrier.
+    fn rest_of_barrier(self: Rc<Self>, comm: Comm, mut pass: Pass) -> Running {
+        Box::pin(async move {
+            // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
+            let engine = comm.engine();
+            let _polled = engine.operations().poll_memory();
+            let through = || self.step_visibly(engine, &mut pass);
+            let passed = pin!(Polled.until(engine, through));
+            wait::unless_broken(&comm, passed).await
+        })
+    }
+
     /// Returns true if no operation has used the segment.
     fn is_untouched(&self, place: &Segment) -> bool {
         self.called.get() == 0 && place.is_untouched()
@@ -272,6 +291,40 @@ impl FastCarrier for ShmModule {
     #[inline]
     unsafe fn carry_out(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         self.run_fast_call(comm, call)
+    }
+
+    unsafe fn begin(&self, comm: &Comm, call: FastCall<'static>) -> Result<Option<Running>, Error> {
+        let state = &self.0;
+        if let FastCall::Barrier = call {
+            // The first step needs no future, and completes the barrier on the last of two ranks.
+            let mut pass = state.begin();
+            return Ok(match state.step_visibly(comm.engine(), &mut pass) {
+                true => None,
+                false => Some(state.clone().rest_of_barrier(comm.clone(), pass)),
+            });
+        }
+        let Some(small) = state.requests() else {
+            return Err(Unserved::on(comm, call.id()));
+        };
+        let number = small.cells.begin(1);
+        let (state, comm) = (state.clone(), comm.clone());
+        Ok(Some(Box::pin(async move {
+            let _polled = comm.engine().operations().poll_memory();
+            let Some(small) = state.requests() else {
+                return Err(Unserved::on(&comm, call.id()));
+            };
+            let operation = small::SmallOp {
+                cells: &small.cells,
+                occupancy: small.occupancy,
+                members: &state.members,
+                engine: comm.engine(),
+                comm: &comm,
+                number,
+                wait: Polled,
+            };
+            let running = pin!(operation.run_fast_call(&call));
+            wait::unless_broken(&comm, running).await
+        })))
     }
 }
 
@@ -372,18 +425,8 @@ impl Module for ShmModule {
     fn start(&self, invocation: Invocation, mut call: Call) -> Running {
         let state = self.0.clone();
         if let Call::Barrier = call {
-            let mut pass = state.begin();
-            return Box::pin(async move {
-                // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
-                let engine = invocation.engine();
-                let _polled = engine.operations().poll_memory();
-                let passed = async {
-                    Polled
-                        .until(engine, || state.step_visibly(engine, &mut pass))
-                        .await
-                };
-                wait::unless_broken(invocation.comm(), passed).await
-            });
+            let pass = state.begin();
+            return state.rest_of_barrier(invocation.comm().clone(), pass);
         }
         let lane = Lane::Nonblocking;
         let route = state.route(lane, &call);
@@ -397,8 +440,8 @@ impl Module for ShmModule {
                     let _polled = invocation.engine().operations().poll_memory();
                     match state.in_cells(&begun, Polled, &invocation) {
                         Some(operation) => {
-                            wait::unless_broken(invocation.comm(), operation.run_at_once(&call))
-                                .await
+                            let running = pin!(operation.run_at_once(&call));
+                            wait::unless_broken(invocation.comm(), running).await
                         }
                         // Unreachable: `begin_data` returns `None` without cells.
                         None => Ok(()),
@@ -407,11 +450,8 @@ impl Module for ShmModule {
             }
             Some(begun) => Box::pin(async move {
                 let _polled = invocation.engine().operations().poll_memory();
-                wait::unless_broken(
-                    invocation.comm(),
-                    state.carry_out(begun, Polled, &invocation, &call),
-                )
-                .await
+                let running = pin!(state.carry_out(begun, Polled, &invocation, &call));
+                wait::unless_broken(invocation.comm(), running).await
             }),
             None => Box::pin(async move { Table::next(&invocation, call).await }),
         }
@@ -455,12 +495,16 @@ impl Module for ShmModule {
         if place.leaves(call) {
             return None;
         }
-        let limit = match call {
-            CallId::Barrier => 0,
-            _ => self.0.blocking()?.fits_one(call, self.0.members.count()) as usize,
+        let fits = |small: &Small| small.fits_one(call, self.0.members.count()) as usize;
+        let (limit, limit_of_requests) = match call {
+            CallId::Barrier => (0, Some(0)),
+            _ => (fits(self.0.blocking()?), self.0.requests().map(fits)),
         };
-        let carrier = self;
-        Some(FastSlot { limit, carrier })
+        Some(FastSlot {
+            limit,
+            limit_of_requests,
+            carrier: self,
+        })
     }
 
     /// Uses each short cell one time, populates pages of later calls, then runs a barrier.

@@ -29,7 +29,7 @@ use crate::comm::Comm;
 use crate::engine::Engine;
 use mpi_base::shared_core::yield_core;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
@@ -157,11 +157,13 @@ fn unless_unusable(comm: &Comm, error: Error) -> Result<Error, Error> {
 }
 
 /// Runs an operation whose waits are [`Polled`]; ends it with an error if it cannot complete.
+///
+/// The caller pins the operation: an argument that this function pins itself would be in its future twice,
+/// and the future of a short request would be longer than the blocks that malloc(3) returns fast (1 KiB).
 pub async fn unless_broken(
     comm: &Comm,
-    operation: impl Future<Output = Result<(), Error>>,
+    mut operation: Pin<&mut impl Future<Output = Result<(), Error>>>,
 ) -> Result<(), Error> {
-    let mut operation = pin!(operation);
     poll_fn(|context| match operation.as_mut().poll(context) {
         Poll::Pending => match comm.usable() {
             Ok(()) => Poll::Pending,

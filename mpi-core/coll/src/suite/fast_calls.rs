@@ -146,12 +146,23 @@ fn both_forms<'a>(
     ]
 }
 
-/// Checks fast calls with each root; where `fast` returns false for a rank, a round and a collective, the rank makes the general call.
+/// How a rank makes a call.
+#[derive(Clone, Copy)]
+pub(crate) enum Made {
+    Fast,
+    General,
+    /// As a request, by a fast call
+    FastRequest,
+    /// As a request, by the general call
+    GeneralRequest,
+}
+
+/// Checks fast calls with each root; `made` returns how a rank makes a call in a round. All members make a request, or none.
 #[allow(unsafe_code)]
 pub(crate) fn have_the_results_of_the_general_form(
     job: &Job,
     ranks: u32,
-    fast: impl Fn(u32, u32, CallId) -> bool + Sync,
+    made: impl Fn(u32, u32, CallId) -> Made + Sync,
 ) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -181,15 +192,30 @@ pub(crate) fn have_the_results_of_the_general_form(
                     .expect("a collective");
                 let expected = to.all().as_send().to_vec();
                 to.all().unpack_at(0, &fresh);
-                match fast(world.rank(), round, call) {
-                    true => {
-                        let taken = world.collectives().try_fast_call(&asked.fast);
-                        taken.expect("a call in brief").expect("a collective");
+                let collectives = world.collectives();
+                let again = || forms().swap_remove(i).call;
+                let request = match made(world.rank(), round, call) {
+                    Made::Fast => {
+                        let taken = collectives.try_fast_call(&asked.fast);
+                        taken.expect("a fast call").expect("a collective");
+                        None
                     }
-                    false => {
-                        let again = forms().swap_remove(i).call;
-                        world.collectives().carry_out(again).expect("a collective");
+                    Made::General => {
+                        collectives.carry_out(again()).expect("a collective");
+                        None
                     }
+                    Made::FastRequest => {
+                        // SAFETY: the rank waits for the request below, while the buffers live.
+                        let fast = unsafe {
+                            std::mem::transmute::<FastCall<'_>, FastCall<'static>>(asked.fast)
+                        };
+                        let taken = collectives.try_fast_request(fast);
+                        taken.expect("a fast call").expect("a request")
+                    }
+                    Made::GeneralRequest => Some(collectives.begin(again()).expect("a request")),
+                };
+                if let Some(request) = request {
+                    engine.wait(&request).expect("a collective");
                 }
                 assert!(to.all().as_send().to_vec() == expected, "{call}");
             }

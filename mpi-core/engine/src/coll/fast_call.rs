@@ -1,4 +1,4 @@
-//! Fast calls: blocking collectives on contiguous buffers of predefined types and operators, on an intracommunicator.
+//! Fast calls: collectives on contiguous buffers of predefined types and operators, on an intracommunicator.
 //!
 //! Most calls of most programs are of this kind. A short one takes less time than the construction
 //! of its general representation [`Call`](super::Call).
@@ -6,6 +6,8 @@
 //! When the communicator is created, the component states which fast calls it accepts ([`crate::comm::Collectives::fast_slot`]).
 //! Whether it accepts a call depends only on arguments that the standard makes equal on all members:
 //! a member whose buffers are not contiguous makes the same call as a [`super::Call`], and both match.
+//!
+//! A fast call is blocking, or it starts a request; a component may accept both, only the blocking form, or none.
 
 use super::{CallId, CallSignature};
 use crate::datatype::RecvBytes;

@@ -4,7 +4,7 @@ use super::selected::{Purpose, SHARING, Table, Words};
 use super::spares::Spares;
 use super::{Collectives, Comm, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall, Form};
-use crate::engine::Engine;
+use crate::engine::{Engine, Polls};
 use crate::request::Req;
 use crate::{Error, RunObserver};
 use std::any::Any;
@@ -39,6 +39,10 @@ impl Chosen {
         }
     }
 }
+
+/// Maximum number of members of a communicator whose new requests are polled several times.
+/// With more members, a poll takes longer, and it is less likely that all others arrive soon.
+const POLLED_EARLY: u32 = 8;
 
 /// The collective operations of a communicator.
 #[derive(Clone, Copy)]
@@ -142,6 +146,36 @@ impl<'a> CollectiveCalls<'a> {
         let outcome = table.carry_out(self.comm, fast_call);
         state.inside(false);
         Some(outcome)
+    }
+
+    /// Starts a fast call as a request if the first component accepts that;
+    /// otherwise does nothing and returns `None`.
+    ///
+    /// If the first polls complete the operation, there is no request ([`Operations::start_unless_complete`](crate::engine::Operations::start_unless_complete)).
+    #[inline]
+    pub fn try_fast_request(
+        self,
+        fast_call: FastCall<'static>,
+    ) -> Option<Result<Option<Req>, Error>> {
+        let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);
+        if !table.accepts_request(fast_call.id(), fast_call.bytes()) {
+            return None;
+        }
+        if engine.observer().is_some() || !self.comm.is_sound() {
+            return None;
+        }
+        let round = self.next_number() as u64 + 1;
+        let (comm, size) = (self.comm.context().number(), self.comm.size());
+        let signature = fast_call.signature().in_form(Form::Nonblocking);
+        engine
+            .state()
+            .collective(comm, size, round, signature.words());
+        let begun = table.begin(self.comm, fast_call);
+        let polls = match size <= POLLED_EARLY {
+            true => Polls::Several,
+            false => Polls::One,
+        };
+        Some(begun.map(|running| engine.operations().start_unless_complete(running?, polls)))
     }
 
     /// Starts a collective operation; the request completes as the engine progresses.

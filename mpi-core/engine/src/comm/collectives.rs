@@ -126,6 +126,8 @@ pub trait Collectives: Any {
 pub struct FastSlot {
     /// The maximum of [`FastCall::bytes`] for which the carrier may be called; the same on all members.
     pub limit: usize,
+    /// Same as `limit`, for [`FastCarrier::begin`]; `None` if the carrier starts no requests.
+    pub limit_of_requests: Option<usize>,
     pub carrier: Rc<dyn FastCarrier>,
 }
 
@@ -138,6 +140,20 @@ pub trait FastCarrier {
     /// # Safety
     /// `fast_call` is of the collective for which the carrier was returned.
     unsafe fn carry_out(&self, comm: &Comm, fast_call: &FastCall<'_>) -> Result<(), Error>;
+
+    /// Starts a fast call as a request; only if the [`FastSlot`] has a limit of requests.
+    /// Returns the future that completes the operation, or `None` if the operation is complete.
+    /// The future waits only for words that other ranks store in the node's memory.
+    ///
+    /// # Safety
+    /// `fast_call` is of the collective for which the carrier was returned.
+    unsafe fn begin(
+        &self,
+        comm: &Comm,
+        fast_call: FastCall<'static>,
+    ) -> Result<Option<Running>, Error> {
+        Err(Unserved::on(comm, fast_call.id()))
+    }
 }
 
 /// The error of a call on a communicator that has no component for it.

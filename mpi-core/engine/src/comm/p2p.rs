@@ -124,6 +124,21 @@ impl<'a> P2p<'a> {
         self.recv(buf, source, tag)
     }
 
+    /// `MPI_Sendrecv` of a short contiguous message and into a contiguous buffer.
+    ///
+    /// The message is sent first. Nothing is polled before the receive begins, so the peer's message still matches the posted receive.
+    /// If the message cannot be sent without waiting, or if the receive has no sender, returns `None` without effect.
+    #[inline]
+    pub fn try_exchange(
+        self,
+        (data, dest, send_tag): (&[u8], i32, i32),
+        (buf, source, recv_tag): (RecvBytes, i32, i32),
+    ) -> Option<Outcome> {
+        let known = source == ANY_SOURCE || (source as u32) < self.comm.peers().size();
+        let sent = known && self.try_send(data, dest, send_tag);
+        sent.then(|| self.recv_bytes(buf, source, recv_tag))
+    }
+
     /// Returns the sources and tags of the user's messages that have arrived and match no receive so far, in order of arrival.
     ///
     /// Empty on a communicator that has lost a member or has been revoked, since a failure explains such messages.

@@ -1,10 +1,11 @@
 //! The components selected for a communicator, their fast calls, and the purpose of the communicator.
 #![allow(unsafe_code)]
 
-use super::{Collectives, Comm, FastCarrier, FastSlot, Unserved};
+use super::{Collectives, Comm, FastCarrier, Unserved};
 use crate::Error;
 use crate::coll::{CallId, FastCall};
 use crate::datatype::RecvBytes;
+use crate::request::Running;
 use std::rc::Rc;
 
 /// Why a communicator was created: for the program, or by a component.
@@ -26,6 +27,8 @@ pub(super) struct Table {
     /// For each [`CallId`], the maximum size in bytes of fast calls that are accepted,
     /// or [`NOTHING`].
     fast_call_limits: [i64; CallId::ALL.len()],
+    /// Same as `fast_call_limits`, for fast calls that start requests.
+    fast_request_limits: [i64; CallId::ALL.len()],
     /// For each [`CallId`], the carrier of its fast calls;
     /// [`NoComponent`] if there are none.
     fast_carriers: [Rc<dyn FastCarrier>; CallId::ALL.len()],
@@ -53,10 +56,13 @@ impl Table {
     pub(super) fn new(components: Box<dyn Collectives>) -> Table {
         let no_component: Rc<dyn FastCarrier> = Rc::new(NoComponent);
         let mut fast_call_limits = [NOTHING; CallId::ALL.len()];
+        let mut fast_request_limits = fast_call_limits;
+        let bytes = |limit: usize| limit.min(i64::MAX as usize) as i64;
         let fast_carriers = CallId::ALL.map(|call| match components.fast_slot(call) {
-            Some(FastSlot { limit, carrier }) => {
-                fast_call_limits[call as usize] = limit.min(i64::MAX as usize) as i64;
-                carrier
+            Some(slot) => {
+                fast_call_limits[call as usize] = bytes(slot.limit);
+                fast_request_limits[call as usize] = slot.limit_of_requests.map_or(NOTHING, bytes);
+                slot.carrier
             }
             None => no_component.clone(),
         });
@@ -64,6 +70,7 @@ impl Table {
             reusable: components.is_reusable(),
             components,
             fast_call_limits,
+            fast_request_limits,
             fast_carriers,
         }
     }
@@ -72,6 +79,24 @@ impl Table {
     #[inline(always)]
     pub(super) fn accepts(&self, call: CallId, bytes: usize) -> bool {
         bytes as i64 <= self.fast_call_limits[call as usize]
+    }
+
+    /// Returns true if a fast call of this size may start a request.
+    #[inline(always)]
+    pub(super) fn accepts_request(&self, call: CallId, bytes: usize) -> bool {
+        bytes as i64 <= self.fast_request_limits[call as usize]
+    }
+
+    /// Starts a fast call for which [`Table::accepts_request`] returns true.
+    #[inline(always)]
+    pub(super) fn begin(
+        &self,
+        comm: &Comm,
+        fast_call: FastCall<'static>,
+    ) -> Result<Option<Running>, Error> {
+        let carrier = &self.fast_carriers[fast_call.id() as usize];
+        // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
+        unsafe { carrier.begin(comm, fast_call) }
     }
 
     /// Carries out a fast call that is accepted.

@@ -26,7 +26,12 @@ pub(super) struct ActiveOperations {
     /// The number of operations that wait for something that may come from outside the job.
     await_outside: Cell<u32>,
     progressing: Cell<bool>,
+    /// The number of new operations that [`ActiveOperations::poll_early`] skips.
+    skipped: Cell<u32>,
 }
+
+/// The number of new operations that are skipped after one whose early polls did not complete it.
+const SKIPPED: u32 = 32;
 
 impl ActiveOperations {
     /// Called at the start of a progress call. Returns true if this process was inside progress already; pass this to [`ActiveOperations::leave`].
@@ -72,6 +77,17 @@ impl ActiveOperations {
         ended
     }
 
+    /// Calls `poll`, which polls a new operation several times and returns true if the operation has completed.
+    /// If it returns false, the next [`SKIPPED`] calls of this function do nothing.
+    #[inline]
+    pub fn poll_early(&self, poll: impl FnOnce() -> bool) {
+        match self.skipped.get() {
+            0 if poll() => {}
+            0 => self.skipped.set(SKIPPED),
+            skipped => self.skipped.set(skipped - 1),
+        }
+    }
+
     /// Adds an active operation.
     pub fn add(&self, req: Req) {
         self.running.borrow_mut().push(req);
@@ -109,5 +125,26 @@ impl ActiveOperations {
         self.needs_polling.set(self.needs_polling.get() - 1);
         let outside = u32::from(awaited == Awaited::Outside);
         self.await_outside.set(self.await_outside.get() - outside);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_early_polls_without_success_the_next_operations_are_not_polled_early() {
+        let operations = ActiveOperations::default();
+        let polled = |succeeds: bool| {
+            let polled = Cell::new(false);
+            operations.poll_early(|| {
+                polled.set(true);
+                succeeds
+            });
+            polled.get()
+        };
+        assert!(polled(true) && polled(true) && polled(false));
+        assert!((0..SKIPPED).all(|_| !polled(true)));
+        assert!(polled(true) && polled(true));
     }
 }

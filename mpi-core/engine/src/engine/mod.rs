@@ -25,7 +25,7 @@ mod waiting;
 pub use progress_hook::{Occasion, ProgressHook};
 
 pub use names::Peers;
-pub use operations::{Operations, PollAlways};
+pub use operations::{Operations, PollAlways, Polls};
 pub use place::Place;
 pub use published::Published;
 pub use waiting::{Polled, ThreadStep, Threads, Waiting};

@@ -23,6 +23,13 @@ impl Engine {
     }
 }
 
+/// How often [`Operations::start_unless_complete`] may poll a new operation.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Polls {
+    One,
+    Several,
+}
+
 #[derive(Default)]
 struct Background(RefCell<Vec<Req>>);
 
@@ -46,25 +53,27 @@ impl Operations<'_> {
 
     fn poll_request(self, req: &Req) -> bool {
         // The future is removed from the request while it runs, since it may access the request table itself.
-        let mut running = match std::mem::take(&mut *req.body.borrow_mut()) {
-            Body::Coll(running) => running,
-            other => {
-                *req.body.borrow_mut() = other;
-                return true;
-            }
+        let running = match &mut *req.body.borrow_mut() {
+            Body::Coll(running) => running.take(),
+            _ => None,
         };
-        match poll(running.as_mut()) {
-            Poll::Pending => {
-                *req.body.borrow_mut() = Body::Coll(running);
-                false
-            }
-            Poll::Ready(Ok(())) => {
-                // The future is dropped here, so the request does not keep its state alive.
+        let Some(mut running) = running else {
+            return true;
+        };
+        let Poll::Ready(outcome) = poll(running.as_mut()) else {
+            *req.body.borrow_mut() = Body::Coll(Some(running));
+            return false;
+        };
+        // The request does not keep the state of the operation alive.
+        *req.body.borrow_mut() = Body::Idle;
+        drop(running);
+        match outcome {
+            Ok(()) => {
                 req.set_status(Status::EMPTY);
                 self.engine.0.pml.requests().complete_light(req);
                 true
             }
-            Poll::Ready(Err(e)) => {
+            Err(e) => {
                 self.engine.0.pml.requests().complete(req, Err(e));
                 true
             }
@@ -81,7 +90,12 @@ impl Operations<'_> {
 
     /// Creates a request for a collective operation and polls it for the first time.
     pub fn start(self, running: Running) -> Req {
-        let req = self.engine.0.pml.requests().begin(Body::Coll(running));
+        let req = self
+            .engine
+            .0
+            .pml
+            .requests()
+            .begin(Body::Coll(Some(running)));
         // The first poll is inside progress, as all later ones are,
         // so the same rules apply to all of them.
         let nested = self.engine.0.operations.enter();
@@ -91,6 +105,42 @@ impl Operations<'_> {
             self.engine.0.operations.add(req.clone());
         }
         req
+    }
+
+    /// Same as [`Operations::start`] for an operation that waits only for words in the node's memory,
+    /// but creates no request if the first polls complete the operation successfully.
+    ///
+    /// If each rank has a core, the other ranks often arrive soon, so [`Polls::Several`] may be faster than a request (ADR 99).
+    /// If these polls do not complete the operation, the next operations are polled only once.
+    pub fn start_unless_complete(self, mut running: Running, polls: Polls) -> Option<Req> {
+        /// Maximum number of polls after the first one; together they take about as long as a request.
+        const MORE: u32 = 16;
+        let (operations, requests) = (&self.engine.0.operations, self.engine.0.pml.requests());
+        let nested = operations.enter();
+        let mut polled = poll(running.as_mut());
+        let several = polls == Polls::Several && !self.engine.waiting().is_oversubscribed();
+        if polled.is_pending() && several {
+            operations.poll_early(|| {
+                (0..MORE).any(|_| {
+                    polled = poll(running.as_mut());
+                    polled.is_ready()
+                })
+            });
+        }
+        operations.leave(nested);
+        match polled {
+            Poll::Ready(Ok(())) => None,
+            Poll::Ready(Err(e)) => {
+                let req = requests.begin(Body::Idle);
+                requests.complete(&req, Err(e));
+                Some(req)
+            }
+            Poll::Pending => {
+                let req = requests.begin(Body::Coll(Some(running)));
+                operations.add(req.clone());
+                Some(req)
+            }
+        }
     }
 
     /// Polls one collective operation for about a microsecond, as a blocking operation does. Returns true if the operation is complete.

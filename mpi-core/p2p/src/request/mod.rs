@@ -41,7 +41,8 @@ pub enum Body {
     Idle,
     Send(SendBody),
     Recv(RecvBody),
-    Coll(Running),
+    /// A collective operation; `None` while it is polled.
+    Coll(Option<Running>),
     /// A generalized request, which the program completes (`MPI_Grequest_start`).
     General,
 }

@@ -4,7 +4,7 @@ use super::serving::job;
 use super::{Catalogue, Shelf, guests};
 use crate::datatype::{Named, RecvBytes};
 use crate::op::{DenseOp, Predefined};
-use crate::suite::fast_calls::have_the_results_of_the_general_form;
+use crate::suite::fast_calls::{Made, have_the_results_of_the_general_form};
 use crate::suite::tests::exercise;
 use crate::testing::Job;
 use crate::{CallId, FastCall, Table};
@@ -85,12 +85,17 @@ fn fast_calls_of_each_kind_reach_the_function_of_their_operation_with_their_argu
         let job = job(ranks, move || shelf.gather(), &[]);
         assert_eq!(first(&job, CallId::Exscan), "dense");
         // Plugins have no fast function for an allgatherv.
-        let fast = |_, _, call| call != CallId::Allgatherv;
-        have_the_results_of_the_general_form(&job, ranks, fast);
+        let made = |_, _, call| match call {
+            CallId::Allgatherv => Made::General,
+            _ => Made::Fast,
+        };
+        have_the_results_of_the_general_form(&job, ranks, made);
         job.run(|engine| {
             let world = engine.world().expect("a world");
             let taken = world.collectives().try_fast_call(&FastCall::Barrier);
             taken.expect("a fast barrier").expect("a barrier");
+            let request = world.collectives().try_fast_request(FastCall::Barrier);
+            assert!(request.is_none(), "plugins start requests by general calls");
         });
     }
 }
