@@ -50,6 +50,7 @@ pub mod raise;
 pub mod registry;
 pub mod state;
 pub mod stdio;
+mod thread_waits;
 mod thrown;
 pub mod tool;
 pub mod unknown_params;

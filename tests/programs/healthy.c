@@ -2,7 +2,7 @@
  * Jobs that pause and then continue, each for a reason that is invisible to MPI.
  * mpirun must end none of them.
  *
- *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
+ *     healthy sleeps|pipe|file|stops|thread|lanes|lock|polls|accepts|spawns|shared [MILLISECONDS]
  *     healthy serves|calls PORT
  *
  * During the pause all ranks but one wait inside MPI.
@@ -53,6 +53,52 @@ static void *computes_then_flags(void *flag)
     int word = 4;
     OK(MPI_Send(&word, 1, MPI_INT, rank, 8, MPI_COMM_WORLD));
     return NULL;
+}
+
+static MPI_Comm comms[3];
+
+static void *receives_in_lane(void *unused)
+{
+    int word = 0;
+    OK(MPI_Recv(&word, 1, MPI_INT, (rank + size - 1) % size, 5, comms[1], MPI_STATUS_IGNORE));
+    CHECK(word == 6, "%d", word);
+    return unused;
+}
+
+static void *computes_then_sends(void *unused)
+{
+    int word = 6;
+    long long until = now() + milliseconds * 1000000LL;
+    while (now() < until)
+        ;
+    OK(MPI_Send(&word, 1, MPI_INT, (rank + 1) % size, 5, comms[1]));
+    return unused;
+}
+
+/* One thread of each rank waits on a communicator of its own. The message is sent by a thread that computes:
+ * first on each rank, then on rank 0 only, while the second thread of each other rank waits, too. */
+static void lanes(void)
+{
+    pthread_t waiting, computing;
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    CHECK(pthread_create(&computing, NULL, computes_then_sends, NULL) == 0, "no thread");
+    pthread_join(computing, NULL);
+    pthread_join(waiting, NULL);
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    int word = 6;
+    if (rank == 0)
+        computes_then_sends(NULL);
+    else
+        OK(MPI_Recv(&word, 1, MPI_INT, rank - 1, 7, comms[2], MPI_STATUS_IGNORE));
+    if (rank > 0)
+        OK(MPI_Send(&word, 1, MPI_INT, (rank + 1) % size, 5, comms[1]));
+    if (rank < size - 1)
+        OK(MPI_Send(&word, 1, MPI_INT, rank + 1, 7, comms[2]));
+    pthread_join(waiting, NULL);
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_free(&comms[i]));
 }
 
 /* A word is passed by the system (a pipe or a file) and not by MPI. */
@@ -236,9 +282,9 @@ int main(int argc, char **argv)
         milliseconds = atoi(argv[2]);
     if (!strcmp(way, "child"))
         return child(&argc, &argv);
-    int is_threaded = !strcmp(way, "thread");
+    int is_threaded = !strcmp(way, "thread"), has_lanes = !strcmp(way, "lanes");
     int level;
-    OK(MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
+    OK(MPI_Init_thread(&argc, &argv, is_threaded || has_lanes ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
     introduce();
     if (!strcmp(way, "sleeps")) {
         if (rank == 0)
@@ -261,6 +307,8 @@ int main(int argc, char **argv)
         pthread_join(thread, NULL);
         CHECK(flag && word == 4, "%d", word);
     }
+    if (has_lanes)
+        lanes();
     if (!strcmp(way, "lock"))
         locks();
     if (!strcmp(way, "shared"))

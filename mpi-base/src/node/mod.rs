@@ -51,7 +51,7 @@ use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared, fits_file_limit, memfd};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::split_copy::{Helping, Offers};
-use crate::state::StatePage;
+use crate::state::{StatePage, ThreadWaits};
 use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
@@ -270,6 +270,11 @@ impl Node {
     /// Returns the state page of a rank; only that rank writes the page.
     pub fn state(&self, rank: u32) -> Result<Held<StatePage>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, state))
+    }
+
+    /// Returns the description of the waits of a rank's threads.
+    pub fn threads(&self, rank: u32) -> Result<Held<ThreadWaits>, NodeError> {
+        self.held(rank, std::mem::offset_of!(Control, threads))
     }
 
     /// Returns the copies that a rank offers to share with the ranks that send messages to it.

@@ -5,11 +5,12 @@
 //! A cycle of AND waits is a deadlock.
 //! An OR wait ends when *one* rank has proceeded: a receive from any source, or a wait for any
 //! request of several. Ranks in OR waits are deadlocked if no rank that can proceed is left.
+//! A rank of which several threads wait proceeds when *one* of them does.
 //! Source: E. Knapp, "Deadlock detection in distributed databases",
 //! ACM Computing Surveys 19(4), 1987.
 
 use super::Seen;
-use crate::rank_snapshot::{Comm, Round, Waiting};
+use crate::rank_snapshot::{Comm, RankSnapshot, Round, Waiting};
 use std::collections::VecDeque;
 
 /// The condition under which a rank proceeds; ranks are indices into the slice of all ranks.
@@ -19,6 +20,34 @@ pub(super) enum Needs {
     Nothing,
     All(Vec<usize>),
     Any,
+    /// One of the rank's threads must proceed; each has another need.
+    OneThread(Vec<Needs>),
+}
+
+impl Needs {
+    /// Returns the ranks of AND waits.
+    pub(super) fn edges(&self) -> Vec<usize> {
+        match self {
+            Needs::All(others) => others.clone(),
+            Needs::OneThread(threads) => threads.iter().flat_map(Needs::edges).collect(),
+            Needs::Nothing | Needs::Any => Vec::new(),
+        }
+    }
+
+    /// Returns true if a rank with these needs can proceed; `free` are the ranks that can.
+    fn are_met(&self, at: usize, free: &[bool]) -> bool {
+        match self {
+            Needs::Nothing => false,
+            Needs::All(others) => others.iter().all(|&other| free[other]),
+            Needs::Any => {
+                let count = free.iter().filter(|free| **free).count();
+                count > usize::from(free[at])
+            }
+            Needs::OneThread(threads) => threads
+                .iter()
+                .any(|needs| *needs == Needs::Nothing || needs.are_met(at, free)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -35,13 +64,6 @@ impl<'a> Graph<'a> {
 
     pub(super) fn needs(&self, at: usize) -> &Needs {
         &self.needs[at]
-    }
-
-    fn all(&self, at: usize) -> &[usize] {
-        match &self.needs[at] {
-            Needs::All(others) => others,
-            _ => &[],
-        }
     }
 
     /// Returns a shortest cycle for each rank in a cycle, unless an earlier cycle has that rank.
@@ -70,7 +92,7 @@ impl<'a> Graph<'a> {
         let mut from: Vec<Option<usize>> = vec![None; self.ranks.len()];
         let mut ahead = VecDeque::from([start]);
         while let Some(here) = ahead.pop_front() {
-            for &next in self.all(here) {
+            for next in self.needs[here].edges() {
                 if next == start {
                     let step = |at: &usize| from[*at];
                     let mut way: Vec<usize> = std::iter::successors(Some(here), step).collect();
@@ -93,13 +115,8 @@ impl<'a> Graph<'a> {
             .collect();
         loop {
             let before = free.clone();
-            let free_before = before.iter().filter(|free| **free).count();
             for at in 0..free.len() {
-                free[at] |= match &self.needs[at] {
-                    Needs::Nothing => false,
-                    Needs::All(others) => others.iter().all(|&other| before[other]),
-                    Needs::Any => free_before > usize::from(before[at]),
-                };
+                free[at] |= self.needs[at].are_met(at, &before);
             }
             if free == before {
                 break;
@@ -117,7 +134,23 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
     if snapshot.call.is_none() {
         return Needs::Nothing;
     }
-    match &snapshot.waiting {
+    if !snapshot.has_several_waits() {
+        return needs_of(snapshot.waiting.as_ref(), snapshot, ranks);
+    }
+    let threads = snapshot.threads.iter();
+    let mut needs: Vec<Needs> = threads
+        .map(|wait| needs_of(wait.waiting.as_ref(), snapshot, ranks))
+        .collect();
+    needs.dedup();
+    match needs.len() {
+        1 => needs.remove(0),
+        _ => Needs::OneThread(needs),
+    }
+}
+
+/// Returns the needs of one wait of a rank.
+fn needs_of(waiting: Option<&Waiting>, snapshot: &RankSnapshot, ranks: &[Seen]) -> Needs {
+    match waiting {
         Some(Waiting::Send(partner) | Waiting::Recv(partner)) => {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))

@@ -2,6 +2,8 @@
 //!
 //! A rank is *passive* while it waits inside MPI
 //! and its polls find nothing ([`mpi_base::state::Quiet`]).
+//! A rank with several waiting threads is passive if all of them wait so
+//! ([`mpi_base::state::ThreadWaits`]).
 //! A passive rank acts only on a message or a store to shared memory.
 //! Passive ranks send and store nothing.
 //! So all ranks stay passive if they are passive at one time and no message is in flight.
@@ -162,8 +164,10 @@ fn passive(seen: &Seen) -> Option<Passive<'_>> {
         && snapshot.in_file.is_none()
         && !quiet.is_open
         && quiet.others_sleep;
-    let may_be_served = FROM_OUTSIDE.contains(&call) || call.starts_with("MPIX_");
-    (is_waiting && !may_be_served).then_some(Passive {
+    let may_be_served = |call: &str| FROM_OUTSIDE.contains(&call) || call.starts_with("MPIX_");
+    let mut calls = snapshot.threads.iter().map(|wait| wait.call.as_str());
+    let is_served = may_be_served(call) || calls.any(may_be_served);
+    (is_waiting && !is_served).then_some(Passive {
         rank: seen.rank,
         snapshot,
         quiet,

@@ -18,6 +18,7 @@ pub(super) fn idle(rank: u32) -> Seen {
         in_file: None,
         progress: 0,
         quiet: None,
+        threads: Vec::new(),
     };
     Seen {
         rank,
