@@ -127,11 +127,26 @@ fn publish(slot: usize, checked_ns: u64, now_ns: u64) {
     page.polled_all(times.min().unwrap_or(0));
 }
 
-/// Takes a slot that describes a wait of this thread. Returns `None` if all slots are taken.
+/// Takes a slot that describes a wait of a thread. Returns `None` if all slots are taken.
 #[cold]
-fn take_slot(lane: usize, call: u16, about: &About) -> Option<usize> {
+fn take_slot(thread: u32, lane: usize, call: u16, about: &About) -> Option<usize> {
     let (page, _) = described()?;
-    page.begin(this_thread(), (lane as u32, call), about, now_ns())
+    page.begin(thread, (lane as u32, call), about, now_ns())
+}
+
+/// Returns the kernel's ID of the calling thread.
+#[inline]
+fn own_id() -> u32 {
+    thread_local! {
+        static OWN_ID: Cell<u32> = const { Cell::new(0) };
+    }
+    match OWN_ID.get() {
+        0 => {
+            OWN_ID.set(this_thread());
+            OWN_ID.get()
+        }
+        id => id,
+    }
 }
 
 /// Frees a slot. Waits that began before the end of lanes end on the same page.
@@ -147,6 +162,9 @@ pub struct Wait {
     lane: usize,
     /// The name of the MPI function.
     call: &'static str,
+    /// The kernel's ID of the waiting thread, which makes the first call of [`Wait::goes_on`].
+    /// Under the lane's lock another thread may make later calls.
+    thread: Cell<u32>,
     polls: Cell<u32>,
     slot: Cell<Option<usize>>,
     /// The times of the latest three calls of [`Wait::goes_on`], the latest last.
@@ -160,6 +178,7 @@ impl Wait {
         Wait {
             lane,
             call,
+            thread: Cell::new(0),
             polls: Cell::new(0),
             slot: Cell::new(None),
             times_ns: Cell::new([0; 3]),
@@ -172,8 +191,11 @@ impl Wait {
     pub fn goes_on(&self, about: impl FnOnce() -> About) -> bool {
         let polls = self.polls.get() + 1;
         self.polls.set(polls.min(SHORT + 1));
-        if polls == SHORT {
-            let slot = take_slot(self.lane, number_of(self.call), &about());
+        if polls == 1 {
+            self.thread.set(own_id());
+        } else if polls == SHORT {
+            let call = number_of(self.call);
+            let slot = take_slot(self.thread.get(), self.lane, call, &about());
             self.slot.set(slot);
         } else if polls > SHORT {
             self.has_polled();
@@ -269,7 +291,8 @@ pub fn polled_in_base(busy: bool) {
                 (0, name) => number_of(name),
                 (number, _) => number,
             };
-            wait.slot.set(take_slot(0, call, &About::default()));
+            let slot = take_slot(own_id(), 0, call, &About::default());
+            wait.slot.set(slot);
         } else if polls > SHORT {
             has_polled_in_base(wait, busy);
         }

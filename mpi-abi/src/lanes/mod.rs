@@ -47,10 +47,10 @@ pub use requests::{
     Peeked, Taken, cancel, free, look, peek, start_persistent, take, take_light, to_start, wait_for,
 };
 pub use start::{are_sent, drain, drain_comm, end, end_on_failure, start};
-pub use tools::{LeftRequest, each_engine, left_requests, sum, with_matching};
+pub use tools::{each_engine, left_requests, sum, with_matching};
 pub use twin::Twin;
 pub use typed::{Landing, Outgoing, Place, ready_place};
-pub use waiting::{wait, wait_until};
+pub use waiting::wait_until;
 
 use crate::abi::MPI_Comm;
 use crate::error::Failure;

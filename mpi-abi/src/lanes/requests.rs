@@ -3,7 +3,7 @@
 //! The callers of these functions are in the lane of the request ([`within`](super::within)).
 
 use super::objects::{self, Object, Pending, Persistent, Transfer};
-use super::waiting::{about, wait_until};
+use super::waiting::{about, wait_for_messages};
 use super::{Contents, Landing, Twin};
 use crate::abi::*;
 use crate::error::Failure;
@@ -245,7 +245,7 @@ pub fn wait_for(
     let engine = contents.engine().ok_or_else(no_engine)?;
     let settled = || !matches!(look(contents, handle), Ok(RequestState::Running));
     if !settled() {
-        wait_until((contents.number(), engine), call, settled, || About {
+        wait_for_messages((contents.number(), engine), call, settled, || About {
             requests: requests() as u32,
             ..about_request(contents, handle)
         });

@@ -4,7 +4,7 @@
 //! so their order is that of one engine. The context id is that of the communicator.
 
 use super::typed::send_buf;
-use super::waiting::{self, Lane, wait_until};
+use super::waiting::{self, Lane, wait_for_messages, wait_until};
 use crate::abi::*;
 use crate::error::{Failure, Target};
 use mpi_core::Engine;
@@ -121,7 +121,11 @@ impl Twin {
             return Ok(Sent::Done);
         }
         let (proc, pml) = (self.proc(dest)?, self.engine.pml());
-        if mode == Mode::Standard && pml.try_send(self.context, self.rank, proc, tag, data) {
+        // An observer, which a tool may set, must see the message.
+        if mode == Mode::Standard
+            && self.engine.observer().is_none()
+            && pml.try_send(self.context, self.rank, proc, tag, data)
+        {
             return Ok(Sent::Done);
         }
         let envelope = Envelope {
@@ -173,7 +177,7 @@ impl Twin {
             let (pml, key) = (self.engine.pml(), Key::new(source, tag));
             if pml.try_recv_here(&self.matching, self.rank, key, bytes) {
                 let about = || self.matching.about(key, bytes.len() as u64);
-                wait_until(self.lane(), "MPI_Recv", || pml.is_here(), about);
+                wait_for_messages(self.lane(), "MPI_Recv", || pml.is_here(), about);
                 return Ok(pml.end_here());
             }
         }

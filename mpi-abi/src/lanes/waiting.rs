@@ -23,11 +23,22 @@ pub fn wait_until(
     engine.wait_publishing(|| done() || wait.goes_on(&about), || {});
 }
 
+/// As [`wait_until`], if only a poll or a call of this process can make `done` return true.
+#[inline]
+pub fn wait_for_messages(
+    lane: Lane<'_>,
+    call: &'static str,
+    done: impl Fn() -> bool,
+    about: impl Fn() -> About,
+) {
+    wait_until(lane, call, done, about);
+}
+
 /// Waits for an operation to complete, and frees its request.
 #[inline]
 pub fn wait(lane: Lane<'_>, call: &'static str, req: &Req) -> Outcome {
     if !req.is_complete() {
-        wait_until(lane, call, || req.is_complete(), || about(req));
+        wait_for_messages(lane, call, || req.is_complete(), || about(req));
     }
     lane.1.wait(req)
 }
