@@ -17,13 +17,23 @@ use mpi_base::cpu::this_thread;
 use mpi_base::state::{About, ThreadWaits};
 use std::cell::Cell;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 /// The number of polls of a wait without a result before it is described.
 const SHORT: u32 = 16;
 
-/// Maximum time between two polls of each lane while threads wait for long, in ns.
-const PERIOD_NS: u64 = 5_000_000;
+/// Time after which a lane that no thread waits in is polled again for evidence, in ns.
+/// Such a poll may revoke the reservation of the lane's lock.
+const PERIOD_NS: u64 = 40_000_000;
+
+/// Minimum time between two publications of a wait, in ns. The launcher reads them at most once in 100 ms.
+const PUBLISHED_NS: u64 = 1_000_000;
+
+/// The number of polls after which a thread that has found no free slot tries again.
+const AGAIN: u32 = 64;
 
 /// The maximum number of lanes.
 const LANES: usize = 8;
@@ -71,8 +81,9 @@ pub fn begin(page: &'static ThreadWaits, lanes: usize, others: Others) {
     COUNT.store(lanes.min(LANES), Relaxed);
 }
 
-/// Ends the description of waits.
+/// Ends the description of waits, also that of the calling thread.
 pub fn end() {
+    leave_base();
     COUNT.store(0, Relaxed);
 }
 
@@ -94,7 +105,7 @@ pub fn found(lane: usize) {
 
 /// Records that a complete poll of a lane, begun after `checked_ns`, has found nothing. The caller holds the lane's lock.
 pub fn found_nothing(lane: usize, checked_ns: u64) {
-    POLLS[lane % LANES].checked_ns.store(checked_ns, Relaxed);
+    POLLS[lane % LANES].checked_ns.store(checked_ns, Release);
 }
 
 /// Returns true if a thread has polled a lane recently without a result.
@@ -119,12 +130,13 @@ fn publish(slot: usize, checked_ns: u64, now_ns: u64) {
         (others.poll_idle)();
     }
     let all = &POLLS[..COUNT.load(Relaxed)];
-    // The counts are stored before the times that publish them.
+    // The times are read before the counts and stored after them: a reader that sees a time sees all earlier events.
+    let times = all.iter().map(|lane| lane.checked_ns.load(Acquire));
+    let oldest_ns = times.min().unwrap_or(0);
     let events = all.iter().map(|lane| lane.events.load(Relaxed));
     page.found(events.fold(0, u64::wrapping_add), now_ns);
     page.polled(slot, checked_ns);
-    let times = all.iter().map(|lane| lane.checked_ns.load(Relaxed));
-    page.polled_all(times.min().unwrap_or(0));
+    page.polled_all(oldest_ns);
 }
 
 /// Takes a slot that describes a wait of a thread. Returns `None` if all slots are taken.
@@ -167,7 +179,7 @@ pub struct Wait {
     thread: Cell<u32>,
     polls: Cell<u32>,
     slot: Cell<Option<usize>>,
-    /// The times of the latest three calls of [`Wait::goes_on`], the latest last.
+    /// The times of three calls of [`Wait::goes_on`], at least [`PUBLISHED_NS`] apart, the latest last.
     times_ns: Cell<[u64; 3]>,
 }
 
@@ -189,11 +201,11 @@ impl Wait {
     /// Returns false, so it can be the last part of a condition.
     #[inline]
     pub fn goes_on(&self, about: impl FnOnce() -> About) -> bool {
-        let polls = self.polls.get() + 1;
-        self.polls.set(polls.min(SHORT + 1));
+        let polls = self.polls.get().wrapping_add(1);
+        self.polls.set(polls.max(1));
         if polls == 1 {
             self.thread.set(own_id());
-        } else if polls == SHORT {
+        } else if polls % AGAIN == SHORT && self.slot.get().is_none() {
             let call = number_of(self.call);
             let slot = take_slot(self.thread.get(), self.lane, call, &about());
             self.slot.set(slot);
@@ -203,7 +215,7 @@ impl Wait {
         false
     }
 
-    /// Publishes the time of the third latest call.
+    /// Publishes the time of the third latest recorded call.
     ///
     /// Of two consecutive calls one is after a poll, and the result of a poll is counted after its call.
     /// So between the third latest call and now one poll was complete, and its result has been counted.
@@ -211,6 +223,9 @@ impl Wait {
     fn has_polled(&self) {
         let now = now_ns();
         let [checked_ns, second, third] = self.times_ns.get();
+        if now.saturating_sub(third) < PUBLISHED_NS {
+            return;
+        }
         self.times_ns.set([second, third, now]);
         let Some(slot) = self.slot.get().filter(|_| checked_ns > 0) else {
             return;
@@ -237,7 +252,7 @@ struct BaseWait {
     call: Cell<(u16, &'static str)>,
     polls: Cell<u32>,
     slot: Cell<Option<usize>>,
-    /// The time before the latest poll.
+    /// A time before the latest poll.
     before_ns: Cell<u64>,
 }
 
@@ -284,9 +299,9 @@ pub fn polled_in_base(busy: bool) {
         found(0);
     }
     IN_BASE.with(|wait| {
-        let polls = wait.polls.get() + 1;
-        wait.polls.set(polls.min(SHORT + 1));
-        if polls == SHORT {
+        let polls = wait.polls.get().wrapping_add(1);
+        wait.polls.set(polls.max(1));
+        if polls % AGAIN == SHORT && wait.slot.get().is_none() {
             let call = match wait.call.get() {
                 (0, name) => number_of(name),
                 (number, _) => number,
@@ -302,7 +317,11 @@ pub fn polled_in_base(busy: bool) {
 #[cold]
 fn has_polled_in_base(wait: &BaseWait, busy: bool) {
     let now = now_ns();
-    let checked_ns = wait.before_ns.replace(now);
+    let checked_ns = wait.before_ns.get();
+    if now.saturating_sub(checked_ns) < PUBLISHED_NS {
+        return;
+    }
+    wait.before_ns.set(now);
     let Some(slot) = wait.slot.get().filter(|_| checked_ns > 0 && !busy) else {
         return;
     };

@@ -60,7 +60,9 @@ impl Node {
             .as_mut()
             .filter(|quiet| waits && !quiet.is_open)
         {
-            quiet.others_sleep = threads::others_sleep(state.pid, &waiting);
+            let switches = threads::others_sleep(state.pid, &waiting);
+            quiet.others_sleep = switches.is_some();
+            quiet.switches = switches.unwrap_or(0);
         }
         Some(snapshot)
     }

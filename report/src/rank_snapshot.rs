@@ -151,6 +151,9 @@ pub struct Quiet {
     /// True if each other thread of the process waits for a thread of the same process.
     /// The launcher on the rank's host determines this.
     pub others_sleep: bool,
+    /// The number of context switches of these threads; it changes if one of them runs.
+    #[serde(default)]
+    pub switches: u64,
 }
 
 impl Quiet {
@@ -164,6 +167,7 @@ impl Quiet {
             received: quiet.received,
             is_open: quiet.is_open,
             others_sleep: false,
+            switches: 0,
         })
     }
 }
@@ -320,10 +324,15 @@ impl RankSnapshot {
         now_ns: u64,
         name: impl Fn(u16) -> String,
     ) -> RankSnapshot {
+        // The state page describes the latest call of lane 0 only.
+        let in_base = threads.waits.iter().filter(|wait| wait.lane == 0).count();
         let of_thread = |wait: &state::ThreadWait| {
             let begun = (wait.about.begun != 0).then(|| name(wait.about.begun));
             let (waiting, begun) = match wait.lane {
-                0 => (self.waiting.clone(), self.begun.clone()),
+                0 if in_base == 1 && self.call == Some(name(wait.call)) => {
+                    (self.waiting.clone(), self.begun.clone())
+                }
+                0 => (None, None),
                 _ => (Waiting::of(&wait.about, None), begun),
             };
             ThreadWait {
@@ -335,8 +344,8 @@ impl RankSnapshot {
                 waited: Duration::from_nanos(now_ns.saturating_sub(wait.since_ns)),
             }
         };
-        let waits: Vec<ThreadWait> = threads.waits.iter().map(of_thread).collect();
-        if let Some(longest) = waits.first() {
+        let all: Vec<ThreadWait> = threads.waits.iter().map(of_thread).collect();
+        if let Some(longest) = all.first() {
             if self.call.is_none() {
                 self.call = Some(longest.call.clone());
                 (self.waiting, self.begun) = (longest.waiting.clone(), longest.begun.clone());
@@ -344,8 +353,12 @@ impl RankSnapshot {
             self.waited = self.waited.or(Some(longest.waited));
         }
         self.progress = self.progress.wrapping_add(threads.events);
-        self.quiet = Quiet::of(&threads.quiet, now_ns);
-        self.threads = waits;
+        let waits = self.quiet.map_or(0, |quiet| quiet.waits);
+        self.quiet = Quiet::of(&threads.quiet, now_ns).map(|quiet| Quiet {
+            waits: quiet.waits.wrapping_add(waits),
+            ..quiet
+        });
+        self.threads = all;
         self
     }
 

@@ -184,6 +184,7 @@ const HEALTHY: &[(&str, u32)] = &[
     ("stops", 3),
     ("thread", 2),
     ("lanes", 2),
+    ("busy_lanes", 2),
     ("lock", 3),
     ("shared", 3),
     ("polls", 2),
@@ -195,7 +196,7 @@ const HEALTHY: &[(&str, u32)] = &[
 fn healthy(way: &str, milliseconds: usize) -> Job {
     let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
     match way {
-        "lanes" => job.with(LANES),
+        "lanes" | "busy_lanes" => job.with(LANES),
         _ => job,
     }
 }

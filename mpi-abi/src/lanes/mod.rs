@@ -170,6 +170,11 @@ pub fn count() -> usize {
     COUNT.load(Relaxed)
 }
 
+/// Returns true if messages have lanes other than 0.
+pub fn are_in_use() -> bool {
+    count() > 1
+}
+
 /// Releases the lock of a lane, also if the call panics.
 struct Visit(&'static Lane);
 

@@ -342,7 +342,9 @@ fn watch() {
 /// Polls a lane's engine, and returns the result of `is_done`.
 fn polled(contents: &Contents, is_done: impl Fn(&Contents) -> bool) -> bool {
     if let Some(engine) = contents.engine() {
-        engine.poll_once();
+        if engine.poll_once() {
+            thread_waits::found(contents.number());
+        }
         contents.buffered.reap(engine);
     }
     is_done(contents)

@@ -22,6 +22,7 @@ pub(super) struct Control {
     /// The location of the rank's event ring, if it has one.
     pub event_ring: EventRingHead,
     /// The long waits of the rank's threads, if its messages have lanes.
+    /// Added without a new version of the layout: an older rank leaves zeros here.
     pub threads: ThreadWaits,
 }
 

@@ -67,7 +67,18 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns a shortest cycle for each rank in a cycle, unless an earlier cycle has that rank.
+    /// A cycle in which a rank waits for one of its threads is a deadlock only if all its ranks are stuck.
     pub(super) fn circles(&self) -> Vec<Vec<usize>> {
+        let mut circles = self.all_circles();
+        let stuck = self.stuck();
+        let is_of_threads = |at: &usize| matches!(self.needs[*at], Needs::OneThread(_));
+        circles.retain(|circle| {
+            !circle.iter().any(is_of_threads) || circle.iter().all(|at| stuck[*at])
+        });
+        circles
+    }
+
+    fn all_circles(&self) -> Vec<Vec<usize>> {
         let mut circles: Vec<Vec<usize>> = Vec::new();
         for start in 0..self.ranks.len() {
             if circles.iter().any(|circle| circle.contains(&start)) {
@@ -138,10 +149,13 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
         return needs_of(snapshot.waiting.as_ref(), snapshot, ranks);
     }
     let threads = snapshot.threads.iter();
-    let mut needs: Vec<Needs> = threads
-        .map(|wait| needs_of(wait.waiting.as_ref(), snapshot, ranks))
-        .collect();
-    needs.dedup();
+    let mut needs: Vec<Needs> = Vec::new();
+    for wait in threads {
+        let of_one = needs_of(wait.waiting.as_ref(), snapshot, ranks);
+        if !needs.contains(&of_one) {
+            needs.push(of_one);
+        }
+    }
     match needs.len() {
         1 => needs.remove(0),
         _ => Needs::OneThread(needs),

@@ -52,6 +52,7 @@ pub(super) struct Position {
     waits: u64,
     calls: u64,
     progress: u64,
+    switches: u64,
 }
 
 /// A proof in progress, to which snapshots are added.
@@ -124,6 +125,7 @@ impl Passive<'_> {
             waits: self.quiet.waits,
             calls: self.snapshot.calls,
             progress: self.snapshot.progress,
+            switches: self.quiet.switches,
         }
     }
 }
@@ -211,6 +213,7 @@ pub(super) mod tests {
                 received: 0,
                 is_open: false,
                 others_sleep: true,
+                switches: 0,
             });
         }
         seen
@@ -294,6 +297,9 @@ pub(super) mod tests {
             let snapshot = ranks[0].snapshot.as_mut().unwrap();
             snapshot.progress = at as u64 / 4;
         }));
+        assert!(!is_proven(
+            |at, ranks| quiet_of(&mut ranks[1]).switches = at as u64 / 4
+        ));
         assert!(!is_proven(|at, ranks| {
             let snapshot = ranks[1].snapshot.as_mut().unwrap();
             snapshot.calls = at as u64 / 4;
