@@ -3,7 +3,7 @@
 //! Debuggers expect these names of variables. They read the variables and call no function here.
 #![allow(unsafe_code, non_upper_case_globals)]
 
-use crate::lanes;
+use crate::lane_tools;
 use crate::state::state;
 use mpi_base::clock::now_ns;
 use mpi_base::debug_page::{self, DebugPage, Kind, Operation, PERIOD_NS};
@@ -77,10 +77,10 @@ fn write(engine: &Engine, now: u64) {
     let numbers: Vec<u64> = comms.iter().map(|comm| comm.context().number()).collect();
     let index_of = |number: u64| numbers.iter().position(|known| *known == number);
     let mut operations = active(engine, index_of);
-    lanes::each_engine(|engine| operations.extend(active(engine, index_of)));
+    lane_tools::each_engine(|engine| operations.extend(active(engine, index_of)));
     for (index, comm) in comms.iter().enumerate() {
         let mut messages = comm.p2p().unexpected();
-        messages.extend(lanes::with_matching(comm, Matching::unexpected).unwrap_or_default());
+        messages.extend(lane_tools::with_matching(comm, Matching::unexpected).unwrap_or_default());
         operations.extend(messages.into_iter().map(|(key, bytes)| {
             let mut message = of_key(key, Kind::Unexpected, (index, bytes));
             message.proc = message.peer.and_then(|peer| comm.peers().proc(peer));

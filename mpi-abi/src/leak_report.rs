@@ -4,7 +4,7 @@
 
 use crate::abi::MPI_Comm;
 use crate::crash;
-use crate::lanes;
+use crate::lane_tools;
 use crate::object::request::{RequestObject, RequestState};
 use crate::origin::{self, Origin};
 use crate::state::{current_call, state, this_rank};
@@ -103,7 +103,7 @@ pub fn print_all(engine: &Engine) {
         })
     });
     let label = |handle: MPI_Comm| comms.get(handle.0).map(|object| object.label());
-    let in_lanes = lanes::left_requests().into_iter().map(|left| {
+    let in_lanes = lane_tools::left_requests().into_iter().map(|left| {
         let what = (left.about).map_or(PERSISTENT.to_owned(), |about| operation(&about));
         on_comm(left.state, &what, label(left.comm))
     });

@@ -37,6 +37,7 @@ mod host;
 pub mod info;
 pub mod init;
 pub mod initial_handler;
+mod lane_tools;
 mod lanes;
 mod leak_report;
 mod lock;

@@ -6,7 +6,7 @@
 //! Only messages that have arrived and are unreceived are listed.
 //! A message in transit is not listed.
 
-use crate::lanes;
+use crate::lane_tools;
 use crate::state::{state, this_rank};
 use mpi_base::param::{Level, Param};
 use mpi_core::Engine;
@@ -92,7 +92,7 @@ pub fn warn(engine: &Engine) {
         let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
     };
     poll(engine);
-    lanes::each_engine(poll);
+    lane_tools::each_engine(poll);
     let mut left = Unreceived::default();
     let predefined = [
         state().tables().world().borrow().clone(),
@@ -104,7 +104,7 @@ pub fn warn(engine: &Engine) {
         // The communicators of a session end with the session, which may still be open.
         if object.session.is_none() {
             let label = object.label();
-            let in_lane = lanes::with_matching(&object.comm, Matching::unexpected_keys);
+            let in_lane = lane_tools::with_matching(&object.comm, Matching::unexpected_keys);
             let in_base = object.comm.p2p().unreceived();
             for key in in_base.into_iter().chain(in_lane.unwrap_or_default()) {
                 left.add(&label, key);

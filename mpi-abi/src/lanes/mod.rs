@@ -47,7 +47,6 @@ pub use requests::{
     Peeked, Taken, cancel, free, look, peek, start_persistent, take, take_light, to_start, wait_for,
 };
 pub use start::{are_sent, drain, drain_comm, end, end_on_failure, start};
-pub use tools::{each_engine, left_requests, sum, with_matching};
 pub use twin::Twin;
 pub use typed::{Landing, Outgoing, Place, ready_place};
 pub use waiting::wait_until;

@@ -6,7 +6,7 @@
 
 use super::{
     ALL, COUNT, Contents, MOST, comm_freed, comm_made, count, evidence, of_comm, other_lanes,
-    within,
+    tools, within,
 };
 use crate::abi::{MPI_Comm, MPI_ERR_OTHER, MPI_THREAD_MULTIPLE};
 use crate::error::{Failure, Target};
@@ -16,12 +16,12 @@ use crate::raise;
 use crate::registry::comm::follow;
 use crate::registry::request::limit_direct;
 use crate::state::{self, state};
-use crate::{device, helper, phase, thread_waits};
+use crate::{device, helper, lane_tools, phase, thread_waits};
 use mpi_base::cpu::Cores;
 use mpi_base::fdpass::{Giver, Key, take};
 use mpi_base::hardware::Confinement;
 use mpi_base::mem::Held;
-use mpi_base::node::Node;
+use mpi_base::node::{Node, thread_waits as thread_waits_of};
 use mpi_base::param::Source;
 use mpi_base::state::ThreadWaits;
 use mpi_core::Engine;
@@ -317,7 +317,8 @@ fn install(base: &Engine, engines: Vec<Engine>) {
     limit_direct();
     follow(comm_made, comm_freed);
     COUNT.store(lanes, Relaxed);
-    if let Ok(page) = base.node().threads(base.node().rank()) {
+    lane_tools::register(tools::TOOLS);
+    if let Ok(page) = thread_waits_of(base.node(), base.node().rank()) {
         // The page is written until process exit, so it is never unmapped.
         let page: &'static Held<ThreadWaits> = state().engines().keep(page);
         thread_waits::begin(page, lanes, evidence::OTHERS);

@@ -8,9 +8,8 @@
 use super::objects::{self, Object};
 use super::waiting::about;
 use super::{Contents, Twin, count, lane_of_context, within};
-use crate::abi::MPI_Comm;
+use crate::lane_tools::{LaneTools, LeftRequest};
 use crate::object::request::RequestState;
-use mpi_base::state::About;
 use mpi_core::Engine;
 use mpi_core::comm::Comm;
 use mpi_core::pml::Matching;
@@ -28,44 +27,32 @@ fn each(mut visit: impl FnMut(&Contents, &Engine)) {
     }
 }
 
-/// Calls `visit` with the engine of each lane other than 0.
-pub fn each_engine(mut visit: impl FnMut(&Engine)) {
-    each(|_, engine| visit(engine));
-}
+/// The functions of lanes for tools.
+pub const TOOLS: LaneTools = LaneTools {
+    each_engine: |visit| each(|_, engine| visit(engine)),
+    with_matching,
+    left_requests,
+};
 
-/// Returns the sum of a value of all lanes other than 0.
-pub fn sum(of: impl Fn(&Engine) -> u64) -> u64 {
-    let mut sum = 0;
-    each_engine(|engine| sum += of(engine));
-    sum
-}
-
-/// Calls `read` with the matching state of a communicator in its lane; `None` if it belongs to lane 0.
-pub fn with_matching<R>(comm: &Comm, read: impl FnOnce(&Matching) -> R) -> Option<R> {
+/// Calls `read` with the matching state of a communicator, unless the communicator belongs to lane 0.
+fn with_matching(comm: &Comm, read: &mut dyn FnMut(&Matching)) {
     let lanes = count();
     let lane = lane_of_context(comm.context(), lanes);
     if lanes == 1 || lane == 0 {
-        return None;
+        return;
     }
     within(lane, |contents| {
         let twins = contents.twins.borrow();
         let number = comm.context().number();
         let mut twins = twins.iter().flatten();
-        let twin = twins.find(|twin| twin.matching().context().number() == number)?;
-        Some(read(twin.matching()))
-    })
-}
-
-/// A request that the program has not freed.
-pub struct LeftRequest {
-    pub comm: MPI_Comm,
-    pub state: RequestState,
-    /// The operation; `None` for a persistent request.
-    pub about: Option<About>,
+        if let Some(twin) = twins.find(|twin| twin.matching().context().number() == number) {
+            read(twin.matching());
+        }
+    });
 }
 
 /// Returns the requests of all lanes other than 0 whose handles the program holds.
-pub fn left_requests() -> Vec<LeftRequest> {
+fn left_requests() -> Vec<LeftRequest> {
     let mut left = Vec::new();
     each(|contents, engine| {
         for req in engine.pml().requests().all_named() {

@@ -161,6 +161,11 @@ impl Claim {
     }
 }
 
+/// Returns the description of the waits of a rank's threads.
+pub fn thread_waits(node: &Node, rank: u32) -> Result<Held<ThreadWaits>, NodeError> {
+    node.held(rank, std::mem::offset_of!(Control, threads))
+}
+
 impl Node {
     /// Creates the shared memory of `nlocal` ranks;
     /// the sizes depend on that number and on the machine's caches.
@@ -270,11 +275,6 @@ impl Node {
     /// Returns the state page of a rank; only that rank writes the page.
     pub fn state(&self, rank: u32) -> Result<Held<StatePage>, NodeError> {
         self.held(rank, std::mem::offset_of!(Control, state))
-    }
-
-    /// Returns the description of the waits of a rank's threads.
-    pub fn threads(&self, rank: u32) -> Result<Held<ThreadWaits>, NodeError> {
-        self.held(rank, std::mem::offset_of!(Control, threads))
     }
 
     /// Returns the copies that a rank offers to share with the ranks that send messages to it.

@@ -22,7 +22,7 @@ use super::enumeration::Enumeration;
 use super::observer;
 use crate::abi::*;
 use crate::error::Failure;
-use crate::lanes;
+use crate::lane_tools;
 use crate::object::file::FileObject;
 use crate::object::window::WinObject;
 use crate::state;
@@ -86,13 +86,13 @@ fn begin_to_count() -> Result<(), Failure> {
         }
     };
     count(&engine);
-    lanes::each_engine(count);
+    lane_tools::each_engine(count);
     Ok(())
 }
 
 /// Returns the sum of a value of the engines of all lanes; 0 without an engine.
 fn of_engines(read: impl Fn(&Engine) -> u64) -> u64 {
-    state::engine().map_or(0, |engine| read(&engine) + lanes::sum(&read))
+    state::engine().map_or(0, |engine| read(&engine) + lane_tools::sum(&read))
 }
 
 /// Reads the communication matrix of an engine; 0 if messages are not counted.

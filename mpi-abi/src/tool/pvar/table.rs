@@ -3,7 +3,7 @@
 use super::super::enumeration::{OCCUPANCY, THREAD_LEVEL};
 use super::{Pvar, Read};
 use crate::abi::*;
-use crate::lanes;
+use crate::lane_tools;
 use crate::phase;
 use crate::state::state;
 use mpi_core::Engine;
@@ -22,13 +22,13 @@ fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
 
 /// Reads the sum of a value of the engines of all lanes.
 fn of_engines(look: impl Fn(&Engine) -> u64) -> u64 {
-    of_engine(&look) + lanes::sum(&look)
+    of_engine(&look) + lane_tools::sum(&look)
 }
 
 /// Reads the queue lengths of a communicator: receives without a message, and messages without a receive.
 fn queue_lengths(comm: &Comm) -> (usize, usize) {
     let (posted, unexpected) = comm.p2p().queue_lengths();
-    let in_lane = lanes::with_matching(comm, Matching::lengths).unwrap_or_default();
+    let in_lane = lane_tools::with_matching(comm, Matching::lengths).unwrap_or_default();
     (posted + in_lane.0, unexpected + in_lane.1)
 }
 
@@ -279,7 +279,7 @@ pub static PVARS: &[Pvar] = &[
         // Requests of a single engine operation have their handles in the engine's own table.
         read: Read::Process(|| {
             let direct = of_engine(|engine| engine.pml().requests().all_named().len() as u64);
-            direct + lanes::left_requests().len() as u64 + handles!(requests)()
+            direct + lane_tools::left_requests().len() as u64 + handles!(requests)()
         }),
     },
     Pvar {
@@ -403,7 +403,8 @@ pub static PVARS: &[Pvar] = &[
         help: "Bytes of the messages on a communicator that no receive has asked for",
         read: Read::Comm(|comm| {
             let mut messages = comm.p2p().unexpected();
-            messages.extend(lanes::with_matching(comm, Matching::unexpected).unwrap_or_default());
+            messages
+                .extend(lane_tools::with_matching(comm, Matching::unexpected).unwrap_or_default());
             messages.iter().map(|(_, bytes)| bytes).sum()
         }),
     },
