@@ -175,7 +175,6 @@ pub struct Wait {
     /// The name of the MPI function.
     call: &'static str,
     /// The kernel's ID of the waiting thread, which makes the first call of [`Wait::goes_on`].
-    /// Under the lane's lock another thread may make later calls.
     thread: Cell<u32>,
     polls: Cell<u32>,
     slot: Cell<Option<usize>>,
@@ -202,10 +201,14 @@ impl Wait {
     #[inline]
     pub fn goes_on(&self, about: impl FnOnce() -> About) -> bool {
         let polls = self.polls.get().wrapping_add(1);
-        self.polls.set(polls.max(1));
         if polls == 1 {
             self.thread.set(own_id());
-        } else if polls % AGAIN == SHORT && self.slot.get().is_none() {
+        } else if self.thread.get() != own_id() {
+            // Another thread may check the condition under the lane's lock. It describes nothing and polls nothing.
+            return false;
+        }
+        self.polls.set(polls.max(1));
+        if polls % AGAIN == SHORT && self.slot.get().is_none() {
             let call = number_of(self.call);
             let slot = take_slot(self.thread.get(), self.lane, call, &about());
             self.slot.set(slot);
