@@ -374,10 +374,10 @@ impl<'a> Exports<'a> {
                          None => unsafe {{ {name}_with_extras({args}) }},\n    }}\n}}\n\
                          #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_with_extras({params}) -> {result} {{\n    \
                          {PROMISE}\n    \
-                         pass_on(call{with}_with_extras({before}move || {body}))\n}}\n\
+                         pass_on(call{with}_entered_by(crate::state::enter_with_extras, {before}move || {body}))\n}}\n\
                          #[inline(never)]\nunsafe extern \"C-unwind\" fn {name}_plainly({params}) -> {result} {{\n    \
                          {PROMISE}\n    \
-                         pass_on(call{with}_plainly({before}move || {body}))\n}}"
+                         pass_on(call{with}_entered_by(crate::state::enter_plainly, {before}move || {body}))\n}}"
                     );
                     // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
                     format!(

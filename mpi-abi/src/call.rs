@@ -33,18 +33,19 @@ pub fn call_creating(
     on_error: impl FnOnce(),
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    created(id, state::enter(id), target, on_error, body)
+    call_entered_by(state::enter, id, target, on_error, body)
 }
 
-/// Runs the body of a call that has begun.
+/// Runs a body as [`call_creating`] does, in a call that begins with `enter`.
 #[inline(always)]
-fn created(
+pub fn call_entered_by(
+    enter: impl FnOnce(usize) -> CallGuard,
     id: usize,
-    guard: CallGuard,
     target: Target,
     on_error: impl FnOnce(),
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
+    let guard = enter(id);
     let failure = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) => {
             state::leave(id, guard);
@@ -55,28 +56,6 @@ fn created(
     };
     on_error();
     failed(id, target, failure, guard)
-}
-
-/// Runs a body without extra actions, as [`call_creating`] does.
-#[inline(always)]
-pub fn call_plainly(
-    id: usize,
-    target: Target,
-    on_error: impl FnOnce(),
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> c_int {
-    created(id, state::enter_plainly(id), target, on_error, body)
-}
-
-/// Runs a body with extra actions, as [`call_creating`] does.
-#[inline(always)]
-pub fn call_with_extras(
-    id: usize,
-    target: Target,
-    on_error: impl FnOnce(),
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> c_int {
-    created(id, state::enter_with_extras(id), target, on_error, body)
 }
 
 /// Executes a call in its lane, without the global lock, while messages have lanes.
@@ -92,32 +71,6 @@ pub fn call_in_lane(
         Ok(()) => MPI_SUCCESS,
         Err(failure) => failed_in_lane(id, target, on_error, failure),
     })
-}
-
-/// Runs a body with buffer arguments without extra actions, as [`call_with_buffers`] does.
-#[inline(always)]
-pub fn call_with_buffers_plainly(
-    id: usize,
-    target: Target,
-    on_error: impl FnOnce(),
-    until: BuffersUntil,
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> c_int {
-    let guard = state::enter_plainly(id);
-    buffered(id, guard, target, on_error, until, body)
-}
-
-/// Runs a body with buffer arguments and extra actions, as [`call_with_buffers`] does.
-#[inline(always)]
-pub fn call_with_buffers_with_extras(
-    id: usize,
-    target: Target,
-    on_error: impl FnOnce(),
-    until: BuffersUntil,
-    body: impl FnOnce() -> Result<(), Failure>,
-) -> c_int {
-    let guard = state::enter_with_extras(id);
-    buffered(id, guard, target, on_error, until, body)
 }
 
 /// Calls `lane`, and converts a panic to a failure.
@@ -156,19 +109,20 @@ pub fn call_with_buffers(
     until: BuffersUntil,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
-    buffered(id, state::enter(id), target, on_error, until, body)
+    call_with_buffers_entered_by(state::enter, id, target, on_error, until, body)
 }
 
-/// Runs the body of a call with buffer arguments that has begun.
+/// Runs a body as [`call_with_buffers`] does, in a call that begins with `enter`.
 #[inline(always)]
-fn buffered(
+pub fn call_with_buffers_entered_by(
+    enter: impl FnOnce(usize) -> CallGuard,
     id: usize,
-    guard: CallGuard,
     target: Target,
     on_error: impl FnOnce(),
     until: BuffersUntil,
     body: impl FnOnce() -> Result<(), Failure>,
 ) -> c_int {
+    let guard = enter(id);
     let result = match catch_unwind(AssertUnwindSafe(body)) {
         Ok(Ok(())) if guard.is_plain() => {
             state::leave(id, guard);

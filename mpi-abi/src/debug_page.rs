@@ -3,13 +3,14 @@
 //! Debuggers expect these names of variables. They read the variables and call no function here.
 #![allow(unsafe_code, non_upper_case_globals)]
 
+use crate::lane_tools;
 use crate::state::state;
 use mpi_base::clock::now_ns;
 use mpi_base::debug_page::{self, DebugPage, Kind, Operation, PERIOD_NS};
 use mpi_base::installation;
 use mpi_core::Engine;
 use mpi_core::comm::Comm;
-use mpi_core::pml::Key;
+use mpi_core::pml::{Key, Matching};
 use mpi_core::request::Body;
 use std::os::unix::ffi::OsStrExt as _;
 use std::rc::Rc;
@@ -76,8 +77,10 @@ fn write(engine: &Engine, now: u64) {
     let numbers: Vec<u64> = comms.iter().map(|comm| comm.context().number()).collect();
     let index_of = |number: u64| numbers.iter().position(|known| *known == number);
     let mut operations = active(engine, index_of);
+    lane_tools::each_engine(|engine| operations.extend(active(engine, index_of)));
     for (index, comm) in comms.iter().enumerate() {
-        let messages = comm.p2p().unexpected();
+        let mut messages = comm.p2p().unexpected();
+        messages.extend(lane_tools::with_matching(comm, Matching::unexpected).unwrap_or_default());
         operations.extend(messages.into_iter().map(|(key, bytes)| {
             let mut message = of_key(key, Kind::Unexpected, (index, bytes));
             message.proc = message.peer.and_then(|peer| comm.peers().proc(peer));

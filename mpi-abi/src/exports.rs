@@ -20,9 +20,8 @@ use crate::api::args::{
     SizedText, Strings, Text, TextOut, Uncounted, UncountedOut, Untyped,
 };
 use crate::call::{
-    BuffersUntil, call_creating, call_in_lane, call_plainly, call_with_buffers,
-    call_with_buffers_plainly, call_with_buffers_with_extras, call_with_extras, reset_handle,
-    tool_call,
+    BuffersUntil, call_creating, call_entered_by, call_in_lane, call_with_buffers,
+    call_with_buffers_entered_by, reset_handle, tool_call,
 };
 // Some conversions may be unused: the set depends on which functions are implemented.
 #[allow(unused_imports)]

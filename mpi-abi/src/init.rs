@@ -115,7 +115,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     info::describe(engine.size(), name);
     phase::begin(provided);
     configure_locking(&engine, provided)?;
-    lanes::start(&engine, provided, poll_launcher)?;
+    lanes::start(&engine, provided, watch_in_lane)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
     // The connection to the parent may use everything that was created above.
     if let Err(failure) = dynamic::parent::meet_parent(&engine) {
@@ -347,6 +347,12 @@ fn watch() {
     tool::event::deliver_in_wait();
 }
 
+/// The work before each sleep in a lane other than 0. Callbacks of events belong to lane 0.
+fn watch_in_lane() {
+    poll_launcher();
+    debug_page::write_in_wait();
+}
+
 /// Polls the launcher for dead ranks, failed spawns, and the end of the launcher itself.
 pub fn poll_launcher() {
     exit_without_launcher();
@@ -497,10 +503,10 @@ pub fn finalize() -> Result<(), Failure> {
     // Frees completed requests without a handle, including failed ones.
     // In a job of one process, the fence has not polled for messages to the process itself.
     engine.poll_once();
-    lanes::end();
     crate::registry::request::reap_orphans();
     unreceived::warn(&engine);
     leak_report::print_all(&engine);
+    lanes::end();
     mpi_core::io::report::finish(&engine);
     if let Some(matrix) = engine.observer().and_then(RunObserver::matrix) {
         matrix.finish();

@@ -2,14 +2,16 @@
 //!
 //! Windows are always reported, other objects if [`REPORT_LEAKS`] is set.
 
+use crate::abi::MPI_Comm;
 use crate::crash;
+use crate::lane_tools;
 use crate::object::request::{RequestObject, RequestState};
 use crate::origin::{self, Origin};
 use crate::state::{current_call, state, this_rank};
 use mpi_base::param::{Level, Param, Params};
-use mpi_base::state::Waits;
+use mpi_base::state::{About, Waits};
 use mpi_core::Engine;
-use mpi_core::request::{Body, Req};
+use mpi_core::request::Body;
 
 /// Enables the report of all object kinds, for example in CI.
 pub static REPORT_LEAKS: Param<bool> = Param::new(
@@ -100,6 +102,11 @@ pub fn print_all(engine: &Engine) {
             also: None,
         })
     });
+    let label = |handle: MPI_Comm| comms.get(handle.0).map(|object| object.label());
+    let in_lanes = lane_tools::left_requests().into_iter().map(|left| {
+        let what = (left.about).map_or(PERSISTENT.to_owned(), |about| operation(&about));
+        on_comm(left.state, &what, label(left.comm))
+    });
     let wins = tables.wins().borrow();
     let files = tables.files().borrow();
     let types = tables.types().borrow();
@@ -111,7 +118,7 @@ pub fn print_all(engine: &Engine) {
     };
     let kinds: [(&str, Vec<String>); 7] = [
         ("communicator", comm_labels.collect()),
-        ("request", direct.chain(others).collect()),
+        ("request", direct.chain(others).chain(in_lanes).collect()),
         (
             "window",
             wins.iter()
@@ -188,36 +195,44 @@ fn sentence(kind: &str, left: &[String]) -> Option<String> {
     ))
 }
 
+/// The description of a persistent request.
+const PERSISTENT: &str = "persistent request";
+
 /// Describes the operation of a request.
 fn describe(object: &RequestObject) -> String {
-    let state = match object.look() {
+    let what = match object.unstaged() {
+        RequestObject::Running { req, .. } => match &*req.body.borrow() {
+            Body::Send(send) => operation(&send.about()),
+            Body::Recv(recv) => operation(&recv.about()),
+            Body::Coll(_) => "collective operation".to_owned(),
+            _ => "request".to_owned(),
+        },
+        RequestObject::Persistent(_) => PERSISTENT.to_owned(),
+        RequestObject::General(_) => "generalized request".to_owned(),
+        RequestObject::Staged(_) => "request".to_owned(),
+    };
+    on_comm(object.look(), &what, object.comm().map(|comm| comm.label()))
+}
+
+/// Adds the state and the communicator to the description of an operation.
+fn on_comm(state: RequestState, what: &str, comm: Option<String>) -> String {
+    let state = match state {
         RequestState::Inactive => "inactive ",
         RequestState::Running => "",
         RequestState::Complete => "completed ",
     };
-    let comm = object.comm().map(|comm| comm.label());
     let on = comm.map_or_else(String::new, |comm| format!(" on {comm}"));
-    let what = match object.unstaged() {
-        RequestObject::Running { req, .. } => operation(req),
-        RequestObject::Persistent(_) => "persistent request".to_owned(),
-        RequestObject::General(_) => "generalized request".to_owned(),
-        RequestObject::Staged(_) => "request".to_owned(),
-    };
     format!("{state}{what}{on}")
 }
 
-fn operation(req: &Req) -> String {
-    let about = match &*req.body.borrow() {
-        Body::Send(send) => send.about(),
-        Body::Recv(recv) => recv.about(),
-        Body::Coll(_) => return "collective operation".to_owned(),
-        _ => return "request".to_owned(),
-    };
+/// Describes a send or a receive.
+fn operation(about: &About) -> String {
     let tag = match about.tag {
         tag if tag >= 0 => format!("tag {tag}"),
         _ => "any tag".to_owned(),
     };
     match (about.waits, about.peer) {
+        (Waits::Nothing, _) => "request".to_owned(),
         (Waits::Send, peer) => format!("send to rank {peer} with {tag}"),
         (_, peer) if peer >= 0 => format!("receive from rank {peer} with {tag}"),
         _ => format!("receive from any rank with {tag}"),

@@ -6,10 +6,11 @@
 //! Only messages that have arrived and are unreceived are listed.
 //! A message in transit is not listed.
 
+use crate::lane_tools;
 use crate::state::{state, this_rank};
 use mpi_base::param::{Level, Param};
 use mpi_core::Engine;
-use mpi_core::pml::Key;
+use mpi_core::pml::{Key, Matching};
 
 /// Enables the warning about unreceived messages.
 pub static TELL_UNRECEIVED: Param<bool> = Param::new(
@@ -87,7 +88,11 @@ pub fn warn(engine: &Engine) {
     }
     // Polls until all data written by peers are processed. Peers send no more, so the loop ends.
     const POLLS: usize = 1000;
-    let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
+    let poll = |engine: &Engine| {
+        let _ = (0..POLLS).take_while(|_| engine.poll_once()).count();
+    };
+    poll(engine);
+    lane_tools::each_engine(poll);
     let mut left = Unreceived::default();
     let predefined = [
         state().tables().world().borrow().clone(),
@@ -99,7 +104,9 @@ pub fn warn(engine: &Engine) {
         // The communicators of a session end with the session, which may still be open.
         if object.session.is_none() {
             let label = object.label();
-            for key in object.comm.p2p().unreceived() {
+            let in_lane = lane_tools::with_matching(&object.comm, Matching::unexpected_keys);
+            let in_base = object.comm.p2p().unreceived();
+            for key in in_base.into_iter().chain(in_lane.unwrap_or_default()) {
                 left.add(&label, key);
             }
         }

@@ -4,7 +4,7 @@ mod threads;
 
 use mpi_base::clock::now_ns;
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
-use mpi_base::state::State;
+use mpi_base::state::{State, Threads};
 use mpi_report::rank_snapshot::RankSnapshot;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::cell::OnceCell;
@@ -33,25 +33,36 @@ impl Node {
         self.fd.as_fd()
     }
 
-    /// Returns a rank's state page; `None` if it cannot be read.
+    /// Returns a rank's state, and the waits of its threads if its messages have lanes.
+    /// Returns `None` if the pages cannot be read.
     ///
     /// The segment is mapped for this call only, since reads are rare: hang reports and failures.
-    fn state_of(&self, rank: u32) -> Option<State> {
+    fn state_of(&self, rank: u32) -> Option<(State, Option<Threads>)> {
         let inspection = Inspection::open(&self.fd).ok()?;
-        inspection.state(rank).map(|page| page.snapshot())
+        // The waits are read first, so that the state is at least as recent.
+        let threads = inspection.threads(rank)?.snapshot();
+        Some((inspection.state(rank)?.snapshot(), threads))
     }
 
     /// Returns the current state of a rank of this host.
     pub fn snapshot_of(&self, rank: u32) -> Option<RankSnapshot> {
-        let state = self.state_of(rank)?;
-        let mut snapshot = RankSnapshot::of(&state, now_ns(), call_name);
+        let (state, threads) = self.state_of(rank)?;
+        let now_ns = now_ns();
+        let mut snapshot = RankSnapshot::of(&state, now_ns, call_name);
+        let mut waiting = vec![state.quiet.thread];
+        if let Some(threads) = threads {
+            snapshot = snapshot.with_threads(&threads, now_ns, call_name);
+            waiting = threads.waits.iter().map(|wait| wait.thread).collect();
+        }
         let waits = snapshot.call.is_some();
         if let Some(quiet) = snapshot
             .quiet
             .as_mut()
             .filter(|quiet| waits && !quiet.is_open)
         {
-            quiet.others_sleep = threads::others_sleep(state.pid, state.quiet.thread);
+            let switches = threads::others_sleep(state.pid, &waiting);
+            quiet.others_sleep = switches.is_some();
+            quiet.switches = switches.unwrap_or(0);
         }
         Some(snapshot)
     }

@@ -3,7 +3,7 @@
 //! A snapshot is a host-independent form of a rank's state page ([`mpi_base::state`]).
 //! Start times become durations, and call numbers become names.
 
-use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Waits};
+use mpi_base::state::{self, About, AboutWindow, NO_PEER, Phase, State, Threads, Waits};
 use mpi_core::coll::CallSignature;
 use mpi_core::pml::Context;
 use serde::{Deserialize, Serialize};
@@ -151,6 +151,9 @@ pub struct Quiet {
     /// True if each other thread of the process waits for a thread of the same process.
     /// The launcher on the rank's host determines this.
     pub others_sleep: bool,
+    /// The number of context switches of these threads; it changes if one of them runs.
+    #[serde(default)]
+    pub switches: u64,
 }
 
 impl Quiet {
@@ -164,8 +167,24 @@ impl Quiet {
             received: quiet.received,
             is_open: quiet.is_open,
             others_sleep: false,
+            switches: 0,
         })
     }
+}
+
+/// The long wait of one thread, in a rank whose messages have lanes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadWait {
+    /// The kernel's ID of the thread.
+    pub thread: u32,
+    pub lane: u32,
+    /// The name of the MPI call in which the thread waits.
+    pub call: String,
+    /// The event that the thread waits for, if it is known.
+    pub waiting: Option<Waiting>,
+    /// As [`RankSnapshot::begun`].
+    pub begun: Option<String>,
+    pub waited: Duration,
 }
 
 /// The state of a rank at one moment.
@@ -194,6 +213,9 @@ pub struct RankSnapshot {
     /// The latest poll that found nothing; `None` if the rank has never slept in a wait.
     #[serde(default)]
     pub quiet: Option<Quiet>,
+    /// The long waits of the rank's threads, the longest first; empty if messages have no lanes.
+    #[serde(default)]
+    pub threads: Vec<ThreadWait>,
 }
 
 impl Waiting {
@@ -289,6 +311,63 @@ impl RankSnapshot {
             }),
             progress: state.progress,
             quiet: Quiet::of(&state.quiet, now_ns),
+            threads: Vec::new(),
+        }
+    }
+
+    /// Adds the waits of the rank's threads.
+    /// If the rank is in no call of lane 0, its call and its wait are those of the longest waiting thread.
+    #[must_use]
+    pub fn with_threads(
+        mut self,
+        threads: &Threads,
+        now_ns: u64,
+        name: impl Fn(u16) -> String,
+    ) -> RankSnapshot {
+        // The state page describes the latest call of lane 0 only.
+        let in_base = threads.waits.iter().filter(|wait| wait.lane == 0).count();
+        let of_thread = |wait: &state::ThreadWait| {
+            let begun = (wait.about.begun != 0).then(|| name(wait.about.begun));
+            let (waiting, begun) = match wait.lane {
+                0 if in_base == 1 && self.call == Some(name(wait.call)) => {
+                    (self.waiting.clone(), self.begun.clone())
+                }
+                0 => (None, None),
+                _ => (Waiting::of(&wait.about, None), begun),
+            };
+            ThreadWait {
+                thread: wait.thread,
+                lane: wait.lane,
+                call: name(wait.call),
+                waiting,
+                begun,
+                waited: Duration::from_nanos(now_ns.saturating_sub(wait.since_ns)),
+            }
+        };
+        let all: Vec<ThreadWait> = threads.waits.iter().map(of_thread).collect();
+        if let Some(longest) = all.first() {
+            if self.call.is_none() {
+                self.call = Some(longest.call.clone());
+                (self.waiting, self.begun) = (longest.waiting.clone(), longest.begun.clone());
+            }
+            self.waited = self.waited.or(Some(longest.waited));
+        }
+        self.progress = self.progress.wrapping_add(threads.events);
+        let waits = self.quiet.map_or(0, |quiet| quiet.waits);
+        self.quiet = Quiet::of(&threads.quiet, now_ns).map(|quiet| Quiet {
+            waits: quiet.waits.wrapping_add(waits),
+            ..quiet
+        });
+        self.threads = all;
+        self
+    }
+
+    /// Returns true if several threads of the rank wait, or one that is not in the rank's latest call.
+    pub fn has_several_waits(&self) -> bool {
+        match self.threads.as_slice() {
+            [] => false,
+            [one] => self.call.as_ref() != Some(&one.call),
+            _ => true,
         }
     }
 

@@ -47,6 +47,14 @@ __attribute__((unused)) static void begin(int *argc, char ***argv)
     introduce();
 }
 
+/* As `begin`, at MPI_THREAD_MULTIPLE if the first argument is "threads". */
+__attribute__((unused)) static void begin_at_level(int *argc, char ***argv)
+{
+    int level, has_threads = *argc > 1 && !strcmp((*argv)[1], "threads");
+    OK(MPI_Init_thread(argc, argv, has_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
+    introduce();
+}
+
 /* Returns true if the library is Portcullis; other libraries may differ where the standard leaves a choice. */
 __attribute__((unused)) static int is_portcullis(void)
 {

@@ -1,20 +1,78 @@
 /*
  * Programs that hang because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|part|computes|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted
+ *     hang crossed|tag|missing|part|computes|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted|threads|beside|several
  *
+ * In "threads", "beside" and "several" threads of a rank wait on communicators of their own (threads_lanes).
  * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
  */
 #include "check.h"
 
+#include <pthread.h>
 #include <unistd.h>
+
+enum { COMMS = 4 };
+
+static MPI_Comm comms[COMMS];
+
+/* Waits for a message that no rank sends. With four lanes, comms[2] and comms[3] belong to lanes other than 0. */
+static void *receives(void *unused)
+{
+    int word;
+    OK(MPI_Recv(&word, 1, MPI_INT, 1 - rank, 70, comms[3], MPI_STATUS_IGNORE));
+    return unused;
+}
+
+/* Rank 0 sends with a tag that rank 1 does not receive. */
+static void *exchanges(void *unused)
+{
+    int word = 1;
+    MPI_Request request;
+    if (rank == 0) {
+        OK(MPI_Ssend(&word, 1, MPI_INT, 1, 71, comms[2]));
+    } else {
+        OK(MPI_Irecv(&word, 1, MPI_INT, 0, 72, comms[2], &request));
+        OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    }
+    return unused;
+}
+
+/* Waits for the first of several messages that no rank sends. */
+static void *receives_any(void *unused)
+{
+    int words[COMMS], index;
+    MPI_Request requests[COMMS];
+    for (int i = 0; i < COMMS; i++)
+        OK(MPI_Irecv(&words[i], 1, MPI_INT, 1 - rank, 73, comms[i], &requests[i]));
+    OK(MPI_Waitany(COMMS, requests, &index, MPI_STATUS_IGNORE));
+    return unused;
+}
+
+/* Starts the threads of one of these ways; the first thread waits for the others, or in MPI_COMM_WORLD. */
+static void threads(const char *way)
+{
+    int is_several = !strcmp(way, "several"), word;
+    pthread_t first, second;
+    for (int i = 0; i < COMMS; i++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+    CHECK(!pthread_create(&first, NULL, is_several ? receives_any : receives, NULL), "no thread for %s", way);
+    CHECK(!pthread_create(&second, NULL, exchanges, NULL), "no second thread for %s", way);
+    if (!strcmp(way, "beside"))
+        OK(MPI_Recv(&word, 1, MPI_INT, 1 - rank, 74, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    pthread_join(first, NULL);
+    pthread_join(second, NULL);
+}
 
 int main(int argc, char **argv)
 {
     const char *way = argc > 1 ? argv[1] : "crossed";
-    int word = 1;
-    begin(&argc, &argv);
+    int word = 1, level;
+    int is_threaded = !strcmp(way, "threads") || !strcmp(way, "beside") || !strcmp(way, "several");
+    OK(MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
+    introduce();
     int other = 1 - rank;
+    if (is_threaded)
+        threads(way);
     if (!strcmp(way, "crossed"))
         OK(MPI_Ssend(&word, 1, MPI_INT, other, 7, MPI_COMM_WORLD));
     if (!strcmp(way, "tag")) {

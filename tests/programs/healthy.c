@@ -2,7 +2,7 @@
  * Jobs that pause and then continue, each for a reason that is invisible to MPI.
  * mpirun must end none of them.
  *
- *     healthy sleeps|pipe|file|stops|thread|lock|polls|accepts|spawns|shared [MILLISECONDS]
+ *     healthy sleeps|pipe|file|stops|thread|lanes|busy_lanes|lock|polls|accepts|spawns|shared [MILLISECONDS]
  *     healthy serves|calls PORT
  *
  * During the pause all ranks but one wait inside MPI.
@@ -53,6 +53,102 @@ static void *computes_then_flags(void *flag)
     int word = 4;
     OK(MPI_Send(&word, 1, MPI_INT, rank, 8, MPI_COMM_WORLD));
     return NULL;
+}
+
+static MPI_Comm comms[3];
+
+static void *receives_in_lane(void *unused)
+{
+    int word = 0;
+    OK(MPI_Recv(&word, 1, MPI_INT, (rank + size - 1) % size, 5, comms[1], MPI_STATUS_IGNORE));
+    CHECK(word == 6, "%d", word);
+    return unused;
+}
+
+static void *computes_then_sends(void *unused)
+{
+    int word = 6;
+    long long until = now() + milliseconds * 1000000LL;
+    while (now() < until)
+        ;
+    OK(MPI_Send(&word, 1, MPI_INT, (rank + 1) % size, 5, comms[1]));
+    return unused;
+}
+
+static void *probes_then_sends(void *unused)
+{
+    int word = 6, flag;
+    long long until = now() + milliseconds * 1000000LL;
+    while (now() < until)
+        OK(MPI_Iprobe(MPI_ANY_SOURCE, 8, comms[1], &flag, MPI_STATUS_IGNORE));
+    OK(MPI_Send(&word, 1, MPI_INT, (rank + 1) % size, 5, comms[1]));
+    return unused;
+}
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turns = PTHREAD_COND_INITIALIZER;
+static int turn;
+
+/* Two threads wake each other; one of them always runs. */
+static void *passes_the_turn(void *second)
+{
+    long long until = now() + milliseconds * 1000000LL;
+    for (int mine = second != NULL, go = 1; go;) {
+        pthread_mutex_lock(&mutex);
+        while (turn % 2 != mine && turn >= 0)
+            pthread_cond_wait(&turns, &mutex);
+        go = turn >= 0 && now() < until;
+        turn = go ? turn + 1 : -1;
+        pthread_cond_broadcast(&turns);
+        pthread_mutex_unlock(&mutex);
+    }
+    return second ? NULL : computes_then_sends(NULL);
+}
+
+/* As `lanes`, beside threads that are asleep most of the time: in the lock of a lane or at a condition variable. */
+static void busy_lanes(void)
+{
+    pthread_t waiting, others[2];
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    CHECK(pthread_create(&others[0], NULL, probes_then_sends, NULL) == 0, "no thread");
+    pthread_join(others[0], NULL);
+    pthread_join(waiting, NULL);
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    for (int i = 0; i < 2; i++)
+        CHECK(pthread_create(&others[i], NULL, passes_the_turn, i ? &turn : NULL) == 0, "no thread");
+    for (int i = 0; i < 2; i++)
+        pthread_join(others[i], NULL);
+    pthread_join(waiting, NULL);
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_free(&comms[i]));
+}
+
+/* One thread of each rank waits on a communicator of its own. The message is sent by a thread that computes:
+ * first on each rank, then on rank 0 only, while the second thread of each other rank waits, too. */
+static void lanes(void)
+{
+    pthread_t waiting, computing;
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    CHECK(pthread_create(&computing, NULL, computes_then_sends, NULL) == 0, "no thread");
+    pthread_join(computing, NULL);
+    pthread_join(waiting, NULL);
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    int word = 6;
+    if (rank == 0)
+        computes_then_sends(NULL);
+    else
+        OK(MPI_Recv(&word, 1, MPI_INT, rank - 1, 7, comms[2], MPI_STATUS_IGNORE));
+    if (rank > 0)
+        OK(MPI_Send(&word, 1, MPI_INT, (rank + 1) % size, 5, comms[1]));
+    if (rank < size - 1)
+        OK(MPI_Send(&word, 1, MPI_INT, rank + 1, 7, comms[2]));
+    pthread_join(waiting, NULL);
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_free(&comms[i]));
 }
 
 /* A word is passed by the system (a pipe or a file) and not by MPI. */
@@ -236,9 +332,9 @@ int main(int argc, char **argv)
         milliseconds = atoi(argv[2]);
     if (!strcmp(way, "child"))
         return child(&argc, &argv);
-    int is_threaded = !strcmp(way, "thread");
+    int is_threaded = !strcmp(way, "thread"), has_lanes = !strcmp(way, "lanes") || !strcmp(way, "busy_lanes");
     int level;
-    OK(MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
+    OK(MPI_Init_thread(&argc, &argv, is_threaded || has_lanes ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
     introduce();
     if (!strcmp(way, "sleeps")) {
         if (rank == 0)
@@ -261,6 +357,10 @@ int main(int argc, char **argv)
         pthread_join(thread, NULL);
         CHECK(flag && word == 4, "%d", word);
     }
+    if (!strcmp(way, "lanes"))
+        lanes();
+    if (!strcmp(way, "busy_lanes"))
+        busy_lanes();
     if (!strcmp(way, "lock"))
         locks();
     if (!strcmp(way, "shared"))

@@ -10,7 +10,7 @@ int main(int argc, char **argv)
     MPI_Comm pair;
     MPI_Request requests[3];
 
-    begin(&argc, &argv);
+    begin_at_level(&argc, &argv);
     CHECK(size == 2, "%d ranks", size);
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &pair));
     OK(MPI_Comm_set_name(pair, "backwards"));

@@ -1,6 +1,7 @@
 /* Threads exchange messages on communicators of their own, with every kind of point-to-point call, while other threads
  * execute collectives, duplicate and free communicators; then one thread completes requests of all communicators together.
- * With the parameter threads_lanes the communicators belong to different lanes; the results must be the same. */
+ * With the parameter threads_lanes the communicators belong to different lanes; the results must be the same.
+ * With the argument "freed" the program fails: a receive whose request was freed is too short. */
 #include "check.h"
 
 #include <pthread.h>
@@ -544,6 +545,189 @@ static void delivered(int *in, int *out)
     free(space);
 }
 
+/* The buffers of communicators: a flush and a detach return only after the messages have been sent, since rank 0
+ * then leaves MPI until rank 1 has received them. A flush of one communicator does not wait for the others. */
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+static void flushed(int *in, int *out)
+{
+    enum { BYTES = 4 * LONG + 4 * MPI_BSEND_OVERHEAD, FORMS = 4 };
+    MPI_Win window;
+    int *received, unit, *mine, count = 0;
+    MPI_Aint there;
+    void *space = malloc(BYTES), *detached;
+    int bytes;
+    OK(MPI_Win_allocate_shared(sizeof *mine, sizeof *mine, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window));
+    OK(MPI_Win_shared_query(window, 0, &there, &unit, &received));
+    *mine = 0;
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    for (int t = 0; t < THREADS && size > 1; t++) {
+        for (int form = 0; form < FORMS; form++, count++) {
+            MPI_Comm one = comms[t], other = comms[(t + 1) % THREADS];
+            if (rank == 0) {
+                MPI_Request request;
+                count_up(out, LONG, count);
+                OK(MPI_Comm_attach_buffer(one, space, BYTES));
+                /* No receive matches this message before the calls below have returned. */
+                void *space_of_other = malloc(BYTES);
+                OK(MPI_Comm_attach_buffer(other, space_of_other, BYTES));
+                OK(MPI_Bsend(out, LONG, MPI_INT, 1, 82, other));
+                OK(MPI_Bsend(out, LONG, MPI_INT, 1, 81, one));
+                switch (form) {
+                case 0:
+                    OK(MPI_Comm_flush_buffer(one));
+                    break;
+                case 1:
+                    OK(MPI_Comm_iflush_buffer(one, &request));
+                    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+                    break;
+                case 2:
+                    OK(MPI_Comm_detach_buffer(one, &detached, &bytes));
+                    CHECK(detached == space, "form %d: another buffer", form);
+                    break;
+                default:
+                    OK(MPI_Comm_iflush_buffer(one, &request));
+                    for (int done = 0; !done;)
+                        OK(MPI_Test(&request, &done, MPI_STATUS_IGNORE));
+                }
+                while (__atomic_load_n(received, __ATOMIC_SEQ_CST) == count)
+                    ;
+                if (form != 2)
+                    OK(MPI_Comm_detach_buffer(one, &detached, &bytes));
+                OK(MPI_Comm_detach_buffer(other, &detached, &bytes));
+                CHECK(detached == space_of_other, "form %d: the buffer of another communicator", form);
+                free(space_of_other);
+            } else if (rank == 1) {
+                OK(MPI_Recv(in, LONG, MPI_INT, 0, 81, one, MPI_STATUS_IGNORE));
+                same(in, LONG, count, "flushed");
+                __atomic_store_n(received, count + 1, __ATOMIC_SEQ_CST);
+                OK(MPI_Recv(in, LONG, MPI_INT, 0, 82, other, MPI_STATUS_IGNORE));
+                same(in, LONG, count, "detached");
+            }
+        }
+    }
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    OK(MPI_Win_free(&window));
+    free(space);
+}
+#else
+static void flushed(int *in, int *out)
+{
+    (void)in;
+    (void)out;
+}
+#endif
+
+static void *waits_for_the_end(void *argument)
+{
+    int value = 0;
+    OK(MPI_Recv(&value, 1, MPI_INT, (rank + size - 1) % size, 91, *(MPI_Comm *)argument, MPI_STATUS_IGNORE));
+    CHECK(value == 91, "%d at the end", value);
+    return NULL;
+}
+
+/* Communicators are created and freed while a thread waits in every lane for all of that time. */
+static void freed_beside_waits(void)
+{
+    pthread_t waiting[THREADS];
+    int end = 91;
+    for (int t = 0; t < THREADS; t++)
+        CHECK(!pthread_create(&waiting[t], NULL, waits_for_the_end, &comms[t]), "no thread for communicator %d", t);
+    come_and_go(&(MPI_Comm){MPI_COMM_WORLD});
+    MPI_Comm many[2 * THREADS];
+    for (int i = 0; i < 2 * THREADS; i++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &many[i]));
+    /* The threads have begun to sleep by now. */
+    nap(20000);
+    for (int i = 0; i < 2 * THREADS; i++)
+        OK(MPI_Comm_free(&many[i]));
+    for (int t = 0; t < THREADS; t++)
+        OK(MPI_Send(&end, 1, MPI_INT, (rank + 1) % size, 91, comms[t]));
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(waiting[t], NULL);
+}
+
+/* More active receives than a lane has handles of the short kind. */
+static void many_requests(MPI_Comm comm)
+{
+    enum { MANY = 70000 };
+    MPI_Request *requests = malloc(MANY * sizeof *requests);
+    int *values = malloc(MANY * sizeof *values);
+    for (int i = 0; i < MANY; i++)
+        OK(MPI_Irecv(&values[i], 1, MPI_INT, rank, 95, comm, &requests[i]));
+    for (int i = 0; i < MANY; i++)
+        OK(MPI_Send(&i, 1, MPI_INT, rank, 95, comm));
+    MPI_Status status;
+    OK(MPI_Wait(&requests[MANY - 1], &status));
+    CHECK(status.MPI_SOURCE == rank && status.MPI_TAG == 95, "from %d with tag %d", status.MPI_SOURCE, status.MPI_TAG);
+    OK(MPI_Waitall(MANY, requests, MPI_STATUSES_IGNORE));
+    for (int i = 0; i < MANY; i++)
+        CHECK(values[i] == i && requests[i] == MPI_REQUEST_NULL, "receive %d got %d", i, values[i]);
+    free(requests);
+    free(values);
+}
+
+/* Returns the value of a performance variable of a communicator. */
+static unsigned long long value_of(MPI_T_pvar_session session, const char *name, int class, MPI_Comm *comm)
+{
+    unsigned long long value = 0;
+    int index, count;
+    MPI_T_pvar_handle handle;
+    CHECK(!MPI_T_pvar_get_index(name, class, &index), "no variable %s", name);
+    CHECK(!MPI_T_pvar_handle_alloc(session, index, comm, &handle, &count), "no handle of %s", name);
+    CHECK(!MPI_T_pvar_read(session, handle, &value), "%s cannot be read", name);
+    CHECK(!MPI_T_pvar_handle_free(session, &handle), "a handle of %s", name);
+    return value;
+}
+
+/* Performance variables include the messages of all lanes. */
+static void counted(void)
+{
+    int level, index, count, value = 0;
+    MPI_T_pvar_session session;
+    MPI_T_pvar_handle total;
+    if (!is_portcullis())
+        return;
+    CHECK(!MPI_T_init_thread(MPI_THREAD_MULTIPLE, &level) && !MPI_T_pvar_session_create(&session), "level %d", level);
+    CHECK(!MPI_T_pvar_get_index("mpi_base_p2p_messages", MPI_T_PVAR_CLASS_COUNTER, &index), "no total: %d", index);
+    CHECK(!MPI_T_pvar_handle_alloc(session, index, NULL, &total, &count), "no handle: %d", count);
+    CHECK(!MPI_T_pvar_start(session, total), "the total does not start: %d", index);
+    for (int t = 0; t < THREADS; t++) {
+        MPI_Request requests[2];
+        unsigned long long before = value_of(session, "mpi_base_requests", MPI_T_PVAR_CLASS_LEVEL, NULL), sent, now;
+        CHECK(!MPI_T_pvar_read(session, total, &sent), "the total of %d", t);
+        OK(MPI_Irecv(&value, 1, MPI_INT, rank, 96, comms[t], &requests[0]));
+        OK(MPI_Recv_init(&value, 1, MPI_INT, rank, 97, comms[t], &requests[1]));
+        now = value_of(session, "mpi_base_requests", MPI_T_PVAR_CLASS_LEVEL, NULL);
+        CHECK(now == before + 2, "%llu requests after %llu", now, before);
+        now = value_of(session, "pml_ob1_posted_receives", MPI_T_PVAR_CLASS_LEVEL, &comms[t]);
+        CHECK(now == 1, "%llu posted receives of communicator %d", now, t);
+        OK(MPI_Send(&value, 1, MPI_INT, rank, 98, comms[t]));
+        OK(MPI_Send(&value, 1, MPI_INT, rank, 96, comms[t]));
+        OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+        now = value_of(session, "pml_ob1_unexpected_messages", MPI_T_PVAR_CLASS_LEVEL, &comms[t]);
+        CHECK(now == 1, "%llu unexpected messages of communicator %d", now, t);
+        now = value_of(session, "pml_ob1_unexpected_comm_bytes", MPI_T_PVAR_CLASS_LEVEL, &comms[t]);
+        CHECK(now == 4, "%llu unexpected bytes of communicator %d", now, t);
+        OK(MPI_Recv(&value, 1, MPI_INT, rank, 98, comms[t], MPI_STATUS_IGNORE));
+        OK(MPI_Request_free(&requests[1]));
+        CHECK(!MPI_T_pvar_read(session, total, &now), "the total after %d", t);
+        CHECK(now == sent + 2, "%llu messages after %llu", now, sent);
+    }
+    CHECK(!MPI_T_pvar_session_free(&session) && !MPI_T_finalize(), "the session stays: %d", index);
+}
+
+/* Ends the job: the failure of a receive whose request was freed is reported by MPI_Comm_disconnect. */
+static void fail(void)
+{
+    int in[2], out[2] = {1, 2};
+    MPI_Request request;
+    OK(MPI_Comm_set_errhandler(comms[1], MPI_ERRORS_RETURN));
+    OK(MPI_Irecv(in, 1, MPI_INT, rank, 77, comms[1], &request));
+    OK(MPI_Request_free(&request));
+    OK(MPI_Send(out, 2, MPI_INT, rank, 77, comms[1]));
+    OK(MPI_Comm_disconnect(&comms[1]));
+}
+
 static void start(pthread_t *thread, void *(*work)(void *), void *argument)
 {
     CHECK(!pthread_create(thread, NULL, work, argument), "a thread did not start: %p", argument);
@@ -559,6 +743,10 @@ int main(int argc, char **argv)
     for (int t = 0; t < THREADS; t++) {
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]));
         numbers[t] = t;
+    }
+    if (argc > 1 && !strcmp(argv[1], "freed")) {
+        fail();
+        return finish("lanes");
     }
     MPI_Comm parent;
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &parent));
@@ -579,7 +767,14 @@ int main(int argc, char **argv)
     truncated();
     callbacks();
     delivered(data, data + LONG);
+    flushed(data, data + LONG);
     free(data);
+    freed_beside_waits();
+    for (int t = 1; t < 3; t++)
+        many_requests(comms[t]);
+    counted();
+    /* The next messages of other ranks must not be counted. */
+    OK(MPI_Barrier(MPI_COMM_WORLD));
 
     /* A freed request and a buffered send complete without another call for them. */
     static char space[1 << 16];

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     int value = 7, flag;
     static char large[100000];
 
-    begin(&argc, &argv);
+    begin_at_level(&argc, &argv);
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &halo));
     OK(MPI_Comm_set_name(halo, "halo"));
     int last = size - 1;

@@ -131,8 +131,15 @@ fn a_rank_under_gdb_waits_at_main_in_a_pane_until_the_user_continues_it() {
 
 #[test]
 fn the_queues_of_a_hung_rank_are_shown_by_the_library_that_it_names() {
+    let lanes = ["--mca", "threads_lanes", "4"];
+    for job in [hung(), hung().arg("threads").with(lanes)] {
+        shows_its_queues(job);
+    }
+}
+
+fn shows_its_queues(job: Job) {
     let debugger = compile("queue_debugger");
-    let job = hung().start();
+    let job = job.start();
     job.ready(2);
     let rank = job.says("rank 0 is ");
     let begin = Instant::now();

@@ -86,6 +86,35 @@ fn a_job_that_relies_on_buffered_sends_is_ended_if_sends_wait_for_their_receives
     hang("buffering", 2).succeeds();
 }
 
+/// The options of a job whose threads wait in lanes.
+const LANES: [&str; 3] = ["--mca", "threads_lanes", "4"];
+
+#[test]
+fn a_job_whose_threads_all_wait_in_lanes_is_ended_and_each_wait_is_named() {
+    let said = is_ended(hang("threads", 2).with(LANES)).stderr;
+    for part in [
+        "ranks 0, 1 wait for each other in a circle",
+        "rank 0 waits in 2 threads: thread ",
+        "rank 1 waits in 2 threads: thread ",
+        " in MPI_Recv from rank 0 of communicator ",
+        " in MPI_Recv from rank 1 of communicator ",
+        ", tag 70, for ",
+        " in MPI_Ssend to rank 1 of communicator ",
+        ", tag 71, 4 bytes, for ",
+        " in MPI_Wait for its MPI_Irecv from rank 0 of communicator ",
+        ", tag 72, for ",
+    ] {
+        assert!(said.contains(part), "no {part:?} in:\n{said}");
+    }
+    for (way, part) in [
+        ("beside", " in MPI_Recv from rank 1, tag 74, for "),
+        ("several", " in MPI_Waitany for one of 4 requests, for "),
+    ] {
+        let said = is_ended(hang(way, 2).with(LANES)).stderr;
+        assert!(said.contains(part), "no {part:?} of {way} in:\n{said}");
+    }
+}
+
 #[test]
 fn a_job_on_two_hosts_is_ended() {
     let Some(hosts) = Hosts::new(2) else { return };
@@ -154,6 +183,8 @@ const HEALTHY: &[(&str, u32)] = &[
     ("file", 3),
     ("stops", 3),
     ("thread", 2),
+    ("lanes", 2),
+    ("busy_lanes", 2),
     ("lock", 3),
     ("shared", 3),
     ("polls", 2),
@@ -161,10 +192,19 @@ const HEALTHY: &[(&str, u32)] = &[
     ("spawns", 2),
 ];
 
+/// Returns a healthy job, with lanes if it needs them.
+fn healthy(way: &str, milliseconds: usize) -> Job {
+    let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
+    match way {
+        "lanes" | "busy_lanes" => job.with(LANES),
+        _ => job,
+    }
+}
+
 /// Runs all healthy jobs at the same time, with these options of mpirun.
-fn no_healthy_job_is_ended(options: &[&str], milliseconds: u32) {
+fn no_healthy_job_is_ended(options: &[&str], milliseconds: usize) {
     let start = |(way, ranks): &(&'static str, u32)| {
-        let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
+        let job = healthy(way, milliseconds);
         (*way, job.ranks(*ranks).with(options).start())
     };
     let jobs: Vec<_> = HEALTHY.iter().map(start).collect();
@@ -251,9 +291,7 @@ fn a_soak_of_healthy_jobs_ends_none_of_them() {
                 return;
             }
             let (way, ranks) = HEALTHY[number % HEALTHY.len()];
-            let job = Job::of("healthy")
-                .arg(way)
-                .arg(stands_still_ms(number, way).to_string());
+            let job = healthy(way, stands_still_ms(number, way));
             let outcome = job
                 .ranks(ranks)
                 .with(ways[number % ways.len()])

@@ -162,6 +162,16 @@ fn an_unhandled_error_names_both_sides() {
         assert!(!outcome.status.success());
         names(&outcome, &["MPI_Request_free", last, "tag 7", "400", "40"]);
     }
+    for lanes in ["1", "4"] {
+        let job = Job::of("lanes").arg("freed");
+        let outcome = job.with(["--mca", "threads_lanes", lanes]).run();
+        assert!(!outcome.status.success());
+        names(
+            &outcome,
+            &["MPI_Request_free", "rank 0", "tag 77", "8", "4"],
+        );
+        assert!(!outcome.stdout.contains("hold on"), "{}", outcome.stdout);
+    }
 }
 
 #[test]

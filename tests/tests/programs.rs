@@ -262,6 +262,10 @@ fn threads_exchange_messages_in_lanes_and_without() {
             job.with(["--mca", "threads_lanes", lanes]).holds();
         }
     }
+    // Without single copies, the sender of a long message must make progress until the message has been received.
+    let copied = ["--mca", "btl_sm_single_copy", "false"];
+    let job = Job::of("lanes").ranks(2).with(copied);
+    job.with(["--mca", "threads_lanes", "4"]).holds();
 }
 
 #[test]

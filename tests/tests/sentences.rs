@@ -379,6 +379,9 @@ fn messages_that_were_never_received_are_reported_once_at_the_end() {
         !over_tcp.contains("tag 4") && !over_tcp.contains("tag 9"),
         "{over_tcp}"
     );
+    let in_lanes = job().arg("threads").with(["--mca", "threads_lanes", "4"]);
+    let said = in_lanes.holds().stderr;
+    assert!(said.trim_end().ends_with(told), "{said}");
     let quiet = job().with(["--mca", "mpi_base_tell_unreceived", "false"]);
     assert_eq!(quiet.holds().stderr, "");
 }
@@ -450,6 +453,10 @@ fn objects_that_are_never_freed_are_named_if_the_user_wants_that() {
         assert_eq!(both, 2, "{line:?} in:\n{said}");
     }
     assert!(!said.contains(" file"), "{said}");
+    let in_lanes = leaks().arg("threads").with(["--mca", "threads_lanes", "4"]);
+    let said = with(in_lanes).holds().stderr;
+    let of_halo = "; receive from any rank with tag 7 on halo (2 times)\n";
+    assert_eq!(said.matches(of_halo).count(), 2, "{said}");
     // With this argument the program frees all objects except one communicator.
     let said = with(leaks().arg("one")).holds().stderr;
     assert_eq!(said.matches("never freed").count(), 2, "{said}");

@@ -73,9 +73,16 @@ fn iflush(
     comm: Option<Rc<CommObject>>,
     request: Out<MPI_Request>,
 ) -> Outcome {
-    let done = poll_fn(move |_| match empty() {
-        true => Poll::Ready(Ok(())),
-        false => Poll::Pending,
+    // The completion of a send in another lane is no event of lane 0.
+    let awake = lanes::are_in_use()
+        .then(|| state::engine().map(|engine| engine.operations().poll_memory()));
+    let awake = awake.transpose()?;
+    let done = poll_fn(move |_| {
+        let _ = &awake;
+        match empty() {
+            true => Poll::Ready(Ok(())),
+            false => Poll::Pending,
+        }
     });
     let req = state::engine()?.operations().start(Box::pin(done));
     request.set(running_for(req, comm)?, "request")

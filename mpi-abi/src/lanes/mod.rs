@@ -18,6 +18,9 @@
 //! | `requests` | state and outcome of a lane's requests |
 //! | `buffered` | buffered sends, and sends whose requests were freed |
 //! | `typed` | messages of derived datatypes, which are packed outside of the lane |
+//! | `waiting` | waits in a lane, described for the hang report |
+//! | `evidence` | evidence of all lanes that no thread can continue |
+//! | `tools` | queues, requests and counters of all lanes, for tools |
 //! | `other_lanes` | progress of the other lanes while a thread waits in one |
 //!
 //! Protocol: the contents of a lane are accessed only under its lock ([`within`]).
@@ -28,12 +31,15 @@
 
 mod buffered;
 mod comm_table;
+mod evidence;
 mod objects;
 mod other_lanes;
 mod requests;
 mod start;
+mod tools;
 mod twin;
 mod typed;
+mod waiting;
 
 pub use objects::{Object, Pending, Persistent, Transfer, is_free, of_message, of_request};
 pub use other_lanes::prepare;
@@ -43,6 +49,7 @@ pub use requests::{
 pub use start::{are_sent, drain, drain_comm, end, end_on_failure, start};
 pub use twin::Twin;
 pub use typed::{Landing, Outgoing, Place, ready_place};
+pub use waiting::wait_until;
 
 use crate::abi::MPI_Comm;
 use crate::error::Failure;
@@ -61,8 +68,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 pub const MOST: usize = 8;
 
 /// The state of a lane, accessed only under its lock.
-#[derive(Default)]
 pub struct Contents {
+    number: usize,
     engine: OnceCell<Engine>,
     twins: RefCell<Vec<Option<Rc<Twin>>>>,
     objects: RefCell<Slab<Object>>,
@@ -71,14 +78,20 @@ pub struct Contents {
 }
 
 impl Contents {
-    const fn new() -> Contents {
+    const fn new(number: usize) -> Contents {
         Contents {
+            number,
             engine: OnceCell::new(),
             twins: RefCell::new(Vec::new()),
             objects: RefCell::new(Slab::new()),
             messages: RefCell::new(Slab::new()),
             buffered: buffered::Sends::new(),
         }
+    }
+
+    /// Returns the number of the lane.
+    pub fn number(&self) -> usize {
+        self.number
     }
 
     /// Returns the engine; every lane in use has one.
@@ -129,7 +142,7 @@ impl Lane {
         Lane {
             lock: GlobalLock::new(number),
             polls: AtomicU32::new(0),
-            contents: Contents::new(),
+            contents: Contents::new(number),
         }
     }
 }
@@ -154,6 +167,11 @@ static COMMS: CommTable = CommTable::new();
 /// Returns the number of lanes in use, including lane 0.
 pub fn count() -> usize {
     COUNT.load(Relaxed)
+}
+
+/// Returns true if messages have lanes other than 0.
+pub fn are_in_use() -> bool {
+    count() > 1
 }
 
 /// Releases the lock of a lane, also if the call panics.
@@ -232,7 +250,7 @@ pub fn comm_made(object: &CommObject) {
     let (context, rank, handle) = (comm.context(), comm.rank(), object.handle());
     let slot = within(lane, |contents| {
         let engine = contents.engine()?.clone();
-        let twin = Rc::new(Twin::new(engine, context, rank, procs, handle));
+        let twin = Rc::new(Twin::new((lane, engine), context, rank, procs, handle));
         let mut twins = contents.twins.borrow_mut();
         let slot = twins.iter().position(Option::is_none);
         let slot = slot.unwrap_or_else(|| {

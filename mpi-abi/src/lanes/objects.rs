@@ -128,6 +128,11 @@ impl<T> Slab<T> {
         self.slot(handle)?.as_mut()
     }
 
+    /// Returns the objects.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|(_, value)| value.as_ref())
+    }
+
     /// Removes the object of a handle.
     pub fn remove(&mut self, handle: usize) -> Option<T> {
         let value = self.slot(handle)?.take()?;

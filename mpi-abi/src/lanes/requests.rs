@@ -3,6 +3,7 @@
 //! The callers of these functions are in the lane of the request ([`within`](super::within)).
 
 use super::objects::{self, Object, Pending, Persistent, Transfer};
+use super::waiting::{about, wait_for_messages};
 use super::{Contents, Landing, Twin};
 use crate::abi::*;
 use crate::error::Failure;
@@ -10,8 +11,9 @@ use crate::handle::{Kind, wrong};
 use crate::object::request::RequestState;
 use crate::object::status::EMPTY;
 use crate::registry::request::{c_status, failed_status, of_both_halves};
+use mpi_base::state::About;
 use mpi_core::datatype::RecvBytes;
-use mpi_core::pml::Sent;
+use mpi_core::pml::{Message, Sent};
 use mpi_core::request::{Outcome, Req, Status};
 use std::any::Any;
 use std::borrow::Cow;
@@ -66,19 +68,14 @@ fn no_engine() -> Failure {
 impl Contents {
     /// Returns a handle for an operation without memory of its own.
     #[inline]
-    pub fn running(&self, lane: usize, req: Req, twin: Rc<Twin>) -> Result<MPI_Request, Failure> {
-        if let Some(handle) = objects::plain_handle(lane, &req) {
+    pub fn running(&self, req: Req, twin: Rc<Twin>) -> Result<MPI_Request, Failure> {
+        if let Some(handle) = objects::plain_handle(self.number(), &req) {
             req.hold(handle.0 as u32, Some(twin as Rc<dyn Any>));
             return Ok(handle);
         }
         let termination = twin.engine().clone();
-        let pending = Pending {
-            receive: Some(req.clone()),
-            send: None,
-            data: Vec::new(),
-            landing: None,
-        };
-        let registered = self.register(lane, Object::Once(pending, twin));
+        let pending = Pending::receiving(req.clone(), None);
+        let registered = self.register(Object::Once(pending, twin));
         if registered.is_err() {
             // The memory is the program's, which may change it after the failure.
             termination.pml().termination().abandon(&req);
@@ -95,17 +92,74 @@ impl Contents {
         }
     }
 
+    /// Starts a receive, which `start` posts, and returns its handle. A message of a derived datatype has a landing.
+    #[inline]
+    pub fn receiving(
+        &self,
+        twin: &Rc<Twin>,
+        landing: Option<Landing>,
+        start: impl FnOnce() -> Result<Req, Failure>,
+    ) -> Result<MPI_Request, Failure> {
+        match landing {
+            None => self.running(start()?, twin.clone()),
+            landing => {
+                self.check_room()?;
+                let pending = Pending::receiving(start()?, landing);
+                self.register(Object::Once(pending, twin.clone()))
+            }
+        }
+    }
+
     /// Returns a handle for another request.
-    pub fn register(&self, lane: usize, object: Object) -> Result<MPI_Request, Failure> {
-        let handle = self.objects().borrow_mut().insert_request(lane, object);
+    pub fn register(&self, object: Object) -> Result<MPI_Request, Failure> {
+        let mut objects = self.objects().borrow_mut();
+        let handle = objects.insert_request(self.number(), object);
         handle.ok_or_else(too_many)
+    }
+
+    /// Registers a message that a probe has removed.
+    pub fn register_message(
+        &self,
+        message: Message,
+        twin: &Rc<Twin>,
+    ) -> Result<(MPI_Message, Status), Failure> {
+        let status = message.status;
+        let mut messages = self.messages().borrow_mut();
+        let handle = messages.insert_message(self.number(), (message, twin.clone()));
+        let full = || Failure::new(MPI_ERR_NO_MEM, "there are too many matched messages");
+        Ok((handle.ok_or_else(full)?, status))
     }
 }
 
 impl Pending {
+    /// Returns a receive. A message of a derived datatype has a landing.
+    pub fn receiving(req: Req, landing: Option<Landing>) -> Pending {
+        Pending {
+            receive: Some(req),
+            send: None,
+            data: Vec::new(),
+            landing,
+        }
+    }
+
+    /// Returns the first operation that has not completed.
+    fn running(&self) -> Option<Req> {
+        let both = [&self.receive, &self.send];
+        let mut running = both.into_iter().flatten();
+        running.find(|req| !req.is_complete()).cloned()
+    }
+
     fn is_complete(&self) -> bool {
         let ended = |req: &Option<Req>| req.as_ref().is_none_or(|req| req.is_complete());
         ended(&self.receive) && ended(&self.send)
+    }
+
+    /// Returns the state of the operation.
+    pub fn state(&self) -> RequestState {
+        match self.is_complete() {
+            true => RequestState::Complete,
+            false => RequestState::Running,
+        }
     }
 
     /// Takes the message to be unpacked, if the operation is complete.
@@ -167,29 +221,50 @@ pub fn look(contents: &Contents, handle: MPI_Request) -> Result<RequestState, Fa
             None => Err(stale(handle)),
         };
     }
-    let of = |pending: &Pending| match pending.is_complete() {
-        true => RequestState::Complete,
-        false => RequestState::Running,
-    };
     match contents.objects().borrow_mut().get(handle.0) {
-        Some(Object::Once(pending, _)) => Ok(of(pending)),
+        Some(Object::Once(pending, _)) => Ok(pending.state()),
         Some(Object::Persistent(p)) => {
             let active = p.active.borrow();
-            Ok(active.as_ref().map_or(RequestState::Inactive, of))
+            Ok(active
+                .as_ref()
+                .map_or(RequestState::Inactive, Pending::state))
         }
         None => Err(stale(handle)),
     }
 }
 
-/// Waits until an operation is not running.
+/// Waits until an operation is not running, in a call of the function `call`
+/// that waits for `requests` requests, of which this is the first.
 #[inline]
-pub fn wait_for(contents: &Contents, handle: MPI_Request) -> Result<(), Failure> {
+pub fn wait_for(
+    contents: &Contents,
+    call: &'static str,
+    handle: MPI_Request,
+    requests: impl Fn() -> usize,
+) -> Result<(), Failure> {
     let engine = contents.engine().ok_or_else(no_engine)?;
     let settled = || !matches!(look(contents, handle), Ok(RequestState::Running));
     if !settled() {
-        engine.wait_publishing(settled, || {});
+        wait_for_messages((contents.number(), engine), call, settled, || About {
+            requests: requests() as u32,
+            ..about_request(contents, handle)
+        });
     }
     Ok(())
+}
+
+/// Describes the operation of a request.
+#[cold]
+fn about_request(contents: &Contents, handle: MPI_Request) -> About {
+    let running = match plain_request(contents, handle) {
+        Some((req, _)) => Some(req),
+        None => match contents.objects().borrow_mut().get(handle.0) {
+            Some(Object::Once(pending, _)) => pending.running(),
+            Some(Object::Persistent(p)) => p.active.borrow().as_ref().and_then(Pending::running),
+            None => None,
+        },
+    };
+    running.map_or_else(About::default, |req| about(&req))
 }
 
 /// Takes the outcome of a complete receive without memory of its own; `None` for all other requests.
@@ -308,13 +383,7 @@ pub fn cancel(contents: &Contents, handle: MPI_Request) -> Result<(), Failure> {
 pub fn free(contents: &Contents, handle: MPI_Request) -> Result<Remains, Failure> {
     if let Some((req, twin)) = plain_request(contents, handle) {
         req.forget_name();
-        let pending = Pending {
-            receive: Some(req),
-            send: None,
-            data: Vec::new(),
-            landing: None,
-        };
-        contents.buffered.adopt(pending, twin);
+        contents.buffered.adopt(Pending::receiving(req, None), twin);
         return Ok(Remains {
             failure: contents.buffered.take_failure(),
             ..Remains::default()

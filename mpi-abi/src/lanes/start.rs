@@ -5,7 +5,8 @@
 //! So every rank of the node has the same number of lanes, as [`comm_made`](super::comm_made) requires.
 
 use super::{
-    ALL, COUNT, Contents, MOST, comm_freed, comm_made, count, of_comm, other_lanes, within,
+    ALL, COUNT, Contents, MOST, comm_freed, comm_made, count, evidence, of_comm, other_lanes,
+    tools, within,
 };
 use crate::abi::{MPI_Comm, MPI_ERR_OTHER, MPI_THREAD_MULTIPLE};
 use crate::error::{Failure, Target};
@@ -15,12 +16,14 @@ use crate::raise;
 use crate::registry::comm::follow;
 use crate::registry::request::limit_direct;
 use crate::state::{self, state};
-use crate::{device, helper, phase};
+use crate::{device, helper, lane_tools, phase, thread_waits};
 use mpi_base::cpu::Cores;
 use mpi_base::fdpass::{Giver, Key, take};
 use mpi_base::hardware::Confinement;
-use mpi_base::node::Node;
+use mpi_base::mem::Held;
+use mpi_base::node::{Node, thread_waits as thread_waits_of};
 use mpi_base::param::Source;
+use mpi_base::state::ThreadWaits;
 use mpi_core::Engine;
 use mpi_core::btl::{self, OpenContext};
 use mpi_core::comm::Comm;
@@ -41,6 +44,9 @@ struct Hooks<const LANE: usize>;
 
 impl<const LANE: usize> Hooks<LANE> {
     fn step(polled: Polled) -> ThreadStep {
+        if polled.busy {
+            thread_waits::found(LANE);
+        }
         ALL[LANE].lock.wait_step(polled)
     }
 
@@ -286,7 +292,7 @@ fn create_engine(base: &Engine, node: Node, lane: usize, lanes: usize) -> Result
     .map_err(|error| cannot("the engine of a lane cannot start", error))
 }
 
-/// Installs the engines of the lanes, and makes calls look for their lanes.
+/// Installs the engines of the lanes. From now on each call determines the lane of its communicator or request.
 fn install(base: &Engine, engines: Vec<Engine>) {
     let lanes = engines.len() + 1;
     let cores = base.place().cores();
@@ -311,6 +317,12 @@ fn install(base: &Engine, engines: Vec<Engine>) {
     limit_direct();
     follow(comm_made, comm_freed);
     COUNT.store(lanes, Relaxed);
+    lane_tools::register(tools::TOOLS);
+    if let Ok(page) = thread_waits_of(base.node(), base.node().rank()) {
+        // The page is written until process exit, so it is never unmapped.
+        let page: &'static Held<ThreadWaits> = state().engines().keep(page);
+        thread_waits::begin(page, lanes, evidence::OTHERS);
+    }
     state::set_lanes(true);
 }
 
@@ -331,7 +343,9 @@ fn watch() {
 /// Polls a lane's engine, and returns the result of `is_done`.
 fn polled(contents: &Contents, is_done: impl Fn(&Contents) -> bool) -> bool {
     if let Some(engine) = contents.engine() {
-        engine.poll_once();
+        if engine.poll_once() {
+            thread_waits::found(contents.number());
+        }
         contents.buffered.reap(engine);
     }
     is_done(contents)
@@ -408,6 +422,7 @@ pub fn end() {
             contents.twins.borrow_mut().clear();
         });
     }
+    thread_waits::end();
     COUNT.store(1, Relaxed);
     state::set_lanes(false);
 }

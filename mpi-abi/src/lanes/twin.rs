@@ -4,6 +4,7 @@
 //! so their order is that of one engine. The context id is that of the communicator.
 
 use super::typed::send_buf;
+use super::waiting::{self, Lane, wait_for_messages, wait_until};
 use crate::abi::*;
 use crate::error::{Failure, Target};
 use mpi_core::Engine;
@@ -18,6 +19,7 @@ use std::rc::Rc;
 /// The messages of one communicator in its lane. Twins of different lanes share no cache line.
 #[repr(align(128))]
 pub struct Twin {
+    lane: usize,
     engine: Engine,
     context: Context,
     rank: i32,
@@ -29,7 +31,7 @@ pub struct Twin {
 impl Twin {
     /// Creates the twin of the communicator with this context, whose members are `procs` by rank.
     pub fn new(
-        engine: Engine,
+        (lane, engine): (usize, Engine),
         context: Context,
         rank: u32,
         procs: Box<[ProcId]>,
@@ -39,6 +41,7 @@ impl Twin {
         let context = context.plane(Plane::User);
         Twin {
             matching: engine.pml().matching_among(context, &group),
+            lane,
             engine,
             context,
             rank: rank as i32,
@@ -50,6 +53,26 @@ impl Twin {
     /// Returns the lane's engine.
     pub fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    /// Returns the matching state of the communicator in this lane.
+    pub fn matching(&self) -> &Rc<Matching> {
+        &self.matching
+    }
+
+    /// Returns the communicator's handle.
+    pub fn handle(&self) -> MPI_Comm {
+        self.handle
+    }
+
+    fn lane(&self) -> Lane<'_> {
+        (self.lane, &self.engine)
+    }
+
+    /// Waits for an operation in a call of the function `call`, and frees its request.
+    #[inline]
+    pub fn wait(&self, call: &'static str, req: &Req) -> Outcome {
+        waiting::wait(self.lane(), call, req)
     }
 
     /// Returns the object on which failures are raised: the communicator.
@@ -98,7 +121,11 @@ impl Twin {
             return Ok(Sent::Done);
         }
         let (proc, pml) = (self.proc(dest)?, self.engine.pml());
-        if mode == Mode::Standard && pml.try_send(self.context, self.rank, proc, tag, data) {
+        // An observer, which a tool may set, must see the message.
+        if mode == Mode::Standard
+            && self.engine.observer().is_none()
+            && pml.try_send(self.context, self.rank, proc, tag, data)
+        {
             return Ok(Sent::Done);
         }
         let envelope = Envelope {
@@ -114,10 +141,16 @@ impl Twin {
 
     /// Sends a message, and waits until the bytes may change.
     #[inline]
-    pub fn send(&self, data: &[u8], dest: c_int, tag: c_int, mode: Mode) -> Result<(), Failure> {
+    pub fn send(
+        &self,
+        call: &'static str,
+        data: &[u8],
+        (dest, tag): (c_int, c_int),
+        mode: Mode,
+    ) -> Result<(), Failure> {
         match self.isend(data, dest, tag, mode)? {
             Sent::Done => Ok(()),
-            Sent::Pending(req) => match self.engine.wait(&req) {
+            Sent::Pending(req) => match self.wait(call, &req) {
                 Ok(_) => Ok(()),
                 Err(error) => Err(self.blame(error.into())),
             },
@@ -143,12 +176,13 @@ impl Twin {
             self.check_source(source)?;
             let (pml, key) = (self.engine.pml(), Key::new(source, tag));
             if pml.try_recv_here(&self.matching, self.rank, key, bytes) {
-                self.engine.wait_publishing(|| pml.is_here(), || {});
+                let about = || self.matching.about(key, bytes.len() as u64);
+                wait_for_messages(self.lane(), "MPI_Recv", || pml.is_here(), about);
                 return Ok(pml.end_here());
             }
         }
         let req = self.irecv(bytes, source, tag)?;
-        Ok(self.engine.wait(&req))
+        Ok(self.wait("MPI_Recv", &req))
     }
 
     /// Returns the status of the earliest matching message, if one has arrived.
@@ -160,7 +194,9 @@ impl Twin {
     /// Waits for a matching message.
     pub fn probe(&self, source: c_int, tag: c_int) -> Status {
         let key = Key::new(source, tag);
-        self.await_message(|| self.engine.pml().iprobe(&self.matching, key))
+        self.await_message("MPI_Probe", key, || {
+            self.engine.pml().iprobe(&self.matching, key)
+        })
     }
 
     /// Removes the earliest matching message, if one has arrived.
@@ -172,7 +208,9 @@ impl Twin {
     /// Waits for a matching message, and removes it.
     pub fn mprobe(&self, source: c_int, tag: c_int) -> Message {
         let key = Key::new(source, tag);
-        self.await_message(|| self.engine.pml().improbe(&self.matching, key))
+        self.await_message("MPI_Mprobe", key, || {
+            self.engine.pml().improbe(&self.matching, key)
+        })
     }
 
     /// Starts the receive of a removed message.
@@ -188,13 +226,14 @@ impl Twin {
         found
     }
 
-    fn await_message<T>(&self, look: impl Fn() -> Option<T>) -> T {
+    fn await_message<T>(&self, call: &'static str, key: Key, look: impl Fn() -> Option<T>) -> T {
         let mut found = None;
         loop {
-            self.engine.wait_until(|| {
+            let done = || {
                 found = found.take().or_else(&look);
                 found.is_some()
-            });
+            };
+            wait_until(self.lane(), call, done, || self.matching.about(key, 0));
             if let Some(found) = found {
                 return found;
             }

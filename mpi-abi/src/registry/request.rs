@@ -128,24 +128,32 @@ pub fn publish_wait(handle: MPI_Request, requests: usize) {
     }
 }
 
-/// Returns the number on the state page of the function that began a point-to-point request, or 0
+/// Returns the number on the state page of the function that began a request, or 0 if it is not known.
+fn begun_by(object: &RequestObject) -> u16 {
+    match object {
+        RequestObject::Running { also: Some(_), .. } => 0,
+        RequestObject::Running { req, .. } => number_of_beginner(&req.body.borrow()),
+        RequestObject::Persistent(p) => {
+            (p.operation.borrow().created_by()).map_or(0, number_of_known)
+        }
+        _ => 0,
+    }
+}
+
+/// Returns the number on the state page of the function that began a point-to-point operation, or 0
 /// if it is not known. Requests do not record their function:
 /// those of `MPI_Imrecv` and `MPI_Isendrecv` are named like a receive, those of `MPI_Irsend` like a send.
-fn begun_by(object: &RequestObject) -> u16 {
+pub fn number_of_beginner(body: &Body) -> u16 {
+    match body {
+        Body::Recv(_) => number_of_known("MPI_Irecv"),
+        Body::Send(send) if send.is_standard() => number_of_known("MPI_Isend"),
+        _ => 0,
+    }
+}
+
+/// Returns the number on the state page of a function that begins requests, or 0.
+fn number_of_known(name: &str) -> u16 {
     static NUMBERS: OnceLock<[(&str, u16); 8]> = OnceLock::new();
-    let name = match object {
-        RequestObject::Running { also: Some(_), .. } => return 0,
-        RequestObject::Running { req, .. } => match &*req.body.borrow() {
-            Body::Recv(_) => "MPI_Irecv",
-            Body::Send(send) if send.is_standard() => "MPI_Isend",
-            _ => return 0,
-        },
-        RequestObject::Persistent(p) => match p.operation.borrow().created_by() {
-            Some(name) => name,
-            None => return 0,
-        },
-        _ => return 0,
-    };
     let names = [
         "MPI_Irecv",
         "MPI_Isend",

@@ -2,7 +2,7 @@
 
 use super::extras::{self, FOLLOWED, FORKED, LANES, LOCKED, STAGING, TRACED};
 use super::{global_lock, tracing};
-use crate::{device, forked, functions};
+use crate::{device, forked, functions, thread_waits};
 use mpi_core::trace::Trace;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -169,6 +169,7 @@ fn enter_rarely(id: usize) -> (u8, u64) {
         return (0, 0);
     }
     global_lock::acquire();
+    thread_waits::enter_base(number(id));
     if extras::loader_has_loaded() {
         find_libraries();
     }
@@ -183,6 +184,7 @@ fn enter_rarely(id: usize) -> (u8, u64) {
 #[cold]
 fn leave_rarely(guard: CallGuard) {
     if guard.extras & LANES != 0 {
+        thread_waits::leave_base();
         global_lock::release();
     }
     if guard.extras & FOLLOWED != 0

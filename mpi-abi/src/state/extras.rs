@@ -109,7 +109,7 @@ pub(crate) fn have_lanes() -> bool {
     EXTRAS.load(Relaxed) & LANES != 0
 }
 
-/// Sets whether calls look for the lane of their communicator or request.
+/// Sets whether each call determines the lane of its communicator or request.
 pub(crate) fn set_lanes(wanted: bool) {
     set(LANES, wanted);
 }

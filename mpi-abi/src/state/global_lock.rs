@@ -2,6 +2,7 @@
 
 use super::extras::{self, LANES, LOCKED};
 use crate::lock::{GlobalLock, enter_again, leave_entirely, try_acquire};
+use crate::thread_waits::polled_in_base;
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
 
@@ -76,7 +77,12 @@ pub(crate) fn set_locking(locking: bool) {
 
 /// The hooks through which the engine synchronizes waiting threads.
 pub static THREADS: Threads = Threads {
-    wait_step: |polled| GLOBAL_LOCK.wait_step(polled),
+    wait_step: |polled| {
+        if extras::get() & LANES != 0 {
+            polled_in_base(polled.busy);
+        }
+        GLOBAL_LOCK.wait_step(polled)
+    },
     wanted: || GLOBAL_LOCK.is_wanted(),
     is_alone: || GLOBAL_LOCK.is_of_one_thread() && extras::get() & LANES == 0,
 };

@@ -7,7 +7,7 @@ use crate::atomic::{AtomicU32, AtomicU64};
 use crate::inbox::Inbox;
 use crate::mem::{PAGE, Shared};
 use crate::split_copy::{Helping, Offers};
-use crate::state::StatePage;
+use crate::state::{StatePage, ThreadWaits};
 
 /// The page of the segment in which a rank publishes its state to the other ranks.
 #[repr(C)]
@@ -21,12 +21,17 @@ pub(super) struct Control {
     pub helping: Helping,
     /// The location of the rank's event ring, if it has one.
     pub event_ring: EventRingHead,
+    /// The long waits of the rank's threads, if its messages have lanes.
+    /// Added without a new version of the layout: an older rank leaves zeros here.
+    pub threads: ThreadWaits,
 }
 
 // SAFETY: all fields are atomics; the padding is never written.
 unsafe impl Shared for Control {}
 // SAFETY: all fields are atomics; the padding is never written.
 unsafe impl Shared for StatePage {}
+// SAFETY: all fields are atomics; the padding is never written.
+unsafe impl Shared for ThreadWaits {}
 
 const _: () = assert!(size_of::<Control>() <= PAGE);
 

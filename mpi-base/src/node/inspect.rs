@@ -8,7 +8,7 @@ use super::error::NodeError;
 use super::head::{map, read_head};
 use crate::atomic::Ordering;
 use crate::mem::{PAGE, Segment};
-use crate::state::StatePage;
+use crate::state::{StatePage, ThreadWaits};
 
 /// A read-only mapping of a node's public part: which ranks have attached, and their state pages.
 #[derive(Debug)]
@@ -43,6 +43,11 @@ impl Inspection {
     /// Returns a rank's state page; `None` if the rank does not exist.
     pub fn state(&self, rank: u32) -> Option<&StatePage> {
         Some(&self.control(rank)?.state)
+    }
+
+    /// Returns the waits of a rank's threads; `None` if the rank does not exist.
+    pub fn threads(&self, rank: u32) -> Option<&ThreadWaits> {
+        Some(&self.control(rank)?.threads)
     }
 
     fn control(&self, rank: u32) -> Option<&Control> {

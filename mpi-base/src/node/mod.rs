@@ -51,7 +51,7 @@ use crate::kept_pages::KeptPages;
 use crate::mem::{Held, PAGE, Segment, Shared, fits_file_limit, memfd};
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 use crate::split_copy::{Helping, Offers};
-use crate::state::StatePage;
+use crate::state::{StatePage, ThreadWaits};
 use annex::Annex;
 use control::Control;
 use head::{map, read_head, write_head};
@@ -159,6 +159,11 @@ impl Claim {
             _word: word,
         })))
     }
+}
+
+/// Returns the description of the waits of a rank's threads.
+pub fn thread_waits(node: &Node, rank: u32) -> Result<Held<ThreadWaits>, NodeError> {
+    node.held(rank, std::mem::offset_of!(Control, threads))
 }
 
 impl Node {

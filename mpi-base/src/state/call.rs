@@ -1,4 +1,5 @@
 //! The second cache line of the state page: the current MPI call, and what it waits for.
+//! The description of a wait is also part of a thread's slot ([`threads`](super::threads)).
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicI32, AtomicU16, AtomicU32, AtomicU64};
@@ -82,17 +83,13 @@ impl Default for About {
 /// Flag in the number of the latest call; set until the call ends.
 const INSIDE: u16 = 1 << 15;
 
-#[repr(C, align(64))]
+/// A call, and the description of its wait: an [`About`] in words that are stored one by one.
+#[repr(C)]
 #[derive(Debug, Default)]
-pub(super) struct CallLine {
-    /// Counter that each `enter` and each `leave` increments: odd during a call.
-    calls: AtomicU64,
-    /// Time at which the rank began to wait in this call, in CLOCK_MONOTONIC nanoseconds;
-    /// 0 while the rank does not wait.
-    since_ns: AtomicU64,
+pub(super) struct CallWords {
     bytes: AtomicU64,
     comm: AtomicU64,
-    /// The latest call's number in the function table, with [`INSIDE`] set until the call ends.
+    /// The call's number in the function table; on the call line with [`INSIDE`] until the call ends.
     call: AtomicU16,
     /// As [`About::begun`].
     begun: AtomicU16,
@@ -104,27 +101,13 @@ pub(super) struct CallLine {
     requests: AtomicU32,
 }
 
-impl CallLine {
-    #[inline]
-    pub(super) fn enter(&self, call: u16) {
-        self.call.store(call | INSIDE, Relaxed);
-        self.count();
-    }
-
-    #[inline]
-    pub(super) fn leave(&self, call: u16) {
+impl CallWords {
+    pub(super) fn set_call(&self, call: u16) {
         self.call.store(call, Relaxed);
-        // Without this store the next call would seem to wait for the same event as this one,
-        // even if the next call does not wait at all.
-        self.waits.store(Waits::Nothing as u32, Relaxed);
-        self.since_ns.store(0, Relaxed);
-        self.count();
     }
 
-    #[inline]
-    fn count(&self) {
-        self.calls
-            .store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
+    pub(super) fn call(&self) -> u16 {
+        self.call.load(Relaxed)
     }
 
     pub(super) fn set_about(&self, about: &About) {
@@ -136,6 +119,58 @@ impl CallLine {
         self.requests.store(about.requests, Relaxed);
         self.begun.store(about.begun, Relaxed);
         self.waits.store(about.waits as u32, Relaxed);
+    }
+
+    pub(super) fn about(&self) -> About {
+        About {
+            waits: Waits::from_number(self.waits.load(Relaxed)),
+            comm: self.comm.load(Relaxed),
+            peer: self.peer.load(Relaxed),
+            proc: self.proc.load(Relaxed),
+            tag: self.tag.load(Relaxed),
+            bytes: self.bytes.load(Relaxed),
+            requests: self.requests.load(Relaxed),
+            begun: self.begun.load(Relaxed),
+        }
+    }
+}
+
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+pub(super) struct CallLine {
+    /// Counter that each `enter` and each `leave` increments: odd during a call.
+    calls: AtomicU64,
+    /// Time at which the rank began to wait in this call, in CLOCK_MONOTONIC nanoseconds;
+    /// 0 while the rank does not wait.
+    since_ns: AtomicU64,
+    words: CallWords,
+}
+
+impl CallLine {
+    #[inline]
+    pub(super) fn enter(&self, call: u16) {
+        self.words.call.store(call | INSIDE, Relaxed);
+        self.count();
+    }
+
+    #[inline]
+    pub(super) fn leave(&self, call: u16) {
+        self.words.call.store(call, Relaxed);
+        // Without this store the next call would seem to wait for the same event as this one,
+        // even if the next call does not wait at all.
+        self.words.waits.store(Waits::Nothing as u32, Relaxed);
+        self.since_ns.store(0, Relaxed);
+        self.count();
+    }
+
+    #[inline]
+    fn count(&self) {
+        self.calls
+            .store(self.calls.load(Relaxed).wrapping_add(1), Relaxed);
+    }
+
+    pub(super) fn set_about(&self, about: &About) {
+        self.words.set_about(about);
     }
 
     #[inline]
@@ -152,22 +187,13 @@ impl CallLine {
 
     /// Returns the number of the current call (0 outside of calls), and that of the latest call.
     pub(super) fn current_and_latest(&self) -> (u16, u16) {
-        let call = self.call.load(Relaxed);
+        let call = self.words.call();
         let latest = call & !INSIDE;
         (if call & INSIDE == 0 { 0 } else { latest }, latest)
     }
 
     pub(super) fn about(&self) -> About {
-        About {
-            waits: Waits::from_number(self.waits.load(Relaxed)),
-            comm: self.comm.load(Relaxed),
-            peer: self.peer.load(Relaxed),
-            proc: self.proc.load(Relaxed),
-            tag: self.tag.load(Relaxed),
-            bytes: self.bytes.load(Relaxed),
-            requests: self.requests.load(Relaxed),
-            begun: self.begun.load(Relaxed),
-        }
+        self.words.about()
     }
 
     pub(super) fn since_ns(&self) -> u64 {

@@ -17,7 +17,7 @@
 //!
 //! In a process with several threads, the page describes the latest call of any thread,
 //! and the first of several concurrent collective operations.
-
+//! With lanes, [`ThreadWaits`] also describes the long wait of each thread.
 //!
 //! Each of the following subjects has its own cache line and source file:
 //! `process`, `call`, `collective`, `progress`, `file`, `window`, `quiet`.
@@ -31,6 +31,7 @@ mod progress;
 mod quiet;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod window;
 
 pub use call::{About, NO_PEER, NO_TAG, Waits};
@@ -39,6 +40,7 @@ pub use file::{FILE_NAME_WORDS, FileCall, InFile, file_name_words};
 pub use process::Phase;
 pub use progress::BarrierWire;
 pub use quiet::Quiet;
+pub use threads::{ThreadWait, ThreadWaits, Threads};
 pub use window::{AboutWindow, WindowNeed};
 
 use crate::hardware::Confinement;

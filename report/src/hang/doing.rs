@@ -1,7 +1,9 @@
 //! Text about what a rank is doing.
 
 use super::Seen;
-use crate::rank_snapshot::{AtWindow, Comm, InFile, Partner, Round, Stage, Waiting, WindowNeed};
+use crate::rank_snapshot::{
+    AtWindow, Comm, InFile, Partner, Round, Stage, ThreadWait, Waiting, WindowNeed,
+};
 use printable::name;
 use std::fmt;
 use std::time::Duration;
@@ -39,26 +41,17 @@ impl Seen {
         if let Some(at) = &snapshot.in_file {
             return in_file(at, call);
         }
+        if snapshot.has_several_waits() {
+            return of_threads(&snapshot.threads);
+        }
         let mut text = match (&snapshot.waiting, snapshot.in_round()) {
             (Some(Waiting::Collective), Some(round)) => {
                 format!("waits in {call} for {}", DisplayRound(round))
             }
-            (Some(waiting), _) if is_for_requests(call) => match waiting {
-                Waiting::Any { .. } => format!("waits in {call} {waiting}"),
-                _ => {
-                    let what = match (&snapshot.begun, waiting) {
-                        (Some(begun), _) => format!("its {begun}"),
-                        (None, Waiting::Send(_)) => "its message".to_owned(),
-                        (None, _) => "a message".to_owned(),
-                    };
-                    let requests = match waiting {
-                        Waiting::Send(partner) | Waiting::Recv(partner) => partner.requests,
-                        _ => 1,
-                    };
-                    format!("waits in {call} for {what} {waiting}{}", OneOf(requests))
-                }
-            },
-            (Some(waiting), _) => format!("waits in {call} {waiting}"),
+            (Some(waiting), _) => {
+                let begun = snapshot.begun.as_deref();
+                format!("waits in {}", in_call(call, waiting, begun))
+            }
             // A fence is a barrier on the window's own communicator.
             (None, Some(round)) if call.starts_with("MPI_Win_") => {
                 format!("waits in {call} ({})", DisplayRound(round))
@@ -86,6 +79,44 @@ impl Seen {
 fn in_file(at: &InFile, call: &str) -> String {
     let (since, name) = (Seconds(at.since), name(&at.name));
     format!("is in {} of {name} since {since}, in {call}", at.call)
+}
+
+/// Describes the waits of several threads:
+/// "waits in 2 threads: thread 71 in MPI_Recv from rank 5, tag 7, for 31 s; thread 72 in MPI_Barrier, for 31 s".
+fn of_threads(threads: &[ThreadWait]) -> String {
+    let of_one = |wait: &ThreadWait| {
+        let what = match &wait.waiting {
+            Some(waiting) => in_call(&wait.call, waiting, wait.begun.as_deref()),
+            None => wait.call.clone(),
+        };
+        format!(
+            "thread {} in {what}, for {}",
+            wait.thread,
+            Seconds(wait.waited)
+        )
+    };
+    let all: Vec<String> = threads.iter().map(of_one).collect();
+    match all.as_slice() {
+        [one] => format!("waits in {one}"),
+        all => format!("waits in {} threads: {}", all.len(), all.join("; ")),
+    }
+}
+
+/// Describes a wait in a call: "MPI_Recv from rank 5, tag 7".
+fn in_call(call: &str, waiting: &Waiting, begun: Option<&str>) -> String {
+    if !is_for_requests(call) || matches!(waiting, Waiting::Any { .. }) {
+        return format!("{call} {waiting}");
+    }
+    let what = match (begun, waiting) {
+        (Some(begun), _) => format!("its {begun}"),
+        (None, Waiting::Send(_)) => "its message".to_owned(),
+        (None, _) => "a message".to_owned(),
+    };
+    let requests = match waiting {
+        Waiting::Send(partner) | Waiting::Recv(partner) => partner.requests,
+        _ => 1,
+    };
+    format!("{call} for {what} {waiting}{}", OneOf(requests))
 }
 
 /// Returns true if a call completes requests of earlier calls, by its name.

@@ -107,9 +107,9 @@ pub(super) fn circle_of(members: &[&Seen]) -> Finding {
 /// Returns true if one rank sends to the other, which receives from it with another tag.
 fn tags_differ(a: &Seen, b: &Seen) -> bool {
     let waiting = |seen: &Seen| {
-        seen.snapshot
-            .as_ref()
-            .and_then(|snapshot| snapshot.waiting.clone())
+        let snapshot = seen.snapshot.as_ref();
+        let snapshot = snapshot.filter(|snapshot| !snapshot.has_several_waits());
+        snapshot.and_then(|snapshot| snapshot.waiting.clone())
     };
     let (out, back) = match (waiting(a), waiting(b)) {
         (Some(Waiting::Send(out)), Some(Waiting::Recv(back)))
@@ -204,8 +204,9 @@ fn waiting_for_one(
                 Some(Waiting::Send(_) | Waiting::Recv(_) | Waiting::Window(_))
             )
         });
-        if let (true, Needs::All(others)) = (is_for_one, graph.needs(at)) {
-            for &other in others {
+        if is_for_one {
+            let others: BTreeSet<usize> = graph.needs(at).edges().into_iter().collect();
+            for other in others {
                 waiting.entry(other).or_default().push(seen.rank);
             }
         }

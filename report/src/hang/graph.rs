@@ -5,11 +5,12 @@
 //! A cycle of AND waits is a deadlock.
 //! An OR wait ends when *one* rank has proceeded: a receive from any source, or a wait for any
 //! request of several. Ranks in OR waits are deadlocked if no rank that can proceed is left.
+//! A rank of which several threads wait proceeds when *one* of them does.
 //! Source: E. Knapp, "Deadlock detection in distributed databases",
 //! ACM Computing Surveys 19(4), 1987.
 
 use super::Seen;
-use crate::rank_snapshot::{Comm, Round, Waiting};
+use crate::rank_snapshot::{Comm, RankSnapshot, Round, Waiting};
 use std::collections::VecDeque;
 
 /// The condition under which a rank proceeds; ranks are indices into the slice of all ranks.
@@ -19,6 +20,34 @@ pub(super) enum Needs {
     Nothing,
     All(Vec<usize>),
     Any,
+    /// One of the rank's threads must proceed; each has another need.
+    OneThread(Vec<Needs>),
+}
+
+impl Needs {
+    /// Returns the ranks of AND waits.
+    pub(super) fn edges(&self) -> Vec<usize> {
+        match self {
+            Needs::All(others) => others.clone(),
+            Needs::OneThread(threads) => threads.iter().flat_map(Needs::edges).collect(),
+            Needs::Nothing | Needs::Any => Vec::new(),
+        }
+    }
+
+    /// Returns true if a rank with these needs can proceed; `free` are the ranks that can.
+    fn are_met(&self, at: usize, free: &[bool]) -> bool {
+        match self {
+            Needs::Nothing => false,
+            Needs::All(others) => others.iter().all(|&other| free[other]),
+            Needs::Any => {
+                let count = free.iter().filter(|free| **free).count();
+                count > usize::from(free[at])
+            }
+            Needs::OneThread(threads) => threads
+                .iter()
+                .any(|needs| *needs == Needs::Nothing || needs.are_met(at, free)),
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -37,15 +66,19 @@ impl<'a> Graph<'a> {
         &self.needs[at]
     }
 
-    fn all(&self, at: usize) -> &[usize] {
-        match &self.needs[at] {
-            Needs::All(others) => others,
-            _ => &[],
-        }
+    /// Returns a shortest cycle for each rank in a cycle, unless an earlier cycle has that rank.
+    /// A cycle in which a rank waits for one of its threads is a deadlock only if all its ranks are stuck.
+    pub(super) fn circles(&self) -> Vec<Vec<usize>> {
+        let mut circles = self.all_circles();
+        let stuck = self.stuck();
+        let is_of_threads = |at: &usize| matches!(self.needs[*at], Needs::OneThread(_));
+        circles.retain(|circle| {
+            !circle.iter().any(is_of_threads) || circle.iter().all(|at| stuck[*at])
+        });
+        circles
     }
 
-    /// Returns a shortest cycle for each rank in a cycle, unless an earlier cycle has that rank.
-    pub(super) fn circles(&self) -> Vec<Vec<usize>> {
+    fn all_circles(&self) -> Vec<Vec<usize>> {
         let mut circles: Vec<Vec<usize>> = Vec::new();
         for start in 0..self.ranks.len() {
             if circles.iter().any(|circle| circle.contains(&start)) {
@@ -70,7 +103,7 @@ impl<'a> Graph<'a> {
         let mut from: Vec<Option<usize>> = vec![None; self.ranks.len()];
         let mut ahead = VecDeque::from([start]);
         while let Some(here) = ahead.pop_front() {
-            for &next in self.all(here) {
+            for next in self.needs[here].edges() {
                 if next == start {
                     let step = |at: &usize| from[*at];
                     let mut way: Vec<usize> = std::iter::successors(Some(here), step).collect();
@@ -93,13 +126,8 @@ impl<'a> Graph<'a> {
             .collect();
         loop {
             let before = free.clone();
-            let free_before = before.iter().filter(|free| **free).count();
             for at in 0..free.len() {
-                free[at] |= match &self.needs[at] {
-                    Needs::Nothing => false,
-                    Needs::All(others) => others.iter().all(|&other| before[other]),
-                    Needs::Any => free_before > usize::from(before[at]),
-                };
+                free[at] |= self.needs[at].are_met(at, &before);
             }
             if free == before {
                 break;
@@ -117,7 +145,26 @@ fn needs(seen: &Seen, ranks: &[Seen]) -> Needs {
     if snapshot.call.is_none() {
         return Needs::Nothing;
     }
-    match &snapshot.waiting {
+    if !snapshot.has_several_waits() {
+        return needs_of(snapshot.waiting.as_ref(), snapshot, ranks);
+    }
+    let threads = snapshot.threads.iter();
+    let mut needs: Vec<Needs> = Vec::new();
+    for wait in threads {
+        let of_one = needs_of(wait.waiting.as_ref(), snapshot, ranks);
+        if !needs.contains(&of_one) {
+            needs.push(of_one);
+        }
+    }
+    match needs.len() {
+        1 => needs.remove(0),
+        _ => Needs::OneThread(needs),
+    }
+}
+
+/// Returns the needs of one wait of a rank.
+fn needs_of(waiting: Option<&Waiting>, snapshot: &RankSnapshot, ranks: &[Seen]) -> Needs {
+    match waiting {
         Some(Waiting::Send(partner) | Waiting::Recv(partner)) => {
             let known = ranks.iter().position(|seen| seen.rank == partner.job_rank);
             known.map_or(Needs::Nothing, |at| Needs::All(vec![at]))

@@ -2,6 +2,8 @@
 //!
 //! A rank is *passive* while it waits inside MPI
 //! and its polls find nothing ([`mpi_base::state::Quiet`]).
+//! A rank with several waiting threads is passive if all of them wait so
+//! ([`mpi_base::state::ThreadWaits`]).
 //! A passive rank acts only on a message or a store to shared memory.
 //! Passive ranks send and store nothing.
 //! So all ranks stay passive if they are passive at one time and no message is in flight.
@@ -50,6 +52,7 @@ pub(super) struct Position {
     waits: u64,
     calls: u64,
     progress: u64,
+    switches: u64,
 }
 
 /// A proof in progress, to which snapshots are added.
@@ -122,6 +125,7 @@ impl Passive<'_> {
             waits: self.quiet.waits,
             calls: self.snapshot.calls,
             progress: self.snapshot.progress,
+            switches: self.quiet.switches,
         }
     }
 }
@@ -162,8 +166,10 @@ fn passive(seen: &Seen) -> Option<Passive<'_>> {
         && snapshot.in_file.is_none()
         && !quiet.is_open
         && quiet.others_sleep;
-    let may_be_served = FROM_OUTSIDE.contains(&call) || call.starts_with("MPIX_");
-    (is_waiting && !may_be_served).then_some(Passive {
+    let may_be_served = |call: &str| FROM_OUTSIDE.contains(&call) || call.starts_with("MPIX_");
+    let mut calls = snapshot.threads.iter().map(|wait| wait.call.as_str());
+    let is_served = may_be_served(call) || calls.any(may_be_served);
+    (is_waiting && !is_served).then_some(Passive {
         rank: seen.rank,
         snapshot,
         quiet,
@@ -207,6 +213,7 @@ pub(super) mod tests {
                 received: 0,
                 is_open: false,
                 others_sleep: true,
+                switches: 0,
             });
         }
         seen
@@ -290,6 +297,9 @@ pub(super) mod tests {
             let snapshot = ranks[0].snapshot.as_mut().unwrap();
             snapshot.progress = at as u64 / 4;
         }));
+        assert!(!is_proven(
+            |at, ranks| quiet_of(&mut ranks[1]).switches = at as u64 / 4
+        ));
         assert!(!is_proven(|at, ranks| {
             let snapshot = ranks[1].snapshot.as_mut().unwrap();
             snapshot.calls = at as u64 / 4;

@@ -81,9 +81,10 @@ impl Standstill {
 
 /// Returns true if a rank waits only for one message, from or to one rank.
 fn waits_for_one_message(seen: &Seen) -> bool {
-    let waiting = seen.snapshot.as_ref().and_then(|s| s.waiting.as_ref());
+    let snapshot = seen.snapshot.as_ref();
+    let snapshot = snapshot.filter(|snapshot| !snapshot.has_several_waits());
     matches!(
-        waiting,
+        snapshot.and_then(|snapshot| snapshot.waiting.as_ref()),
         Some(
             Waiting::Send(Partner { requests: 1, .. }) | Waiting::Recv(Partner { requests: 1, .. })
         )

@@ -1,7 +1,9 @@
 //! Tests of hang reports from hand-made snapshots; `tests/tests/hang.rs` tests real jobs.
 
 use super::*;
-use crate::rank_snapshot::{AtWindow, Comm, Gate, InFile, Partner, Round, Waiting, WindowNeed};
+use crate::rank_snapshot::{
+    AtWindow, Comm, Gate, InFile, Partner, Round, ThreadWait, Waiting, WindowNeed,
+};
 use std::time::Duration;
 
 pub(super) fn idle(rank: u32) -> Seen {
@@ -18,6 +20,7 @@ pub(super) fn idle(rank: u32) -> Seen {
         in_file: None,
         progress: 0,
         quiet: None,
+        threads: Vec::new(),
     };
     Seen {
         rank,
@@ -61,6 +64,48 @@ fn sends(rank: u32, to: u32, tag: i32) -> Seen {
 
 pub(super) fn receives(rank: u32, from: u32, tag: i32) -> Seen {
     calls(rank, "MPI_Recv", Waiting::Recv(partner(from, tag)))
+}
+
+/// Returns a rank with one thread for each of `peers` that receives from that rank.
+fn threads(rank: u32, peers: &[u32]) -> Seen {
+    with(receives(rank, peers[0], 7), |snapshot| {
+        let thread = |peer: &u32| ThreadWait {
+            thread: 100 + peer,
+            lane: 1,
+            call: "MPI_Recv".into(),
+            waiting: Some(Waiting::Recv(partner(*peer, 7))),
+            begun: None,
+            waited: Duration::from_secs(31),
+        };
+        snapshot.threads = peers.iter().map(thread).collect();
+    })
+}
+
+fn circles(ranks: Vec<Seen>) -> usize {
+    let findings = Report::of(0, ranks).findings;
+    let is_circle = |finding: &&Finding| matches!(finding, Finding::Circle { .. });
+    findings.iter().filter(is_circle).count()
+}
+
+#[test]
+fn a_rank_whose_threads_wait_for_different_ranks_is_in_a_circle_only_if_no_thread_can_proceed() {
+    let pair = |third: Seen| vec![threads(0, &[1, 2]), receives(1, 0, 7), third];
+    assert_eq!(circles(pair(idle(2))), 0, "rank 2 computes");
+    assert_eq!(circles(pair(receives(2, 0, 7))), 1);
+    assert_eq!(circles(vec![threads(0, &[1, 1]), threads(1, &[0, 0])]), 1);
+}
+
+#[test]
+fn each_waiting_thread_of_a_rank_is_described() {
+    assert_eq!(
+        threads(0, &[1, 2]).doing(),
+        "waits in 2 threads: thread 101 in MPI_Recv from rank 1, tag 7, for 31 s; \
+         thread 102 in MPI_Recv from rank 2, tag 7, for 31 s"
+    );
+    assert_eq!(
+        threads(0, &[1]).doing(),
+        "waits in MPI_Recv from rank 1, tag 7, for 31 s"
+    );
 }
 
 pub(super) fn meets(rank: u32, what: &str, number: u64) -> Seen {

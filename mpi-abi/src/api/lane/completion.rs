@@ -52,7 +52,7 @@ pub fn lane_Wait(request: InOut<MPI_Request>, status: Out<MPI_Status>) -> Option
     }
     let run = || {
         let light = inside(lane, |domain| {
-            domain.wait_for(handle)?;
+            domain.wait_for("MPI_Wait", handle, || 1)?;
             Ok::<_, Failure>(match domain.take_light(handle) {
                 Some(well) => Ok(well),
                 None => Err(domain.look(handle)?),
@@ -113,7 +113,7 @@ pub fn lane_Waitall(
     array_of_requests: InOutArray<MPI_Request>,
     array_of_statuses: InOutArray<MPI_Status>,
 ) -> Option<Outcome> {
-    Some(Batch::new(array_of_requests, array_of_statuses)?.take_all())
+    Some(Batch::new("MPI_Waitall", array_of_requests, array_of_statuses)?.take_all())
 }
 
 pub fn lane_Testall(
@@ -122,7 +122,7 @@ pub fn lane_Testall(
     flag: Out<c_int>,
     array_of_statuses: InOutArray<MPI_Status>,
 ) -> Option<Outcome> {
-    let batch = Batch::new(array_of_requests, array_of_statuses)?;
+    let batch = Batch::new("MPI_Testall", array_of_requests, array_of_statuses)?;
     let run = || {
         let done = !batch.look()?.running;
         flag.set(done.into(), "flag")?;
@@ -154,7 +154,7 @@ pub fn lane_Waitany(
     indx: Out<c_int>,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let batch = Batch::with_one_status(array_of_requests, status)?;
+    let batch = Batch::with_one_status("MPI_Waitany", array_of_requests, status)?;
     let run = || {
         let complete = batch.wait_any()?;
         take_any(batch, complete, indx, status)
@@ -169,7 +169,7 @@ pub fn lane_Testany(
     flag: Out<c_int>,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let batch = Batch::with_one_status(array_of_requests, status)?;
+    let batch = Batch::with_one_status("MPI_Testany", array_of_requests, status)?;
     let run = || {
         let seen = batch.look()?;
         if seen.running && !seen.complete {
@@ -210,7 +210,7 @@ pub fn lane_Waitsome(
     array_of_indices: InOutArray<c_int>,
     array_of_statuses: InOutArray<MPI_Status>,
 ) -> Option<Outcome> {
-    let batch = Batch::new(array_of_requests, array_of_statuses)?;
+    let batch = Batch::new("MPI_Waitsome", array_of_requests, array_of_statuses)?;
     let run = || {
         let complete = batch.wait_any()?;
         take_several(batch, complete, outcount, array_of_indices)
@@ -225,7 +225,7 @@ pub fn lane_Testsome(
     array_of_indices: InOutArray<c_int>,
     array_of_statuses: InOutArray<MPI_Status>,
 ) -> Option<Outcome> {
-    let batch = Batch::new(array_of_requests, array_of_statuses)?;
+    let batch = Batch::new("MPI_Testsome", array_of_requests, array_of_statuses)?;
     let run = || {
         let seen = batch.look()?;
         let is_active = seen.running || seen.complete;

@@ -11,6 +11,8 @@ use crate::lanes::{self, Contents, Landing, Peeked, Taken};
 use crate::object::request::RequestState;
 use crate::registry::request::{self, DONE, c_status};
 use crate::state;
+use crate::thread_waits::{self, SEVERAL, Wait};
+use mpi_base::state::{About, Waits};
 use mpi_core::request::Status;
 use std::ffi::c_int;
 use std::time::Duration;
@@ -40,10 +42,16 @@ impl Domain {
         }
     }
 
-    pub fn wait_for(self, handle: MPI_Request) -> Outcome {
+    /// Waits for a request in a call of the function `call`, which waits for `requests` requests.
+    pub fn wait_for(
+        self,
+        call: &'static str,
+        handle: MPI_Request,
+        requests: impl Fn() -> usize,
+    ) -> Outcome {
         match self {
-            Domain::Base => request::wait(handle),
-            Domain::Lane(contents) => lanes::wait_for(contents, handle),
+            Domain::Base => in_base(call, || request::wait(handle)),
+            Domain::Lane(contents) => lanes::wait_for(contents, call, handle, requests),
         }
     }
 
@@ -84,31 +92,61 @@ impl Domain {
     }
 
     pub fn poll(self) -> Outcome {
-        match self {
-            Domain::Base => {
-                state::engine()?.poll_once();
-            }
+        let (lane, busy) = match self {
+            Domain::Base => (0, state::engine()?.poll_once()),
             Domain::Lane(contents) => {
-                if let Some(engine) = contents.engine() {
-                    engine.poll_once();
-                }
+                let busy = contents.engine().is_some_and(|engine| engine.poll_once());
+                (contents.number(), busy)
             }
+        };
+        if busy {
+            thread_waits::found(lane);
         }
         Ok(())
     }
 
-    /// Waits until `done` returns true.
-    fn wait_until(self, done: impl FnMut() -> bool) -> Outcome {
+    /// Waits until `done` returns true, in a call of the function `call` that waits for one of `requests` requests.
+    fn wait_until(
+        self,
+        call: &'static str,
+        requests: usize,
+        done: impl FnMut() -> bool,
+    ) -> Outcome {
         match self {
-            Domain::Base => state::engine()?.wait_until(done),
+            Domain::Base => {
+                let engine = state::engine()?;
+                let publish = || engine.published().waits_for_any(requests as u32);
+                in_base(call, || {
+                    engine.wait_publishing(done, publish);
+                    Ok(())
+                })
+            }
             Domain::Lane(contents) => {
                 if let Some(engine) = contents.engine() {
-                    engine.wait_until(done);
+                    let lane = (contents.number(), engine);
+                    lanes::wait_until(lane, call, done, || any_of(requests));
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
+}
+
+/// Describes a wait for one of several requests.
+fn any_of(requests: usize) -> About {
+    About {
+        waits: Waits::Any,
+        requests: requests as u32,
+        ..About::default()
+    }
+}
+
+/// Runs a wait in lane 0, in a call of the function `call`.
+fn in_base(call: &'static str, wait: impl FnOnce() -> Outcome) -> Outcome {
+    thread_waits::enter_base_in(call);
+    let result = wait();
+    thread_waits::leave_base();
+    result
 }
 
 /// The set of lanes to which the requests of an array belong.
@@ -162,6 +200,8 @@ fn survey(domain: Domain, lane: usize, handles: &[MPI_Request]) -> Result<Survey
 
 /// The array of requests of a call, with its statuses.
 pub(super) struct Batch<'a> {
+    /// The name of the MPI function.
+    call: &'static str,
     pub handles: &'a mut [MPI_Request],
     lanes: Lanes,
     statuses: Statuses<'a>,
@@ -186,11 +226,13 @@ pub(super) struct Seen {
 impl<'a> Batch<'a> {
     /// Returns `None` if the call belongs to lane 0, also for wrong arguments.
     pub fn new(
+        call: &'static str,
         handles: InOutArray<'a, MPI_Request>,
         statuses: InOutArray<'a, MPI_Status>,
     ) -> Option<Batch<'a>> {
         let handles = handles.get("array_of_requests").ok()?;
         Some(Batch {
+            call,
             lanes: Lanes::of(handles)?,
             handles,
             statuses: Statuses::at(statuses),
@@ -204,6 +246,7 @@ impl<'a> Batch<'a> {
 
     /// Makes the batch of a call that takes one request and has one status.
     pub fn with_one_status(
+        call: &'static str,
         handles: InOutArray<'a, MPI_Request>,
         status: Out<'a, MPI_Status>,
     ) -> Option<Batch<'a>> {
@@ -213,7 +256,7 @@ impl<'a> Batch<'a> {
         };
         Some(Batch {
             is_single: true,
-            ..Batch::new(handles, statuses)?
+            ..Batch::new(call, handles, statuses)?
         })
     }
 
@@ -240,11 +283,14 @@ impl<'a> Batch<'a> {
 
     /// Waits until a request is complete. Returns false if none is active.
     pub fn wait_any(&self) -> Result<bool, Failure> {
-        /// Looks at all lanes before the thread yields, and before it sleeps.
-        const LOOKS: u32 = 64;
+        /// Polls of all lanes before the thread yields, and before it sleeps.
+        const POLLS: u32 = 64;
         const YIELDS: u32 = 128;
         const NAP: Duration = Duration::from_micros(50);
-        let mut looks = 0_u32;
+        /// Polls of which one calls [`Wait::goes_on`], which needs a complete poll between two calls.
+        const COMPLETE: u32 = 32;
+        let wait = Wait::new(SEVERAL, self.call);
+        let mut polls = 0_u32;
         loop {
             let seen = self.look()?;
             if seen.complete || !seen.running {
@@ -255,16 +301,28 @@ impl<'a> Batch<'a> {
                     let found = survey(domain, lane, self.handles);
                     found.is_ok_and(|found| found.complete > 0)
                 };
-                inside(lane, |domain| domain.wait_until(|| complete(domain)))?;
+                let active = self.open_from(0);
+                inside(lane, |domain| {
+                    domain.wait_until(self.call, active, || complete(domain))
+                })?;
                 continue;
             }
-            looks += 1;
-            match looks {
-                0..LOOKS => std::hint::spin_loop(),
-                LOOKS..YIELDS => std::thread::yield_now(),
+            polls = polls.wrapping_add(1);
+            if polls.is_multiple_of(COMPLETE) {
+                wait.goes_on(|| any_of(self.open_from(0)));
+            }
+            match polls {
+                0..POLLS => std::hint::spin_loop(),
+                POLLS..YIELDS => std::thread::yield_now(),
                 _ => std::thread::sleep(NAP),
             }
         }
+    }
+
+    /// Returns the number of handles from an index on that are not null and belong to operations that may be active.
+    fn open_from(&self, from: usize) -> usize {
+        let rest = self.handles.iter().skip(from);
+        rest.filter(|handle| !lanes::is_free(**handle)).count()
     }
 
     fn store_light(&mut self, i: usize, at: usize, status: Status) {
@@ -322,7 +380,7 @@ impl<'a> Batch<'a> {
             }
             let mut light = domain.take_light(handle);
             if light.is_none() {
-                domain.wait_for(handle)?;
+                domain.wait_for(self.call, handle, || self.open_from(0))?;
                 light = domain.take_light(handle);
             }
             if let Some(status) = light {

@@ -93,13 +93,22 @@ pub(super) fn land(landing: Option<Landing>, received: &Result<Status, mpi_core:
     }
 }
 
+/// Waits for a send in a call of the function `call`.
 #[inline]
-fn send(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm, mode: Mode) -> Option<Outcome> {
+fn send(
+    call: &'static str,
+    buf: SendMem,
+    (dest, tag): (c_int, c_int),
+    comm: MPI_Comm,
+    mode: Mode,
+) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
     let run = || {
         check_tag(tag)?;
         let data = data(buf)?;
-        with_twin(at, comm, |_, twin| twin.send(&data, dest, tag, mode))
+        with_twin(at, comm, |_, twin| {
+            twin.send(call, &data, (dest, tag), mode)
+        })
     };
     Some(run())
 }
@@ -123,9 +132,7 @@ fn isend(
             }
             match (twin.isend(&data, dest, tag, mode)?, data) {
                 (Sent::Done, _) => Ok(DONE),
-                (Sent::Pending(req), Cow::Borrowed(_)) => {
-                    contents.running(at.lane, req, twin.clone())
-                }
+                (Sent::Pending(req), Cow::Borrowed(_)) => contents.running(req, twin.clone()),
                 (Sent::Pending(req), Cow::Owned(data)) => {
                     let pending = Pending {
                         receive: None,
@@ -133,7 +140,7 @@ fn isend(
                         data,
                         landing: None,
                     };
-                    contents.register(at.lane, Object::Once(pending, twin.clone()))
+                    contents.register(Object::Once(pending, twin.clone()))
                 }
             }
         })?;
@@ -155,15 +162,15 @@ fn bsend(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcom
 }
 
 pub fn lane_Send_c(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcome> {
-    send(buf, dest, tag, comm, Mode::Standard)
+    send("MPI_Send", buf, (dest, tag), comm, Mode::Standard)
 }
 
 pub fn lane_Rsend_c(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcome> {
-    send(buf, dest, tag, comm, Mode::Standard)
+    send("MPI_Rsend", buf, (dest, tag), comm, Mode::Standard)
 }
 
 pub fn lane_Ssend_c(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcome> {
-    send(buf, dest, tag, comm, Mode::Synchronous)
+    send("MPI_Ssend", buf, (dest, tag), comm, Mode::Synchronous)
 }
 
 pub fn lane_Bsend_c(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcome> {
@@ -241,20 +248,7 @@ pub fn lane_Irecv_c(
         check_recv_tag(tag)?;
         let (bytes, landing) = memory(buf)?;
         let handle = with_twin(at, comm, |contents, twin| {
-            if landing.is_some() {
-                contents.check_room()?;
-            }
-            let req = twin.irecv(bytes, source, tag)?;
-            if landing.is_none() {
-                return contents.running(at.lane, req, twin.clone());
-            }
-            let pending = Pending {
-                receive: Some(req),
-                send: None,
-                data: Vec::new(),
-                landing,
-            };
-            contents.register(at.lane, Object::Once(pending, twin.clone()))
+            contents.receiving(twin, landing, || twin.irecv(bytes, source, tag))
         })?;
         request.set(handle, "request")
     };

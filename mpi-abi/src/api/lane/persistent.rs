@@ -5,7 +5,7 @@ use crate::abi::*;
 use crate::api::args::{Out, RecvMem, SendMem};
 use crate::api::p2p::{check_recv_tag, check_tag};
 use crate::error::{Failure, Outcome};
-use crate::lanes::{self, Address, Object, Outgoing, Persistent, Transfer};
+use crate::lanes::{self, Address, Object, Persistent, Transfer};
 use mpi_core::pml::Mode;
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -30,22 +30,26 @@ fn register(
             tag,
             active: RefCell::new(None),
         };
-        contents.register(at.lane, Object::Persistent(Rc::new(persistent)))
+        contents.register(Object::Persistent(Rc::new(persistent)))
     })
 }
 
+/// Registers a persistent send in this mode, or a buffered one.
 fn send_init(
     buf: SendMem,
-    dest: c_int,
-    tag: c_int,
+    (dest, tag): (c_int, c_int),
     comm: MPI_Comm,
     request: Out<MPI_Request>,
-    transfer: impl FnOnce(Outgoing) -> Transfer,
+    mode: Option<Mode>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
     let run = || {
         check_tag(tag)?;
-        let transfer = transfer(outgoing(buf)?);
+        let data = outgoing(buf)?;
+        let transfer = match mode {
+            Some(mode) => Transfer::Send { data, mode },
+            None => Transfer::Buffered { data },
+        };
         request.set(register(at, comm, transfer, (dest, tag))?, "request")
     };
     Some(run())
@@ -58,11 +62,7 @@ pub fn lane_Send_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let mode = Mode::Standard;
-    send_init(buf, dest, tag, comm, request, |data| Transfer::Send {
-        data,
-        mode,
-    })
+    send_init(buf, (dest, tag), comm, request, Some(Mode::Standard))
 }
 
 pub fn lane_Rsend_init_c(
@@ -72,11 +72,7 @@ pub fn lane_Rsend_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let mode = Mode::Standard;
-    send_init(buf, dest, tag, comm, request, |data| Transfer::Send {
-        data,
-        mode,
-    })
+    send_init(buf, (dest, tag), comm, request, Some(Mode::Standard))
 }
 
 pub fn lane_Ssend_init_c(
@@ -86,11 +82,7 @@ pub fn lane_Ssend_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let mode = Mode::Synchronous;
-    send_init(buf, dest, tag, comm, request, |data| Transfer::Send {
-        data,
-        mode,
-    })
+    send_init(buf, (dest, tag), comm, request, Some(Mode::Synchronous))
 }
 
 pub fn lane_Bsend_init_c(
@@ -100,9 +92,7 @@ pub fn lane_Bsend_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    send_init(buf, dest, tag, comm, request, |data| Transfer::Buffered {
-        data,
-    })
+    send_init(buf, (dest, tag), comm, request, None)
 }
 
 pub fn lane_Recv_init_c(

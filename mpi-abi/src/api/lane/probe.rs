@@ -7,17 +7,42 @@ use crate::api::completion::{set_received, set_status};
 use crate::api::p2p::check_recv_tag;
 use crate::error::{Failure, Outcome};
 use crate::handle::{Kind, wrong};
-use crate::lanes::{self, Contents, Object, Pending, Twin};
+use crate::lanes::{self, Address, Contents, Twin};
 use crate::registry::request::c_status;
 use mpi_core::pml::Message;
 use mpi_core::request::Status;
 use std::ffi::c_int;
 use std::rc::Rc;
 
-/// Checks the arguments of a probe. Returns true if the source is `MPI_PROC_NULL`.
-fn is_of_none(twin: &Twin, source: c_int) -> Result<bool, Failure> {
-    twin.check_source(source)?;
-    Ok(source == MPI_PROC_NULL)
+/// Runs `find` with the twin of a communicator, in its lane, or returns `of_none` if the source is `MPI_PROC_NULL`.
+fn with_source<R>(
+    at: Address,
+    comm: MPI_Comm,
+    (source, tag): (c_int, c_int),
+    of_none: R,
+    find: impl FnOnce(&Contents, &Rc<Twin>) -> Result<R, Failure>,
+) -> Result<R, Failure> {
+    check_recv_tag(tag)?;
+    with_twin(at, comm, |contents, twin| {
+        twin.check_source(source)?;
+        match source {
+            MPI_PROC_NULL => Ok(of_none),
+            _ => find(contents, twin),
+        }
+    })
+}
+
+/// The result of a matched probe of `MPI_PROC_NULL`.
+const NONE: (MPI_Message, Status) = (MPI_MESSAGE_NO_PROC, Status::PROC_NULL);
+
+/// Stores the message and the status that a matched probe has found.
+fn store(
+    (handle, found): (MPI_Message, Status),
+    message: Out<MPI_Message>,
+    status: Out<MPI_Status>,
+) -> Outcome {
+    set_status(status, &c_status(found));
+    message.set(handle, "message")
 }
 
 pub fn lane_Probe(
@@ -27,16 +52,9 @@ pub fn lane_Probe(
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
-    let run = || {
-        check_recv_tag(tag)?;
-        let found = with_twin(at, comm, |_, twin| match is_of_none(twin, source)? {
-            true => Ok(Status::PROC_NULL),
-            false => Ok(twin.probe(source, tag)),
-        })?;
-        set_status(status, &c_status(found));
-        Ok(())
-    };
-    Some(run())
+    let find = |_: &Contents, twin: &Rc<Twin>| Ok(twin.probe(source, tag));
+    let found = with_source(at, comm, (source, tag), Status::PROC_NULL, find);
+    Some(found.map(|found| set_status(status, &c_status(found))))
 }
 
 pub fn lane_Iprobe(
@@ -48,32 +66,14 @@ pub fn lane_Iprobe(
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
     let run = || {
-        check_recv_tag(tag)?;
-        let found = with_twin(at, comm, |_, twin| match is_of_none(twin, source)? {
-            true => Ok(Some(Status::PROC_NULL)),
-            false => Ok(twin.iprobe(source, tag)),
-        })?;
+        let find = |_: &Contents, twin: &Rc<Twin>| Ok(twin.iprobe(source, tag));
+        let found = with_source(at, comm, (source, tag), Some(Status::PROC_NULL), find)?;
         if let Some(found) = found {
             set_status(status, &c_status(found));
         }
         flag.set(found.is_some().into(), "flag")
     };
     Some(run())
-}
-
-/// Registers a handle for a message matched by a probe.
-fn register(
-    contents: &Contents,
-    lane: usize,
-    message: Message,
-    twin: &Rc<Twin>,
-) -> Result<(MPI_Message, Status), Failure> {
-    let status = message.status;
-    let mut messages = contents.messages().borrow_mut();
-    let handle = messages.insert_message(lane, (message, twin.clone()));
-    let handle = handle
-        .ok_or_else(|| Failure::new(MPI_ERR_NO_MEM, "there are too many matched messages"))?;
-    Ok((handle, status))
 }
 
 pub fn lane_Mprobe(
@@ -84,18 +84,11 @@ pub fn lane_Mprobe(
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
-    let run = || {
-        check_recv_tag(tag)?;
-        let (handle, found) = with_twin(at, comm, |contents, twin| {
-            if is_of_none(twin, source)? {
-                return Ok((MPI_MESSAGE_NO_PROC, Status::PROC_NULL));
-            }
-            register(contents, at.lane, twin.mprobe(source, tag), twin)
-        })?;
-        set_status(status, &c_status(found));
-        message.set(handle, "message")
+    let find = |contents: &Contents, twin: &Rc<Twin>| {
+        contents.register_message(twin.mprobe(source, tag), twin)
     };
-    Some(run())
+    let found = with_source(at, comm, (source, tag), NONE, find);
+    Some(found.and_then(|found| store(found, message, status)))
 }
 
 pub fn lane_Improbe(
@@ -108,22 +101,15 @@ pub fn lane_Improbe(
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
     let run = || {
-        check_recv_tag(tag)?;
-        let found = with_twin(at, comm, |contents, twin| {
-            if is_of_none(twin, source)? {
-                return Ok(Some((MPI_MESSAGE_NO_PROC, Status::PROC_NULL)));
-            }
+        let find = |contents: &Contents, twin: &Rc<Twin>| {
             let found = twin.improbe(source, tag);
             found
-                .map(|found| register(contents, at.lane, found, twin))
+                .map(|found| contents.register_message(found, twin))
                 .transpose()
-        })?;
-        flag.set(found.is_some().into(), "flag")?;
-        let Some((handle, found)) = found else {
-            return Ok(());
         };
-        set_status(status, &c_status(found));
-        message.set(handle, "message")
+        let found = with_source(at, comm, (source, tag), Some(NONE), find)?;
+        flag.set(found.is_some().into(), "flag")?;
+        found.map_or(Ok(()), |found| store(found, message, status))
     };
     Some(run())
 }
@@ -150,7 +136,7 @@ pub fn lane_Mrecv_c(
         let (bytes, landing) = memory(buf)?;
         let (received, blamed) = lanes::within(lane, |contents| {
             let (found, twin) = take(contents, handle)?;
-            let received = twin.engine().wait(&twin.imrecv(found, bytes));
+            let received = twin.wait("MPI_Mrecv", &twin.imrecv(found, bytes));
             Ok::<_, Failure>((received, twin.target()))
         })?;
         land(landing, &received);
@@ -170,20 +156,11 @@ pub fn lane_Imrecv_c(
         let (bytes, landing) = memory(buf)?;
         let started = lanes::within(lane, |contents| {
             if landing.is_some() {
+                // The message stays if the request cannot have a handle.
                 contents.check_room()?;
             }
             let (found, twin) = take(contents, handle)?;
-            let req = twin.imrecv(found, bytes);
-            if landing.is_none() {
-                return contents.running(lane, req, twin);
-            }
-            let pending = Pending {
-                receive: Some(req),
-                send: None,
-                data: Vec::new(),
-                landing,
-            };
-            contents.register(lane, Object::Once(pending, twin))
+            contents.receiving(&twin, landing, || Ok(twin.imrecv(found, bytes)))
         })?;
         message.set(MPI_MESSAGE_NULL, "message")?;
         request.set(started, "request")

@@ -25,9 +25,19 @@ struct Peers {
 }
 
 impl Peers {
-    fn check(self) -> Outcome {
-        check_tag(self.sendtag)?;
-        check_recv_tag(self.recvtag)
+    /// Checks the tags.
+    fn new(
+        (dest, sendtag): (c_int, c_int),
+        (source, recvtag): (c_int, c_int),
+    ) -> Result<Peers, Failure> {
+        check_tag(sendtag)?;
+        check_recv_tag(recvtag)?;
+        Ok(Peers {
+            dest,
+            sendtag,
+            source,
+            recvtag,
+        })
     }
 
     /// Starts the receive first, then the send: the peer's message then finds a posted receive.
@@ -50,9 +60,14 @@ impl Peers {
     }
 }
 
+/// Returns a copy of the data in a buffer that is also the receive buffer.
+fn copied(buf: RecvMem) -> Result<Vec<u8>, Failure> {
+    Ok(data(buf.sent())?.into_owned())
+}
+
 /// Sends `data` and receives into `recvbuf`, and waits for both.
 fn exchange(
-    at: Address,
+    (call, at): (&'static str, Address),
     comm: MPI_Comm,
     peers: Peers,
     data: &[u8],
@@ -62,8 +77,8 @@ fn exchange(
     let (bytes, landing) = memory(recvbuf)?;
     let received = with_twin(at, comm, |_, twin| {
         let (receive, send) = peers.start(twin, data, bytes)?;
-        let received = twin.engine().wait(&receive);
-        let sent = send.map_or(Ok(()), |send| twin.engine().wait(&send).map(drop));
+        let received = twin.wait(call, &receive);
+        let sent = send.map_or(Ok(()), |send| twin.wait(call, &send).map(drop));
         Ok(of_both_halves(received, sent))
     })?;
     land(landing, &received);
@@ -92,7 +107,7 @@ fn begin(
             },
             landing,
         };
-        contents.register(at.lane, Object::Once(pending, twin.clone()))
+        contents.register(Object::Once(pending, twin.clone()))
     })?;
     request.set(handle, "request")
 }
@@ -108,17 +123,11 @@ pub fn lane_Sendrecv_c(
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
-    let peers = Peers {
-        dest,
-        sendtag,
-        source,
-        recvtag,
-    };
-    let run = || {
-        peers.check()?;
-        exchange(at, comm, peers, &data(sendbuf)?, recvbuf, status)
-    };
-    Some(run())
+    let peers = Peers::new((dest, sendtag), (source, recvtag));
+    Some(peers.and_then(|peers| {
+        let call = ("MPI_Sendrecv", at);
+        exchange(call, comm, peers, &data(sendbuf)?, recvbuf, status)
+    }))
 }
 
 pub fn lane_Isendrecv_c(
@@ -132,17 +141,8 @@ pub fn lane_Isendrecv_c(
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
-    let peers = Peers {
-        dest,
-        sendtag,
-        source,
-        recvtag,
-    };
-    let run = || {
-        peers.check()?;
-        begin(at, comm, peers, data(sendbuf)?, recvbuf, request)
-    };
-    Some(run())
+    let peers = Peers::new((dest, sendtag), (source, recvtag));
+    Some(peers.and_then(|peers| begin(at, comm, peers, data(sendbuf)?, recvbuf, request)))
 }
 
 pub fn lane_Sendrecv_replace_c(
@@ -155,18 +155,11 @@ pub fn lane_Sendrecv_replace_c(
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
-    let peers = Peers {
-        dest,
-        sendtag,
-        source,
-        recvtag,
-    };
-    let run = || {
-        peers.check()?;
-        let copy = data(buf.sent())?.into_owned();
-        exchange(at, comm, peers, &copy, buf, status)
-    };
-    Some(run())
+    let peers = Peers::new((dest, sendtag), (source, recvtag));
+    Some(peers.and_then(|peers| {
+        let call = ("MPI_Sendrecv_replace", at);
+        exchange(call, comm, peers, &copied(buf)?, buf, status)
+    }))
 }
 
 pub fn lane_Isendrecv_replace_c(
@@ -179,16 +172,6 @@ pub fn lane_Isendrecv_replace_c(
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
     let at = lanes::of_comm(comm)?;
-    let peers = Peers {
-        dest,
-        sendtag,
-        source,
-        recvtag,
-    };
-    let run = || {
-        peers.check()?;
-        let copy = data(buf.sent())?.into_owned();
-        begin(at, comm, peers, Cow::Owned(copy), buf, request)
-    };
-    Some(run())
+    let peers = Peers::new((dest, sendtag), (source, recvtag));
+    Some(peers.and_then(|peers| begin(at, comm, peers, Cow::Owned(copied(buf)?), buf, request)))
 }

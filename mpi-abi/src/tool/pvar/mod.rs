@@ -22,6 +22,7 @@ use super::enumeration::Enumeration;
 use super::observer;
 use crate::abi::*;
 use crate::error::Failure;
+use crate::lane_tools;
 use crate::object::file::FileObject;
 use crate::object::window::WinObject;
 use crate::state;
@@ -29,7 +30,6 @@ use mpi_core::comm::Comm;
 use mpi_core::matrix::{Amount, Kind, Matrix};
 use mpi_core::{Engine, RunObserver};
 use std::ffi::c_int;
-use std::rc::Rc;
 
 /// A performance variable.
 #[derive(Debug)]
@@ -80,15 +80,25 @@ fn begin_to_count() -> Result<(), Failure> {
         let why = "the variable counts what the initialized library does: start it after MPI_Init or MPI_Session_init";
         Failure::new(MPI_T_ERR_PVAR_NO_STARTSTOP, why)
     })?;
-    if let Some(observer) = observer(&engine) {
-        observer.count((engine.me(), engine.size()));
-    }
+    let count = |engine: &Engine| {
+        if let Some(observer) = observer(engine) {
+            observer.count((engine.me(), engine.size()));
+        }
+    };
+    count(&engine);
+    lane_tools::each_engine(count);
     Ok(())
 }
 
-/// Returns the communication matrix of this process, if messages are counted.
-fn matrix_of(engine: &Engine) -> Option<&Rc<Matrix>> {
-    engine.observer().and_then(RunObserver::matrix)
+/// Returns the sum of a value of the engines of all lanes; 0 without an engine.
+fn of_engines(read: impl Fn(&Engine) -> u64) -> u64 {
+    state::engine().map_or(0, |engine| read(&engine) + lane_tools::sum(&read))
+}
+
+/// Reads the communication matrix of an engine; 0 if messages are not counted.
+fn of_matrix(engine: &Engine, read: impl FnOnce(&Matrix) -> u64) -> u64 {
+    let matrix = engine.observer().and_then(RunObserver::matrix);
+    matrix.map_or(0, |matrix| read(matrix))
 }
 
 impl Pvar {
@@ -147,23 +157,20 @@ impl Pvar {
     /// Returns the current values of the variable.
     /// A variable that counts messages has the counts since the first start of any of these variables.
     fn now(&self, object: Object) -> Result<Vec<u64>, Failure> {
-        let of_process = |engine: &dyn Fn(&Engine) -> u64| {
-            let running = state::engine();
-            vec![running.map_or(0, |running| engine(&running))]
-        };
         Ok(match self.read {
             Read::Process(read) => vec![read()],
             // An enumeration value is not negative.
             Read::State(read, _) => vec![read() as u64],
-            Read::Observed(read) => of_process(&read),
-            Read::Total(kind, amount) => of_process(&|engine| {
-                matrix_of(engine).map_or(0, |matrix| amount(matrix.total(kind)))
-            }),
+            Read::Observed(read) => vec![of_engines(read)],
+            Read::Total(kind, amount) => vec![of_engines(|engine| {
+                of_matrix(engine, |matrix| amount(matrix.total(kind)))
+            })],
             Read::Comm(read) => vec![read(&object.comm()?)],
             Read::Peers(kind, amount) => {
                 let comm = object.comm()?;
-                let matrix = matrix_of(comm.engine());
-                let sent = |proc| matrix.map_or(0, |matrix| amount(matrix.sent(kind, proc)));
+                let sent = |proc| {
+                    of_engines(|engine| of_matrix(engine, |matrix| amount(matrix.sent(kind, proc))))
+                };
                 comm.peers().iter().map(sent).collect()
             }
             Read::Win(read) => vec![read(&*object.win()?)],

@@ -3,11 +3,14 @@
 use super::super::enumeration::{OCCUPANCY, THREAD_LEVEL};
 use super::{Pvar, Read};
 use crate::abi::*;
+use crate::lane_tools;
 use crate::phase;
 use crate::state::state;
 use mpi_core::Engine;
 use mpi_core::btl::Traffic;
+use mpi_core::comm::Comm;
 use mpi_core::matrix::Kind;
+use mpi_core::pml::Matching;
 use std::ffi::c_int;
 
 /// Reads a value of the engine. Returns 0 without an engine.
@@ -15,6 +18,18 @@ fn of_engine(look: impl FnOnce(&Engine) -> u64) -> u64 {
     let engine = state().engines().engine().try_borrow();
     let engine = engine.ok().and_then(|engine| engine.clone());
     engine.map_or(0, |engine| look(&engine))
+}
+
+/// Reads the sum of a value of the engines of all lanes.
+fn of_engines(look: impl Fn(&Engine) -> u64) -> u64 {
+    of_engine(&look) + lane_tools::sum(&look)
+}
+
+/// Reads the queue lengths of a communicator: receives without a message, and messages without a receive.
+fn queue_lengths(comm: &Comm) -> (usize, usize) {
+    let (posted, unexpected) = comm.p2p().queue_lengths();
+    let in_lane = lane_tools::with_matching(comm, Matching::lengths).unwrap_or_default();
+    (posted + in_lane.0, unexpected + in_lane.1)
 }
 
 /// Reads the message counts of transports: messages accepted and delivered.
@@ -86,7 +101,7 @@ pub static PVARS: &[Pvar] = &[
         category: "btl",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Active messages that came for a layer that has not asked for any",
-        read: Read::Process(|| of_engine(|engine| engine.pml().bml().handlers().strays())),
+        read: Read::Process(|| of_engines(|engine| engine.pml().bml().handlers().strays())),
     },
     Pvar {
         name: "btl_sm_kept_bytes",
@@ -121,7 +136,7 @@ pub static PVARS: &[Pvar] = &[
         category: "mpi",
         class: MPI_T_PVAR_CLASS_TIMER,
         help: "Nanoseconds that waits have slept",
-        read: Read::Process(|| of_engine(|engine| engine.waiting().asleep().1)),
+        read: Read::Process(|| of_engines(|engine| engine.waiting().asleep().1)),
     },
     Pvar {
         name: "mpi_base_calls",
@@ -254,7 +269,7 @@ pub static PVARS: &[Pvar] = &[
         category: "mpi",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Polls that have found something during a wait that they did not end",
-        read: Read::Process(|| of_engine(|engine| engine.state().snapshot().progress)),
+        read: Read::Process(|| of_engines(|engine| engine.state().snapshot().progress)),
     },
     Pvar {
         name: "mpi_base_requests",
@@ -264,7 +279,7 @@ pub static PVARS: &[Pvar] = &[
         // Requests of a single engine operation have their handles in the engine's own table.
         read: Read::Process(|| {
             let direct = of_engine(|engine| engine.pml().requests().all_named().len() as u64);
-            direct + handles!(requests)()
+            direct + lane_tools::left_requests().len() as u64 + handles!(requests)()
         }),
     },
     Pvar {
@@ -272,7 +287,7 @@ pub static PVARS: &[Pvar] = &[
         category: "mpi",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Sleeps of waits, each ended by a message or after 10 ms",
-        read: Read::Process(|| of_engine(|engine| engine.waiting().asleep().0)),
+        read: Read::Process(|| of_engines(|engine| engine.waiting().asleep().0)),
     },
     Pvar {
         name: "mpi_base_thread_level",
@@ -286,7 +301,7 @@ pub static PVARS: &[Pvar] = &[
         category: "mpi",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Waits that lasted so long that the rank has slept",
-        read: Read::Process(|| of_engine(|engine| engine.state().snapshot().quiet.waits)),
+        read: Read::Process(|| of_engines(|engine| engine.state().snapshot().quiet.waits)),
     },
     Pvar {
         name: "mpi_base_waits_beside_load",
@@ -321,28 +336,28 @@ pub static PVARS: &[Pvar] = &[
         category: "pml",
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Receives on a communicator that no message has matched",
-        read: Read::Comm(|comm| comm.p2p().queue_lengths().0 as u64),
+        read: Read::Comm(|comm| queue_lengths(comm).0 as u64),
     },
     Pvar {
         name: "pml_ob1_protocol_errors",
         category: "pml",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Messages that were dropped because they were late or made no sense",
-        read: Read::Process(|| of_engine(|engine| engine.pml().protocol_errors())),
+        read: Read::Process(|| of_engines(|engine| engine.pml().protocol_errors())),
     },
     Pvar {
         name: "pml_ob1_rendezvous_received",
         category: "pml",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Messages announced by rendezvous that have matched a receive",
-        read: Read::Process(|| of_engine(|engine| engine.pml().counts().rendezvous_received())),
+        read: Read::Process(|| of_engines(|engine| engine.pml().counts().rendezvous_received())),
     },
     Pvar {
         name: "pml_ob1_rendezvous_sent",
         category: "pml",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Messages that were announced by rendezvous, since their data wait for the receiver",
-        read: Read::Process(|| of_engine(|engine| engine.pml().counts().rendezvous_sent())),
+        read: Read::Process(|| of_engines(|engine| engine.pml().counts().rendezvous_sent())),
     },
     Pvar {
         name: "pml_ob1_requests_under_way",
@@ -350,7 +365,7 @@ pub static PVARS: &[Pvar] = &[
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Operations that have not completed, those inside collective operations too",
         read: Read::Process(|| {
-            of_engine(|engine| engine.pml().requests().under_way().len() as u64)
+            of_engines(|engine| engine.pml().requests().under_way().len() as u64)
         }),
     },
     Pvar {
@@ -358,28 +373,28 @@ pub static PVARS: &[Pvar] = &[
         category: "pml",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Messages that had to wait in this process because a ring or a socket had no space",
-        read: Read::Process(|| of_engine(|engine| engine.pml().counts().queued())),
+        read: Read::Process(|| of_engines(|engine| engine.pml().counts().queued())),
     },
     Pvar {
         name: "pml_ob1_unexpected_arrivals",
         category: "pml",
         class: MPI_T_PVAR_CLASS_COUNTER,
         help: "Messages that have arrived before their receives",
-        read: Read::Process(|| of_engine(|engine| engine.pml().counts().unexpected())),
+        read: Read::Process(|| of_engines(|engine| engine.pml().counts().unexpected())),
     },
     Pvar {
         name: "pml_ob1_unexpected_bytes",
         category: "pml",
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Bytes that messages of other processes take which no receive has asked for",
-        read: Read::Process(|| of_engine(|engine| engine.pml().unexpected_bytes().0)),
+        read: Read::Process(|| of_engines(|engine| engine.pml().unexpected_bytes().0)),
     },
     Pvar {
         name: "pml_ob1_unexpected_bytes_max",
         category: "pml",
         class: MPI_T_PVAR_CLASS_HIGHWATERMARK,
-        help: "The most bytes that such messages have ever taken",
-        read: Read::Process(|| of_engine(|engine| engine.pml().unexpected_bytes().1)),
+        help: "The most bytes that such messages have ever taken; with lanes the sum of the maxima of the lanes",
+        read: Read::Process(|| of_engines(|engine| engine.pml().unexpected_bytes().1)),
     },
     Pvar {
         name: "pml_ob1_unexpected_comm_bytes",
@@ -387,7 +402,9 @@ pub static PVARS: &[Pvar] = &[
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Bytes of the messages on a communicator that no receive has asked for",
         read: Read::Comm(|comm| {
-            let messages = comm.p2p().unexpected();
+            let mut messages = comm.p2p().unexpected();
+            messages
+                .extend(lane_tools::with_matching(comm, Matching::unexpected).unwrap_or_default());
             messages.iter().map(|(_, bytes)| bytes).sum()
         }),
     },
@@ -396,6 +413,6 @@ pub static PVARS: &[Pvar] = &[
         category: "pml",
         class: MPI_T_PVAR_CLASS_LEVEL,
         help: "Messages on a communicator that no receive has asked for",
-        read: Read::Comm(|comm| comm.p2p().queue_lengths().1 as u64),
+        read: Read::Comm(|comm| queue_lengths(comm).1 as u64),
     },
 ];

@@ -4,7 +4,6 @@ use super::{Engine, Occasion, Threads};
 use mpi_base::clock::now_ns;
 use mpi_base::state::Quiet;
 use mpi_base::wait::Waiter;
-use mpi_transport::btl::Traffic;
 use std::time::Duration;
 
 /// Maximum sleep if the process also waits for descriptors and the operating system cannot wait
@@ -41,16 +40,8 @@ impl<'a> LongWait<'a> {
     /// and whether an event from outside the job could end the wait.
     #[cold]
     pub fn publish_quiet(self, threads: Option<&Threads>) {
-        let traffic = self.engine.0.pml.bml().traffic();
-        let (sent, received) = match traffic {
-            Traffic::Counted { sent, received } => (sent, received),
-            Traffic::InMemory | Traffic::Uncounted => (0, 0),
-        };
-        let is_open = traffic == Traffic::Uncounted
-            || self.engine.0.operations.await_outside_job()
-            || self.engine.universe().foreign() > 0
-            || self.engine.is_fault_tolerant()
-            || threads.is_some_and(|threads| !(threads.is_alone)());
+        let ((sent, received), is_open) = self.engine.published().outside();
+        let is_open = is_open || threads.is_some_and(|threads| !(threads.is_alone)());
         let (waits, since_ns, checked_ns) = self.engine.0.waiting.check();
         self.engine.0.state.is_quiet(&Quiet {
             waits,

@@ -5,6 +5,7 @@ use crate::observer::RunObserver;
 use crate::pml::Key;
 use crate::request::{Body, Req};
 use mpi_base::state::{About, Waits};
+use mpi_transport::btl::Traffic;
 
 impl Engine {
     /// Returns the functions that write the state page.
@@ -68,6 +69,22 @@ impl Published<'_> {
             requests,
             ..About::default()
         });
+    }
+
+    /// Returns the numbers of messages that transports have accepted and delivered, as far as they are counted,
+    /// and whether an event from outside of this job may end a wait.
+    pub fn outside(self) -> ((u64, u64), bool) {
+        let engine = self.engine;
+        let traffic = engine.0.pml.bml().traffic();
+        let counts = match traffic {
+            Traffic::Counted { sent, received } => (sent, received),
+            Traffic::InMemory | Traffic::Uncounted => (0, 0),
+        };
+        let is_open = traffic == Traffic::Uncounted
+            || engine.0.operations.await_outside_job()
+            || engine.universe().foreign() > 0
+            || engine.is_fault_tolerant();
+        (counts, is_open)
     }
 
     /// Reports progress within an operation: a step has completed, and the operation now waits for another event.
