@@ -187,7 +187,7 @@ pub fn wait_for(contents: &Contents, handle: MPI_Request) -> Result<(), Failure>
     let engine = contents.engine().ok_or_else(no_engine)?;
     let settled = || !matches!(look(contents, handle), Ok(RequestState::Running));
     if !settled() {
-        engine.wait_publishing(settled, || {});
+        engine.wait_for_messages(settled, || {});
     }
     Ok(())
 }

@@ -143,7 +143,7 @@ impl Twin {
             self.check_source(source)?;
             let (pml, key) = (self.engine.pml(), Key::new(source, tag));
             if pml.try_recv_here(&self.matching, self.rank, key, bytes) {
-                self.engine.wait_publishing(|| pml.is_here(), || {});
+                self.engine.wait_for_messages(|| pml.is_here(), || {});
                 return Ok(pml.end_here());
             }
         }

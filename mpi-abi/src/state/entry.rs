@@ -183,7 +183,7 @@ fn enter_rarely(id: usize) -> (u8, u64) {
 #[cold]
 fn leave_rarely(guard: CallGuard) {
     if guard.extras & LANES != 0 {
-        global_lock::release();
+        global_lock::release_lane();
     }
     if guard.extras & FOLLOWED != 0
         && let Some(follow) = AFTER_CALL.get()

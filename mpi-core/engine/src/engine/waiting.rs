@@ -17,22 +17,27 @@ use std::cell::{Cell, OnceCell};
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     /// Performs a wait step for the calling thread, which has polled one time.
-    pub wait_step: fn(Polled) -> ThreadStep,
+    pub wait_step: fn(Polled<'_>) -> ThreadStep,
     /// Returns true if a thread waits to begin an MPI call, so that no thread may sleep.
     pub wanted: fn() -> bool,
     /// Returns true if no second thread of this process has ever called MPI.
     pub is_alone: fn() -> bool,
 }
 
+/// The condition of a wait.
+pub type Condition<'a> = dyn FnMut() -> bool + 'a;
+
 /// The result of a thread's last poll in a wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Polled {
+pub struct Polled<'a> {
     /// True if the poll has done work, possibly for other threads.
     pub busy: bool,
     /// True if the thread slept before the poll, so that other threads' events may have occurred meanwhile.
     pub slept: bool,
     /// True if the thread may yield its core as its wait step.
     pub may_yield: bool,
+    /// The condition of the wait, if only polls and calls of the process's threads can make it true.
+    /// A thread that polls may evaluate it while this thread waits outside of the engine.
+    pub awaits: Option<&'a mut Condition<'a>>,
 }
 
 /// The result of [`Threads::wait_step`]: what was done instead of the engine's own wait step.
