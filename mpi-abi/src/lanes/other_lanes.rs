@@ -9,9 +9,9 @@
 //!
 //! Of the threads that sleep in different lanes, one is the attendant ([`crate::lock::attendant`]).
 //! It watches the doorbells of the other lanes, so a message in any of them wakes it.
-//! A lane whose engine another thread has polled within the last [`NAP`] is not watched,
+//! A lane whose engine another thread has polled often within the last [`NAP`] is not watched,
 //! because each message for that thread would wake the attendant, too.
-//! The attendant then sleeps at most [`NAP`], and watches the lane as soon as its engine is not polled.
+//! The attendant then sleeps at most [`NAP`], and watches the lane after that time.
 
 use super::{ALL, MOST, count, within_if_free};
 use crate::lock::attendant;
@@ -44,6 +44,10 @@ const QUESTIONS: u32 = 8;
 /// Maximum number of polls of a lane in one look: for the announcement, the reply and the data of a message, and one more.
 const STEPS: usize = 4;
 
+/// Maximum number of polls of a lane's engine since the last look that do not count as those of a thread that polls.
+/// A thread that sleeps polls a few times whenever it wakes.
+const FEW_POLLS: u32 = 16;
+
 /// Maximum duration of a sleep of the attendant while it does not watch all lanes.
 const NAP: Duration = Duration::from_millis(1);
 
@@ -62,7 +66,7 @@ struct Attendance {
     questions: Cell<u32>,
     /// The number of polls of each lane's engine at the last look.
     seen: [Cell<u32>; MOST],
-    /// The time of the last look at which another thread had polled the lane's engine.
+    /// The time of the last look at which another thread had polled the lane's engine often.
     active_ns: [Cell<u64>; MOST],
     /// The set of lanes whose doorbells wake this thread in its present sleep, one bit each.
     watched: Cell<u32>,
@@ -163,17 +167,18 @@ impl Attendance {
     /// Returns true if another thread has polled a lane's engine since the last look.
     fn is_polled(&self, lane: usize, now: u64) -> bool {
         let polls = polls_of(lane);
-        let is_polled = self.seen[lane % MOST].replace(polls) != polls;
-        if is_polled {
+        let others = polls.wrapping_sub(self.seen[lane % MOST].replace(polls));
+        if others > FEW_POLLS {
             self.active_ns[lane % MOST].set(now);
         }
-        is_polled
+        others > 0
     }
 
-    /// Returns true if another thread has polled a lane's engine lately.
+    /// Returns true if another thread has polled a lane's engine often within the last [`NAP`].
     fn is_active(&self, lane: usize, now: u64) -> bool {
-        let lately = u64::try_from(NAP.as_nanos()).unwrap_or(u64::MAX);
-        self.is_polled(lane, now) || now.saturating_sub(self.active_ns[lane % MOST].get()) < lately
+        self.is_polled(lane, now);
+        let since = now.saturating_sub(self.active_ns[lane % MOST].get());
+        Duration::from_nanos(since) < NAP
     }
 
     /// Returns true if the next look is due.

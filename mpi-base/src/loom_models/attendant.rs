@@ -81,7 +81,10 @@ fn a_thread_that_was_woken_and_leaves_wakes_the_next() {
         };
         let sleeping = {
             let process = process.clone();
-            thread::spawn(move || process.become_attendant(2))
+            thread::spawn(move || {
+                process.become_attendant(2);
+                process.leave(2);
+            })
         };
         process.leave(0);
         leaving.join().unwrap();

@@ -72,15 +72,15 @@ fn no_wake_up_of_a_watcher_is_lost() {
         };
         let (doorbell, news) = &*shared;
         let own = Doorbell::new();
-        while news.load(Ordering::Acquire) == 0 {
-            let some = || news.load(Ordering::Acquire) != 0;
-            own.sleep_polling(&[doorbell], 7, some, || {
-                while !doorbell.take_rung_watcher(7) {
-                    thread::yield_now();
-                }
-            });
+        let mut sender = Some(sender);
+        let some = || news.load(Ordering::Acquire) != 0;
+        own.sleep_polling(&[doorbell], 7, some, || {
+            sender.take().unwrap().join().unwrap();
+            assert!(doorbell.take_rung_watcher(7), "the watcher was not woken");
+        });
+        if let Some(sender) = sender {
+            sender.join().unwrap();
         }
-        sender.join().unwrap();
         owner.join().unwrap();
     });
 }
