@@ -8,6 +8,7 @@
 //! The thread that leaves the lane with the role vacates it, and wakes exactly one other sleeping thread.
 //! The woken thread claims the role if it sleeps again.
 //! If it leaves MPI instead, it finds the role [`CALLED`], and wakes the next one.
+//! Any thread that leaves a lane between the call and the claim does the same, which costs one more wake-up.
 //!
 //! Protocol: a thread announces that it sleeps (a doorbell's `SLEEPING`), executes a fence, and reads the role.
 //! If the role is vacant, the thread stays awake and claims it.
@@ -86,7 +87,7 @@ impl Role {
         fence(Ordering::SeqCst);
         let mut asleep = others.filter(|doorbell| doorbell.wishes() & SLEEPING != 0);
         // SYNC POINT attendant.call
-        if !asleep.any(|doorbell| doorbell.wake()) {
+        if !asleep.any(|doorbell| doorbell.wake_owner()) {
             // If a thread has claimed the role since, it stays claimed.
             let _ = self.0.compare_exchange(CALLED, VACANT, Relaxed, Relaxed);
         }

@@ -47,8 +47,8 @@ pub const GONE: u32 = 8;
 ///
 /// An owner that rarely sleeps clears this flag and executes the senders' fences remotely
 /// (`membarrier`, [`crate::fence`]) before it sleeps.
-/// An owner sets the flag if it often sleeps because its core is oversubscribed,
-/// or if its kernel lacks `membarrier`.
+/// An owner sets the flag if it often sleeps because its core is oversubscribed.
+/// The owner or the watcher sets it if the kernel lacks `membarrier`.
 pub const FENCE: u32 = 16;
 
 /// A thread other than the owner sleeps in `poll`, or will sleep after one more poll, and watches this doorbell.
@@ -129,14 +129,25 @@ impl Doorbell {
     }
 
     /// Wakes the owner and the watcher if they sleep. The caller has published its news and executed its fence.
-    /// Returns true if the call has woken the owner, which then sees all earlier stores of the caller.
     #[cold]
-    pub fn wake(&self) -> bool {
-        // SYNC POINT doorbell.socket, attendant.call
-        let before = self.word.fetch_and(!(ASLEEP | POLLING), Ordering::AcqRel);
+    pub fn wake(&self) {
+        // SYNC POINT doorbell.socket
+        let before = self.word.fetch_and(!WATCHED, Ordering::Acquire);
         if before & WATCHED != 0 {
             socket::ring(&self.watcher);
         }
+        if before & SLEEPING != 0 {
+            self.wake_owner();
+        }
+    }
+
+    /// Wakes the owner if it sleeps, and not the watcher.
+    /// Returns true if the call has woken the owner, which then sees all earlier stores of the caller.
+    #[cold]
+    pub fn wake_owner(&self) -> bool {
+        // SYNC POINT doorbell.socket, attendant.call
+        let flags = SLEEPING | POLLING;
+        let before = self.word.fetch_and(!flags, Ordering::AcqRel);
         if before & POLLING != 0 {
             socket::ring(&self.socket);
         } else if before & SLEEPING != 0 {
@@ -152,6 +163,15 @@ impl Doorbell {
         fence(Ordering::SeqCst);
         if self.wishes() & ASLEEP != 0 {
             self.wake();
+        }
+    }
+
+    /// Executes a fence and then wakes the owner if it sleeps, because a thread waits for the owner and not for news.
+    pub fn ring_owner(&self) {
+        // SYNC POINT doorbell.sleep
+        fence(Ordering::SeqCst);
+        if self.wishes() & SLEEPING != 0 {
+            self.wake_owner();
         }
     }
 

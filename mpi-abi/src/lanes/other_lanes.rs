@@ -11,6 +11,7 @@
 //! It watches the doorbells of the other lanes, so a message in any of them wakes it.
 //! A lane whose engine another thread has polled often within the last [`NAP`] is not watched,
 //! because each message for that thread would wake the attendant, too.
+//! Nor is a lane that has been polled at all, if the attendant has been woken within that time.
 //! The attendant then sleeps at most [`NAP`], and watches the lane after that time.
 
 use super::{ALL, MOST, count, within_if_free};
@@ -68,6 +69,10 @@ struct Attendance {
     seen: [Cell<u32>; MOST],
     /// The time of the last look at which another thread had polled the lane's engine often.
     active_ns: [Cell<u64>; MOST],
+    /// The time of the last sleep of the attendant.
+    marked_ns: Cell<u64>,
+    /// True if the last two of these sleeps began less than [`NAP`] one after the other.
+    is_woken_often: Cell<bool>,
     /// The set of lanes whose doorbells wake this thread in its present sleep, one bit each.
     watched: Cell<u32>,
     /// True if messages of some lane may not wake this thread in its present sleep.
@@ -109,6 +114,8 @@ pub(super) fn of_lane(lane: usize) -> Transport {
         looked_ns: Cell::new(0),
         seen: [const { Cell::new(0) }; MOST],
         active_ns: [const { Cell::new(0) }; MOST],
+        marked_ns: Cell::new(0),
+        is_woken_often: Cell::new(false),
         watched: Cell::new(0),
         must_nap: Cell::new(false),
     })
@@ -168,7 +175,7 @@ impl Attendance {
     fn is_polled(&self, lane: usize, now: u64) -> bool {
         let polls = polls_of(lane);
         let others = polls.wrapping_sub(self.seen[lane % MOST].replace(polls));
-        if others > FEW_POLLS {
+        if others > FEW_POLLS || others > 0 && self.is_woken_often.get() {
             self.active_ns[lane % MOST].set(now);
         }
         others > 0
@@ -307,13 +314,18 @@ impl Wakeup for Attendance {
     fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
 
     fn doorbells(&self, all: &mut Vec<Held<Inbox>>) {
+        // In a poll of another lane the thread does not sleep.
+        if ATTENDS.get() {
+            return;
+        }
         self.watched.set(0);
         self.must_nap.set(false);
-        // In a poll of another lane the thread does not sleep.
-        if count() == 1 || ATTENDS.get() || !attendant::role().claim(self.lane) {
+        if count() == 1 || !attendant::role().claim(self.lane) {
             return;
         }
         let now = now_ns();
+        let since = now.saturating_sub(self.marked_ns.replace(now));
+        self.is_woken_often.set(Duration::from_nanos(since) < NAP);
         for lane in self.others() {
             match attendant::inbox(lane) {
                 Some(inbox) if !self.is_active(lane, now) => {

@@ -152,7 +152,10 @@ pub fn start(engine: &Engine, level: c_int, watch: fn()) -> Result<(), Failure> 
         }
     }
     // No member may send in a lane before all members have it.
-    Ok(engine.block_on(node.internal().fence())?)
+    engine.block_on(node.internal().fence())?;
+    // This call has begun without lanes, so its end does not pass on the role.
+    attendant::role().reset();
+    Ok(())
 }
 
 fn cannot(doing: &'static str, reason: impl std::fmt::Display) -> Failure {

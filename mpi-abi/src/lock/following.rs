@@ -57,7 +57,8 @@ struct Follower {
 /// The threads that follow.
 pub(super) struct Following(UnsafeCell<Vec<NonNull<Follower>>>);
 
-// SAFETY: only the owner of the lock accesses the list and calls the conditions in it (module comment).
+// SAFETY: only the owner of the lock accesses the list and calls the conditions in it:
+// `wait_step`, `release` and `follow` call the functions below under the lock.
 unsafe impl Sync for Following {}
 
 impl std::fmt::Debug for Following {
@@ -75,8 +76,8 @@ impl Following {
     fn at(&self, index: usize) -> Option<&Follower> {
         // SAFETY: the caller owns the lock, so no other thread changes the list.
         let follower = unsafe { &*self.0.get() }.get(index).copied();
-        // SAFETY: a follower is in the list only while its thread waits in `follow`, which has the value on its stack.
-        // The thread leaves the list under the lock, which the caller owns.
+        // SAFETY: `follow` has the value on its stack. It adds the value before it releases the lock,
+        // and removes it after it has acquired the lock again, which the caller owns.
         follower.map(|follower| unsafe { &*follower.as_ptr() })
     }
 
@@ -120,8 +121,9 @@ impl Follower {
     /// Returns true if the thread must poll, because its wait may be complete. The caller owns the lock.
     fn may_be_complete(&self) -> bool {
         self.awaits.is_none_or(|condition| {
-            // SAFETY: the follower's thread waits and does not use the condition.
+            // SAFETY: the follower's thread is in `follow`, between `add` and `remove`, and does not use the condition.
             // The caller owns the lock, so no other thread calls it at the same time.
+            // It uses no thread-local state (`Engine::wait_for_messages`), so it may run on another thread.
             unsafe { (*condition.as_ptr())() }
         })
     }

@@ -373,7 +373,7 @@ impl GlobalLock {
         self.waiters.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the pointer is null, or the `'static` inbox that `set_doorbell` received.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
-            inbox.doorbell().ring();
+            inbox.doorbell().ring_owner();
         }
         // The lock may have been reserved since the first check.
         self.revoke_reservation();

@@ -11,6 +11,9 @@ use std::time::Duration;
 /// for these and the doorbell at the same time.
 const SHORT_NAP: Duration = Duration::from_micros(100);
 
+/// Maximum sleep if the process watches the doorbells of its other lanes, and has no socket to sleep on.
+const LANE_NAP: Duration = Duration::from_millis(1);
+
 /// A wait that is about to sleep.
 #[derive(Clone, Copy)]
 pub(super) struct LongWait<'a> {
@@ -78,6 +81,7 @@ impl<'a> LongWait<'a> {
                 Some(sleeper) => sleeper.sleep(doorbell, &watched, limit, descriptors, news),
                 // The operating system cannot wait for both at the same time,
                 // so short sleeps alternate with polls of the descriptors.
+                None if descriptors.is_empty() => doorbell.sleep(nap.min(LANE_NAP), news),
                 None => doorbell.sleep(nap.min(SHORT_NAP), news),
             }
         });

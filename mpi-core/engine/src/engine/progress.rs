@@ -96,7 +96,7 @@ impl Engine {
 
     /// Same as [`Engine::wait_publishing`], for conditions that only a poll or a call of a thread of this process makes true,
     /// such as the completion of a request.
-    /// `done` neither waits nor polls, and another thread that is inside the engine may call it.
+    /// Another thread that is inside the engine may call `done`, so `done` does not wait, poll, panic or use thread-local state.
     #[inline]
     pub fn wait_for_messages(&self, done: impl FnMut() -> bool, tell: impl FnOnce()) {
         self.wait_by::<true>(done, tell);
@@ -162,7 +162,8 @@ impl Engine {
         if let Some(threads) = threads {
             let polled = Polled {
                 busy,
-                slept: waiting.take_slept(),
+                slept: waiting.take_slept()
+                    | waiting.have_completed(self.0.pml.requests().completions()),
                 may_yield: waiter.may_yield_to_threads(),
                 awaits: match MESSAGES {
                     true => Some(&mut done),

@@ -31,7 +31,7 @@ pub type Condition<'a> = dyn FnMut() -> bool + 'a;
 pub struct Polled<'a> {
     /// True if the poll has done work, possibly for other threads.
     pub busy: bool,
-    /// True if the thread slept before the poll, so that other threads' events may have occurred meanwhile.
+    /// True if the thread slept before the poll, or requests have completed, so that other threads' waits may be complete.
     pub slept: bool,
     /// True if the thread may yield its core as its wait step.
     pub may_yield: bool,
@@ -86,6 +86,8 @@ pub struct Waiting {
     threads: Cell<Option<&'static Threads>>,
     /// True if this process has slept since the last call of [`Waiting::take_slept`].
     slept: Cell<bool>,
+    /// The number of completed requests at the last wait step.
+    completions: Cell<u64>,
     watch: Cell<Option<fn()>>,
     /// When a polling program last called the watch function, in ns.
     watched_ns: Cell<u64>,
@@ -126,6 +128,7 @@ impl Waiting {
             relax: Cell::new(None),
             threads: Cell::new(None),
             slept: Cell::new(false),
+            completions: Cell::new(0),
             watch: Cell::new(None),
             watched_ns: Cell::new(0),
             slept_waits: Cell::new(0),
@@ -358,6 +361,12 @@ impl Waiting {
     /// Returns true if this process has slept since the last call.
     pub(super) fn take_slept(&self) -> bool {
         self.slept.take()
+    }
+
+    /// Returns true if the number of completed requests has changed since the last call.
+    #[inline]
+    pub(super) fn have_completed(&self, completions: u64) -> bool {
+        self.completions.replace(completions) != completions
     }
 
     pub(super) fn has_slept(&self) {
