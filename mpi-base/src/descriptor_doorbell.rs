@@ -5,7 +5,7 @@
 //! The number that identifies the socket is in the doorbell's shared memory.
 //!
 //! The protocol is that of [`crate::doorbell`]. A lost datagram, as after a change of the network
-//! namespace, delays the wake-up by at most one [`NAP`](crate::doorbell::NAP).
+//! namespace, delays the wake-up by at most one [`NAP`].
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
-use crate::doorbell::Doorbell;
+use crate::doorbell::{Doorbell, NAP};
 use crate::ring_socket::listen;
 
 /// The datagram socket whose datagrams wake one process.
@@ -31,40 +31,24 @@ impl DescriptorDoorbell {
         Ok(DescriptorDoorbell { socket, tag })
     }
 
-    /// Sleeps until one of the doorbells is rung, a descriptor is readable, or `limit` has passed;
-    /// otherwise as [`Doorbell::sleep`].
+    /// Sleeps until one of the doorbells is rung or a descriptor is readable, unless `news` returns true.
+    /// `news` must poll every source that rings one of the doorbells. Afterwards, `limit` returns the maximum duration.
     ///
-    /// A process that shares memory with processes of other jobs has more than one doorbell.
+    /// The caller owns the first doorbell, and is the only thread that watches the others.
     pub fn sleep(
         &self,
-        doorbells: &[&Doorbell],
-        limit: Duration,
+        own: &Doorbell,
+        watched: &[&Doorbell],
+        limit: impl FnOnce() -> Duration,
         descriptors: &[BorrowedFd<'_>],
         news: impl FnOnce() -> bool,
     ) {
-        let mut news = Some(news);
-        let mut sleep = |limit: Duration| {
-            if news.take().is_some_and(|news| !news()) {
-                self.poll(limit, descriptors);
-            }
-        };
-        self.sleep_on(doorbells, limit, &mut sleep);
+        own.sleep_polling(watched, self.tag, news, || {
+            self.poll(limit().min(NAP), descriptors);
+        });
         // The datagrams carry no data and are discarded: the caller polls its event sources.
         let mut byte = [0];
         while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
-    }
-
-    /// Marks every doorbell as sleeping; then calls `sleep`, which polls for events and sleeps.
-    fn sleep_on(&self, doorbells: &[&Doorbell], limit: Duration, sleep: &mut dyn FnMut(Duration)) {
-        match doorbells {
-            [] => sleep(limit),
-            [first, rest @ ..] => first.sleep_polling(
-                self.tag,
-                limit,
-                || false,
-                |limit| self.sleep_on(rest, limit, sleep),
-            ),
-        }
     }
 
     fn poll(&self, limit: Duration, descriptors: &[BorrowedFd<'_>]) {
@@ -82,7 +66,7 @@ impl DescriptorDoorbell {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doorbell::{NAP, POLLING, SLEEPING};
+    use crate::doorbell::{FENCE, POLLING, SLEEPING, WATCHED};
     use crate::ring_socket::ring;
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Instant;
@@ -98,7 +82,7 @@ mod tests {
                 for round in 1..=100 {
                     while news.load(Ordering::Acquire) < round {
                         let done = || news.load(Ordering::Acquire) >= round;
-                        descriptor.sleep(&[&other, &doorbell], NAP, &[reader.as_fd()], done);
+                        descriptor.sleep(&other, &[&doorbell], || NAP, &[reader.as_fd()], done);
                     }
                 }
             });
@@ -109,22 +93,65 @@ mod tests {
                 std::thread::yield_now();
             }
         });
-        assert_eq!((doorbell.wishes(), other.wishes()), (0, 0));
+        assert_eq!((doorbell.wishes() | other.wishes()) & !FENCE, 0);
     }
 
     #[test]
     fn while_a_process_sleeps_all_its_doorbells_are_marked() {
         let doorbells = [Doorbell::new(), Doorbell::new(), Doorbell::new()];
+        let [own, watched @ ..] = doorbells.each_ref();
         let descriptor = DescriptorDoorbell::new().unwrap();
-        let sleeping =
-            |doorbell: &Doorbell| doorbell.wishes() & (SLEEPING | POLLING) == SLEEPING | POLLING;
         let mut were_set = false;
-        descriptor.sleep(&doorbells.each_ref(), NAP, &[], || {
-            were_set = doorbells.iter().all(sleeping);
+        let all_are_marked = || {
+            were_set = own.wishes() & !FENCE == SLEEPING | POLLING
+                && watched
+                    .iter()
+                    .all(|doorbell| doorbell.wishes() & WATCHED != 0);
             true
-        });
+        };
+        descriptor.sleep(own, &watched, || NAP, &[], all_are_marked);
         assert!(were_set);
-        assert!(doorbells.iter().all(|doorbell| doorbell.wishes() == 0));
+        let wishes = || doorbells.iter().map(|doorbell| doorbell.wishes() & !FENCE);
+        assert!(wishes().all(|wishes| wishes == 0));
+    }
+
+    /// The owner of a doorbell and a thread that watches it sleep and wake in any order.
+    #[test]
+    fn a_ring_wakes_the_owner_and_the_watcher() {
+        const ROUNDS: u32 = 100;
+        let doorbell = Doorbell::new();
+        let (news, seen) = (AtomicU32::new(0), [AtomicU32::new(0), AtomicU32::new(0)]);
+        let waits = |round, who: usize, sleep: &dyn Fn(&dyn Fn() -> bool)| {
+            let is_new = || news.load(Ordering::Acquire) >= round;
+            while !is_new() {
+                sleep(&is_new);
+            }
+            seen[who].store(round, Ordering::Release);
+        };
+        std::thread::scope(|s| {
+            s.spawn(|| {
+                for round in 1..=ROUNDS {
+                    waits(round, 0, &|is_new| doorbell.sleep(NAP, is_new));
+                }
+            });
+            s.spawn(|| {
+                let (descriptor, own) = (DescriptorDoorbell::new().unwrap(), Doorbell::new());
+                for round in 1..=ROUNDS {
+                    let limit = || NAP;
+                    waits(round, 1, &|is_new| {
+                        descriptor.sleep(&own, &[&doorbell], limit, &[], is_new);
+                    });
+                }
+            });
+            for round in 1..=ROUNDS {
+                news.store(round, Ordering::Release);
+                doorbell.ring();
+                while seen.iter().any(|seen| seen.load(Ordering::Acquire) < round) {
+                    std::thread::yield_now();
+                }
+            }
+        });
+        assert_eq!(doorbell.wishes() & !FENCE, 0);
     }
 
     #[test]
@@ -133,10 +160,10 @@ mod tests {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         rustix::io::write(&writer, b"x").unwrap();
         ring(descriptor.tag);
-        // Without the readable descriptor, each sleep would last up to [`NAP`](crate::doorbell::NAP).
+        // Without the readable descriptor, each sleep would last up to [`NAP`].
         let begin = Instant::now();
         for _ in 0..1000 {
-            descriptor.sleep(&[&doorbell], NAP, &[reader.as_fd()], || false);
+            descriptor.sleep(&doorbell, &[], || NAP, &[reader.as_fd()], || false);
         }
         assert!(begin.elapsed() < 1000 * NAP);
         let mut byte = [0];

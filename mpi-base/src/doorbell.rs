@@ -19,9 +19,12 @@
 //! The futex is process-shared, because several processes map the word.
 //! An owner that also waits for file descriptors sleeps in `poll`. It sets [`POLLING`] in addition to
 //! `SLEEPING` and is woken through a socket ([`crate::descriptor_doorbell`]).
+//! One other thread, the watcher, may sleep on the doorbell at the same time.
+//! It sets [`WATCHED`] on each doorbell that it watches, sleeps in `poll`, and is woken through its own socket.
+//! So it sleeps on several doorbells, and the owner's flags stay the owner's.
 //! SYNC POINT `doorbell.socket`: the owner stores its socket's number,
-//! and then sets `POLLING` (Release);
-//! the thread that clears `POLLING` (Acquire) loads the number.
+//! and then sets `POLLING` (Release); the watcher does the same with `WATCHED`.
+//! The thread that clears the flag (Acquire) loads the number.
 //! A sleep ends after at most [`NAP`]; only event sources without a doorbell rely on this limit.
 #![allow(unsafe_code)]
 
@@ -44,9 +47,15 @@ pub const GONE: u32 = 8;
 ///
 /// An owner that rarely sleeps clears this flag and executes the senders' fences remotely
 /// (`membarrier`, [`crate::fence`]) before it sleeps.
-/// An owner sets the flag if it often sleeps because its core is oversubscribed,
-/// or if its kernel lacks `membarrier`.
+/// An owner sets the flag if it often sleeps because its core is oversubscribed.
+/// The owner or the watcher sets it if the kernel lacks `membarrier`.
 pub const FENCE: u32 = 16;
+
+/// A thread other than the owner sleeps in `poll`, or will sleep after one more poll, and watches this doorbell.
+pub const WATCHED: u32 = 32;
+
+/// The flags of which a sender must clear those that are set, to wake the owner and the watcher.
+pub const ASLEEP: u32 = SLEEPING | WATCHED;
 
 /// Maximum duration of a sleep that no ring ends.
 pub const NAP: Duration = Duration::from_millis(10);
@@ -59,6 +68,9 @@ pub struct Doorbell {
     /// The number in the name of the owner's wake-up socket, valid while the word has [`POLLING`];
     /// only the owner writes it.
     socket: AtomicU64,
+    /// The number of the watcher's wake-up socket, valid while the word has [`WATCHED`];
+    /// only the watcher writes it.
+    watcher: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -71,11 +83,12 @@ impl Doorbell {
         Doorbell {
             word: AtomicU32::new(0),
             socket: AtomicU64::new(0),
+            watcher: AtomicU64::new(0),
         }
     }
 
     /// Returns the owner's requests to senders, or 0 if there are none:
-    /// the flags [`SLEEPING`], [`POLLING`], [`MARK`], [`FENCE`] and [`GONE`].
+    /// the flags [`SLEEPING`], [`POLLING`], [`WATCHED`], [`MARK`], [`FENCE`] and [`GONE`].
     ///
     /// A sender calls this after its own fence.
     #[inline(always)]
@@ -115,27 +128,50 @@ impl Doorbell {
         self.word.fetch_or(GONE, Ordering::Relaxed);
     }
 
-    /// Wakes the owner if it sleeps. The caller has published its news and executed its fence.
+    /// Wakes the owner and the watcher if they sleep. The caller has published its news and executed its fence.
     #[cold]
     pub fn wake(&self) {
         // SYNC POINT doorbell.socket
-        let before = self
-            .word
-            .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
+        let before = self.word.fetch_and(!WATCHED, Ordering::Acquire);
+        if before & WATCHED != 0 {
+            socket::ring(&self.watcher);
+        }
+        if before & SLEEPING != 0 {
+            self.wake_owner();
+        }
+    }
+
+    /// Wakes the owner if it sleeps, and not the watcher.
+    /// Returns true if the call has woken the owner, which then sees all earlier stores of the caller.
+    #[cold]
+    pub fn wake_owner(&self) -> bool {
+        // SYNC POINT doorbell.socket, attendant.call
+        let flags = SLEEPING | POLLING;
+        let before = self.word.fetch_and(!flags, Ordering::AcqRel);
         if before & POLLING != 0 {
             socket::ring(&self.socket);
         } else if before & SLEEPING != 0 {
             futex::wake(&self.word);
         }
+        before & SLEEPING != 0
     }
 
-    /// Executes a fence and then wakes the owner if it sleeps, so that the owner polls its sources.
+    /// Executes a fence and then wakes the owner and the watcher if they sleep, so that they poll their sources.
     #[inline]
     pub fn ring(&self) {
         // SYNC POINT doorbell.sleep
         fence(Ordering::SeqCst);
-        if self.wishes() & SLEEPING != 0 {
+        if self.wishes() & ASLEEP != 0 {
             self.wake();
+        }
+    }
+
+    /// Executes a fence and then wakes the owner if it sleeps, because a thread waits for the owner and not for news.
+    pub fn ring_owner(&self) {
+        // SYNC POINT doorbell.sleep
+        fence(Ordering::SeqCst);
+        if self.wishes() & SLEEPING != 0 {
+            self.wake_owner();
         }
     }
 
@@ -150,28 +186,46 @@ impl Doorbell {
         if !news() {
             futex::wait(&self.word, word, limit.min(NAP));
         }
-        self.word.fetch_and(!SLEEPING, Ordering::Relaxed);
+        // SYNC POINT attendant.call
+        self.word.fetch_and(!SLEEPING, Ordering::Acquire);
     }
 
-    /// As [`Doorbell::sleep`], but the closure `sleep` sleeps in `poll`:
-    /// `sleep` returns when a datagram arrives at `socket` or its time is over (owner only).
+    /// As [`Doorbell::sleep`], but the closure `poll` sleeps:
+    /// it returns when a datagram arrives at `socket` (owner only).
+    /// The caller is also the watcher of other doorbells, and each of them has at most one watcher at a time.
+    ///
+    /// `news` must poll every source that rings one of the doorbells.
     pub fn sleep_polling(
         &self,
+        watched: &[&Doorbell],
         socket: u64,
-        limit: Duration,
         news: impl FnOnce() -> bool,
-        poll: impl FnOnce(Duration),
+        poll: impl FnOnce(),
     ) {
         self.socket.store(socket, Ordering::Relaxed);
         // SYNC POINT doorbell.socket
-        let word = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
-        // SYNC POINT doorbell.sleep
-        self.order(word);
-        if !news() {
-            poll(limit.min(NAP));
+        let mut words = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
+        for other in watched {
+            other.watcher.store(socket, Ordering::Relaxed);
+            // SYNC POINT doorbell.socket
+            words &= other.word.fetch_or(WATCHED, Ordering::Release);
         }
+        // SYNC POINT doorbell.sleep
+        if words & FENCE == 0 && !crate::fence::heavy() {
+            for doorbell in watched.iter().chain(&[self]) {
+                doorbell.word.fetch_or(FENCE, Ordering::Relaxed);
+            }
+        }
+        fence(Ordering::SeqCst);
+        if !news() {
+            poll();
+        }
+        for other in watched {
+            other.word.fetch_and(!WATCHED, Ordering::Relaxed);
+        }
+        // SYNC POINT attendant.call
         self.word
-            .fetch_and(!(SLEEPING | POLLING), Ordering::Relaxed);
+            .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
     }
 
     /// Returns true if a datagram was sent to the socket since the last call of this function;
@@ -179,6 +233,12 @@ impl Doorbell {
     #[cfg(loom)]
     pub fn take_rung(&self, socket: u64) -> bool {
         self.socket.swap(socket, Ordering::Acquire) == socket + socket::RUNG
+    }
+
+    /// As [`Doorbell::take_rung`], for the socket of the watcher.
+    #[cfg(loom)]
+    pub fn take_rung_watcher(&self, socket: u64) -> bool {
+        self.watcher.swap(socket, Ordering::Acquire) == socket + socket::RUNG
     }
 }
 

@@ -21,7 +21,7 @@
 
 use crate::atomic::{AtomicU32, Ordering, fence};
 use crate::bitmap::Bitmap;
-use crate::doorbell::{Doorbell, FENCE, GONE, MARK, SLEEPING};
+use crate::doorbell::{ASLEEP, Doorbell, FENCE, GONE, MARK};
 use crate::fence::light;
 
 /// A process's inbox in shared memory: the owner's requests to senders, and the senders' requests.
@@ -97,7 +97,7 @@ impl Inbox {
         } else {
             wishes
         };
-        if wishes & SLEEPING != 0 {
+        if wishes & ASLEEP != 0 {
             self.doorbell.0.wake();
         }
         wishes & GONE == 0

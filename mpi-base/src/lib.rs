@@ -7,6 +7,7 @@
 pub mod accelerator;
 pub mod arena;
 pub mod atomic;
+pub mod attendant;
 pub mod bitmap;
 #[cfg(not(loom))]
 pub mod caches;

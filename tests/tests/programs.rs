@@ -268,6 +268,15 @@ fn threads_exchange_messages_in_lanes_and_without() {
     job.with(["--mca", "threads_lanes", "4"]).holds();
 }
 
+/// Threads that wait in lanes sleep: a message in any lane wakes one of them, and the others go on sleeping.
+#[test]
+fn sleeping_threads_wake_for_messages_of_all_lanes_and_rarely_otherwise() {
+    for lanes in ["1", "2", "4"] {
+        let job = Job::of("asleep_threads").ranks(2);
+        job.with(["--mca", "threads_lanes", lanes]).holds();
+    }
+}
+
 #[test]
 fn programs_with_threads_run_with_lanes() {
     for program in ["threads", "requests", "lives", "communicators"] {

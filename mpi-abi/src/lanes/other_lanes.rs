@@ -7,12 +7,21 @@
 //! at most once in [`PERIOD_NS`].
 //! Each engine's transport counts the polls of its engine, so calls that do not poll are not counted.
 //!
-//! A thread of one lane sleeps at most [`NAP`], because messages of the other lanes do not wake it.
+//! Of the threads that sleep in different lanes, one is the attendant ([`crate::lock::attendant`]).
+//! It watches the doorbells of the other lanes, so a message in any of them wakes it.
+//! A lane whose engine another thread has polled often within the last [`NAP`] is not watched,
+//! because each message for that thread would wake the attendant, too.
+//! Nor is a lane that has been polled at all, if the attendant has been woken within that time.
+//! The attendant then sleeps at most [`NAP`], and watches the lane after that time.
 
 use super::{ALL, MOST, count, within_if_free};
+use crate::lock::attendant;
 use crate::params::LANES;
 use crate::state::{self, state};
 use mpi_base::clock::now_ns;
+use mpi_base::doorbell::SLEEPING;
+use mpi_base::inbox::Inbox;
+use mpi_base::mem::Held;
 use mpi_base::param::Params;
 use mpi_core::Engine;
 use mpi_core::btl::{
@@ -36,7 +45,11 @@ const QUESTIONS: u32 = 8;
 /// Maximum number of polls of a lane in one look: for the announcement, the reply and the data of a message, and one more.
 const STEPS: usize = 4;
 
-/// Maximum duration of a sleep while other lanes are in use.
+/// Maximum number of polls of a lane's engine since the last look that do not count as those of a thread that polls.
+/// A thread that sleeps polls a few times whenever it wakes.
+const FEW_POLLS: u32 = 16;
+
+/// Maximum duration of a sleep of the attendant while it does not watch all lanes.
 const NAP: Duration = Duration::from_millis(1);
 
 thread_local! {
@@ -54,6 +67,29 @@ struct Attendance {
     questions: Cell<u32>,
     /// The number of polls of each lane's engine at the last look.
     seen: [Cell<u32>; MOST],
+    /// The time of the last look at which another thread had polled the lane's engine often.
+    active_ns: [Cell<u64>; MOST],
+    /// The time of the last sleep of the attendant.
+    marked_ns: Cell<u64>,
+    /// True if the last two of these sleeps began less than [`NAP`] one after the other.
+    is_woken_often: Cell<bool>,
+    /// The set of lanes whose doorbells wake this thread in its present sleep, one bit each.
+    watched: Cell<u32>,
+    /// True if messages of some lane may not wake this thread in its present sleep.
+    must_nap: Cell<bool>,
+}
+
+/// The result of a poll of another lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Attended {
+    /// There was work.
+    Busy,
+    /// There was none, and the next message rings the lane's doorbell.
+    Idle,
+    /// There was none, but the lane also waits for events that ring no doorbell.
+    Silent,
+    /// Another thread holds the lane's lock.
+    Taken,
 }
 
 /// Returns the transport that attends the other lanes for the engine of lane 0, if lanes are wanted.
@@ -77,6 +113,11 @@ pub(super) fn of_lane(lane: usize) -> Transport {
         questions: Cell::new(0),
         looked_ns: Cell::new(0),
         seen: [const { Cell::new(0) }; MOST],
+        active_ns: [const { Cell::new(0) }; MOST],
+        marked_ns: Cell::new(0),
+        is_woken_often: Cell::new(false),
+        watched: Cell::new(0),
+        must_nap: Cell::new(false),
     })
 }
 
@@ -85,12 +126,18 @@ pub(super) fn polls_of(lane: usize) -> u32 {
     ALL[lane % MOST].polls.load(Relaxed)
 }
 
-/// Makes progress in another lane, if it is free. Returns true if there was work.
-fn attend(lane: usize) -> bool {
-    let mut busy = false;
+/// Makes progress in another lane, if it is free. With `sleeps`, also does what the engine does before a sleep.
+fn attend(lane: usize, sleeps: bool) -> Attended {
+    let mut attended = Attended::Taken;
     let mut poll = |engine: &Engine| {
-        busy = engine.progress();
+        let mut busy = engine.progress();
         let _ = busy && (1..STEPS).all(|_| engine.progress());
+        busy |= sleeps && engine.pml().pending();
+        attended = match busy {
+            true => Attended::Busy,
+            false if sleeps && has_descriptors(engine) => Attended::Silent,
+            false => Attended::Idle,
+        };
     };
     match lane {
         0 => state::locked_if_free(|| {
@@ -106,22 +153,73 @@ fn attend(lane: usize) -> bool {
             }
         }),
     };
-    busy
+    attended
+}
+
+/// Returns true if messages to an engine may ring no doorbell of the lane, for example those of other nodes.
+fn has_descriptors(engine: &Engine) -> bool {
+    let bml = engine.pml().bml();
+    bml.with_descriptors(|descriptors, doorbells| !(descriptors.is_empty() && doorbells.is_empty()))
 }
 
 impl Attendance {
     /// Makes progress in a lane whose engine has not been polled since the last look. Returns true if there was work.
-    fn look_at(&self, lane: usize) -> bool {
-        let seen = &self.seen[lane % MOST];
-        let busy = seen.get() == polls_of(lane) && attend(lane);
+    fn look_at(&self, lane: usize, now: u64) -> bool {
+        let busy = !self.is_polled(lane, now) && attend(lane, false) == Attended::Busy;
         // The polls of this thread are not counted at the next look.
-        seen.set(polls_of(lane));
+        self.seen[lane % MOST].set(polls_of(lane));
         busy
+    }
+
+    /// Returns true if another thread has polled a lane's engine since the last look.
+    fn is_polled(&self, lane: usize, now: u64) -> bool {
+        let polls = polls_of(lane);
+        let others = polls.wrapping_sub(self.seen[lane % MOST].replace(polls));
+        if others > FEW_POLLS || others > 0 && self.is_woken_often.get() {
+            self.active_ns[lane % MOST].set(now);
+        }
+        others > 0
+    }
+
+    /// Returns true if another thread has polled a lane's engine often within the last [`NAP`].
+    fn is_active(&self, lane: usize, now: u64) -> bool {
+        self.is_polled(lane, now);
+        let since = now.saturating_sub(self.active_ns[lane % MOST].get());
+        Duration::from_nanos(since) < NAP
     }
 
     /// Returns true if the next look is due.
     fn is_due(&self, now: u64) -> bool {
         now.saturating_sub(self.looked_ns.get()) >= PERIOD_NS && !ATTENDS.get()
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> {
+        (0..count()).filter(|lane| *lane != self.lane)
+    }
+
+    /// Polls the watched lanes after their doorbells have been marked. Returns true if the thread must not sleep.
+    fn look_before_sleep(&self) -> bool {
+        let is_watched = |lane: &usize| self.watched.get() >> lane & 1 != 0;
+        let mut busy = false;
+        ATTENDS.set(true);
+        for lane in self.others().filter(is_watched) {
+            match attend(lane, true) {
+                Attended::Busy => busy = true,
+                Attended::Idle => {}
+                Attended::Silent => self.must_nap.set(true),
+                // A thread that sleeps in its lane has polled since the last message, or its doorbell rings.
+                Attended::Taken if is_asleep(lane) => continue,
+                Attended::Taken => {
+                    self.must_nap.set(true);
+                    continue;
+                }
+            }
+            self.seen[lane % MOST].set(polls_of(lane));
+        }
+        ATTENDS.set(false);
+        // The next poll looks at the other lanes, although the last look was a short time ago.
+        self.looked_ns.set(0);
+        busy
     }
 
     #[cold]
@@ -133,8 +231,10 @@ impl Attendance {
         }
         self.looked_ns.set(now);
         ATTENDS.set(true);
-        let others = (0..count()).filter(|lane| *lane != self.lane);
-        let busy = others.filter(|lane| self.look_at(*lane)).count();
+        let busy = self
+            .others()
+            .filter(|lane| self.look_at(*lane, now))
+            .count();
         ATTENDS.set(false);
         busy
     }
@@ -182,10 +282,18 @@ impl Btl for Attendance {
         due
     }
 
-    /// The engine calls this before it sleeps; the next poll also polls the other lanes.
+    /// The engine calls this before it sleeps, after the doorbells have been marked.
     fn pending(&self) -> bool {
+        if count() == 1 || ATTENDS.get() {
+            return false;
+        }
+        // The next poll also polls the other lanes.
         self.polls.set(POLLS);
-        false
+        match attendant::role().is_of(self.lane) {
+            true => self.look_before_sleep(),
+            // A vacant role is claimed before the next sleep.
+            false => attendant::role().is_vacant(),
+        }
     }
 
     fn capabilities(&self) -> Capabilities<'_> {
@@ -197,10 +305,39 @@ impl Btl for Attendance {
     }
 }
 
+/// Returns true if the thread in a lane sleeps there.
+fn is_asleep(lane: usize) -> bool {
+    attendant::inbox(lane).is_some_and(|inbox| inbox.doorbell().wishes() & SLEEPING != 0)
+}
+
 impl Wakeup for Attendance {
     fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
 
+    fn doorbells(&self, all: &mut Vec<Held<Inbox>>) {
+        // In a poll of another lane the thread does not sleep.
+        if ATTENDS.get() {
+            return;
+        }
+        self.watched.set(0);
+        self.must_nap.set(false);
+        if count() == 1 || !attendant::role().claim(self.lane) {
+            return;
+        }
+        let now = now_ns();
+        let since = now.saturating_sub(self.marked_ns.replace(now));
+        self.is_woken_often.set(Duration::from_nanos(since) < NAP);
+        for lane in self.others() {
+            match attendant::inbox(lane) {
+                Some(inbox) if !self.is_active(lane, now) => {
+                    self.watched.set(self.watched.get() | 1 << lane);
+                    all.push(inbox.clone());
+                }
+                _ => self.must_nap.set(true),
+            }
+        }
+    }
+
     fn longest_sleep(&self) -> Option<Duration> {
-        (count() > 1).then_some(NAP)
+        self.must_nap.get().then_some(NAP)
     }
 }

@@ -24,6 +24,7 @@ pub fn wait_until(
 }
 
 /// As [`wait_until`], if only a poll or a call of this process can make `done` return true.
+/// Another thread that is in the lane may call `done` (`Engine::wait_for_messages`).
 #[inline]
 pub fn wait_for_messages(
     lane: Lane<'_>,
@@ -31,7 +32,9 @@ pub fn wait_for_messages(
     done: impl Fn() -> bool,
     about: impl Fn() -> About,
 ) {
-    wait_until(lane, call, done, about);
+    let (number, engine) = lane;
+    let wait = Wait::new(number, call);
+    engine.wait_for_messages(|| done() || wait.goes_on(&about), || {});
 }
 
 /// Waits for an operation to complete, and frees its request.

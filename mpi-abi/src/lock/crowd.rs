@@ -39,7 +39,7 @@ impl GlobalLock {
     }
 
     /// Waits one step while oversubscribed: yields without the lock after an empty poll.
-    pub(super) fn wait_in_crowd(&'static self, me: usize, polled: Polled) -> ThreadStep {
+    pub(super) fn wait_in_crowd(&'static self, me: usize, polled: Polled<'_>) -> ThreadStep {
         if self.followers.load(Relaxed) > 0 {
             self.notify_followers(polled.busy, polled.slept);
         }

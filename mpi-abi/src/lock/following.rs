@@ -1,25 +1,35 @@
-//! Leader and followers: one of the waiting threads polls the engine and notifies the others.
+//! Leader and followers: one of the waiting threads polls the engine for all of them.
 //!
-//! The leader notifies at the end of a burst of events, since each woken follower takes the lock.
+//! After a burst of events the leader evaluates the conditions of the followers,
+//! and releases those whose wait is complete. The others go on waiting.
+//! A follower whose condition only it can evaluate (a collective operation, a store in shared memory)
+//! is released after each burst, and polls.
 //! Followers spin first and then sleep, like other waiters. Only sleepers cost a system call.
 //!
-//! Protocol: a notifying thread increments `notifications` or clears `leader`.
-//! The notifying thread then reads `sleeping_followers`.
+//! Protocol: the leader sets `released` of a follower or clears `leader`.
+//! The leader then reads `sleeping_followers`.
 //! A follower increments `sleeping_followers` under `inside`,
-//! and then reads `notifications` and `leader` again.
+//! and then reads `released` and `leader` again.
 //! For the end of a `yielding` thread, see SYNC POINT `lock.yielding` in the loom models.
 //! On each side a fence separates the two steps.
-//! The notifying thread executes [`GlobalLock::release_fence`], the follower `sleeper_fence`.
+//! The releasing thread executes [`GlobalLock::release_fence`], the follower `sleeper_fence`.
+//! A follower is in the list [`Following`] from before it releases the lock until it has acquired it again.
+//! Only the owner of the lock accesses the list and calls the conditions.
 
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
-use mpi_core::engine::{Polled, ThreadStep};
-use std::sync::PoisonError;
-use std::sync::atomic::{Ordering, Ordering::Relaxed};
+use mpi_core::engine::{Condition, Polled, ThreadStep};
+use std::cell::UnsafeCell;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering, Ordering::Relaxed};
+use std::sync::{Condvar, PoisonError};
 use std::time::Duration;
 
 /// Interval of a follower's own polls: an event in shared memory may arrive without a message.
 const OWN_POLL: Duration = Duration::from_millis(1);
+
+/// The interval for a follower whose condition the leader evaluates, and which therefore needs none.
+const OWN_POLL_OF_MESSAGES: Duration = Duration::from_millis(100);
 
 /// The wait policy of followers: they spin for about the duration of a wake-up.
 const FOLLOWING: WaitPolicy = WaitPolicy {
@@ -33,13 +43,106 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
 /// Number of polls with events after which the leader notifies during a continuing burst.
 const LONG_BURST: u32 = 64;
 
+/// A thread that waits without the lock.
+struct Follower {
+    /// The condition of its wait, if the leader may evaluate it.
+    awaits: Option<NonNull<Condition<'static>>>,
+    /// True if the thread should poll.
+    released: AtomicBool,
+    /// True while the thread sleeps. Written under `inside`.
+    sleeps: AtomicBool,
+    news: Condvar,
+}
+
+/// The threads that follow.
+pub(super) struct Following(UnsafeCell<Vec<NonNull<Follower>>>);
+
+// SAFETY: only the owner of the lock accesses the list and calls the conditions in it:
+// `wait_step`, `release` and `follow` call the functions below under the lock.
+unsafe impl Sync for Following {}
+
+impl std::fmt::Debug for Following {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Following").finish_non_exhaustive()
+    }
+}
+
+impl Following {
+    pub(super) const fn new() -> Self {
+        Following(UnsafeCell::new(Vec::new()))
+    }
+
+    /// Returns the follower at an index. The caller owns the lock.
+    fn at(&self, index: usize) -> Option<&Follower> {
+        // SAFETY: the caller owns the lock, so no other thread changes the list.
+        let follower = unsafe { &*self.0.get() }.get(index).copied();
+        // SAFETY: `follow` has the value on its stack. It adds the value before it releases the lock,
+        // and removes it after it has acquired the lock again, which the caller owns.
+        follower.map(|follower| unsafe { &*follower.as_ptr() })
+    }
+
+    /// Returns all followers. The caller owns the lock.
+    fn all(&self) -> impl Iterator<Item = &Follower> {
+        (0..).map_while(|index| self.at(index))
+    }
+
+    /// Adds a follower. The caller owns the lock.
+    fn add(&self, follower: &Follower) {
+        // SAFETY: the caller owns the lock, and no reference to the list exists.
+        unsafe { &mut *self.0.get() }.push(NonNull::from(follower));
+    }
+
+    /// Removes a follower. The caller owns the lock.
+    fn remove(&self, follower: &Follower) {
+        // SAFETY: the caller owns the lock, and no reference to the list exists.
+        unsafe { &mut *self.0.get() }.retain(|other| *other != NonNull::from(follower));
+    }
+}
+
+impl Follower {
+    fn new(awaits: Option<&mut Condition<'_>>) -> Self {
+        let forget = |condition: &mut Condition<'_>| {
+            // SAFETY: only the type of the pointer changes. It is used only while the thread
+            // is in `follow`, so the condition and what it borrows exist.
+            unsafe {
+                std::mem::transmute::<NonNull<Condition<'_>>, NonNull<Condition<'static>>>(
+                    NonNull::from(condition),
+                )
+            }
+        };
+        Follower {
+            awaits: awaits.map(forget),
+            released: AtomicBool::new(false),
+            sleeps: AtomicBool::new(false),
+            news: Condvar::new(),
+        }
+    }
+
+    /// Returns true if the thread must poll, because its wait may be complete. The caller owns the lock.
+    fn may_be_complete(&self) -> bool {
+        self.awaits.is_none_or(|condition| {
+            // SAFETY: the follower's thread is in `follow`, between `add` and `remove`, and does not use the condition.
+            // The caller owns the lock, so no other thread calls it at the same time.
+            // It uses no thread-local state (`Engine::wait_for_messages`), so it may run on another thread.
+            unsafe { (*condition.as_ptr())() }
+        })
+    }
+
+    fn own_poll(&self) -> Duration {
+        match self.awaits {
+            None => OWN_POLL,
+            Some(_) => OWN_POLL_OF_MESSAGES,
+        }
+    }
+}
+
 impl GlobalLock {
     /// Runs between two polls of a wait. Oversubscribed threads yield.
     /// Without a leader, the caller becomes the leader.
     /// Otherwise the caller waits until the leader has events or leaves.
     ///
     /// Only the owner of the lock may call this function, while no part of the state is borrowed.
-    pub fn wait_step(&'static self, polled: Polled) -> ThreadStep {
+    pub fn wait_step(&'static self, polled: Polled<'_>) -> ThreadStep {
         if self.is_reserved() {
             let others = [&self.yielding, &self.crowded_polls];
             if others.iter().all(|count| count.load(Relaxed) == 0) {
@@ -58,7 +161,12 @@ impl GlobalLock {
         if crowded && polled.may_yield {
             return self.wait_in_crowd(me, polled);
         }
-        let Polled { busy, slept, .. } = polled;
+        let Polled {
+            busy,
+            slept,
+            awaits,
+            ..
+        } = polled;
         let leader = self.leader.load(Relaxed);
         if leader == me || leader == 0 && self.yielding.load(Relaxed) == 0 {
             self.leader.store(me, Relaxed);
@@ -71,7 +179,7 @@ impl GlobalLock {
             self.news_polls
                 .store(self.news_polls.load(Relaxed).max(1), Relaxed);
         }
-        self.follow(me, crowded);
+        self.follow(me, crowded, Follower::new(awaits));
         ThreadStep::Followed
     }
 
@@ -86,10 +194,15 @@ impl GlobalLock {
         if idle && self.sleeping_followers.load(Relaxed) > 0 {
             let inside = self.lock();
             // If all followers have woken by timeout since the check, none is called.
-            self.leader_called
-                .store(self.sleeping_followers.load(Relaxed) > 0, Relaxed);
+            let called = self
+                .following
+                .all()
+                .find(|other| other.sleeps.load(Relaxed));
+            self.leader_called.store(called.is_some(), Relaxed);
             drop(inside);
-            self.news.notify_one();
+            if let Some(called) = called {
+                called.news.notify_one();
+            }
         }
     }
 
@@ -98,55 +211,82 @@ impl GlobalLock {
         self.leader.load(Relaxed) != 0 || self.yielding.load(Relaxed) > 0
     }
 
-    /// Notifies the followers if there were events and the burst is over.
+    /// Releases followers if there were events and the burst is over.
     pub(super) fn notify_followers(&self, busy: bool, slept: bool) {
         let news_polls = self.news_polls.load(Relaxed) + u32::from(busy || slept);
         let notify = news_polls > 0 && (!busy || news_polls > LONG_BURST);
         self.news_polls
             .store(if notify { 0 } else { news_polls }, Relaxed);
-        if notify {
-            let notifications = self.notifications.load(Relaxed).wrapping_add(1);
-            self.notifications.store(notifications, Ordering::Release);
+        if notify && self.release_followers() {
             self.release_fence();
             if self.sleeping_followers.load(Relaxed) > 0 {
                 drop(self.lock());
-                self.news.notify_all();
+                for follower in self.following.all() {
+                    if follower.released.load(Relaxed) && follower.sleeps.load(Relaxed) {
+                        follower.news.notify_one();
+                    }
+                }
             }
         }
     }
 
-    /// Waits without the lock for events, or until a leader is needed.
+    /// Releases the followers whose waits may be complete. Returns true if there are any.
+    fn release_followers(&self) -> bool {
+        let mut any = false;
+        for follower in self.following.all() {
+            if !follower.released.load(Relaxed) && follower.may_be_complete() {
+                follower.released.store(true, Ordering::Release);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Waits without the lock until released, or until a leader is needed.
     /// If oversubscribed, the thread sleeps immediately, because other threads need the core.
     #[cold]
-    fn follow(&'static self, me: usize, crowded: bool) {
+    fn follow(&'static self, me: usize, crowded: bool, follower: Follower) {
         let depth = self.depth.load(Relaxed);
-        // The leader notifies only while it holds the lock, which this thread still holds.
-        let seen = self.notifications.load(Relaxed);
         self.followers.fetch_add(1, Relaxed);
+        self.following.add(&follower);
         mpi_base::race_detectors::releasing(self);
         self.unlock();
-        let waits = || self.notifications.load(Ordering::Acquire) == seen && self.is_polled();
+        let waits = || !follower.released.load(Ordering::Acquire) && self.is_polled();
         let mut waiter = Waiter::new(FOLLOWING);
         while !crowded && waits() && !waiter.is_tired() {
             waiter.pause_or(|_| {});
         }
         if waits() {
-            self.sleep_as_follower(waits);
+            self.sleep_as_follower(&follower, waits);
         }
         self.take(me, depth);
+        self.following.remove(&follower);
         self.followers.fetch_sub(1, Relaxed);
     }
 
     /// Sleeps while `waits` holds, at most until the follower's next own poll.
-    fn sleep_as_follower(&self, waits: impl Fn() -> bool) {
+    fn sleep_as_follower(&self, follower: &Follower, waits: impl Fn() -> bool) {
         let inside = self.lock();
+        follower.sleeps.store(true, Relaxed);
         self.sleeping_followers.fetch_add(1, Relaxed);
         self.sleeper_fence();
-        let woken = self.news.wait_timeout_while(inside, OWN_POLL, |()| waits());
+        let limit = follower.own_poll();
+        let woken = follower
+            .news
+            .wait_timeout_while(inside, limit, |()| waits());
         // If the flag was set for this thread, it becomes the leader now.
         // If a leader exists by then, the cleared flag allows another wake-up later.
         self.leader_called.store(false, Relaxed);
+        follower.sleeps.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(woken.unwrap_or_else(PoisonError::into_inner));
     }
+}
+
+/// Returns for each follower whether its wait may be complete, and whether it has been released. The caller owns the lock.
+#[cfg(test)]
+pub(super) fn complete_and_released(lock: &GlobalLock) -> Vec<(bool, bool)> {
+    let all = lock.following.all();
+    all.map(|of| (of.may_be_complete(), of.released.load(Relaxed)))
+        .collect()
 }

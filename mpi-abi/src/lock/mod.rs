@@ -31,12 +31,13 @@
 //! also sees all releases before the change (Release and Acquire).
 //! The change is made under `inside`, so the owner then sees the flags of all earlier sleepers.
 //! Only the owner writes `depth`, `turns`, `unused_hand_overs`, `leader`, `yielding`,
-//! `crowded_polls`, `news_polls` and `notifications`.
+//! `crowded_polls`, `news_polls` and `following`.
 //! Only the owner or a waking follower writes `leader_called`.
 //! `waiters` is incremented before the doorbell is rung.
 //! The leader announces that it sleeps, reads `waiters`, and then sleeps.
 #![allow(unsafe_code)]
 
+pub mod attendant;
 mod crowd;
 mod following;
 mod outside;
@@ -55,6 +56,7 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use following::Following;
 pub use outside::{enter_again, leave_entirely};
 pub use reserved::me;
 use reserved::{LOCKS, Reservation, caller, is_inside};
@@ -118,8 +120,8 @@ pub struct GlobalLock {
     beside_load: AtomicU32,
     /// Polls with events since the last notification of the followers.
     news_polls: AtomicU32,
-    /// Counts notifications of followers.
-    notifications: AtomicU32,
+    /// The threads that follow, for the owner.
+    following: Following,
     /// Number of followers that sleep.
     sleeping_followers: AtomicU32,
     /// True if a follower was woken to become the leader.
@@ -128,8 +130,6 @@ pub struct GlobalLock {
     inside: Mutex<()>,
     /// Wakes a sleeper after the lock was released.
     free: Condvar,
-    /// Wakes followers after events.
-    news: Condvar,
     /// The inbox whose doorbell wakes the owner, or null.
     inbox: AtomicPtr<Inbox>,
 }
@@ -158,12 +158,11 @@ impl GlobalLock {
             crowded_polls: AtomicU32::new(0),
             beside_load: AtomicU32::new(0),
             news_polls: AtomicU32::new(0),
-            notifications: AtomicU32::new(0),
+            following: Following::new(),
             sleeping_followers: AtomicU32::new(0),
             leader_called: AtomicBool::new(false),
             inside: Mutex::new(()),
             free: Condvar::new(),
-            news: Condvar::new(),
             inbox: AtomicPtr::new(std::ptr::null_mut()),
         }
     }
@@ -374,7 +373,7 @@ impl GlobalLock {
         self.waiters.fetch_add(1, Ordering::SeqCst);
         // SAFETY: the pointer is null, or the `'static` inbox that `set_doorbell` received.
         if let Some(inbox) = unsafe { self.inbox.load(Ordering::Acquire).as_ref() } {
-            inbox.doorbell().ring();
+            inbox.doorbell().ring_owner();
         }
         // The lock may have been reserved since the first check.
         self.revoke_reservation();

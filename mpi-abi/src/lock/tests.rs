@@ -11,16 +11,17 @@ fn new_lock() -> &'static GlobalLock {
 }
 
 /// The result of a poll by a thread that no longer yields.
-fn tired(busy: bool) -> Polled {
+fn tired(busy: bool) -> Polled<'static> {
     Polled {
         busy,
         slept: false,
         may_yield: false,
+        awaits: None,
     }
 }
 
 /// The result of a poll by a thread that may yield.
-fn yielding(busy: bool) -> Polled {
+fn yielding(busy: bool) -> Polled<'static> {
     Polled {
         may_yield: true,
         ..tired(busy)
@@ -151,6 +152,50 @@ fn followers_wait_outside_until_the_leader_has_news_or_goes() {
         (lock.leader.load(Relaxed), lock.followers.load(Relaxed)),
         (0, 0)
     );
+}
+
+#[test]
+fn the_leader_releases_only_followers_whose_conditions_hold() {
+    let (lock, done) = (
+        new_lock(),
+        Arc::new([AtomicBool::new(false), AtomicBool::new(false)]),
+    );
+    lock.acquire();
+    lock.wait_step(tired(false));
+    let threads = [0, 1].map(|thread| {
+        let done = done.clone();
+        std::thread::spawn(move || {
+            lock.acquire();
+            while !done[thread].load(Relaxed) {
+                let mut is_done = || done[thread].load(Relaxed);
+                lock.wait_step(Polled {
+                    awaits: Some(&mut is_done),
+                    ..tired(false)
+                });
+            }
+            lock.release();
+        })
+    });
+    let wait_for_followers = |number| {
+        while lock.followers.load(Relaxed) != number {
+            lock.yield_to_waiters();
+            std::thread::yield_now();
+        }
+    };
+    wait_for_followers(2);
+    done[1].store(true, Relaxed);
+    lock.wait_step(tired(true));
+    lock.wait_step(tired(false));
+    let mut followers = following::complete_and_released(lock);
+    followers.sort_unstable();
+    assert_eq!(followers, [(false, false), (true, true)]);
+    wait_for_followers(1);
+    done[0].store(true, Relaxed);
+    lock.release();
+    for thread in threads {
+        assert!(thread.join().is_ok());
+    }
+    assert_eq!(lock.followers.load(Relaxed), 0);
 }
 
 #[test]

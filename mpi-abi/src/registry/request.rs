@@ -70,7 +70,7 @@ pub fn wait(handle: MPI_Request) -> Result<(), Failure> {
     if look(handle)? != RequestState::Running || spin_for(handle) {
         return Ok(());
     }
-    state::engine()?.wait_publishing(|| is_settled(handle), || publish_wait(handle, 1));
+    state::engine()?.wait_for_messages(|| is_settled(handle), || publish_wait(handle, 1));
     Ok(())
 }
 

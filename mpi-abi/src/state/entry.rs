@@ -185,7 +185,7 @@ fn enter_rarely(id: usize) -> (u8, u64) {
 fn leave_rarely(guard: CallGuard) {
     if guard.extras & LANES != 0 {
         thread_waits::leave_base();
-        global_lock::release();
+        global_lock::release_lane();
     }
     if guard.extras & FOLLOWED != 0
         && let Some(follow) = AFTER_CALL.get()

@@ -16,7 +16,24 @@ struct Words {
     sleeping_followers: AtomicU32,
     leader_called: AtomicBool,
     inside: Mutex<()>,
+    followers: [Follower; 2],
+}
+
+/// A thread that waits without the lock.
+struct Follower {
+    released: AtomicBool,
+    sleeps: AtomicBool,
     news: Condvar,
+}
+
+impl Follower {
+    fn new() -> Follower {
+        Follower {
+            released: AtomicBool::new(false),
+            sleeps: AtomicBool::new(false),
+            news: Condvar::new(),
+        }
+    }
 }
 
 impl Words {
@@ -27,7 +44,7 @@ impl Words {
             sleeping_followers: AtomicU32::new(0),
             leader_called: AtomicBool::new(false),
             inside: Mutex::new(()),
-            news: Condvar::new(),
+            followers: [Follower::new(), Follower::new()],
         }
     }
 
@@ -36,16 +53,30 @@ impl Words {
     }
 
     /// Sleeps as a follower, which has released the lock; returns when this thread must poll.
-    fn sleep_as_follower(&self) {
+    fn sleep_as_follower(&self, follower: &Follower) {
         let mut inside = self.inside.lock().unwrap();
         let sleeping = &self.sleeping_followers;
+        follower.sleeps.store(true, Ordering::Relaxed);
         sleeping.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        while self.is_polled() {
-            inside = self.news.wait(inside).unwrap();
+        while !follower.released.load(Ordering::Acquire) && self.is_polled() {
+            inside = follower.news.wait(inside).unwrap();
         }
         self.leader_called.store(false, Ordering::Relaxed);
+        follower.sleeps.store(false, Ordering::Relaxed);
         sleeping.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Releases one follower, whose wait is complete. The caller owns the lock.
+    fn release(&self, follower: &Follower) {
+        follower.released.store(true, Ordering::Release);
+        fence(Ordering::SeqCst);
+        if self.sleeping_followers.load(Ordering::Relaxed) > 0 {
+            drop(self.inside.lock().unwrap());
+            if follower.sleeps.load(Ordering::Relaxed) {
+                follower.news.notify_one();
+            }
+        }
     }
 
     /// Ends the call of the last polling thread, which owns the lock.
@@ -55,10 +86,14 @@ impl Words {
         let idle = !self.is_polled() && !self.leader_called.load(Ordering::Relaxed);
         if idle && self.sleeping_followers.load(Ordering::Relaxed) > 0 {
             let inside = self.inside.lock().unwrap();
-            let sleeps = self.sleeping_followers.load(Ordering::Relaxed) > 0;
-            self.leader_called.store(sleeps, Ordering::Relaxed);
+            let mut followers = self.followers.iter();
+            let called = followers.find(|other| other.sleeps.load(Ordering::Relaxed));
+            self.leader_called
+                .store(called.is_some(), Ordering::Relaxed);
             drop(inside);
-            self.news.notify_one();
+            if let Some(called) = called {
+                called.news.notify_one();
+            }
         }
     }
 }
@@ -71,7 +106,7 @@ fn the_last_yielding_thread_calls_a_follower_to_lead() {
         let words = Arc::new(Words::of_one_yielding_thread());
         let follower = {
             let words = words.clone();
-            thread::spawn(move || words.sleep_as_follower())
+            thread::spawn(move || words.sleep_as_follower(&words.followers[0]))
         };
         words.leave();
         follower.join().unwrap();
@@ -84,14 +119,35 @@ fn the_last_yielding_thread_calls_a_follower_to_lead() {
 fn a_follower_that_leads_and_leaves_calls_the_next() {
     check(|| {
         let words = Arc::new(Words::of_one_yielding_thread());
-        let followers = [(); 2].map(|()| {
+        let followers = [0, 1].map(|follower| {
             let words = words.clone();
             thread::spawn(move || {
-                words.sleep_as_follower();
+                words.sleep_as_follower(&words.followers[follower]);
                 // This thread polls one time, and then its wait is complete.
                 words.leave();
             })
         });
+        words.leave();
+        for follower in followers {
+            follower.join().unwrap();
+        }
+    });
+}
+
+/// SYNC POINT lock.yielding: a polling thread releases one follower and leaves;
+/// the released one and the one that becomes the leader wake in any order.
+#[test]
+fn a_released_follower_wakes_and_the_other_becomes_the_leader() {
+    check(|| {
+        let words = Arc::new(Words::of_one_yielding_thread());
+        let followers = [0, 1].map(|follower| {
+            let words = words.clone();
+            thread::spawn(move || {
+                words.sleep_as_follower(&words.followers[follower]);
+                words.leave();
+            })
+        });
+        words.release(&words.followers[1]);
         words.leave();
         for follower in followers {
             follower.join().unwrap();

@@ -41,11 +41,47 @@ fn no_wake_up_is_lost() {
 fn no_wake_up_of_a_poller_is_lost() {
     news_end_every(|doorbell, news| {
         let some = || news.load(Ordering::Acquire) != 0;
-        doorbell.sleep_polling(7, NAP, some, |_| {
+        doorbell.sleep_polling(&[], 7, some, || {
             while !doorbell.take_rung(7) {
                 thread::yield_now();
             }
         });
+    });
+}
+
+/// SYNC POINT doorbell.sleep, doorbell.socket: a ring of a doorbell wakes its owner and its watcher.
+#[test]
+fn no_wake_up_of_a_watcher_is_lost() {
+    check(|| {
+        let shared = Arc::new((Doorbell::new(), AtomicU64::new(0)));
+        let sender = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                shared.1.store(1, Ordering::Release);
+                shared.0.ring();
+            })
+        };
+        let owner = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (doorbell, news) = &*shared;
+                while news.load(Ordering::Acquire) == 0 {
+                    doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+                }
+            })
+        };
+        let (doorbell, news) = &*shared;
+        let own = Doorbell::new();
+        let mut sender = Some(sender);
+        let some = || news.load(Ordering::Acquire) != 0;
+        own.sleep_polling(&[doorbell], 7, some, || {
+            sender.take().unwrap().join().unwrap();
+            assert!(doorbell.take_rung_watcher(7), "the watcher was not woken");
+        });
+        if let Some(sender) = sender {
+            sender.join().unwrap();
+        }
+        owner.join().unwrap();
     });
 }
 

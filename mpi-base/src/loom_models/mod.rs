@@ -4,6 +4,7 @@
 //! Each model names its SYNC POINT, and must fail if one of its orderings is weakened.
 #![allow(unsafe_code)]
 
+mod attendant;
 mod bitmap;
 mod cells;
 mod crowd;

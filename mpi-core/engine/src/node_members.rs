@@ -3,7 +3,7 @@
 use crate::Engine;
 use crate::group::Group;
 use mpi_base::atomic::{Ordering, fence};
-use mpi_base::doorbell::{FENCE, SLEEPING};
+use mpi_base::doorbell::{ASLEEP, FENCE};
 use mpi_base::fence::light;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
@@ -122,7 +122,7 @@ impl NodeMembers {
         // SYNC POINT doorbell.sleep
         self.order();
         for (rank, inbox) in (0..).zip(&self.inboxes) {
-            if rank != self.me && inbox.doorbell().wishes() & SLEEPING != 0 {
+            if rank != self.me && inbox.doorbell().wishes() & ASLEEP != 0 {
                 inbox.doorbell().wake();
             }
         }

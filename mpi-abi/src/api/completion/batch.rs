@@ -89,7 +89,7 @@ impl<'a> Batch<'a> {
         if survey.complete == 0 && survey.running > 0 {
             let complete = |h: &MPI_Request| matches!(look(*h), Ok(RequestState::Complete));
             let engine = state::engine()?;
-            engine.wait_publishing(
+            engine.wait_for_messages(
                 || self.requests.iter().any(complete),
                 || self.publish_wait_any(&engine, survey.running),
             );
@@ -107,7 +107,7 @@ impl<'a> Batch<'a> {
             let rest = self.requests[at..].iter();
             rest.filter(|handle| !is_settled(**handle)).count()
         };
-        state::engine()?.wait_publishing(
+        state::engine()?.wait_for_messages(
             || is_settled(handle),
             || request::publish_wait(handle, left()),
         );

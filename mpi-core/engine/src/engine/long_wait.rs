@@ -10,6 +10,9 @@ use std::time::Duration;
 /// for these and the doorbell at the same time.
 const SHORT_NAP: Duration = Duration::from_micros(100);
 
+/// Maximum sleep if the process watches the doorbells of its other lanes, and has no socket to sleep on.
+const LANE_NAP: Duration = Duration::from_millis(1);
+
 /// A wait that is about to sleep.
 #[derive(Clone, Copy)]
 pub(super) struct LongWait<'a> {
@@ -54,28 +57,25 @@ impl<'a> LongWait<'a> {
         });
     }
 
-    /// Sleeps until the doorbell rings, at most for `nap`; if a transport waits for descriptors, these wake the process too.
+    /// Sleeps until the doorbell rings, at most for `nap`.
+    /// If a transport waits for descriptors or for other doorbells, these wake the process too.
     pub fn sleep(self, nap: Duration, news: impl FnOnce() -> bool) {
+        let bml = self.engine.0.pml.bml();
         let doorbell = self.engine.node().my_inbox().doorbell();
-        let longest = self.engine.0.pml.bml().longest_sleep();
-        let nap = longest.map_or(nap, |longest| nap.min(longest));
-        self.engine
-            .0
-            .pml
-            .bml()
-            .with_descriptors(|descriptors, others| {
-                if descriptors.is_empty() {
-                    return doorbell.sleep(nap, news);
-                }
-                let mut doorbells = vec![doorbell];
-                doorbells.extend(others.iter().map(|inbox| inbox.doorbell()));
-                match self.engine.0.waiting.descriptors() {
-                    Some(sleeper) => sleeper.sleep(&doorbells, nap, descriptors, news),
-                    // The operating system cannot wait for both at the same time,
-                    // so short sleeps alternate with polls of the descriptors.
-                    None => doorbell.sleep(nap.min(SHORT_NAP), news),
-                }
-            });
+        let limit = || bml.longest_sleep().map_or(nap, |longest| nap.min(longest));
+        bml.with_descriptors(|descriptors, others| {
+            if descriptors.is_empty() && others.is_empty() {
+                return doorbell.sleep(limit(), news);
+            }
+            let watched: Vec<_> = others.iter().map(|inbox| inbox.doorbell()).collect();
+            match self.engine.0.waiting.descriptors() {
+                Some(sleeper) => sleeper.sleep(doorbell, &watched, limit, descriptors, news),
+                // The operating system cannot wait for both at the same time,
+                // so short sleeps alternate with polls of the descriptors.
+                None if descriptors.is_empty() => doorbell.sleep(nap.min(LANE_NAP), news),
+                None => doorbell.sleep(nap.min(SHORT_NAP), news),
+            }
+        });
     }
 
     /// Returns true if there is work, so that the process must not sleep.

@@ -28,7 +28,7 @@ pub use names::Peers;
 pub use operations::{Operations, PollAlways, Polls};
 pub use place::Place;
 pub use published::Published;
-pub use waiting::{Polled, ThreadStep, Threads, Waiting};
+pub use waiting::{Condition, Polled, ThreadStep, Threads, Waiting};
 
 use crate::RunObserver;
 use crate::bml::{self, Bml};

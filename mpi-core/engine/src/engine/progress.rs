@@ -90,21 +90,34 @@ impl Engine {
 
     /// Waits until `done` returns true. Calls `tell` before the first sleep, to publish the wait on the state page.
     #[inline]
-    pub fn wait_publishing(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
+    pub fn wait_publishing(&self, done: impl FnMut() -> bool, tell: impl FnOnce()) {
+        self.wait_by::<false>(done, tell);
+    }
+
+    /// Same as [`Engine::wait_publishing`], for conditions that only a poll or a call of a thread of this process makes true,
+    /// such as the completion of a request.
+    /// Another thread that is inside the engine may call `done`, so `done` does not wait, poll, panic or use thread-local state.
+    #[inline]
+    pub fn wait_for_messages(&self, done: impl FnMut() -> bool, tell: impl FnOnce()) {
+        self.wait_by::<true>(done, tell);
+    }
+
+    #[inline(always)]
+    fn wait_by<const MESSAGES: bool>(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
         // If the event has already occurred, no waiter is created.
         let busy = self.progress();
         if done() {
             return;
         }
         let mut waiter = self.waiter();
-        self.step(&mut waiter, busy, &mut done);
+        self.step::<MESSAGES>(&mut waiter, busy, &mut done);
         while !waiter.is_tired() {
-            if self.turn(&mut waiter, &mut done) {
+            if self.turn_by::<MESSAGES>(&mut waiter, &mut done) {
                 return;
             }
         }
         tell();
-        while !self.turn(&mut waiter, &mut done) {}
+        while !self.turn_by::<MESSAGES>(&mut waiter, &mut done) {}
     }
 
     /// Returns the state of a wait, for callers that call [`Engine::turn`] in a loop of their own.
@@ -118,25 +131,44 @@ impl Engine {
     ///
     /// `done` is checked again after the sleep has been announced, so no wakeup is missed.
     #[inline]
-    pub fn turn(&self, waiter: &mut Waiter, mut done: impl FnMut() -> bool) -> bool {
+    pub fn turn(&self, waiter: &mut Waiter, done: impl FnMut() -> bool) -> bool {
+        self.turn_by::<false>(waiter, done)
+    }
+
+    #[inline(always)]
+    fn turn_by<const MESSAGES: bool>(
+        &self,
+        waiter: &mut Waiter,
+        mut done: impl FnMut() -> bool,
+    ) -> bool {
         let busy = self.progress();
         if done() {
             return true;
         }
-        self.step(waiter, busy, done);
+        self.step::<MESSAGES>(waiter, busy, done);
         false
     }
 
     /// The second part of an iteration of a wait, if `done` returned false: pauses.
     #[inline]
-    fn step(&self, waiter: &mut Waiter, busy: bool, mut done: impl FnMut() -> bool) {
+    fn step<const MESSAGES: bool>(
+        &self,
+        waiter: &mut Waiter,
+        busy: bool,
+        mut done: impl FnMut() -> bool,
+    ) {
         let waiting = &self.0.waiting;
         let threads = waiting.threads();
         if let Some(threads) = threads {
             let polled = Polled {
                 busy,
-                slept: waiting.take_slept(),
+                slept: waiting.take_slept()
+                    | waiting.have_completed(self.0.pml.requests().completions()),
                 may_yield: waiter.may_yield_to_threads(),
+                awaits: match MESSAGES {
+                    true => Some(&mut done),
+                    false => None,
+                },
             };
             match (threads.wait_step)(polled) {
                 ThreadStep::Alone => {}
@@ -183,7 +215,7 @@ impl Engine {
     #[inline]
     pub fn wait(&self, req: &Req) -> Outcome {
         if !req.is_complete() {
-            self.wait_publishing(
+            self.wait_for_messages(
                 || req.is_complete(),
                 || self.published().waits_for(req, 1, 0),
             );
@@ -216,7 +248,7 @@ impl Engine {
     #[inline]
     pub(crate) fn wait_here(&self) {
         let pml = &self.0.pml;
-        self.wait_publishing(
+        self.wait_for_messages(
             || pml.is_here(),
             || {
                 let (context, key, bytes) = pml.about_here();

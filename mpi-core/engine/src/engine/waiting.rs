@@ -17,22 +17,27 @@ use std::cell::{Cell, OnceCell};
 #[derive(Clone, Copy, Debug)]
 pub struct Threads {
     /// Performs a wait step for the calling thread, which has polled one time.
-    pub wait_step: fn(Polled) -> ThreadStep,
+    pub wait_step: fn(Polled<'_>) -> ThreadStep,
     /// Returns true if a thread waits to begin an MPI call, so that no thread may sleep.
     pub wanted: fn() -> bool,
     /// Returns true if no second thread of this process has ever called MPI.
     pub is_alone: fn() -> bool,
 }
 
+/// The condition of a wait.
+pub type Condition<'a> = dyn FnMut() -> bool + 'a;
+
 /// The result of a thread's last poll in a wait.
-#[derive(Clone, Copy, Debug)]
-pub struct Polled {
+pub struct Polled<'a> {
     /// True if the poll has done work, possibly for other threads.
     pub busy: bool,
-    /// True if the thread slept before the poll, so that other threads' events may have occurred meanwhile.
+    /// True if the thread slept before the poll, or requests have completed, so that other threads' waits may be complete.
     pub slept: bool,
     /// True if the thread may yield its core as its wait step.
     pub may_yield: bool,
+    /// The condition of the wait, if only polls and calls of the process's threads can make it true.
+    /// A thread that polls may evaluate it while this thread waits outside of the engine.
+    pub awaits: Option<&'a mut Condition<'a>>,
 }
 
 /// The result of [`Threads::wait_step`]: what was done instead of the engine's own wait step.
@@ -81,6 +86,8 @@ pub struct Waiting {
     threads: Cell<Option<&'static Threads>>,
     /// True if this process has slept since the last call of [`Waiting::take_slept`].
     slept: Cell<bool>,
+    /// The number of completed requests at the last wait step.
+    completions: Cell<u64>,
     watch: Cell<Option<fn()>>,
     /// When a polling program last called the watch function, in ns.
     watched_ns: Cell<u64>,
@@ -121,6 +128,7 @@ impl Waiting {
             relax: Cell::new(None),
             threads: Cell::new(None),
             slept: Cell::new(false),
+            completions: Cell::new(0),
             watch: Cell::new(None),
             watched_ns: Cell::new(0),
             slept_waits: Cell::new(0),
@@ -353,6 +361,12 @@ impl Waiting {
     /// Returns true if this process has slept since the last call.
     pub(super) fn take_slept(&self) -> bool {
         self.slept.take()
+    }
+
+    /// Returns true if the number of completed requests has changed since the last call.
+    #[inline]
+    pub(super) fn have_completed(&self, completions: u64) -> bool {
+        self.completions.replace(completions) != completions
     }
 
     pub(super) fn has_slept(&self) {

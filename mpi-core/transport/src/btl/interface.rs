@@ -278,11 +278,13 @@ pub trait Wakeup {
     fn descriptors<'a>(&'a self, all: &mut Vec<BorrowedFd<'a>>);
 
     /// Returns the maximum time to sleep if the descriptors may miss a message. Without descriptors, returns the time between two polls.
+    /// If the process watches other doorbells, this is called after the last poll before the sleep.
     fn longest_sleep(&self) -> Option<Duration> {
         None
     }
 
     /// Adds the inboxes, in addition to the process's own, whose doorbells the peers ring.
+    /// Called before each sleep. The calling thread watches these doorbells.
     fn doorbells(&self, _all: &mut Vec<Held<Inbox>>) {}
 }
 

@@ -289,9 +289,8 @@ fn a_process_that_sleeps_is_woken_by_memory_of_another_job() {
                     btl.descriptors(&mut descriptors);
                     btl.doorbells(&mut inboxes);
                     assert!(!inboxes.is_empty(), "no doorbell would ring");
-                    let mut doorbells = vec![&own];
-                    doorbells.extend(inboxes.iter().map(|inbox| inbox.doorbell()));
-                    descriptor.sleep(&doorbells, NAP, &descriptors, || btl.pending());
+                    let watched: Vec<_> = inboxes.iter().map(|inbox| inbox.doorbell()).collect();
+                    descriptor.sleep(&own, &watched, || NAP, &descriptors, || btl.pending());
                 }
             }
         }
