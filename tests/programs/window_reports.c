@@ -289,6 +289,48 @@ static void progress(int creates)
     unmake(&w);
 }
 
+/* A rank that reads its own memory in a loop receives the accesses of other ranks, whichever calls are in the loop:
+ * each rank waits in this way for its predecessor, before it writes to its successor. */
+static void reading_in_a_loop(int creates)
+{
+    enum { LOCKS, LOCKS_OF_ALL, REQUESTS, LOOPS };
+    Window w = make(creates, LOOPS * sizeof(long), MPI_COMM_WORLD);
+    long one = 1, nothing = 0;
+    int next = (rank + 1) % size;
+    for (int loop = 0; loop < LOOPS; loop++) {
+        MPI_Aint disp = loop * sizeof(long);
+        for (int turn = 0; turn < 2; turn++) {
+            long value = 0;
+            /* Rank 0 writes first. */
+            if (turn == (rank > 0)) {
+                OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.win));
+                OK(MPI_Accumulate(&one, 1, MPI_LONG, next, disp, 1, MPI_LONG, MPI_REPLACE, w.win));
+                OK(MPI_Win_unlock(next, w.win));
+                continue;
+            }
+            if (loop == REQUESTS)
+                OK(MPI_Win_lock_all(0, w.win));
+            while (value == 0)
+                if (loop == LOCKS) {
+                    OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, MPI_MODE_NOCHECK, w.win));
+                    OK(MPI_Fetch_and_op(&nothing, &value, MPI_LONG, rank, disp, MPI_NO_OP, w.win));
+                    OK(MPI_Win_unlock(rank, w.win));
+                } else if (loop == LOCKS_OF_ALL) {
+                    OK(MPI_Win_lock_all(0, w.win));
+                    OK(MPI_Fetch_and_op(&nothing, &value, MPI_LONG, rank, disp, MPI_NO_OP, w.win));
+                    OK(MPI_Win_unlock_all(w.win));
+                } else {
+                    MPI_Request request;
+                    OK(MPI_Rget_accumulate(&nothing, 1, MPI_LONG, &value, 1, MPI_LONG, rank, disp, 1, MPI_LONG, MPI_NO_OP, w.win, &request));
+                    OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+                }
+            if (loop == REQUESTS)
+                OK(MPI_Win_unlock_all(w.win));
+        }
+    }
+    unmake(&w);
+}
+
 /* Each rank locks two neighbours in a global order, alternately shared and exclusive.
  * Some locks pass MPI_MODE_NOCHECK. */
 static void neighbours(int creates)
@@ -515,6 +557,7 @@ int main(int argc, char **argv)
         swapping(creates);
         requests(creates);
         progress(creates);
+        reading_in_a_loop(creates);
         neighbours(creates);
         readers_and_writers(creates);
         turns(creates);
