@@ -224,6 +224,26 @@ fn a_launcher_that_is_killed_elsewhere_ends_the_job_with_its_hosts_name() {
 /// The limit is long enough that a host on a busy machine is not given up before it is stopped or unplugged.
 const SILENCE: [&str; 3] = ["--mca", "mpirun_silence", "2s"];
 
+/// Processes that are stopped until this value is dropped.
+struct Stopped(Vec<i32>);
+
+impl Stopped {
+    fn these(processes: Vec<i32>) -> Stopped {
+        processes
+            .iter()
+            .for_each(|process| send(*process, Signal::STOP));
+        Stopped(processes)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0
+            .iter()
+            .for_each(|process| send(*process, Signal::CONT));
+    }
+}
+
 #[test]
 fn a_host_that_falls_silent_is_given_up() {
     let Some(hosts) = cluster(2) else { return };
@@ -234,17 +254,13 @@ fn a_host_that_falls_silent_is_given_up() {
     // The launchers of both hosts start at the same time, so the order of the process ids does not tell their hosts.
     let host = |process: &i32| fs::read_link(format!("/proc/{process}/ns/net")).unwrap();
     let of_one_host = |process: &&i32| host(process) == host(&outposts[0]);
-    let stopped: Vec<i32> = outposts.iter().filter(of_one_host).copied().collect();
-    assert_eq!(stopped.len(), 2, "a guard and an outpost");
-    for &process in &stopped {
-        send(process, Signal::STOP);
-    }
+    let of_one_host: Vec<i32> = outposts.iter().filter(of_one_host).copied().collect();
+    assert_eq!(of_one_host.len(), 2, "a guard and an outpost");
+    let stopped = Stopped::these(of_one_host);
     job.complains(": it has sent nothing for 2 s", 1);
     // While a host is stopped, mpirun cannot end the processes there.
     // The host continues, detects that mpirun has ended, and ends its processes.
-    for &process in &stopped {
-        send(process, Signal::CONT);
-    }
+    drop(stopped);
     let outcome = job.wait_with_grace(Duration::from_secs(10));
     assert_eq!(outcome.status.code(), Some(1));
 }

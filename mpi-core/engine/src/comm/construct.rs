@@ -93,9 +93,7 @@ impl CollectiveCalls<'_> {
     }
 
     /// Returns the members' selection of components.
-    /// Selects components without communication if another member, whose call has ended, has revoked the communicator:
-    /// no member can call a collective on it, but the call that creates it succeeds.
-    /// With fault tolerance, does the same if a death has prevented the agreement.
+    /// With fault tolerance, selects components without communication if a death has prevented the agreement.
     /// So a death prevents neither the start of MPI nor the communication of the living members.
     /// But if the dead process is only a member of the parent communicator, returns the error:
     /// then all members of the new communicator are alive and must make the same selection.
@@ -105,8 +103,7 @@ impl CollectiveCalls<'_> {
     ) -> Result<Box<dyn Collectives>, Error> {
         match chosen {
             Err(error)
-                if (self.comm().engine().is_fault_tolerant()
-                    || self.comm().failures().is_revoked())
+                if self.comm().engine().is_fault_tolerant()
                     && !self.comm().failures().is_broken_from_outside()
                     && is_about_deaths(&error) =>
             {

@@ -126,7 +126,6 @@ impl<'a> PassiveSync<'a> {
             let why = format!("it does not hold the lock of rank {rank}");
             return Err(self.win.misfit(CALL, &why));
         }
-        let waits = !self.win.state().remote().is_idle();
         let outcome = self.win.messages().flush(Some(target));
         self.win.state().open_accesses().forget(Some(target));
         if target.held.get() == Held::Unchecked {
@@ -137,9 +136,7 @@ impl<'a> PassiveSync<'a> {
             1 => Access::None,
             n => Access::Locks(n - 1),
         });
-        if !waits {
-            self.progress_now_and_then(UNLOCKS);
-        }
+        self.progress_now_and_then(UNLOCKS);
         outcome.and(released)
     }
 
@@ -180,7 +177,6 @@ impl<'a> PassiveSync<'a> {
             let why = epochs.describe_without("MPI_Win_lock_all");
             return Err(self.win.misfit("MPI_Win_unlock_all", &why));
         }
-        let waits = !self.win.state().remote().is_idle();
         let mut outcome = self.win.messages().flush(None);
         self.win.state().open_accesses().forget(None);
         let by_flag = epochs.by_flag.replace(false);
@@ -196,9 +192,7 @@ impl<'a> PassiveSync<'a> {
             self.win.state().control().release_all();
         }
         epochs.set(Access::None);
-        if !waits {
-            self.progress_now_and_then(UNLOCKS);
-        }
+        self.progress_now_and_then(UNLOCKS);
         outcome
     }
 
@@ -287,14 +281,11 @@ impl<'a> PassiveSync<'a> {
             return Err(self.win.misfit(call, &why));
         }
         fence(Ordering::SeqCst);
-        if self.win.state().remote().is_idle() {
-            self.progress_now_and_then(FLUSHES);
-            return Ok(());
-        }
+        self.progress_now_and_then(FLUSHES);
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls for messages in one of `calls` calls, also if this process awaits none:
+    /// Polls for messages in one of `calls` calls, whether the call awaits one or not:
     /// a program may read its own memory in a loop of accesses with flushes, locks or requests
     /// until another rank, whose accesses arrive as messages, has changed the memory.
     #[inline]
