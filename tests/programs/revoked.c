@@ -184,6 +184,25 @@ static void between(MPI_Comm world, int me)
     OK(MPI_Comm_free(&half));
 }
 
+/* A member may revoke a communicator while the others are still creating it: their calls succeed. */
+static void revoke_at_once(MPI_Comm world, int me)
+{
+    for (int round = 0; round < 200; round++) {
+        MPI_Comm comm;
+        int nothing;
+        if (round % 2)
+            OK(MPI_Comm_dup(world, &comm));
+        else
+            OK(MPI_Comm_split(world, 0, me, &comm));
+        OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        if (me == round % size)
+            OK(MPIX_Comm_revoke(comm));
+        /* The receive waits for the notification. */
+        IS(MPI_Recv(&nothing, 1, MPI_INT, me, 0, comm, MPI_STATUS_IGNORE), MPIX_ERR_REVOKED);
+        OK(MPI_Comm_free(&comm));
+    }
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -192,5 +211,6 @@ int main(int argc, char **argv)
     revoke(world, rank);
     revoke_under_way(world, rank);
     between(world, rank);
+    revoke_at_once(world, rank);
     return finish("revoked");
 }

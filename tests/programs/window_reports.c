@@ -289,6 +289,63 @@ static void progress(int creates)
     unmake(&w);
 }
 
+/* A rank that reads its own memory in a loop receives the accesses of other ranks, whichever calls are in the loop,
+ * and also while its own access to another rank is not flushed.
+ * Each rank waits in this way for its predecessor, before it writes to its successor. */
+enum { LOCKS, LOCKS_OF_ALL, FLUSHES, REQUESTS, LOOPS };
+
+static void read_until_written(MPI_Win win, int loop)
+{
+    long value = 0, nothing = 0;
+    int next = (rank + 1) % size, is_locked = loop == LOCKS && next != rank;
+    MPI_Aint disp = loop * sizeof(long), unread = LOOPS * sizeof(long);
+    if (is_locked)
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+    if (loop == FLUSHES || loop == REQUESTS)
+        OK(MPI_Win_lock_all(0, win));
+    if (is_locked || loop == FLUSHES)
+        OK(MPI_Put(&nothing, 1, MPI_LONG, next, unread, 1, MPI_LONG, win));
+    while (value == 0) {
+        MPI_Request request;
+        if (loop == LOCKS)
+            OK(MPI_Win_lock(MPI_LOCK_SHARED, rank, MPI_MODE_NOCHECK, win));
+        else if (loop == LOCKS_OF_ALL)
+            OK(MPI_Win_lock_all(0, win));
+        if (loop == REQUESTS) {
+            OK(MPI_Rget_accumulate(&nothing, 1, MPI_LONG, &value, 1, MPI_LONG, rank, disp, 1, MPI_LONG, MPI_NO_OP, win, &request));
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        } else
+            OK(MPI_Fetch_and_op(&nothing, &value, MPI_LONG, rank, disp, MPI_NO_OP, win));
+        if (loop == LOCKS)
+            OK(MPI_Win_unlock(rank, win));
+        else if (loop == LOCKS_OF_ALL)
+            OK(MPI_Win_unlock_all(win));
+        else if (loop == FLUSHES)
+            OK(MPI_Win_flush(rank, win));
+    }
+    if (is_locked)
+        OK(MPI_Win_unlock(next, win));
+    if (loop == FLUSHES || loop == REQUESTS)
+        OK(MPI_Win_unlock_all(win));
+}
+
+static void reading_in_a_loop(int creates)
+{
+    Window w = make(creates, (LOOPS + 1) * sizeof(long), MPI_COMM_WORLD);
+    long one = 1;
+    int next = (rank + 1) % size;
+    for (int loop = 0; loop < LOOPS; loop++) {
+        if (rank > 0)
+            read_until_written(w.win, loop);
+        OK(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, w.win));
+        OK(MPI_Accumulate(&one, 1, MPI_LONG, next, loop * sizeof(long), 1, MPI_LONG, MPI_REPLACE, w.win));
+        OK(MPI_Win_unlock(next, w.win));
+        if (rank == 0)
+            read_until_written(w.win, loop);
+    }
+    unmake(&w);
+}
+
 /* Each rank locks two neighbours in a global order, alternately shared and exclusive.
  * Some locks pass MPI_MODE_NOCHECK. */
 static void neighbours(int creates)
@@ -515,6 +572,7 @@ int main(int argc, char **argv)
         swapping(creates);
         requests(creates);
         progress(creates);
+        reading_in_a_loop(creates);
         neighbours(creates);
         readers_and_writers(creates);
         turns(creates);

@@ -221,29 +221,48 @@ fn a_launcher_that_is_killed_elsewhere_ends_the_job_with_its_hosts_name() {
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
+/// The limit is long enough that a host on a busy machine is not given up before it is stopped or unplugged.
+const SILENCE: [&str; 3] = ["--mca", "mpirun_silence", "2s"];
+
+/// Processes that are stopped until this value is dropped.
+struct Stopped(Vec<i32>);
+
+impl Stopped {
+    fn these(processes: Vec<i32>) -> Stopped {
+        processes
+            .iter()
+            .for_each(|process| send(*process, Signal::STOP));
+        Stopped(processes)
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.0
+            .iter()
+            .for_each(|process| send(*process, Signal::CONT));
+    }
+}
+
 #[test]
 fn a_host_that_falls_silent_is_given_up() {
     let Some(hosts) = cluster(2) else { return };
-    let job = leaves(&hosts, "wait").with(["--mca", "mpirun_silence", "500ms"]);
-    let job = job.start();
+    let job = leaves(&hosts, "wait").with(SILENCE).start();
     job.ready(2);
     let outposts = outposts(&job);
-    for &process in &outposts[2..] {
-        send(process, Signal::STOP);
-    }
+    assert_eq!(outposts.len(), 4, "a guard and an outpost on each host");
+    // The launchers of both hosts start at the same time, so the order of the process ids does not tell their hosts.
+    let host = |process: &i32| fs::read_link(format!("/proc/{process}/ns/net")).unwrap();
+    let of_one_host = |process: &&i32| host(process) == host(&outposts[0]);
+    let of_one_host: Vec<i32> = outposts.iter().filter(of_one_host).copied().collect();
+    assert_eq!(of_one_host.len(), 2, "a guard and an outpost");
+    let stopped = Stopped::these(of_one_host);
+    job.complains(": it has sent nothing for 2 s", 1);
     // While a host is stopped, mpirun cannot end the processes there.
-    // The host continues after 1.5 s, detects that mpirun has ended, and ends its processes.
-    let back = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(1500));
-        for &process in &outposts[2..] {
-            send(process, Signal::CONT);
-        }
-    });
-    let outcome = job.wait_with_grace(Duration::from_secs(3));
-    back.join().unwrap();
+    // The host continues, detects that mpirun has ended, and ends its processes.
+    drop(stopped);
+    let outcome = job.wait_with_grace(Duration::from_secs(10));
     assert_eq!(outcome.status.code(), Some(1));
-    let said = ": it has sent nothing for 0.5 s";
-    assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 
 #[test]
@@ -251,14 +270,13 @@ fn a_host_whose_cable_is_pulled_is_given_up_on_both_sides() {
     let Some(hosts) = cluster(2) else { return };
     let far = Path::new(env!("CARGO_BIN_EXE_far"));
     let (job, _servers) = hosts.distant_job(far, &compile("leave"));
-    let job = job.arg("fork").with(["--mca", "mpirun_silence", "500ms"]);
-    let job = job.start();
+    let job = job.arg("fork").with(SILENCE).start();
     job.ready(4);
     hosts.unplug(1, 0);
     // The disconnected host detects the silence, too, and ends its processes.
-    let outcome = job.wait_with_grace(Duration::from_secs(3));
+    let outcome = job.wait_with_grace(Duration::from_secs(10));
     assert_eq!(outcome.status.code(), Some(1), "{}", outcome.stderr);
-    let said = "is lost with its host h1: it has sent nothing for 0.5 s";
+    let said = "is lost with its host h1: it has sent nothing for 2 s";
     assert!(outcome.stderr.contains(said), "{}", outcome.stderr);
 }
 

@@ -29,11 +29,12 @@ impl Chosen {
     }
 
     /// Ends the communicator's use of its components; called when it is freed.
-    pub(super) fn end(&mut self, engine: &Engine) {
+    /// After a revocation members may have interrupted an operation at different steps, so the components become no spare.
+    pub(super) fn end(&mut self, engine: &Engine, is_revoked: bool) {
         let Some(table) = self.table.take() else {
             return;
         };
-        match self.spare.get() {
+        match self.spare.get().filter(|_| !is_revoked) {
             Some(spare) => Spares::of(engine).keep(engine, spare, table),
             None => table.disable(),
         }

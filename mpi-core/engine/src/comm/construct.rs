@@ -23,6 +23,7 @@ impl ControlGroup<'_> {
             let group = self.group().clone();
             let comm = Comm::assemble(engine, context, group, self.rank(), String::new());
             comm.collectives().set_purpose(purpose);
+            comm.failures().is_being_created();
             let proposal = engine.process().coll()?.propose(&comm)?;
             Ok((comm, proposal))
         };
@@ -56,6 +57,7 @@ impl ControlGroup<'_> {
             whole.failures().lets_go(&comm);
         }
         comm.collectives().adopt(chosen?);
+        comm.failures().is_created();
         Ok(comm)
     }
 }
@@ -67,6 +69,8 @@ impl CollectiveCalls<'_> {
             self.adopt(self.comm().engine().process().coll()?.between_groups());
             return Ok(());
         }
+        let failures = self.comm().failures();
+        failures.is_being_created();
         let proposal = self
             .comm()
             .engine()
@@ -75,6 +79,7 @@ impl CollectiveCalls<'_> {
             .propose(self.comm())?;
         let chosen = self.invite_and_agree(proposal).await;
         self.adopt(self.or_alone(chosen)?);
+        failures.is_created();
         Ok(())
     }
 

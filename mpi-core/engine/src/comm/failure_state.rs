@@ -9,6 +9,8 @@ pub(super) struct FailureState {
     flags: Cell<u8>,
     acknowledged: Cell<usize>,
     agreements: CommAgreements,
+    /// True if another member has revoked the communicator while revocations are deferred; `None` if they are not.
+    deferred: Cell<Option<bool>>,
     /// The error of the parent communicator, if this communicator fails because of it.
     outer: RefCell<Option<FaultError>>,
     /// The communicators that fail when this one fails.
@@ -35,6 +37,26 @@ impl FailureState {
 
     pub(super) fn remove(&self, flag: u8) {
         self.flags.set(self.flags.get() & !flag);
+    }
+
+    /// From now on, [`FailureState::defers_revocation`] records revocations. One that is known already is recorded instead.
+    pub(super) fn defer_revocation(&self) {
+        self.deferred.set(Some(self.has(FailureState::REVOKED)));
+        self.remove(FailureState::REVOKED);
+    }
+
+    /// Records a revocation and returns true if revocations are deferred.
+    pub(super) fn defers_revocation(&self) -> bool {
+        let are_deferred = self.deferred.get().is_some();
+        if are_deferred {
+            self.deferred.set(Some(true));
+        }
+        are_deferred
+    }
+
+    /// Ends the deferral. Returns true if a revocation was recorded.
+    pub(super) fn take_deferred(&self) -> bool {
+        self.deferred.take().unwrap_or(false)
     }
 
     pub(super) fn agreements(&self) -> &CommAgreements {

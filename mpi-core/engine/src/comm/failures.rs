@@ -284,6 +284,30 @@ impl<'a> Failures<'a> {
         pml.requests().nudge();
     }
 
+    /// The communicator is revoked when another member's notification arrives.
+    pub(super) fn revoked_by_peer(self) {
+        if !self.state.defers_revocation() {
+            self.revoke();
+        }
+    }
+
+    /// Defers revocations until [`Failures::is_created`]: this member agrees with the others on the components,
+    /// and another member may have left the call that creates the communicator, and revoked it.
+    /// A member that revokes has sent everything that the others await, so their agreement ends.
+    /// With fault tolerance a member may have left it because of a death, so a revocation ends the agreement.
+    pub(super) fn is_being_created(self) {
+        if !self.comm.engine().is_fault_tolerant() {
+            self.state.defer_revocation();
+        }
+    }
+
+    /// Revokes the communicator if another member has done so since [`Failures::is_being_created`].
+    pub(super) fn is_created(self) {
+        if self.state.take_deferred() {
+            self.revoke();
+        }
+    }
+
     /// `MPIX_Comm_is_revoked`: returns true if this process has revoked the communicator or been notified of it.
     pub fn is_revoked(self) -> bool {
         self.state.has(FailureState::REVOKED)

@@ -374,7 +374,7 @@ impl Affected for Inner {
     }
 
     fn is_revoked_by_peer(self: Rc<Self>) {
-        Comm(self).failures().revoke();
+        Comm(self).failures().revoked_by_peer();
     }
 
     fn members_of_several_jobs(self: Rc<Self>) -> Vec<ProcId> {
@@ -397,7 +397,8 @@ fn foreign_members(engine: &Engine, group: &Group, remote: Option<&Group>) -> Bo
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        self.chosen.end(&self.engine);
+        let is_revoked = self.failure_state.has(FailureState::REVOKED);
+        self.chosen.end(&self.engine, is_revoked);
         if let Some(faults) = self.engine.faults() {
             faults.forget(self.context.number());
         }

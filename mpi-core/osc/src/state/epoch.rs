@@ -47,7 +47,7 @@ pub(crate) struct Epochs {
     pub(crate) by_flag: Cell<bool>,
     /// The kinds of accesses that the next flush must order.
     pub(crate) order: AccessOrder,
-    /// Counts flushes: one in 64 also polls for messages ([`crate::sync::passive`]).
+    /// Counts the flushes, unlocks and request-based accesses: some of them poll for messages ([`crate::sync::passive`]).
     pub(crate) flushes: Cell<u32>,
 }
 

@@ -19,6 +19,8 @@ use mpi_base::window::Mode;
 
 /// One in this number of flushes polls for messages, since a poll costs as much as a few accesses.
 const FLUSHES: u32 = 64;
+/// One in this number of unlocks polls for messages. A lock and its unlock cost as much as several flushes.
+const UNLOCKS: u32 = 16;
 
 impl Win {
     /// Returns the passive target synchronisation of this window.
@@ -134,6 +136,7 @@ impl<'a> PassiveSync<'a> {
             1 => Access::None,
             n => Access::Locks(n - 1),
         });
+        self.progress_now_and_then(UNLOCKS);
         outcome.and(released)
     }
 
@@ -189,6 +192,7 @@ impl<'a> PassiveSync<'a> {
             self.win.state().control().release_all();
         }
         epochs.set(Access::None);
+        self.progress_now_and_then(UNLOCKS);
         outcome
     }
 
@@ -277,20 +281,18 @@ impl<'a> PassiveSync<'a> {
             return Err(self.win.misfit(call, &why));
         }
         fence(Ordering::SeqCst);
-        if self.win.state().remote().is_idle() {
-            self.progress_now_and_then();
-            return Ok(());
-        }
+        self.progress_now_and_then(FLUSHES);
         self.win.messages().flush(Some(target))
     }
 
-    /// Polls for messages in one in `FLUSHES` calls, also if this process awaits none:
-    /// a program may flush in a loop until another rank responds.
+    /// Polls for messages in one of `calls` calls, whether the call awaits one or not:
+    /// a program may read its own memory in a loop of accesses with flushes, locks or requests
+    /// until another rank, whose accesses arrive as messages, has changed the memory.
     #[inline]
-    fn progress_now_and_then(self) {
+    fn progress_now_and_then(self, calls: u32) {
         let flushes = self.win.state().epochs().flushes.get().wrapping_add(1);
         self.win.state().epochs().flushes.set(flushes);
-        if flushes.is_multiple_of(FLUSHES) {
+        if flushes.is_multiple_of(calls) {
             self.win.engine().poll_once();
         }
     }
@@ -310,7 +312,7 @@ impl<'a> PassiveSync<'a> {
     fn flush_all_for(self, call: &str) -> Result<(), Error> {
         self.flushable(call)?;
         fence(Ordering::SeqCst);
-        self.progress_now_and_then();
+        self.progress_now_and_then(FLUSHES);
         self.win.messages().flush(None)
     }
 
@@ -325,9 +327,11 @@ impl<'a> PassiveSync<'a> {
         }
     }
 
-    /// Checks that the current epoch allows a request-based access.
+    /// Called before a request-based access. Checks that the current epoch allows it.
+    /// Sometimes polls for messages, because neither the access nor the wait for its request may do so.
     pub fn check(self, call: &str, rank: i32) -> Result<(), OscError> {
         if self.win.state().epochs().is_passive() || rank == PROC_NULL {
+            self.progress_now_and_then(FLUSHES);
             return Ok(());
         }
         let sentence = format!(

@@ -9,6 +9,7 @@ mod callbacks;
 mod memory;
 mod params;
 mod rendezvous;
+mod sleep;
 #[cfg(test)]
 mod tests;
 mod worker;

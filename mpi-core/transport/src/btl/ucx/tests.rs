@@ -5,6 +5,7 @@ use crate::btl::suite::{Net, cramped, endpoint, send_numbered};
 use crate::btl::{Am, Btl, Endpoint, Header, ProcId, Reach, SendError, Sink};
 use crate::rte::TestModex;
 use mpi_base::param::{Params, Source};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
@@ -173,4 +174,44 @@ fn a_card_that_is_damaged_or_of_another_process_is_not_used() {
     }
     modex.put(1, "btl-ucx", &card);
     assert_eq!(all[0].reach(1), Reach::Yes(Endpoint(1)));
+}
+
+/// Returns true if the process can sleep now, and then wakes only after a time or an event.
+fn sleeps(btl: &dyn Btl) -> bool {
+    if btl.pending() {
+        return false;
+    }
+    let mut all = Vec::new();
+    let wakeup = btl.capabilities().wakeup.expect("it has a descriptor");
+    wakeup.descriptors(&mut all);
+    assert_eq!(all.is_empty(), wakeup.longest_sleep().is_some());
+    let mut all: Vec<PollFd<'_>> = all
+        .iter()
+        .map(|fd| PollFd::new(fd, PollFlags::IN))
+        .collect();
+    poll(&mut all, Some(&Timespec::default())) == Ok(0)
+}
+
+#[test]
+fn a_process_sleeps_while_a_peer_does_not_acknowledge_the_connection() {
+    let Some(all) = job(2, "tcp,self", &[]) else {
+        return;
+    };
+    let (one, other) = (Watch::default(), Watch::default());
+    let to = endpoint(&*all[0], 1);
+    send_numbered(&*all[0], to, 0, 8).expect("there is space");
+    // While the socket connects, an event may end some sleeps.
+    let slept = (0..1000).filter(|_| sleeps(&*all[0])).count();
+    assert!(slept >= 900, "{slept} of 1000");
+    let ends: [(&dyn Btl, &Watch); 2] = [(&*all[0], &one), (&*all[1], &other)];
+    until(&ends, || !other.came.borrow().is_empty());
+    let wakeup = |btl: &dyn Btl| {
+        btl.capabilities()
+            .wakeup
+            .and_then(|wakeup| wakeup.longest_sleep())
+    };
+    until(&ends, || {
+        ends.iter()
+            .all(|(btl, _)| sleeps(*btl) && wakeup(*btl).is_none())
+    });
 }

@@ -6,6 +6,7 @@ use super::LIBRARY;
 use super::abi::{self, Functions, InPlaceFunctions, MemoryFunctions, Pointer, Status, Texts};
 use super::callbacks::{Arrival, Hook, Rest, Shared, on_error, on_message, on_sent};
 use super::memory::RegisteredMemory;
+use super::sleep::Sleep;
 use crate::btl::fabric::library::{LibraryError, Opened};
 use crate::btl::fabric::named_address::{join, split};
 use crate::btl::fabric::pool::Slot;
@@ -17,7 +18,7 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, CString, c_uint};
 use std::mem::ManuallyDrop;
 use std::ops::Range;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::BorrowedFd;
 use std::ptr::null_mut;
 use std::time::{Duration, Instant};
 
@@ -32,9 +33,6 @@ const CLOSING: Duration = Duration::from_secs(2);
 /// if the user has chosen the protocols or a device reads long messages.
 const FAULTY: Range<(c_uint, c_uint)> = (1, 14)..(1, 22);
 
-/// Time between two polls of a sleeping process if UCX's transports have no file descriptor.
-const WITHOUT_DESCRIPTOR: Duration = Duration::from_micros(100);
-
 pub struct Worker {
     pub(super) ucp: Functions,
     texts: Option<Texts>,
@@ -46,7 +44,7 @@ pub struct Worker {
     pub(super) in_place: Option<InPlaceUcx>,
     /// True if UCX has sent or received anything since the flag was cleared.
     pub(super) has_moved: Cell<bool>,
-    descriptor: Option<RawFd>,
+    sleep: Sleep,
     address: Vec<u8>,
     pub(super) shared: ManuallyDrop<Box<Shared>>,
     /// The endpoints, indexed by the peer's process number.
@@ -138,7 +136,7 @@ impl Worker {
             memory: None,
             in_place,
             has_moved: Cell::new(false),
-            descriptor: None,
+            sleep: Sleep::default(),
             address: Vec::new(),
             shared: ManuallyDrop::new(Shared::new(ucp.ucp_request_free)),
             endpoints: RefCell::default(),
@@ -240,7 +238,8 @@ impl Worker {
         let mut descriptor = -1;
         // SAFETY: the worker is valid, and the pointer refers to a variable, which the call writes.
         let status = unsafe { (self.ucp.ucp_worker_get_efd)(self.worker, &raw mut descriptor) };
-        self.descriptor = (status == abi::OK && descriptor >= 0).then_some(descriptor);
+        self.sleep
+            .set((status == abi::OK && descriptor >= 0).then_some(descriptor));
         let (mut address, mut len) = (null_mut(), 0);
         // SAFETY: the worker is valid; the call writes a pointer to `len` bytes, which are copied and released below.
         let status = unsafe {
@@ -494,6 +493,7 @@ impl Port for Worker {
         // SAFETY: the worker is valid, and no UCX function is active, because the callbacks only record events.
         if unsafe { (self.ucp.ucp_worker_progress)(self.worker) } != 0 {
             self.has_moved.set(true);
+            self.sleep.found_events();
         }
         while let Some(arrival) = self.shared.next_arrival() {
             self.deliver(arrival, events);
@@ -535,8 +535,9 @@ impl Port for Worker {
     }
 
     fn may_sleep(&self) -> bool {
-        // SAFETY: the worker is valid.
-        self.descriptor.is_none() || unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK
+        self.sleep
+            // SAFETY: the worker is valid.
+            .may_begin(|| unsafe { (self.ucp.ucp_worker_arm)(self.worker) } == abi::OK)
     }
 
     fn memory(&self) -> Option<&dyn Memory> {
@@ -548,13 +549,11 @@ impl Port for Worker {
     }
 
     fn longest_sleep(&self) -> Option<Duration> {
-        self.descriptor.is_none().then_some(WITHOUT_DESCRIPTOR)
+        self.sleep.longest()
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        // SAFETY: the descriptor belongs to the worker, and the result's lifetime ends before that of this value.
-        self.descriptor
-            .map(|descriptor| unsafe { BorrowedFd::borrow_raw(descriptor) })
+        self.sleep.descriptor()
     }
 }
 
