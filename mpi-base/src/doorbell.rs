@@ -145,7 +145,7 @@ impl Doorbell {
     /// Returns true if the call has woken the owner, which then sees all earlier stores of the caller.
     #[cold]
     pub fn wake_owner(&self) -> bool {
-        // SYNC POINT doorbell.socket, attendant.call
+        // SYNC POINT doorbell.socket, watcher.call
         let flags = SLEEPING | POLLING;
         let before = self.word.fetch_and(!flags, Ordering::AcqRel);
         if before & POLLING != 0 {
@@ -186,7 +186,7 @@ impl Doorbell {
         if !news() {
             futex::wait(&self.word, word, limit.min(NAP));
         }
-        // SYNC POINT attendant.call
+        // SYNC POINT watcher.call
         self.word.fetch_and(!SLEEPING, Ordering::Acquire);
     }
 
@@ -223,7 +223,7 @@ impl Doorbell {
         for other in watched {
             other.word.fetch_and(!WATCHED, Ordering::Relaxed);
         }
-        // SYNC POINT attendant.call
+        // SYNC POINT watcher.call
         self.word
             .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
     }

@@ -7,7 +7,6 @@
 pub mod accelerator;
 pub mod arena;
 pub mod atomic;
-pub mod attendant;
 pub mod bitmap;
 #[cfg(not(loom))]
 pub mod caches;
@@ -71,6 +70,7 @@ pub mod text;
 #[cfg(not(loom))]
 pub mod valgrind;
 pub mod wait;
+pub mod watcher;
 pub mod window;
 #[cfg(not(loom))]
 pub mod xpmem;

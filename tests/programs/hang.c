@@ -68,7 +68,10 @@ int main(int argc, char **argv)
     const char *way = argc > 1 ? argv[1] : "crossed";
     int word = 1, level;
     int is_threaded = !strcmp(way, "threads") || !strcmp(way, "beside") || !strcmp(way, "several");
-    OK(MPI_Init_thread(&argc, &argv, is_threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
+    if (is_threaded)
+        OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level));
+    else
+        OK(MPI_Init(&argc, &argv));
     introduce();
     int other = 1 - rank;
     if (is_threaded)

@@ -53,7 +53,7 @@ pub use waiting::wait_until;
 
 use crate::abi::MPI_Comm;
 use crate::error::Failure;
-use crate::lock::{GlobalLock, attendant, try_acquire};
+use crate::lock::{GlobalLock, try_acquire, watcher};
 use crate::object::comm::CommObject;
 use comm_table::CommTable;
 use mpi_core::Engine;
@@ -179,7 +179,7 @@ struct Visit(&'static Lane);
 
 impl Drop for Visit {
     fn drop(&mut self) {
-        attendant::leave(&self.0.lock);
+        watcher::leave(&self.0.lock);
         self.0.lock.release();
     }
 }

@@ -3,19 +3,19 @@
 //! A thread that waits in one lane must also make the progress of the others:
 //! a peer may wait for a message of a lane in which no thread of this process is.
 //! So each lane's engine has one more transport, which reaches no process.
-//! Its poll makes progress in each other lane whose engine has not been polled since the last look,
+//! Its poll makes progress in each other lane whose engine has not been polled since the transport's last poll of it,
 //! at most once in [`PERIOD_NS`].
 //! Each engine's transport counts the polls of its engine, so calls that do not poll are not counted.
 //!
-//! Of the threads that sleep in different lanes, one is the attendant ([`crate::lock::attendant`]).
+//! Of the threads that sleep in different lanes, one is the watcher ([`crate::lock::watcher`]).
 //! It watches the doorbells of the other lanes, so a message in any of them wakes it.
 //! A lane whose engine another thread has polled often within the last [`NAP`] is not watched,
-//! because each message for that thread would wake the attendant, too.
-//! Nor is a lane that has been polled at all, if the attendant has been woken within that time.
-//! The attendant then sleeps at most [`NAP`], and watches the lane after that time.
+//! because each message for that thread would wake the watcher, too.
+//! Nor is a lane that has been polled at all, if the watcher has been woken within that time.
+//! The watcher then sleeps at most [`NAP`], and watches the lane after that time.
 
 use super::{ALL, MOST, count, within_if_free};
-use crate::lock::attendant;
+use crate::lock::watcher;
 use crate::params::LANES;
 use crate::state::{self, state};
 use mpi_base::clock::now_ns;
@@ -40,36 +40,36 @@ const PERIOD_NS: u64 = 200_000;
 const POLLS: u32 = 64;
 
 /// Number of calls that do not wait, such as `MPI_Test`, between two readings of the clock.
-const QUESTIONS: u32 = 8;
+const CALLS: u32 = 8;
 
-/// Maximum number of polls of a lane in one look: for the announcement, the reply and the data of a message, and one more.
+/// Maximum number of polls of a lane in one turn: for the announcement, the reply and the data of a message, and one more.
 const STEPS: usize = 4;
 
-/// Maximum number of polls of a lane's engine since the last look that do not count as those of a thread that polls.
+/// Maximum number of polls of a lane's engine since this transport's last poll of it that do not count as those of a thread that polls.
 /// A thread that sleeps polls a few times whenever it wakes.
 const FEW_POLLS: u32 = 16;
 
-/// Maximum duration of a sleep of the attendant while it does not watch all lanes.
+/// Maximum duration of a sleep of the watcher while it does not watch all lanes.
 const NAP: Duration = Duration::from_millis(1);
 
 thread_local! {
-    /// True while this thread makes progress in another lane, whose engine then attends no further lane.
-    static ATTENDS: Cell<bool> = const { Cell::new(false) };
+    /// True while this thread makes progress in another lane, whose engine then polls no further lane.
+    static POLLS_OTHERS: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The transport that polls the other lanes.
-struct Attendance {
+struct OtherLanes {
     lane: usize,
     info: Info,
     polls: Cell<u32>,
-    looked_ns: Cell<u64>,
+    polled_ns: Cell<u64>,
     /// The number of calls of [`Btl::has_work`] since the last reading of the clock.
-    questions: Cell<u32>,
-    /// The number of polls of each lane's engine at the last look.
+    calls: Cell<u32>,
+    /// The number of polls of each lane's engine when this transport read it last.
     seen: [Cell<u32>; MOST],
-    /// The time of the last look at which another thread had polled the lane's engine often.
+    /// The last time at which another thread was found to have polled the lane's engine often.
     active_ns: [Cell<u64>; MOST],
-    /// The time of the last sleep of the attendant.
+    /// The time of the last sleep of the watcher.
     marked_ns: Cell<u64>,
     /// True if the last two of these sleeps began less than [`NAP`] one after the other.
     is_woken_often: Cell<bool>,
@@ -81,7 +81,7 @@ struct Attendance {
 
 /// The result of a poll of another lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Attended {
+enum LanePoll {
     /// There was work.
     Busy,
     /// There was none, and the next message rings the lane's doorbell.
@@ -92,26 +92,26 @@ enum Attended {
     Taken,
 }
 
-/// Returns the transport that attends the other lanes for the engine of lane 0, if lanes are wanted.
+/// Returns the transport that polls the other lanes for the engine of lane 0, if lanes are wanted.
 pub fn prepare(params: &Params) -> Option<Transport> {
     let wanted = params.get(&LANES).unwrap_or(1);
     (wanted > 1).then(|| of_lane(0))
 }
 
-/// Returns the transport that attends the other lanes for the engine of a lane.
+/// Returns the transport that polls the other lanes for the engine of a lane.
 pub(super) fn of_lane(lane: usize) -> Transport {
     let limits = Limits {
         eager: 0,
         max_send: 0,
     };
-    Box::new(Attendance {
+    Box::new(OtherLanes {
         lane,
         // Lower than that of shared memory, higher than those of networks:
         // so its polls count as those of memory, and each poll of the engine includes them.
         info: Info::of_memory("lanes", 1000, limits),
         polls: Cell::new(0),
-        questions: Cell::new(0),
-        looked_ns: Cell::new(0),
+        calls: Cell::new(0),
+        polled_ns: Cell::new(0),
         seen: [const { Cell::new(0) }; MOST],
         active_ns: [const { Cell::new(0) }; MOST],
         marked_ns: Cell::new(0),
@@ -127,16 +127,16 @@ pub(super) fn polls_of(lane: usize) -> u32 {
 }
 
 /// Makes progress in another lane, if it is free. With `sleeps`, also does what the engine does before a sleep.
-fn attend(lane: usize, sleeps: bool) -> Attended {
-    let mut attended = Attended::Taken;
+fn poll_lane(lane: usize, sleeps: bool) -> LanePoll {
+    let mut found = LanePoll::Taken;
     let mut poll = |engine: &Engine| {
         let mut busy = engine.progress();
         let _ = busy && (1..STEPS).all(|_| engine.progress());
         busy |= sleeps && engine.pml().pending();
-        attended = match busy {
-            true => Attended::Busy,
-            false if sleeps && has_descriptors(engine) => Attended::Silent,
-            false => Attended::Idle,
+        found = match busy {
+            true => LanePoll::Busy,
+            false if sleeps && has_descriptors(engine) => LanePoll::Silent,
+            false => LanePoll::Idle,
         };
     };
     match lane {
@@ -153,7 +153,7 @@ fn attend(lane: usize, sleeps: bool) -> Attended {
             }
         }),
     };
-    attended
+    found
 }
 
 /// Returns true if messages to an engine may ring no doorbell of the lane, for example those of other nodes.
@@ -162,16 +162,16 @@ fn has_descriptors(engine: &Engine) -> bool {
     bml.with_descriptors(|descriptors, doorbells| !(descriptors.is_empty() && doorbells.is_empty()))
 }
 
-impl Attendance {
-    /// Makes progress in a lane whose engine has not been polled since the last look. Returns true if there was work.
-    fn look_at(&self, lane: usize, now: u64) -> bool {
-        let busy = !self.is_polled(lane, now) && attend(lane, false) == Attended::Busy;
-        // The polls of this thread are not counted at the next look.
+impl OtherLanes {
+    /// Makes progress in a lane if no other thread has polled its engine since the last call. Returns true if there was work.
+    fn poll_if_idle(&self, lane: usize, now: u64) -> bool {
+        let busy = !self.is_polled(lane, now) && poll_lane(lane, false) == LanePoll::Busy;
+        // The next call does not count the polls of this thread.
         self.seen[lane % MOST].set(polls_of(lane));
         busy
     }
 
-    /// Returns true if another thread has polled a lane's engine since the last look.
+    /// Returns true if another thread has polled a lane's engine since the last call.
     fn is_polled(&self, lane: usize, now: u64) -> bool {
         let polls = polls_of(lane);
         let others = polls.wrapping_sub(self.seen[lane % MOST].replace(polls));
@@ -188,9 +188,9 @@ impl Attendance {
         Duration::from_nanos(since) < NAP
     }
 
-    /// Returns true if the next look is due.
+    /// Returns true if the next poll of the other lanes is due.
     fn is_due(&self, now: u64) -> bool {
-        now.saturating_sub(self.looked_ns.get()) >= PERIOD_NS && !ATTENDS.get()
+        now.saturating_sub(self.polled_ns.get()) >= PERIOD_NS && !POLLS_OTHERS.get()
     }
 
     fn others(&self) -> impl Iterator<Item = usize> {
@@ -198,49 +198,49 @@ impl Attendance {
     }
 
     /// Polls the watched lanes after their doorbells have been marked. Returns true if the thread must not sleep.
-    fn look_before_sleep(&self) -> bool {
+    fn poll_watched_lanes(&self) -> bool {
         let is_watched = |lane: &usize| self.watched.get() >> lane & 1 != 0;
         let mut busy = false;
-        ATTENDS.set(true);
+        POLLS_OTHERS.set(true);
         for lane in self.others().filter(is_watched) {
-            match attend(lane, true) {
-                Attended::Busy => busy = true,
-                Attended::Idle => {}
-                Attended::Silent => self.must_nap.set(true),
+            match poll_lane(lane, true) {
+                LanePoll::Busy => busy = true,
+                LanePoll::Idle => {}
+                LanePoll::Silent => self.must_nap.set(true),
                 // A thread that sleeps in its lane has polled since the last message, or its doorbell rings.
-                Attended::Taken if is_asleep(lane) => continue,
-                Attended::Taken => {
+                LanePoll::Taken if is_asleep(lane) => continue,
+                LanePoll::Taken => {
                     self.must_nap.set(true);
                     continue;
                 }
             }
             self.seen[lane % MOST].set(polls_of(lane));
         }
-        ATTENDS.set(false);
-        // The next poll looks at the other lanes, although the last look was a short time ago.
-        self.looked_ns.set(0);
+        POLLS_OTHERS.set(false);
+        // The next poll includes the other lanes, although they were polled a short time ago.
+        self.polled_ns.set(0);
         busy
     }
 
     #[cold]
-    fn look(&self) -> usize {
+    fn poll_others(&self) -> usize {
         self.polls.set(0);
         let now = now_ns();
         if !self.is_due(now) {
             return 0;
         }
-        self.looked_ns.set(now);
-        ATTENDS.set(true);
+        self.polled_ns.set(now);
+        POLLS_OTHERS.set(true);
         let busy = self
             .others()
-            .filter(|lane| self.look_at(*lane, now))
+            .filter(|lane| self.poll_if_idle(*lane, now))
             .count();
-        ATTENDS.set(false);
+        POLLS_OTHERS.set(false);
         busy
     }
 }
 
-impl Btl for Attendance {
+impl Btl for OtherLanes {
     fn info(&self) -> &Info {
         &self.info
     }
@@ -267,15 +267,15 @@ impl Btl for Attendance {
         self.polls.set(polls);
         match polls < POLLS {
             true => 0,
-            false => self.look(),
+            false => self.poll_others(),
         }
     }
 
     /// Called in calls that do not wait: returns true if the other lanes are due.
     fn has_work(&self) -> bool {
-        let questions = self.questions.get() + 1;
-        self.questions.set(questions % QUESTIONS);
-        let due = count() > 1 && questions == QUESTIONS && self.is_due(now_ns());
+        let calls = self.calls.get() + 1;
+        self.calls.set(calls % CALLS);
+        let due = count() > 1 && calls == CALLS && self.is_due(now_ns());
         if due {
             self.polls.set(POLLS);
         }
@@ -284,15 +284,15 @@ impl Btl for Attendance {
 
     /// The engine calls this before it sleeps, after the doorbells have been marked.
     fn pending(&self) -> bool {
-        if count() == 1 || ATTENDS.get() {
+        if count() == 1 || POLLS_OTHERS.get() {
             return false;
         }
         // The next poll also polls the other lanes.
         self.polls.set(POLLS);
-        match attendant::role().is_of(self.lane) {
-            true => self.look_before_sleep(),
+        match watcher::role().is_of(self.lane) {
+            true => self.poll_watched_lanes(),
             // A vacant role is claimed before the next sleep.
-            false => attendant::role().is_vacant(),
+            false => watcher::role().is_vacant(),
         }
     }
 
@@ -307,27 +307,27 @@ impl Btl for Attendance {
 
 /// Returns true if the thread in a lane sleeps there.
 fn is_asleep(lane: usize) -> bool {
-    attendant::inbox(lane).is_some_and(|inbox| inbox.doorbell().wishes() & SLEEPING != 0)
+    watcher::inbox(lane).is_some_and(|inbox| inbox.doorbell().wishes() & SLEEPING != 0)
 }
 
-impl Wakeup for Attendance {
+impl Wakeup for OtherLanes {
     fn descriptors<'a>(&'a self, _all: &mut Vec<BorrowedFd<'a>>) {}
 
     fn doorbells(&self, all: &mut Vec<Held<Inbox>>) {
         // In a poll of another lane the thread does not sleep.
-        if ATTENDS.get() {
+        if POLLS_OTHERS.get() {
             return;
         }
         self.watched.set(0);
         self.must_nap.set(false);
-        if count() == 1 || !attendant::role().claim(self.lane) {
+        if count() == 1 || !watcher::role().claim(self.lane) {
             return;
         }
         let now = now_ns();
         let since = now.saturating_sub(self.marked_ns.replace(now));
         self.is_woken_often.set(Duration::from_nanos(since) < NAP);
         for lane in self.others() {
-            match attendant::inbox(lane) {
+            match watcher::inbox(lane) {
                 Some(inbox) if !self.is_active(lane, now) => {
                     self.watched.set(self.watched.get() | 1 << lane);
                     all.push(inbox.clone());

@@ -11,7 +11,7 @@ use super::{
 use crate::abi::{MPI_Comm, MPI_ERR_OTHER, MPI_THREAD_MULTIPLE};
 use crate::error::{Failure, Target};
 use crate::functions::id_of;
-use crate::lock::attendant;
+use crate::lock::watcher;
 use crate::params::LANES;
 use crate::raise;
 use crate::registry::comm::follow;
@@ -160,7 +160,7 @@ pub fn start(engine: &Engine, level: c_int, watch: fn()) -> Result<(), Failure> 
     // No member may send in a lane before all members have it.
     engine.block_on(node.internal().fence())?;
     // This call has begun without lanes, so its end does not pass on the role.
-    attendant::role().reset();
+    watcher::role().reset();
     Ok(())
 }
 
@@ -299,7 +299,7 @@ fn create_engine(base: &Engine, node: Node, lane: usize, lanes: usize) -> Result
 /// Installs the engines of the lanes. From now on each call determines the lane of its communicator or request.
 fn install(base: &Engine, engines: Vec<Engine>) {
     let lanes = engines.len() + 1;
-    attendant::set_inbox(0, base.node().my_inbox().clone());
+    watcher::set_inbox(0, base.node().my_inbox().clone());
     let cores = base.place().cores();
     let ranks = cores.shared_by(base.place().neighbours().len());
     let cores = u32::try_from(cores.usable / ranks.max(1)).unwrap_or(u32::MAX);
@@ -309,7 +309,7 @@ fn install(base: &Engine, engines: Vec<Engine>) {
         let lock = &ALL[lane].lock;
         lock.set_doorbell(doorbell);
         lock.set_cores(cores);
-        attendant::set_inbox(lane, engine.node().my_inbox().clone());
+        watcher::set_inbox(lane, engine.node().my_inbox().clone());
         let (threads, relax) = &HOOKS[lane];
         engine.waiting().set_threads(Some(threads));
         engine.waiting().set_relax(Some(*relax));
@@ -430,6 +430,6 @@ pub fn end() {
     }
     thread_waits::end();
     COUNT.store(1, Relaxed);
-    attendant::role().reset();
+    watcher::role().reset();
     state::set_lanes(false);
 }

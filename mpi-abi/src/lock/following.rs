@@ -92,6 +92,18 @@ impl Following {
         unsafe { &mut *self.0.get() }.push(NonNull::from(follower));
     }
 
+    /// Releases the followers whose waits may be complete. Returns true if there are any. The caller owns the lock.
+    fn release_complete(&self) -> bool {
+        let mut any = false;
+        for follower in self.all() {
+            if !follower.released.load(Relaxed) && follower.may_be_complete() {
+                follower.released.store(true, Ordering::Release);
+                any = true;
+            }
+        }
+        any
+    }
+
     /// Removes a follower. The caller owns the lock.
     fn remove(&self, follower: &Follower) {
         // SAFETY: the caller owns the lock, and no reference to the list exists.
@@ -123,7 +135,7 @@ impl Follower {
         self.awaits.is_none_or(|condition| {
             // SAFETY: the follower's thread is in `follow`, between `add` and `remove`, and does not use the condition.
             // The caller owns the lock, so no other thread calls it at the same time.
-            // It uses no thread-local state (`Engine::wait_for_messages`), so it may run on another thread.
+            // Its result does not depend on the thread that calls it (`Engine::wait_for_messages`).
             unsafe { (*condition.as_ptr())() }
         })
     }
@@ -217,7 +229,7 @@ impl GlobalLock {
         let notify = news_polls > 0 && (!busy || news_polls > LONG_BURST);
         self.news_polls
             .store(if notify { 0 } else { news_polls }, Relaxed);
-        if notify && self.release_followers() {
+        if notify && self.following.release_complete() {
             self.release_fence();
             if self.sleeping_followers.load(Relaxed) > 0 {
                 drop(self.lock());
@@ -228,18 +240,6 @@ impl GlobalLock {
                 }
             }
         }
-    }
-
-    /// Releases the followers whose waits may be complete. Returns true if there are any.
-    fn release_followers(&self) -> bool {
-        let mut any = false;
-        for follower in self.following.all() {
-            if !follower.released.load(Relaxed) && follower.may_be_complete() {
-                follower.released.store(true, Ordering::Release);
-                any = true;
-            }
-        }
-        any
     }
 
     /// Waits without the lock until released, or until a leader is needed.

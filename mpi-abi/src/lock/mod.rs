@@ -37,7 +37,6 @@
 //! The leader announces that it sleeps, reads `waiters`, and then sleeps.
 #![allow(unsafe_code)]
 
-pub mod attendant;
 mod crowd;
 mod following;
 mod outside;
@@ -45,6 +44,7 @@ mod reserved;
 mod spinning;
 #[cfg(test)]
 mod tests;
+pub mod watcher;
 
 use mpi_base::fence;
 use mpi_base::inbox::Inbox;

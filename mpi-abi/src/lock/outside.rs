@@ -1,7 +1,7 @@
 //! Leaving a lock entirely and entering it again, for a callback of the program that waits elsewhere.
 
 use super::reserved::{caller, is_inside, me};
-use super::{GlobalLock, Relaxed, attendant};
+use super::{GlobalLock, Relaxed, watcher};
 
 /// Releases a lock at any depth, and returns the depth for [`enter_again`].
 /// Returns 0 if the caller does not hold the lock. No part of the state is borrowed.
@@ -15,7 +15,7 @@ pub fn leave_entirely(lock: &'static GlobalLock) -> u32 {
 
 #[cold]
 fn leave_all_levels(lock: &'static GlobalLock) -> u32 {
-    attendant::leave(lock);
+    watcher::leave(lock);
     lock.convert_reservation(caller(lock));
     let depth = lock.depth.load(Relaxed);
     lock.depth.store(1, Relaxed);

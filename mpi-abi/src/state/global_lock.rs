@@ -1,7 +1,7 @@
 //! The global lock of calls at `MPI_THREAD_MULTIPLE`.
 
 use super::extras::{self, LANES, LOCKED};
-use crate::lock::{GlobalLock, attendant, enter_again, leave_entirely, try_acquire};
+use crate::lock::{GlobalLock, enter_again, leave_entirely, try_acquire, watcher};
 use crate::thread_waits::polled_in_base;
 use mpi_base::inbox::Inbox;
 use mpi_core::engine::Threads;
@@ -32,7 +32,7 @@ pub(super) fn release() {
 
 /// Releases the lock at the end of the call, while messages have lanes.
 pub(super) fn release_lane() {
-    attendant::leave(&GLOBAL_LOCK);
+    watcher::leave(&GLOBAL_LOCK);
     GLOBAL_LOCK.release();
 }
 

@@ -4,7 +4,6 @@
 //! Each model names its SYNC POINT, and must fail if one of its orderings is weakened.
 #![allow(unsafe_code)]
 
-mod attendant;
 mod bitmap;
 mod cells;
 mod crowd;
@@ -17,6 +16,7 @@ mod ring;
 mod shm_agreement;
 mod split_copy;
 mod update_mode;
+mod watcher;
 
 use crate::ring::{Consumer, Producer, RingMemory, Shape};
 

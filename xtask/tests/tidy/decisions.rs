@@ -97,6 +97,7 @@ fn decisions_have_one_form_and_are_in_the_index_with_their_date() {
         );
         let row = index
             .lines()
+            .filter(|line| line.starts_with(&format!("| {} |", number.trim_start_matches('0'))))
             .find(|line| line.contains(&format!("]({file})")));
         let date = field(&text, "Date").unwrap_or("no date");
         if !row.is_some_and(|row| row.ends_with(&format!("| {date} |"))) {

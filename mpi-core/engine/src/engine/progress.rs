@@ -30,6 +30,105 @@ fn make_steps(engine: &Engine) -> bool {
     busy
 }
 
+/// Waits as [`Engine::wait_publishing`] does; with `MESSAGES`, as [`Engine::wait_for_messages`] does.
+#[inline(always)]
+fn wait_by<const MESSAGES: bool>(
+    engine: &Engine,
+    mut done: impl FnMut() -> bool,
+    tell: impl FnOnce(),
+) {
+    // If the event has already occurred, no waiter is created.
+    let busy = engine.progress();
+    if done() {
+        return;
+    }
+    let mut waiter = engine.waiter();
+    step::<MESSAGES>(engine, &mut waiter, busy, &mut done);
+    while !waiter.is_tired() {
+        if turn_by::<MESSAGES>(engine, &mut waiter, &mut done) {
+            return;
+        }
+    }
+    tell();
+    while !turn_by::<MESSAGES>(engine, &mut waiter, &mut done) {}
+}
+
+#[inline(always)]
+fn turn_by<const MESSAGES: bool>(
+    engine: &Engine,
+    waiter: &mut Waiter,
+    mut done: impl FnMut() -> bool,
+) -> bool {
+    let busy = engine.progress();
+    if done() {
+        return true;
+    }
+    step::<MESSAGES>(engine, waiter, busy, done);
+    false
+}
+
+/// The second part of an iteration of a wait, if `done` returned false: pauses.
+#[inline]
+fn step<const MESSAGES: bool>(
+    engine: &Engine,
+    waiter: &mut Waiter,
+    busy: bool,
+    mut done: impl FnMut() -> bool,
+) {
+    let waiting = &engine.0.waiting;
+    let threads = waiting.threads();
+    if let Some(threads) = threads {
+        let polled = Polled {
+            busy,
+            slept: waiting.take_slept()
+                | waiting.have_completed(engine.0.pml.requests().completions()),
+            may_yield: waiter.may_yield_to_threads(),
+            awaits: match MESSAGES {
+                true => Some(&mut done),
+                false => None,
+            },
+        };
+        match (threads.wait_step)(polled) {
+            ThreadStep::Alone => {}
+            ThreadStep::Followed => return,
+            ThreadStep::Yielded(took) => {
+                waiter.has_yielded_to_threads(took);
+                waiting.note_load(waiter);
+                return;
+            }
+        }
+    }
+    if busy {
+        waiter.reset();
+        engine.0.state.progressed();
+    } else {
+        if waiter.is_tired() {
+            LongWait::of(engine).begin(waiter);
+        } else {
+            waiting.waits();
+        }
+        waiter.pause_or(|nap| {
+            let wanted = || threads.is_some_and(|t| (t.wanted)());
+            let long_wait = LongWait::of(engine);
+            let mut begin_ns = None;
+            long_wait.sleep(nap, || {
+                let news = done() || long_wait.pending() || wanted();
+                if !news {
+                    long_wait.publish_quiet(threads);
+                    begin_ns = Some(now_ns());
+                }
+                news
+            });
+            if let Some(begin_ns) = begin_ns {
+                waiting.add_sleep(now_ns().saturating_sub(begin_ns));
+            }
+            waiting.has_slept();
+        });
+        waiting.note_load(waiter);
+    }
+    waiting.let_threads_in();
+}
+
 impl Inner {
     /// Returns true if [`Engine::progress`] would find no work.
     #[inline]
@@ -91,33 +190,15 @@ impl Engine {
     /// Waits until `done` returns true. Calls `tell` before the first sleep, to publish the wait on the state page.
     #[inline]
     pub fn wait_publishing(&self, done: impl FnMut() -> bool, tell: impl FnOnce()) {
-        self.wait_by::<false>(done, tell);
+        wait_by::<false>(self, done, tell);
     }
 
     /// Same as [`Engine::wait_publishing`], for conditions that only a poll or a call of a thread of this process makes true,
     /// such as the completion of a request.
-    /// Another thread that is inside the engine may call `done`, so `done` does not wait, poll, panic or use thread-local state.
+    /// Another thread that is inside the engine may call `done`, so `done` does not wait, poll or panic, and its result does not depend on the thread that calls it.
     #[inline]
     pub fn wait_for_messages(&self, done: impl FnMut() -> bool, tell: impl FnOnce()) {
-        self.wait_by::<true>(done, tell);
-    }
-
-    #[inline(always)]
-    fn wait_by<const MESSAGES: bool>(&self, mut done: impl FnMut() -> bool, tell: impl FnOnce()) {
-        // If the event has already occurred, no waiter is created.
-        let busy = self.progress();
-        if done() {
-            return;
-        }
-        let mut waiter = self.waiter();
-        self.step::<MESSAGES>(&mut waiter, busy, &mut done);
-        while !waiter.is_tired() {
-            if self.turn_by::<MESSAGES>(&mut waiter, &mut done) {
-                return;
-            }
-        }
-        tell();
-        while !self.turn_by::<MESSAGES>(&mut waiter, &mut done) {}
+        wait_by::<true>(self, done, tell);
     }
 
     /// Returns the state of a wait, for callers that call [`Engine::turn`] in a loop of their own.
@@ -132,83 +213,7 @@ impl Engine {
     /// `done` is checked again after the sleep has been announced, so no wakeup is missed.
     #[inline]
     pub fn turn(&self, waiter: &mut Waiter, done: impl FnMut() -> bool) -> bool {
-        self.turn_by::<false>(waiter, done)
-    }
-
-    #[inline(always)]
-    fn turn_by<const MESSAGES: bool>(
-        &self,
-        waiter: &mut Waiter,
-        mut done: impl FnMut() -> bool,
-    ) -> bool {
-        let busy = self.progress();
-        if done() {
-            return true;
-        }
-        self.step::<MESSAGES>(waiter, busy, done);
-        false
-    }
-
-    /// The second part of an iteration of a wait, if `done` returned false: pauses.
-    #[inline]
-    fn step<const MESSAGES: bool>(
-        &self,
-        waiter: &mut Waiter,
-        busy: bool,
-        mut done: impl FnMut() -> bool,
-    ) {
-        let waiting = &self.0.waiting;
-        let threads = waiting.threads();
-        if let Some(threads) = threads {
-            let polled = Polled {
-                busy,
-                slept: waiting.take_slept()
-                    | waiting.have_completed(self.0.pml.requests().completions()),
-                may_yield: waiter.may_yield_to_threads(),
-                awaits: match MESSAGES {
-                    true => Some(&mut done),
-                    false => None,
-                },
-            };
-            match (threads.wait_step)(polled) {
-                ThreadStep::Alone => {}
-                ThreadStep::Followed => return,
-                ThreadStep::Yielded(took) => {
-                    waiter.has_yielded_to_threads(took);
-                    waiting.note_load(waiter);
-                    return;
-                }
-            }
-        }
-        if busy {
-            waiter.reset();
-            self.0.state.progressed();
-        } else {
-            if waiter.is_tired() {
-                LongWait::of(self).begin(waiter);
-            } else {
-                waiting.waits();
-            }
-            waiter.pause_or(|nap| {
-                let wanted = || threads.is_some_and(|t| (t.wanted)());
-                let long_wait = LongWait::of(self);
-                let mut begin_ns = None;
-                long_wait.sleep(nap, || {
-                    let news = done() || long_wait.pending() || wanted();
-                    if !news {
-                        long_wait.publish_quiet(threads);
-                        begin_ns = Some(now_ns());
-                    }
-                    news
-                });
-                if let Some(begin_ns) = begin_ns {
-                    waiting.add_sleep(now_ns().saturating_sub(begin_ns));
-                }
-                waiting.has_slept();
-            });
-            waiting.note_load(waiter);
-        }
-        waiting.let_threads_in();
+        turn_by::<false>(self, waiter, done)
     }
 
     /// Waits for a request to complete, and frees it.

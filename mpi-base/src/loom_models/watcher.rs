@@ -1,4 +1,4 @@
-//! Models of the attendant's role: while a thread sleeps, some thread has the role or is woken for it.
+//! Models of the watcher's role: while a thread sleeps, some thread has the role or is woken for it.
 //!
 //! A sleep has no timeout under loom, so a lost call blocks the model.
 
@@ -6,8 +6,8 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::check;
-use crate::attendant::Role;
 use crate::doorbell::{Doorbell, NAP};
+use crate::watcher::Role;
 
 /// The threads of the models, each in the lane of its number.
 const LANES: usize = 3;
@@ -19,7 +19,7 @@ struct Process {
 
 impl Process {
     /// Returns a process whose lane 0 has the role.
-    fn attended_by_lane_0() -> Arc<Process> {
+    fn watched_by_lane_0() -> Arc<Process> {
         let process = Process {
             role: Role::new(),
             doorbells: [Doorbell::new(), Doorbell::new(), Doorbell::new()],
@@ -33,7 +33,7 @@ impl Process {
     }
 
     /// Sleeps in a lane until the lane has the role.
-    fn become_attendant(&self, lane: usize) {
+    fn become_watcher(&self, lane: usize) {
         while !self.role.claim(lane) {
             self.sleep(lane);
         }
@@ -48,15 +48,15 @@ impl Process {
     }
 }
 
-/// SYNC POINT attendant.vacant: an attendant that leaves wakes a sleeping thread, which has the role afterwards.
+/// SYNC POINT watcher.vacant: a watcher that leaves wakes a sleeping thread, which has the role afterwards.
 #[test]
-fn each_sleeping_thread_becomes_the_attendant_in_turn() {
+fn each_sleeping_thread_becomes_the_watcher_in_turn() {
     check(|| {
-        let process = Process::attended_by_lane_0();
+        let process = Process::watched_by_lane_0();
         let threads = [1, 2].map(|lane| {
             let process = process.clone();
             thread::spawn(move || {
-                process.become_attendant(lane);
+                process.become_watcher(lane);
                 process.leave(lane);
             })
         });
@@ -67,11 +67,11 @@ fn each_sleeping_thread_becomes_the_attendant_in_turn() {
     });
 }
 
-/// SYNC POINT attendant.call: a thread that was woken for the role and leaves wakes the next one.
+/// SYNC POINT watcher.call: a thread that was woken for the role and leaves wakes the next one.
 #[test]
 fn a_thread_that_was_woken_and_leaves_wakes_the_next() {
     check(|| {
-        let process = Process::attended_by_lane_0();
+        let process = Process::watched_by_lane_0();
         let leaving = {
             let process = process.clone();
             thread::spawn(move || {
@@ -82,7 +82,7 @@ fn a_thread_that_was_woken_and_leaves_wakes_the_next() {
         let sleeping = {
             let process = process.clone();
             thread::spawn(move || {
-                process.become_attendant(2);
+                process.become_watcher(2);
                 process.leave(2);
             })
         };

@@ -1,10 +1,10 @@
-//! The attendant of this process ([`mpi_base::attendant`]): its role, and the inboxes of all lanes.
+//! The watcher of this process ([`mpi_base::watcher`]): its role, and the inboxes of all lanes.
 
 use super::GlobalLock;
 use super::reserved::LOCKS;
-use mpi_base::attendant::Role;
 use mpi_base::inbox::Inbox;
 use mpi_base::mem::Held;
+use mpi_base::watcher::Role;
 use std::sync::OnceLock;
 
 static ROLE: Role = Role::new();
@@ -22,7 +22,7 @@ pub fn inbox(lane: usize) -> Option<&'static Held<Inbox>> {
     INBOXES[lane % LOCKS].get()
 }
 
-/// Returns the role of the attendant, which the holder of a lane's lock may claim for the lane.
+/// Returns the role of the watcher, which the holder of a lane's lock may claim for the lane.
 pub fn role() -> &'static Role {
     &ROLE
 }

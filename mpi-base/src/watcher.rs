@@ -1,8 +1,8 @@
-//! The attendant: of a process's threads that sleep in different lanes, the one that also watches the other lanes.
+//! The watcher: of a process's threads that sleep in different lanes, the one that also watches the other lanes.
 //!
 //! Each lane has a doorbell, whose owner is the thread that holds the lane's lock.
 //! If each sleeping thread watched the lanes in which no thread waits, a message there would wake all of them.
-//! So at most one lane has the role of the attendant, and its thread watches for the process.
+//! So at most one lane has the role of the watcher, and its thread watches for the process.
 //!
 //! A thread claims the role before it announces its sleep, if the role is vacant.
 //! The thread that leaves the lane with the role vacates it, and wakes exactly one other sleeping thread.
@@ -13,9 +13,9 @@
 //! Protocol: a thread announces that it sleeps (a doorbell's `SLEEPING`), executes a fence, and reads the role.
 //! If the role is vacant, the thread stays awake and claims it.
 //! The leaving thread vacates the role, executes a fence, and reads the doorbells.
-//! SYNC POINT `attendant.vacant`: so either the sleeping thread sees the vacant role,
+//! SYNC POINT `watcher.vacant`: so either the sleeping thread sees the vacant role,
 //! or the leaving thread sees that it sleeps.
-//! SYNC POINT `attendant.call`: the leaving thread clears `SLEEPING` (Release) after it has vacated the role.
+//! SYNC POINT `watcher.call`: the leaving thread clears `SLEEPING` (Release) after it has vacated the role.
 //! The woken thread reads that word (Acquire) before it reads the role.
 //! Only the thread that holds a lane's lock claims or vacates the role for the lane.
 
@@ -28,7 +28,7 @@ const VACANT: u32 = 0;
 /// No lane has the role, and a thread was woken to claim it.
 const CALLED: u32 = u32::MAX;
 
-/// The role of the attendant: vacant, or that of one lane.
+/// The role of the watcher: vacant, or that of one lane.
 #[derive(Debug)]
 pub struct Role(AtomicU32);
 
@@ -66,7 +66,7 @@ impl Role {
     /// Returns true if a thread that has announced its sleep must stay awake and claim the role.
     /// The caller has executed the fence of its doorbell.
     pub fn is_vacant(&self) -> bool {
-        // SYNC POINT attendant.vacant
+        // SYNC POINT watcher.vacant
         matches!(self.0.load(Relaxed), VACANT | CALLED)
     }
 
@@ -83,10 +83,10 @@ impl Role {
         if self.is_of(lane) {
             self.0.store(CALLED, Relaxed);
         }
-        // SYNC POINT attendant.vacant
+        // SYNC POINT watcher.vacant
         fence(Ordering::SeqCst);
         let mut asleep = others.filter(|doorbell| doorbell.wishes() & SLEEPING != 0);
-        // SYNC POINT attendant.call
+        // SYNC POINT watcher.call
         if !asleep.any(|doorbell| doorbell.wake_owner()) {
             // If a thread has claimed the role since, it stays claimed.
             let _ = self.0.compare_exchange(CALLED, VACANT, Relaxed, Relaxed);
