@@ -57,6 +57,24 @@ static void short_exchanges(int partner)
     OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));
 }
 
+/* Ranks of even and of odd numbers exchange short messages over an intercommunicator. */
+static void exchange_across(int partner)
+{
+    MPI_Comm half, across;
+    MPI_Status status;
+    int sent = rank + 300, got = -1;
+    if (size < 2)
+        return;
+    OK(MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half));
+    OK(MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 11, &across));
+    int peer = partner < size ? partner / 2 : MPI_PROC_NULL;
+    OK(MPI_Sendrecv(&sent, 1, MPI_INT, peer, 4, &got, 1, MPI_INT, peer, 4, across, &status));
+    CHECK(got == (peer == MPI_PROC_NULL ? -1 : partner + 300), "received %d from rank %d of the other group", got, peer);
+    CHECK(status.MPI_SOURCE == peer, "the source is %d instead of %d", status.MPI_SOURCE, peer);
+    OK(MPI_Comm_free(&across));
+    OK(MPI_Comm_free(&half));
+}
+
 int main(int argc, char **argv)
 {
     begin(&argc, &argv);
@@ -146,6 +164,7 @@ int main(int argc, char **argv)
         check_received(n, 77, &status, rank, 2);
     }
     short_exchanges(partner);
+    exchange_across(partner);
 
     /* Many small messages in flight stay in order. */
     enum { FLIGHT = 500 };
