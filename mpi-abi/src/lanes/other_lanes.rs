@@ -106,8 +106,8 @@ pub(super) fn of_lane(lane: usize) -> Transport {
     };
     Box::new(OtherLanes {
         lane,
-        // Lower than that of shared memory, higher than those of networks:
-        // so its polls count as those of memory, and each poll of the engine includes them.
+        // The priority is lower than that of shared memory and higher than those of networks:
+        // the engine polls transports of memory each time, and those of networks less often.
         info: Info::of_memory("lanes", 1000, limits),
         polls: Cell::new(0),
         calls: Cell::new(0),
@@ -126,7 +126,8 @@ pub(super) fn polls_of(lane: usize) -> u32 {
     ALL[lane % MOST].polls.load(Relaxed)
 }
 
-/// Makes progress in another lane, if it is free. With `sleeps`, also does what the engine does before a sleep.
+/// Makes progress in another lane, if no thread holds its lock.
+/// With `sleeps`, also checks for work and descriptors that ring no doorbell, as an engine does before a sleep.
 fn poll_lane(lane: usize, sleeps: bool) -> LanePoll {
     let mut found = LanePoll::Taken;
     let mut poll = |engine: &Engine| {
