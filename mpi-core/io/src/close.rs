@@ -85,10 +85,11 @@ impl File {
     }
 
     /// Frees the windows that the members share: the shared pointer and the collective buffers.
+    /// The members have agreed on closing the file.
     fn free_memory(&self) -> Result<(), Error> {
         self.shared.free()?;
         match self.buffers.take() {
-            SharedMemory::Ready(buffers) => buffers.free(),
+            SharedMemory::Ready(buffers) => buffers.free_after_agreement(),
             SharedMemory::Untried | SharedMemory::Impossible => Ok(()),
         }
     }

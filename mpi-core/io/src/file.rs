@@ -48,7 +48,7 @@ pub const ELSEWHERE: &str = "so it ends here too";
 /// A member whose own operation failed returns its own error text.
 fn agree<T>(comm: &Comm, path: &str, outcome: Result<T, IoError>) -> Result<T, Error> {
     let mine = class_number(&outcome);
-    let all = comm.engine().block_on(comm.internal().share(&[mine]))?;
+    let all = comm.internal().share_now(&[mine])?;
     agreed(comm, path, outcome, &all)
 }
 
@@ -121,7 +121,7 @@ impl File {
         let mut words = vec![class_number(&check), amode.bits()];
         words.extend(node_words);
         words.extend(tuning.words());
-        let all = engine.block_on(own.internal().share(&words))?;
+        let all = own.internal().share_now(&words)?;
         let each = || all.chunks_exact(words.len());
         let classes: Vec<u64> = each().map(|words| words[0]).collect();
         agreed(own, path, check, &classes)?;
@@ -189,13 +189,12 @@ impl File {
     }
 
     pub(super) fn meet(&self) -> Result<(), Error> {
-        self.comm.engine().block_on(self.comm.internal().fence())
+        self.comm.internal().fence_now()
     }
 
     /// Implements `MPI_File_set_info`; collective. All members use rank 0's hints.
     pub fn set_tuning(&self, tuning: Tuning) -> Result<(), Error> {
-        let engine = self.comm.engine();
-        let all = engine.block_on(self.comm.internal().share(&tuning.words()))?;
+        let all = self.comm.internal().share_now(&tuning.words())?;
         let mut tuning = resolved(Tuning::from_words(&all), &self.node_map);
         // The hint for permissions has an effect only when a file is created.
         tuning.permissions = self.disk.tuning().permissions;
@@ -242,10 +241,7 @@ impl File {
 
     /// Checks that all members passed the same value; collective.
     pub(super) fn same(&self, name: &str, value: i64) -> Result<(), Error> {
-        let all = self
-            .comm
-            .engine()
-            .block_on(self.comm.internal().share(&[value as u64]))?;
+        let all = self.comm.internal().share_now(&[value as u64])?;
         match all.iter().position(|other| *other != all[0]) {
             None => Ok(()),
             Some(rank) => {

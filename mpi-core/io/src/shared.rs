@@ -18,7 +18,7 @@ use crate::osc::{Assert, Flavor, Hints, Spec, TargetArgs, Win};
 pub struct SharedPointer(Win);
 
 impl SharedPointer {
-    /// Creates the pointer with value 0; collective.
+    /// Creates the pointer with value 0, in a window on the file's communicator; collective.
     /// Other members may use the pointer only after they know that rank 0's call has returned.
     pub fn new(comm: &Comm) -> Result<SharedPointer, Error> {
         let mine = comm.rank() == 0;
@@ -29,7 +29,7 @@ impl SharedPointer {
             unit: 8,
             hints: Hints::default(),
         };
-        let win = Win::new(comm, &spec)?;
+        let win = Win::on(comm, &spec)?;
         if mine {
             // SAFETY: the window has 8 bytes, aligned to 64, and no member accesses it yet.
             unsafe { win.memory().base().cast::<i64>().write(0) };
@@ -83,12 +83,12 @@ impl SharedPointer {
         self.apply(etypes, Predefined::Replace).map(drop)
     }
 
-    /// Frees the window of the pointer; collective.
+    /// Frees the window of the pointer; collective. The members have agreed after their last accesses.
     pub fn free(&self) -> Result<(), Error> {
         let ended = self.0.passive().unlock_all();
         // If a member is dead, the unlock may fail because accesses to it are lost; this is ignored.
         let ended = if self.0.is_broken() { Ok(()) } else { ended };
-        self.0.free().and(ended)
+        self.0.free_after_agreement().and(ended)
     }
 
     /// Abandons the pointer's window; in a fault-tolerant job, this process participates in its free.

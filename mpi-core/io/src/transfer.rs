@@ -377,22 +377,14 @@ impl<'a> Accesses<'a> {
     /// The data of the members follow each other in rank order, from the shared pointer on.
     fn in_order(self, etypes: Result<i64, IoError>) -> Result<i64, Error> {
         let etypes = self.file.agree(etypes)?;
-        let all = self
-            .file
-            .comm
-            .engine()
-            .block_on(self.file.comm.internal().share(&[etypes as u64]))?;
+        let all = self.file.comm.internal().share_now(&[etypes as u64])?;
         let before: u64 = all[..self.file.comm.rank() as usize].iter().sum();
         let total: u64 = all.iter().sum();
         let base = match self.file.comm.rank() {
             0 => self.file.shared.add(total as i64)?,
             _ => 0,
         };
-        let bases = self
-            .file
-            .comm
-            .engine()
-            .block_on(self.file.comm.internal().share(&[base as u64]))?;
+        let bases = self.file.comm.internal().share_now(&[base as u64])?;
         Ok((bases[0] + before) as i64)
     }
 

@@ -75,7 +75,18 @@ impl Win {
     /// Creates a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         let own = comm.constructors().dup_now()?;
-        comm.engine().block_on(make(comm, own, spec))
+        make(comm, own, spec)
+    }
+
+    /// Creates a window on a communicator that only the caller uses, without a duplicate; collective.
+    /// At most one window uses a communicator in this way, since its context id identifies the window on the wire.
+    pub fn on(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
+        // A member that fails in a fault-tolerant job still participates in agreements of the window,
+        // which must not match agreements of the caller.
+        match comm.engine().is_fault_tolerant() {
+            true => Win::new(comm, spec),
+            false => make(comm, comm.clone(), spec),
+        }
     }
 
     /// Discards a window after the creation of its enclosing object failed in this process.
@@ -87,6 +98,21 @@ impl Win {
 
     /// Frees the window; collective. All operations of all members are complete at the return.
     pub fn free(&self) -> Result<(), Error> {
+        self.end(false)
+    }
+
+    /// As [`Win::free`], for members that have agreed on something after their last accesses were complete:
+    /// on one node, without another barrier.
+    pub fn free_after_agreement(&self) -> Result<(), Error> {
+        self.end(
+            self.state()
+                .targets()
+                .iter()
+                .all(|target| target.here.is_some()),
+        )
+    }
+
+    fn end(&self, is_unused: bool) -> Result<(), Error> {
         let open = self.what_is_open();
         // If a member has died, its epochs cannot be closed, so an open epoch is no error.
         if let Some(what) = open.filter(|_| !self.is_broken()) {
@@ -106,7 +132,9 @@ impl Win {
         }
         let outcome = self.messages().flush(None);
         // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
-        self.engine().block_on(self.comm().internal().fence())?;
+        if !is_unused {
+            self.comm().internal().fence_now()?;
+        }
         self.service().unregister(self);
         self.state().withdraw();
         outcome
@@ -114,16 +142,16 @@ impl Win {
 }
 
 /// Creates a window on `own`, a duplicate of `comm`.
-async fn make(comm: &Comm, own: Comm, spec: &Spec) -> Result<Win, Error> {
+fn make(comm: &Comm, own: Comm, spec: &Spec) -> Result<Win, Error> {
     let _part = comm.failures().while_making(&own);
     let mut given = Given::default();
-    let made = make_on(own.clone(), &comm.label(), spec, &mut given).await;
+    let made = make_on(own.clone(), &comm.label(), spec, &mut given);
     if made.is_err() {
         Service::of(own.engine()).forget_window(own.context().number());
         leave_end_to_others(own, given);
     }
     let (win, by_message) = made?;
-    if by_message && let Err(error) = win.comm().internal().fence().await {
+    if by_message && let Err(error) = win.comm().internal().fence_now() {
         win.abandon();
         return Err(error);
     }
@@ -134,12 +162,7 @@ async fn make(comm: &Comm, own: Comm, spec: &Spec) -> Result<Win, Error> {
 /// Also returns true if members may send messages to each other; all members must then
 /// synchronise before the first use of the window.
 /// `given` owns this process's contribution until the window owns it.
-async fn make_on(
-    own: Comm,
-    called: &str,
-    spec: &Spec,
-    given: &mut Given,
-) -> Result<(Win, bool), Error> {
+fn make_on(own: Comm, called: &str, spec: &Spec, given: &mut Given) -> Result<(Win, bool), Error> {
     let engine = own.engine().clone();
     Service::of(&engine);
     let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
@@ -155,9 +178,7 @@ async fn make_on(
         return Err(OscError::new(OscClass::Shared, sentence).into());
     }
     let (memory, part) = match spec.flavor {
-        Flavor::Shared if !spec.hints.noncontiguous => {
-            contiguous(&engine, &own, spec, &members).await?
-        }
+        Flavor::Shared if !spec.hints.noncontiguous => contiguous(&engine, &own, spec, &members)?,
         _ => take(&engine, spec),
     };
     given.memory = Some(memory);
@@ -198,7 +219,7 @@ async fn make_on(
     words[SIZE] = spec.size;
     words[UNIT] = spec.unit;
     words[CONTROL] = given.control.as_ref().map_or(0, |block| block.place().0);
-    let all = own.internal().share(&words).await?;
+    let all = own.internal().share_now(&words)?;
     let word_of = |rank: usize, which: usize| all.get(rank * EACH + which).copied().unwrap_or(0);
     let poor = (0..own.size()).find(|r| word_of(*r as usize, KIND) == Memory::Lacking as u64);
     if let Some(rank) = poor {
@@ -219,12 +240,12 @@ async fn make_on(
     let registered: Vec<u64> = (0..own.size() as usize)
         .map(|rank| word_of(rank, REGISTERED))
         .collect();
-    let member_keys = keys::exchange(&own, given.registration.as_ref(), &registered).await?;
+    let member_keys = keys::exchange(&own, given.registration.as_ref(), &registered)?;
     if member_keys.is_none() {
         given.registration = None;
     }
     let ranks: Vec<u32> = members.iter().map(|(rank, _)| *rank).collect();
-    let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers).await?;
+    let mapped = Mapped::new(&engine, &own, (spec.flavor, &ranks), offers)?;
     let places: Vec<(u32, u32, ShmOffset)> = members
         .iter()
         .map(|(rank, place)| (*rank, *place, ShmOffset(word_of(*rank as usize, CONTROL))))
@@ -397,14 +418,14 @@ fn of_block(block: ShmBlock) -> (Own, Part) {
 }
 
 /// Allocates the contiguous memory of a shared window from the arena of rank 0, in rank order.
-async fn contiguous(
+fn contiguous(
     engine: &Engine,
     comm: &Comm,
     spec: &Spec,
     members: &[(u32, u32)],
 ) -> Result<(Own, Part), Error> {
     debug_assert_eq!(members.len(), comm.size() as usize);
-    let sizes = comm.internal().share(&[spec.size]).await?;
+    let sizes = comm.internal().share_now(&[spec.size])?;
     let total = sizes
         .iter()
         .try_fold(0u64, |sum, size| sum.checked_add(*size));
@@ -414,13 +435,8 @@ async fn contiguous(
         _ => None,
     };
     let place = block.as_ref().map_or(0, |block| block.place().0);
-    let first = comm
-        .internal()
-        .share(&[place])
-        .await?
-        .first()
-        .copied()
-        .unwrap_or(0);
+    let places = comm.internal().share_now(&[place])?;
+    let first = places.first().copied().unwrap_or(0);
     let before: u64 = sizes[..comm.rank() as usize].iter().sum();
     let mut part = Part {
         kind: Memory::Arena,

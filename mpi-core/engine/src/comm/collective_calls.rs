@@ -102,6 +102,21 @@ impl<'a> CollectiveCalls<'a> {
         }
     }
 
+    /// Allgather of words by a fast call, as a part of another collective call.
+    /// Does nothing and returns `None`, on all members, if the first component does not accept it.
+    pub(super) fn try_share(self, mine: &[u64]) -> Option<Result<Vec<u64>, Error>> {
+        let table = self.chosen.table.get()?;
+        if !table.may_share(mine.len()) || self.comm.engine().is_fault_tolerant() {
+            return None;
+        }
+        let mut all = vec![0; mine.len() * self.comm.size() as usize];
+        let outcome = self
+            .comm
+            .usable()
+            .and_then(|()| table.share(self.comm, mine, &mut all));
+        Some(outcome.map(|()| all))
+    }
+
     fn served(self, call: CallId) -> Result<&'a dyn Collectives, Error> {
         self.components()
             .ok_or_else(|| Unserved::on(self.comm, call))

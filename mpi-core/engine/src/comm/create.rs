@@ -51,7 +51,10 @@ impl<'a> Constructors<'a> {
             return Ok(duplicate);
         }
         let duplicate = engine.block_on(self.dup())?;
-        spares::keep_when_freed(&duplicate);
+        // Only duplicates of one communicator are created in the same order on all members.
+        if self.comm.is_world() {
+            spares::keep_when_freed(&duplicate);
+        }
         Ok(duplicate)
     }
 

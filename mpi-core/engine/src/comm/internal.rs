@@ -104,6 +104,25 @@ impl<'a> Internal<'a> {
         Ok((0..len).map(|at| all.get(at)).collect())
     }
 
+    /// Same as [`Internal::share`], but blocks until it is complete.
+    ///
+    /// Uses a fast call of the communicator's first component where it accepts one: several times faster than messages.
+    /// Only for communicators that the library has created for itself, so that no call of the program is between the members' calls.
+    pub fn share_now(self, mine: &[u64]) -> Result<Vec<u64>, Error> {
+        match self.comm.collectives().try_share(mine) {
+            Some(all) => all,
+            None => self.comm.engine().block_on(self.share(mine)),
+        }
+    }
+
+    /// Same as [`Internal::fence`], but blocks until it is complete; fast where [`Internal::share_now`] is.
+    pub fn fence_now(self) -> Result<(), Error> {
+        match self.comm.collectives().try_share(&[0]) {
+            Some(met) => met.map(drop),
+            None => self.comm.engine().block_on(self.fence()),
+        }
+    }
+
     /// Same as [`Internal::share`], but also works after a failure.
     pub(super) async fn allgather(self, mine: &[u64]) -> Result<U64Buf, Error> {
         let all = U64Buf::new(mine.len() * self.comm.size() as usize);

@@ -109,23 +109,34 @@ impl Table {
 
     /// Returns true if a later communicator of few members can use the components, and if [`Table::share_words`] is possible.
     pub(super) fn is_reusable(&self) -> bool {
-        self.reusable && self.accepts(CallId::Allgather, size_of::<Words>())
+        self.reusable && self.may_share(Words::default().len())
     }
 
     /// Allgather of a few words by a fast call; only if [`Table::is_reusable`]. The words of rank `i` are at index `i`.
     pub(super) fn share_words(&self, comm: &Comm, mine: &Words) -> Result<[Words; SHARING], Error> {
         let mut all = [Words::default(); SHARING];
-        let len = (comm.size() as usize).min(SHARING) * size_of::<Words>();
-        // SAFETY: `mine` and the first `len` bytes of `all` are borrowed until this function returns,
-        // and then the call is complete. Words have no padding, and all bytes are valid words.
+        let members = (comm.size() as usize).min(SHARING);
+        self.share(comm, mine, all[..members].as_flattened_mut())?;
+        Ok(all)
+    }
+
+    /// Returns true if [`Table::share`] is possible with this number of words from each member; the same on all members.
+    pub(super) fn may_share(&self, words: usize) -> bool {
+        self.accepts(CallId::Allgather, words * size_of::<u64>())
+    }
+
+    /// Allgather of words by a fast call; only if [`Table::may_share`]. `all` has as many words for each member as `mine`.
+    pub(super) fn share(&self, comm: &Comm, mine: &[u64], all: &mut [u64]) -> Result<(), Error> {
+        debug_assert_eq!(all.len(), mine.len() * comm.size() as usize);
+        // SAFETY: `mine` and `all` are borrowed until this function returns, and then the call is complete.
+        // Words have no padding, and all bytes are valid words.
         let (send, recv) = unsafe {
             (
-                std::slice::from_raw_parts(mine.as_ptr().cast(), size_of::<Words>()),
-                RecvBytes::new(all.as_mut_ptr().cast(), len),
+                std::slice::from_raw_parts(mine.as_ptr().cast(), size_of_val(mine)),
+                RecvBytes::new(all.as_mut_ptr().cast(), size_of_val(all)),
             )
         };
-        self.carry_out(comm, &FastCall::Allgather { send, recv })?;
-        Ok(all)
+        self.carry_out(comm, &FastCall::Allgather { send, recv })
     }
 
     pub(super) fn components(&self) -> &dyn Collectives {

@@ -11,14 +11,17 @@
 //! and no member uses a spare before all members have left its previous communicator.
 //!
 //! Protocol:
-//! 1. Whether there are spares ([`are_used`]) follows from the components of `MPI_COMM_WORLD`, on which all members have agreed.
-//! 2. The members call [`Constructors::dup_now`](super::Constructors::dup_now) in the same order, since `MPI_Comm_dup` is collective.
-//!    So the duplicates that an agreement created get the same numbers on all members; the first [`MOST`] become spares.
+//! 1. Duplicates of `MPI_COMM_WORLD` and of communicators with the same members in the same order use spares.
+//!    Whether there are spares ([`are_used`]) follows from the components of the duplicated communicator, on which all members have agreed.
+//! 2. The members duplicate `MPI_COMM_WORLD` by [`Constructors::dup_now`](super::Constructors::dup_now) in the same order, since `MPI_Comm_dup` is collective.
+//!    So those of these duplicates that an agreement created get the same numbers on all members; the first [`MOST`] become spares.
 //! 3. A member that drops such a duplicate keeps the collectives.
-//! 4. For a new duplicate, the members exchange a few words by a fast call on `MPI_COMM_WORLD`:
+//! 4. For a new duplicate, the members exchange a few words by a fast call on the duplicated communicator:
 //!    a tag, the context id that rank 0 has allocated, and for each spare a word with the operations that it has executed
 //!    ([`Collectives::progress`](super::Collectives::progress)), or 0 if the member still uses it.
 //!    Rank 0 allocates the id before the exchange, because other threads may create communicators while it waits.
+//!    Threads may duplicate several communicators at the same time, in different orders on different members.
+//!    So a member contributes 0 for a spare that it offers in another exchange, and no spare gets two users.
 //! 5. Each member verifies the tags, which differ if another rank called another collective of the program.
 //! 6. The members use the first spare for which the words of all members are equal and not 0.
 //!    Without such a spare the members agree on the components as for any communicator.
@@ -47,9 +50,7 @@ const FIRST_SPARE: usize = 2;
 pub(super) struct Spares {
     /// Number of duplicates, existing or freed, that become spares.
     created: Cell<usize>,
-    /// Number of exchanges of words, the same on all members.
-    exchanges: Cell<u64>,
-    /// For each spare, the collectives of its freed duplicate; `None` while a duplicate uses them.
+    /// For each spare, the collectives of its freed duplicate; `None` while a duplicate uses them or an exchange offers them.
     kept: RefCell<[Option<Table>; MOST]>,
 }
 
@@ -69,36 +70,59 @@ impl Spares {
     /// Frees what the spares use; called when `MPI_COMM_WORLD` is freed.
     pub(super) fn end(&self) {
         self.created.set(0);
-        self.exchanges.set(0);
         for table in self.kept.take().into_iter().flatten() {
             table.disable();
         }
     }
 
-    /// Returns this member's words for the next exchange; on rank 0 with an allocated context id.
-    fn words(&self, world: &Comm) -> Words {
-        let mut words = Words::default();
-        words[TAG] = tag(self.exchanges.get());
-        self.exchanges.set(self.exchanges.get() + 1);
-        if world.rank() == 0 {
-            words[CONTEXT] = world.engine().context_ids().next(1, false);
-        }
-        for (word, spare) in words[FIRST_SPARE..].iter_mut().zip(&*self.kept.borrow()) {
-            let progress = spare.as_ref().and_then(|table| table.progress(world));
-            *word = progress.map_or(0, |progress| progress << 1 | 1);
-        }
-        words
+    /// Takes all spares that this member can offer in an exchange.
+    fn offer(&self) -> [Option<Table>; MOST] {
+        self.kept.take()
     }
+
+    /// Ends an offer: keeps the spares again that no duplicate uses.
+    fn withdraw(&self, offered: [Option<Table>; MOST]) {
+        let mut kept = self.kept.borrow_mut();
+        for (place, table) in kept.iter_mut().zip(offered) {
+            // A spare has one place in one of the arrays, so the place is free.
+            if let Some(table) = table {
+                *place = Some(table);
+            }
+        }
+    }
+}
+
+/// Returns this member's words for an exchange; on rank 0 with an allocated context id.
+fn words(parent: &Comm, offered: &[Option<Table>; MOST]) -> Words {
+    let mut words = Words::default();
+    words[TAG] = tag(parent.context().number());
+    if parent.rank() == 0 {
+        words[CONTEXT] = parent.engine().context_ids().next(1, false);
+    }
+    for (word, spare) in words[FIRST_SPARE..].iter_mut().zip(offered) {
+        let progress = spare.as_ref().and_then(|table| table.progress(parent));
+        *word = progress.map_or(0, |progress| progress << 1 | 1);
+    }
+    words
 }
 
 /// Returns true if duplicates of this communicator use spares. All members get the same result.
 pub(super) fn are_used(comm: &Comm) -> bool {
-    comm.is_world() && comm.collectives().are_reusable()
+    comm.collectives().are_reusable() && (comm.is_world() || has_members_of_world(comm))
 }
 
-/// Returns the tag of an exchange. Small integers, which other calls may have in the same cells, are not tags.
-fn tag(exchange: u64) -> u64 {
-    (exchange + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+/// Returns true if a communicator has the members of `MPI_COMM_WORLD` in the same order.
+fn has_members_of_world(comm: &Comm) -> bool {
+    let Some(world) = comm.engine().world() else {
+        return false;
+    };
+    !comm.is_inter() && comm.group().iter().eq(world.group().iter())
+}
+
+/// Returns the tag of the exchanges on a communicator, from its context id.
+/// Small integers, which other calls may have in the same cells, are not tags.
+fn tag(context: u64) -> u64 {
+    context.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Returns the first rank whose tag is not that of rank `me`.
@@ -120,35 +144,51 @@ fn common_spare(words: &[Words]) -> Option<usize> {
     found.map(|at| at - FIRST_SPARE)
 }
 
-/// Creates a duplicate of `MPI_COMM_WORLD` with the collectives of a spare; `None` on all members if there is no spare.
-pub(super) fn duplicate(world: &Comm, purpose: Purpose) -> Result<Option<Comm>, Error> {
-    let (engine, spares) = (world.engine(), Spares::of(world.engine()));
-    let mine = spares.words(world);
-    let all = world.collectives().share_words(&mine)?;
-    let members = &all[..all.len().min(world.size() as usize)];
-    if let Some(rank) = unpaired(members, world.rank()) {
-        return Err(CommError::Unpaired { rank }.into());
-    }
-    let context = context_id::told(
-        world.group().proc(0).unwrap_or(engine.me()),
-        all[0][CONTEXT],
-    );
-    let (Some(spare), Ok(context)) = (common_spare(members), context) else {
-        // If rank 0 has no context id left, the agreement reports the error.
-        if world.rank() == 0 {
-            engine.context_ids().give_back(mine[CONTEXT]);
-        }
+/// Creates a duplicate of `parent` with the collectives of a spare; `None` on all members if there is no spare.
+pub(super) fn duplicate(parent: &Comm, purpose: Purpose) -> Result<Option<Comm>, Error> {
+    let spares = Spares::of(parent.engine());
+    let mut offered = spares.offer();
+    let found = agree_on_spare(parent, &offered);
+    let table = match &found {
+        Ok(Some((spare, _))) => offered[*spare].take(),
+        _ => None,
+    };
+    spares.withdraw(offered);
+    let (Some((spare, context)), Some(table)) = (found?, table) else {
         return Ok(None);
     };
-    let Some(table) = spares.kept.borrow_mut()[spare].take() else {
-        // Unreachable: this member's word is not 0.
-        return Ok(None);
-    };
-    let (context, group) = (Context::numbered(context), world.group().clone());
-    let comm = Comm::assemble(engine, context, group, world.rank(), String::new());
+    let (engine, group) = (parent.engine(), parent.group().clone());
+    let comm = Comm::assemble(engine, context, group, parent.rank(), String::new());
     comm.collectives().set_purpose(purpose);
     comm.collectives().reuse(table, spare);
     Ok(Some(comm))
+}
+
+/// Exchanges words with the other members, and returns the spare and the context for a new duplicate;
+/// `None` on all members if there is no spare.
+fn agree_on_spare(
+    parent: &Comm,
+    offered: &[Option<Table>; MOST],
+) -> Result<Option<(usize, Context)>, Error> {
+    let engine = parent.engine();
+    let mine = words(parent, offered);
+    let all = parent.collectives().share_words(&mine)?;
+    let members = &all[..all.len().min(parent.size() as usize)];
+    if let Some(rank) = unpaired(members, parent.rank()) {
+        return Err(CommError::Unpaired { rank }.into());
+    }
+    let leader = parent.group().proc(0).unwrap_or(engine.me());
+    let context = context_id::told(leader, all[0][CONTEXT]);
+    match (common_spare(members), context) {
+        (Some(spare), Ok(context)) => Ok(Some((spare, Context::numbered(context)))),
+        // If rank 0 has no context id left, the agreement reports the error.
+        _ => {
+            if parent.rank() == 0 {
+                engine.context_ids().give_back(mine[CONTEXT]);
+            }
+            Ok(None)
+        }
+    }
 }
 
 /// When this duplicate, which an agreement has created, is freed, its collectives become a spare.

@@ -74,7 +74,7 @@ impl Plan {
         };
         let mut facts = vec![state_of(done)];
         facts.extend(part.map(|fact| fact as u64));
-        let all = comm.engine().block_on(comm.internal().share(&facts))?;
+        let all = comm.internal().share_now(&facts)?;
         let states = || all.chunks_exact(FACTS).map(|rank| rank[0]);
         if states().all(|state| state != TO_DO) {
             return Ok(Decision::Over(states().map(|state| state - 1).collect()));

@@ -109,7 +109,7 @@ impl ShmBuffers {
         if aggregates {
             buffers.clear(comm.rank() as usize);
         }
-        let met = comm.engine().block_on(comm.internal().fence());
+        let met = comm.internal().fence_now();
         buffers.unless_failed(met).map(Some)
     }
 
@@ -128,7 +128,7 @@ impl ShmBuffers {
     /// Creates the buffers on several nodes: each leader allocates buffers for all aggregators.
     fn of_leaders(comm: &Comm, plan: &Plan) -> Result<Option<ShmBuffers>, Error> {
         let engine = comm.engine();
-        let nodes = engine.block_on(comm.internal().share(&[engine.place().node_id()]))?;
+        let nodes = comm.internal().share_now(&[engine.place().node_id()])?;
         let two_level = TwoLevel::new(comm, &nodes)?;
         let part = rounded(plan.part_bytes());
         let aggregators = plan.aggregators() as usize;
@@ -150,7 +150,7 @@ impl ShmBuffers {
             })
         });
         // If the memory of one node is exhausted, all nodes use messages.
-        let all = engine.block_on(comm.internal().share(&[made.is_some().into()]));
+        let all = comm.internal().share_now(&[made.is_some().into()]);
         let Some(buffers) = made else {
             return all.map(|_| None);
         };
@@ -159,13 +159,13 @@ impl ShmBuffers {
             Err(error) => return buffers.unless_failed(Err(error)).map(Some),
         };
         if !have {
-            buffers.free()?;
+            buffers.free_after_agreement()?;
             return Ok(None);
         }
         if buffers.meets(comm).rank() == 0 {
             (0..aggregators).for_each(|aggregator| buffers.clear(aggregator));
         }
-        let met = engine.block_on(buffers.meets(comm).internal().fence());
+        let met = buffers.meets(comm).internal().fence_now();
         buffers.unless_failed(met).map(Some)
     }
 
@@ -201,13 +201,18 @@ impl ShmBuffers {
         self.win.free()
     }
 
+    /// As [`ShmBuffers::free`], for members that have agreed after their last accesses.
+    pub fn free_after_agreement(&self) -> Result<(), Error> {
+        self.win.free_after_agreement()
+    }
+
     /// Returns the communicator of the ranks that share the buffers: the node's or the file's.
     fn meets<'a>(&'a self, comm: &'a Comm) -> &'a Comm {
         self.two_level.as_ref().map_or(comm, TwoLevel::local)
     }
 
     fn meet(&self, comm: &Comm) -> Result<(), Error> {
-        comm.engine().block_on(self.meets(comm).internal().fence())
+        self.meets(comm).internal().fence_now()
     }
 
     pub(crate) fn buffer(&self, aggregator: usize, round: i64) -> ShmBuffer<'_> {

@@ -103,7 +103,7 @@ pub(crate) fn exchange(
         .iter()
         .map(|message| message.len() as u64)
         .collect();
-    let all = comm.engine().block_on(comm.internal().share(&sizes))?;
+    let all = comm.internal().share_now(&sizes)?;
     let (me, aggregators) = (comm.rank() as usize, plan.aggregators() as usize);
     let mut come = Vec::new();
     let mut exchange = Exchange::new(comm);
@@ -313,7 +313,7 @@ fn answered(
         .iter()
         .map(|pieces| u64::from(!pieces.is_empty()))
         .collect();
-    let all = comm.engine().block_on(comm.internal().share(&asked))?;
+    let all = comm.internal().share_now(&asked)?;
     let mut dests: Vec<Vec<u8>> = mine
         .iter()
         .map(|pieces| vec![0; pieces.iter().map(|piece| piece.len).sum::<i64>() as usize])

@@ -105,7 +105,7 @@ enum Part {
 
 impl Mapped {
     /// Maps the offers of the members of a window; collective. `here` lists the ranks on this node.
-    pub async fn new(
+    pub fn new(
         engine: &Engine,
         comm: &Comm,
         (flavor, here): (Flavor, &[u32]),
@@ -135,7 +135,7 @@ impl Mapped {
             _ => Some(Part::Nothing),
         };
         let parts: Option<Vec<Part>> = here.iter().map(part).collect();
-        let could = comm.internal().share(&[u64::from(parts.is_some())]).await?;
+        let could = comm.internal().share_now(&[u64::from(parts.is_some())])?;
         mapped.agreed = here
             .iter()
             .all(|rank| could.get(*rank as usize) == Some(&1));

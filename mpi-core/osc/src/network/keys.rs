@@ -50,7 +50,7 @@ fn network_of(engine: &Engine, comm: &Comm, here: &[(u32, u32)]) -> Option<Rc<dy
 
 /// Exchanges the keys of all members, if all have registered their memory with the same network.
 /// `words` has each member's network and key length ([`Registration::word`]).
-pub(crate) async fn exchange(
+pub(crate) fn exchange(
     comm: &Comm,
     mine: Option<&Registration>,
     words: &[u64],
@@ -72,7 +72,7 @@ pub(crate) async fn exchange(
         whole[..bytes.len()].copy_from_slice(bytes);
         *word = u64::from_le_bytes(whole);
     }
-    let all = comm.internal().share(&own).await?;
+    let all = comm.internal().share_now(&own)?;
     let keys = all.chunks(each).zip(lengths()).map(|(words, len)| {
         let bytes = words.iter().flat_map(|word| word.to_le_bytes());
         bytes.take(len).collect()
