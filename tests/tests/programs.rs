@@ -56,6 +56,7 @@ programs! {
     ranks_are_reordered_to_be_near_their_neighbours: "reordered" on [1, 3, 7, 8];
     neighbours_exchange_in_every_form: "neighbors" on [1, 2, 3, 4];
     threads_may_all_call_at_once: "threads" on [1, 2, 3];
+    threads_duplicate_communicators_at_the_same_time: "dup_threads" on [1, 2, 3];
     errors_are_returned_and_leave_everything_working: "errors" on [1, 2, 3];
     windows_are_what_chapter_12_says: "windows" on [1, 2, 3];
     random_accesses_agree_with_a_sequential_oracle: "accesses" with "12" on [1, 2, 3];
@@ -279,7 +280,13 @@ fn sleeping_threads_wake_for_messages_of_all_lanes_and_rarely_otherwise() {
 
 #[test]
 fn programs_with_threads_run_with_lanes() {
-    for program in ["threads", "requests", "lives", "communicators"] {
+    for program in [
+        "threads",
+        "dup_threads",
+        "requests",
+        "lives",
+        "communicators",
+    ] {
         let job = Job::of(program).ranks(2);
         job.with(["--mca", "threads_lanes", "4"]).holds();
     }

@@ -75,6 +75,7 @@ impl Win {
     /// Creates a window; collective over `comm`.
     pub fn new(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         let own = comm.constructors().dup_now()?;
+        let _part = comm.failures().while_making(&own);
         make(comm, own, spec)
     }
 
@@ -102,16 +103,13 @@ impl Win {
     }
 
     /// As [`Win::free`], for members that have agreed on something after their last accesses were complete:
-    /// on one node, without another barrier.
+    /// without another barrier if no access uses messages.
     pub fn free_after_agreement(&self) -> Result<(), Error> {
-        self.end(
-            self.state()
-                .targets()
-                .iter()
-                .all(|target| target.here.is_some()),
-        )
+        let mut targets = self.state().targets().iter();
+        self.end(targets.all(|target| target.route != Route::Message))
     }
 
+    /// Frees the window. `is_unused` is true, on all members, if no member accesses it any more.
     fn end(&self, is_unused: bool) -> Result<(), Error> {
         let open = self.what_is_open();
         // If a member has died, its epochs cannot be closed, so an open epoch is no error.
@@ -131,8 +129,8 @@ impl Win {
             };
         }
         let outcome = self.messages().flush(None);
-        // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
         if !is_unused {
+            // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
             self.comm().internal().fence_now()?;
         }
         self.service().unregister(self);
@@ -141,9 +139,8 @@ impl Win {
     }
 }
 
-/// Creates a window on `own`, a duplicate of `comm`.
+/// Creates a window for the members of `comm` on `own`, which no other window uses.
 fn make(comm: &Comm, own: Comm, spec: &Spec) -> Result<Win, Error> {
-    let _part = comm.failures().while_making(&own);
     let mut given = Given::default();
     let made = make_on(own.clone(), &comm.label(), spec, &mut given);
     if made.is_err() {

@@ -2,7 +2,7 @@
 
 use super::super::Shm;
 use super::{OCCUPANCIES, job};
-use crate::comm::Comm;
+use crate::comm::{Comm, SplitKey};
 use crate::datatype::{Named, Scratch};
 use crate::engine::Engine;
 use crate::op::Predefined;
@@ -329,7 +329,7 @@ fn more_duplicates_than_are_kept_and_late_frees_need_an_agreement() {
     }
 }
 
-/// A communicator of more members than [`FEW`](super::super::layout::FEW), and a duplicate of a duplicate, are created by an agreement.
+/// A communicator of more members than [`FEW`](super::super::layout::FEW) is created by an agreement.
 #[test]
 fn only_duplicates_of_a_small_world_are_kept() {
     let queried = counting_job(5, Occupancy::Oversubscribed).run(|engine| {
@@ -341,14 +341,55 @@ fn only_duplicates_of_a_small_world_are_kept() {
         QUERIED.with(|queried| queried.get())
     });
     assert_eq!(queried, [6; 5]);
+}
+
+/// A duplicate of a duplicate uses what a freed duplicate of `MPI_COMM_WORLD` has left, and is kept itself only if it used that.
+#[test]
+fn duplicates_of_duplicates_use_freed_duplicates_of_the_world() {
     let queried = counting_job(2, Occupancy::Dedicated).run(|engine| {
         let world = engine.world().expect("a world");
-        let twin = world.constructors().dup_now().expect("a duplicate");
+        let queried = || QUERIED.with(|queried| queried.get());
+        let first = world.constructors().dup_now().expect("a duplicate");
+        let mut counts = vec![queried()];
         for round in 0..4 {
-            let twin = twin.constructors().dup_now().expect("a duplicate");
+            let twin = first.constructors().dup_now().expect("a duplicate");
             sum_round(&twin, Form::Blocking, round);
+            counts.push(queried());
         }
-        QUERIED.with(|queried| queried.get())
+        drop(world.constructors().dup_now().expect("a duplicate"));
+        engine.block_on(world.internal().fence()).expect("a fence");
+        counts.push(queried());
+        for round in 0..4 {
+            let twin = first.constructors().dup_now().expect("a duplicate");
+            sum_round(&twin, Form::Blocking, round);
+            assert_eq!(twin.group().iter().count(), 2);
+            drop(twin);
+            engine.block_on(first.internal().fence()).expect("a fence");
+            counts.push(queried());
+        }
+        counts
     });
-    assert_eq!(queried, [7; 2]);
+    let kept = vec![3, 4, 5, 6, 7, 8, 8, 8, 8, 8];
+    assert_eq!(queried, [kept.clone(), kept]);
+}
+
+/// The members of the parent are those of `MPI_COMM_WORLD` in another order, so the parent's duplicate has other cells.
+#[test]
+fn a_communicator_in_another_order_uses_no_duplicates_of_the_world() {
+    let queried = counting_job(2, Occupancy::Dedicated).run(|engine| {
+        let world = engine.world().expect("a world");
+        drop(world.constructors().dup_now().expect("a duplicate"));
+        engine.block_on(world.internal().fence()).expect("a fence");
+        let key = SplitKey {
+            color: 0,
+            key: -(world.rank() as i32),
+        };
+        let turned = engine.block_on(world.constructors().split(key));
+        let turned = turned.expect("a split").expect("a communicator");
+        let before = QUERIED.with(|queried| queried.get());
+        let twin = turned.constructors().dup_now().expect("a duplicate");
+        sum_round(&twin, Form::Blocking, 1);
+        QUERIED.with(|queried| queried.get()) - before
+    });
+    assert_eq!(queried, [1, 1]);
 }
