@@ -68,6 +68,22 @@ pub fn order_of(bytes: u64) -> usize {
     (order as usize).min(ORDERS - 1)
 }
 
+/// Number of transfers of a size class after which the second way is first tried, if it is tried late.
+const LATE: u32 = 128;
+
+/// Returns the number of transfers of a size class before the first trial of the second way:
+/// classes of at least `late_from` bytes try it late.
+///
+/// The first trials of fragments touch new pages of shared memory.
+/// Three trials with long data take as long as 20 transfers by the way in use or more,
+/// which a program that makes a few dozen transfers does not get back.
+pub fn first_trial(order: usize, late_from: u64) -> u32 {
+    match order < order_of(late_from) {
+        true => 0,
+        false => LATE,
+    }
+}
+
 /// The measurements of both ways, for example for one size class.
 #[derive(Clone, Copy)]
 pub struct Known<W = Way> {

@@ -34,7 +34,7 @@
 
 use super::layout::DEPTH;
 use crate::CallId;
-use crate::trial::{Either, FREE, Known, ORDERS, SMALLEST, Way, order_of};
+use crate::trial::{Either, FREE, Known, ORDERS, SMALLEST, Way, first_trial, order_of};
 use mpi_base::atomic::{AtomicU64, Ordering};
 use mpi_base::cells::LINE;
 use mpi_base::mem::PAGE;
@@ -50,6 +50,22 @@ const COLD: u64 = 3;
 
 /// Trials of the slower protocol may take at most 1 / `PRICE` of the total time.
 const PRICE: f32 = 64.0;
+
+/// Returns true for collectives that only move data, without an operator.
+pub(super) fn moves_data(call: CallId) -> bool {
+    matches!(
+        call,
+        CallId::Bcast
+            | CallId::Gather
+            | CallId::Scatter
+            | CallId::Allgather
+            | CallId::Allgatherv
+            | CallId::Alltoall
+    )
+}
+
+/// Length of a block in bytes from which pieces are first tried late.
+const LATE_FROM: u64 = 64 << 10;
 
 const CLASSES: usize = CallId::ALL.len() * ORDERS;
 const WORD: usize = size_of::<u64>();
@@ -80,6 +96,15 @@ struct Class(usize);
 impl Class {
     fn of(call: CallId, bytes: u64) -> Class {
         Class(call as usize * ORDERS + order_of(bytes))
+    }
+
+    /// Returns the number of calls before the first trial of pieces.
+    /// Calls that only move data try them late, because single copies are rarely slower for them ([`first_trial`]).
+    fn first_trial_of_pieces(self) -> u64 {
+        match moves_data(CallId::ALL[self.0 / ORDERS]) {
+            true => u64::from(first_trial(self.0 % ORDERS, LATE_FROM)),
+            false => 0,
+        }
     }
 
     /// Returns the classes of a collective, from the shortest data to the longest, each with one length in bytes that belongs to it.
@@ -213,11 +238,6 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
         }
     }
 
-    /// Returns the protocol for blocks of `bytes` bytes before any measurement.
-    pub fn first(&self, call: CallId, bytes: u64) -> Way {
-        self.first[Class::of(call, bytes).0]
-    }
-
     fn plan(&self, class: Class) -> Plan {
         let first = self.first[class.0];
         Plan::from_word(self.memory[class.0].load(Ordering::Relaxed), first)
@@ -302,6 +322,9 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
             return;
         }
         let first = self.first[measured.class.0];
+        if first == Way::Copy && call < measured.class.first_trial_of_pieces() {
+            return;
+        }
         let Some((way, run)) = class.next_trial(plan.then, first) else {
             return;
         };
@@ -432,6 +455,28 @@ mod tests {
                 let common = ways.len().min(gone[0].len());
                 prop_assert_eq!(&ways[..common], &gone[0][..common]);
             }
+        }
+    }
+
+    /// A collective that moves data begins with single copies and tries pieces after 128 calls; one that combines data tries them at once.
+    #[test]
+    fn pieces_of_moved_data_are_first_tried_late() {
+        for (call, earliest) in [(CallId::Allgather, 128), (CallId::Reduce, COLD)] {
+            let memory: Vec<AtomicU64> = (0..words(1)).map(|_| AtomicU64::new(0)).collect();
+            let choice = ProtocolChoice::new(&memory[..], 0, 1, |_, _| Way::Copy).unwrap();
+            let ways: Vec<Way> = (1..200)
+                .map(|number| {
+                    let measured = choice.begin((call, 1 << 20), number, Instant::now(), |_| true);
+                    choice.report(number, 1000);
+                    measured.way
+                })
+                .collect();
+            let first = ways.iter().position(|way| *way == Way::Fragments);
+            let first = first.expect("a trial") as u64;
+            assert!(
+                (earliest..=earliest + 2 * LAG).contains(&first),
+                "{call:?}: {first}"
+            );
         }
     }
 

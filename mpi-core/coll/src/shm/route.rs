@@ -17,13 +17,14 @@
 use super::large::{self, Large};
 use super::layout::Lane;
 use super::params::LongWay;
+use super::protocol_choice::moves_data;
 use super::segment::{Long, Segment};
 use super::small::Shape;
 use super::wait::{Blocking, Wait, or_leave};
 use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
-use crate::{Call, CallId, Invocation, Table};
+use crate::{Call, Invocation, Table};
 
 /// The protocol of an operation other than a barrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -73,19 +74,9 @@ impl State {
 
     /// Returns the protocol for data that can be sent through several cells.
     fn long_way(&self, place: &Segment, lane: Lane, call: &Call, shape: Shape) -> LongWay {
-        let moves = matches!(
-            call.id(),
-            CallId::Bcast
-                | CallId::Gather
-                | CallId::Scatter
-                | CallId::Allgather
-                | CallId::Allgatherv
-                | CallId::Alltoall
-        );
-        let protocol_choice = match &place.long {
-            Long::Always(way) => return LongWay(Some(*way)),
-            Long::Measured(protocol_choice) => protocol_choice,
-        };
+        if let Long::Always(way) = &place.long {
+            return LongWay(Some(*way));
+        }
         let small = place.small.as_ref().map(|small| &small[lane as usize]);
         let is_sliced = small.is_some_and(|small| small.cells.has_slices());
         let in_rows = matches!(shape, Shape::Rows(_));
@@ -97,7 +88,7 @@ impl State {
         // If data are only moved, messages of the next component are an alternative too.
         // Messages choose a protocol of their own,
         // and on some machines messages are faster at some sizes and pieces at others.
-        let another_way = || self.copies(place, call).is_some() || moves;
+        let another_way = || self.copies(place, call).is_some() || moves_data(call.id());
         match lane {
             Lane::Blocking if another_way() => LongWay(None),
             // Requests are not measured.
@@ -105,7 +96,7 @@ impl State {
             Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;
-                LongWay(Some(protocol_choice.first(call.id(), bytes)))
+                LongWay(Some(place.usual_way(call.id(), bytes)))
             }
         }
     }

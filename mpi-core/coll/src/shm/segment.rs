@@ -15,6 +15,7 @@ use super::large::Large;
 use super::layout::{FEW, Lane, Sizes};
 use super::members::LINE;
 use super::params::LongWay;
+use super::protocol_choice::moves_data;
 use super::protocol_choice::{self, ProtocolChoice};
 use super::segment_config::SegmentConfig;
 use super::segment_lease::SegmentLease;
@@ -47,6 +48,8 @@ pub(super) struct Segment {
     pub(super) large: Large,
     /// The choice of the protocol for data that can be sent in pieces.
     pub(super) long: Long,
+    /// The occupancy that rank 0 has chosen, and whether the cores share only the last-level cache.
+    usual: (Occupancy, bool),
     /// True if reductions must compute the same expression for every placement of ranks; rank 0's setting.
     pub(super) reproducible: bool,
     /// The size in bytes of the segment without the slices, which are at its end.
@@ -92,6 +95,11 @@ impl Segment {
     pub(super) fn occupancy(&self) -> Option<Occupancy> {
         let [blocking, _] = self.small.as_ref()?;
         Some(blocking.occupancy)
+    }
+
+    /// Returns the protocol of a call with long data that is not measured.
+    pub(super) fn usual_way(&self, call: CallId, bytes: u64) -> Way {
+        usual(self.usual, call, bytes)
     }
 
     /// Returns the length in bytes of the start of the segment that may have been written,
@@ -169,8 +177,7 @@ impl State {
                 let place = at(requests + lens[1]);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
-                let is_cycled = node.ring_span() > NEAR;
-                let first = |call, bytes| usual((config.occupancy, is_cycled), call, bytes);
+                let first = |call, bytes| first_way(occupancy, call, bytes);
                 let choice = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(choice.ok_or_else(outside)?)
             }
@@ -180,6 +187,7 @@ impl State {
             small,
             large,
             long,
+            usual: (occupancy, node.ring_span() > NEAR),
             reproducible: config.reproducible,
             before_slices: requests + lens[1] + ways,
             lease,
@@ -249,29 +257,48 @@ impl Segment {
     }
 }
 
-/// Length in bytes from which a broadcast between cores
-/// that share only the last-level cache uses single copies until both protocols have been measured:
+/// Length in bytes from which calls other than [`is_faster_in_pieces`] use single copies until both protocols have been measured:
 /// pieces would be the first to touch the cells,
 /// and their page faults cost more time than the single copies.
-const COPIED_FIRST: u64 = 512 << 10;
+const COPIED_FIRST: u64 = 64 << 10;
+
+/// Length in bytes from which a broadcast that is not measured, between cores
+/// that share only the last-level cache, uses single copies.
+const BROADCAST_COPIED: u64 = 512 << 10;
 
 /// Length of a block in bytes from which calls whose data are sent in rows use single copies until both protocols have been measured:
 /// in rows, each member would write one block per other member to untouched pages.
 const ROWS_COPIED_FIRST: u64 = 64 << 10;
 
-/// Returns the protocol of long data before any measurement.
-/// `is_cycled` is true if the cores share only the last-level cache.
-fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
+/// Returns true for collectives in which each rank combines data while others copy theirs,
+/// so that pieces are mostly faster if each rank has a core.
+fn is_faster_in_pieces(call: CallId) -> bool {
+    !moves_data(call) && call != CallId::Reduce
+}
+
+/// Returns the protocol of the first calls with long data, if both protocols are measured.
+fn first_way(occupancy: Occupancy, call: CallId, bytes: u64) -> Way {
     match occupancy {
-        Occupancy::Dedicated if is_cycled && call == CallId::Bcast && bytes >= COPIED_FIRST => {
-            Way::Copy
-        }
-        Occupancy::Dedicated => Way::Fragments,
+        Occupancy::Dedicated if bytes < COPIED_FIRST || is_faster_in_pieces(call) => Way::Fragments,
         Occupancy::Oversubscribed if goes_in_rows(call, occupancy) && bytes < ROWS_COPIED_FIRST => {
             Way::Fragments
         }
-        // In pieces, the sender would be switched out and in again every few pieces.
-        Occupancy::Oversubscribed => Way::Copy,
+        // In pieces, the sender would be switched out and in again every few pieces if the ranks are oversubscribed.
+        _ => Way::Copy,
+    }
+}
+
+/// Returns the protocol of calls with long data that are not measured.
+/// `is_cycled` is true if the cores share only the last-level cache.
+fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
+    match occupancy {
+        Occupancy::Dedicated => {
+            match is_cycled && call == CallId::Bcast && bytes >= BROADCAST_COPIED {
+                true => Way::Copy,
+                false => Way::Fragments,
+            }
+        }
+        Occupancy::Oversubscribed => first_way(occupancy, call, bytes),
     }
 }
 
@@ -280,22 +307,61 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_rows_begin_with_single_copies() {
-        let first = |bytes| usual((Occupancy::Oversubscribed, false), CallId::Alltoall, bytes);
-        assert_eq!(first(16 << 10), Way::Fragments);
-        assert_eq!(first(64 << 10), Way::Copy);
+    fn long_data_begin_with_single_copies() {
+        for (occupancy, call, bytes, way) in [
+            (
+                Occupancy::Dedicated,
+                CallId::Bcast,
+                32 << 10,
+                Way::Fragments,
+            ),
+            (Occupancy::Dedicated, CallId::Bcast, 64 << 10, Way::Copy),
+            (Occupancy::Dedicated, CallId::Reduce, 1 << 20, Way::Copy),
+            (
+                Occupancy::Dedicated,
+                CallId::Allreduce,
+                1 << 20,
+                Way::Fragments,
+            ),
+            (
+                Occupancy::Oversubscribed,
+                CallId::Allreduce,
+                1 << 20,
+                Way::Copy,
+            ),
+            (
+                Occupancy::Oversubscribed,
+                CallId::Alltoall,
+                16 << 10,
+                Way::Fragments,
+            ),
+            (
+                Occupancy::Oversubscribed,
+                CallId::Alltoall,
+                64 << 10,
+                Way::Copy,
+            ),
+            (
+                Occupancy::Oversubscribed,
+                CallId::Bcast,
+                16 << 10,
+                Way::Copy,
+            ),
+        ] {
+            assert_eq!(first_way(occupancy, call, bytes), way, "{call:?} {bytes}");
+        }
     }
 
     #[test]
-    fn a_long_broadcast_begins_with_single_copies_where_only_the_last_cache_is_shared() {
-        let first = |is_cycled, call, bytes| usual((Occupancy::Dedicated, is_cycled), call, bytes);
+    fn calls_that_are_not_measured_go_in_pieces_where_cores_are_free() {
+        let usual = |is_cycled, call, bytes| usual((Occupancy::Dedicated, is_cycled), call, bytes);
         for (call, bytes, way) in [
             (CallId::Bcast, 1 << 20, Way::Copy),
             (CallId::Bcast, 64 << 10, Way::Fragments),
             (CallId::Allreduce, 1 << 20, Way::Fragments),
         ] {
-            assert_eq!(first(true, call, bytes), way);
-            assert_eq!(first(false, call, bytes), Way::Fragments);
+            assert_eq!(usual(true, call, bytes), way);
+            assert_eq!(usual(false, call, bytes), Way::Fragments);
         }
     }
 }

@@ -381,7 +381,7 @@ fn a_communicator_in_another_order_uses_no_duplicates_of_the_world() {
         drop(world.constructors().dup_now().expect("a duplicate"));
         engine.block_on(world.internal().fence()).expect("a fence");
         let key = SplitKey {
-            color: 0,
+            color: Some(0),
             key: -(world.rank() as i32),
         };
         let turned = engine.block_on(world.constructors().split(key));

@@ -24,8 +24,9 @@
 //! The result for one size class is also used for the next larger class until both protocols have
 //! been tried in the larger class:
 //! three windows with the slower protocol would take a fifth of the run time of a short program.
+//! Without such a result, long messages use single copy until many messages of the class have been received ([`trial::first_trial`]).
 
-use crate::trial::{self, Known, ORDERS, order_of};
+use crate::trial::{self, Known, ORDERS, first_trial, order_of};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -41,6 +42,10 @@ const LONGEST: Duration = Duration::from_millis(20);
 /// The number of single copies in one period that suffices for a sample.
 const ENOUGH: u32 = 16;
 
+/// Length in bytes from which fragments are first tried late.
+/// The three trials with shorter messages take at most a quarter of a millisecond.
+const LATE_FROM: u64 = 128 << 10;
+
 /// On an oversubscribed node, a receiver that has waited longer than `AWAY` for data is assumed to have yielded its core;
 /// the context switch costs `SWITCH`.
 const AWAY: Duration = Duration::from_micros(4);
@@ -52,6 +57,8 @@ pub struct ProtocolChooser {
     /// The number of ranks per core of the node.
     sharing: u32,
     known: [Cell<Known>; ORDERS],
+    /// The number of messages of each size class that have begun, saturating.
+    begun: [Cell<u32>; ORDERS],
     /// The current sample of each protocol; `None` if the protocol has no active message.
     periods: [Cell<Option<Period>>; 2],
     /// The protocol of messages that begin during the current sample.
@@ -101,6 +108,8 @@ impl ProtocolChooser {
 
     fn begin(&self, bytes: u64, now: Instant) -> Way {
         let order = order_of(bytes);
+        let begun = &self.begun[order];
+        begun.set(begun.get().saturating_add(1));
         let way = match self.turn.get() {
             Some(Way::Copy) if self.copies_suffice() => Way::Fragments,
             Some(way) => way,
@@ -121,7 +130,10 @@ impl ProtocolChooser {
         self.periods[Way::Copy as usize]
             .get()
             .is_some_and(|copies| {
-                copies.begun >= ENOUGH && self.known[copies.order].get().only_tries(Way::Copy)
+                let known = self.known[copies.order].get();
+                copies.begun >= ENOUGH
+                    && known.only_tries(Way::Copy)
+                    && !self.is_early(copies.order, &known)
             })
     }
 
@@ -221,9 +233,18 @@ impl ProtocolChooser {
         if let (true, Some(shorter)) = (known.is_new(), order.checked_sub(1)) {
             known = self.known[shorter].get().believed();
         }
+        if self.is_early(order, &known) {
+            return Way::Copy;
+        }
         let way = known.next(PRICE, PRICE);
         self.known[order].set(known);
         way
+    }
+
+    /// Returns true if it is too early for the first trial of fragments.
+    fn is_early(&self, order: usize, known: &Known) -> bool {
+        known.missing(Way::Fragments) > 0
+            && self.begun[order].get() <= first_trial(order, LATE_FROM)
     }
 }
 
@@ -457,10 +478,29 @@ mod tests {
             Way::Fragments => 20_000,
         });
         let mut expected = vec![0; 110];
-        for window in [0, 1, 2, 82] {
+        // The first messages of the class are all copied.
+        expected[..2].fill(64);
+        for window in [2, 84] {
             expected[window] = ENOUGH as usize;
         }
         assert_eq!(copied, expected);
+    }
+
+    #[test]
+    fn long_messages_try_fragments_late() {
+        for (bytes, first) in [(1 << 16, 3), (1 << 17, 128), (4 << 20, 128)] {
+            let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
+            let ways: Vec<Way> = (0..140)
+                .map(|_| {
+                    let way = chooser.begin(bytes, now);
+                    now += Duration::from_micros(9);
+                    chooser.end(way, Some(bytes), || now);
+                    way
+                })
+                .collect();
+            let fragments = ways.iter().position(|way| *way == Way::Fragments);
+            assert_eq!(fragments, Some(first), "{bytes} bytes");
+        }
     }
 
     #[test]
@@ -470,7 +510,8 @@ mod tests {
             Way::Copy => 20_000,
             Way::Fragments => 70_000,
         });
-        assert_eq!(copied, [&[16; 3][..], &[64; 17]].concat());
+        // The third window has the first fragments, and the next two complete the trial.
+        assert_eq!(copied, [&[64, 64, 16, 0, 0][..], &[64; 15]].concat());
     }
 
     #[test]
