@@ -1,7 +1,7 @@
 //! Window creation and `MPI_Win_free`.
 //!
-//! Creation is collective. The members duplicate the communicator; the context id of the duplicate
-//! identifies the window on the wire. They exchange the address and size of their memory,
+//! Creation is collective. The members duplicate the communicator, unless only the caller uses it;
+//! the context id of the window's communicator identifies the window on the wire. They exchange the address and size of their memory,
 //! and the offset of their control words.
 //! A member that cannot allocate its memory reports that in the same exchange.
 //! Then all members fail with the same error text.
@@ -83,8 +83,8 @@ impl Win {
     /// At most one window uses a communicator in this way, since its context id identifies the window on the wire.
     pub fn on(comm: &Comm, spec: &Spec) -> Result<Win, Error> {
         // A member that fails in a fault-tolerant job still participates in agreements of the window,
-        // which must not match agreements of the caller.
-        match comm.engine().is_fault_tolerant() {
+        // which must not match agreements of the caller. Only one of two connected jobs may be fault tolerant.
+        match comm.engine().is_fault_tolerant() || comm.is_mixed() {
             true => Win::new(comm, spec),
             false => make(comm, comm.clone(), spec),
         }
@@ -99,44 +99,43 @@ impl Win {
 
     /// Frees the window; collective. All operations of all members are complete at the return.
     pub fn free(&self) -> Result<(), Error> {
-        self.end(false)
+        end(self, true)
     }
 
-    /// As [`Win::free`], for members that have agreed on something after their last accesses were complete:
-    /// without another barrier if no access uses messages.
+    /// As [`Win::free`], for members that have all completed their accesses and have then exchanged words:
+    /// without another barrier if the members send no messages to each other.
     pub fn free_after_agreement(&self) -> Result<(), Error> {
-        let mut targets = self.state().targets().iter();
-        self.end(targets.all(|target| target.route != Route::Message))
+        end(self, self.state().is_by_message())
     }
+}
 
-    /// Frees the window. `is_unused` is true, on all members, if no member accesses it any more.
-    fn end(&self, is_unused: bool) -> Result<(), Error> {
-        let open = self.what_is_open();
-        // If a member has died, its epochs cannot be closed, so an open epoch is no error.
-        if let Some(what) = open.filter(|_| !self.is_broken()) {
-            let sentence = format!("rank {} frees {} while {what}", self.rank(), self.label());
-            return Err(OscError::new(OscClass::Sync, sentence).into());
-        }
-        if self.engine().is_fault_tolerant() {
-            // `agree` synchronises the living members. Accesses to dead members are lost.
-            let outcome = self.messages().flush(None);
-            let met = self.engine().block_on(self.comm().agreement().agree(0));
-            self.service().unregister(self);
-            self.state().withdraw();
-            return match self.is_broken() {
-                true => met.map(drop),
-                false => met.map(drop).and(outcome),
-            };
-        }
-        let outcome = self.messages().flush(None);
-        if !is_unused {
-            // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
-            self.comm().internal().fence_now()?;
-        }
-        self.service().unregister(self);
-        self.state().withdraw();
-        outcome
+/// Frees a window, after a barrier if `has_barrier`; all members pass the same value.
+fn end(win: &Win, has_barrier: bool) -> Result<(), Error> {
+    let open = win.what_is_open();
+    // If a member has died, its epochs cannot be closed, so an open epoch is no error.
+    if let Some(what) = open.filter(|_| !win.is_broken()) {
+        let sentence = format!("rank {} frees {} while {what}", win.rank(), win.label());
+        return Err(OscError::new(OscClass::Sync, sentence).into());
     }
+    if win.engine().is_fault_tolerant() {
+        // `agree` synchronises the living members. Accesses to dead members are lost.
+        let outcome = win.messages().flush(None);
+        let met = win.engine().block_on(win.comm().agreement().agree(0));
+        win.service().unregister(win);
+        win.state().withdraw();
+        return match win.is_broken() {
+            true => met.map(drop),
+            false => met.map(drop).and(outcome),
+        };
+    }
+    let outcome = win.messages().flush(None);
+    if has_barrier {
+        // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
+        win.comm().internal().fence_now()?;
+    }
+    win.service().unregister(win);
+    win.state().withdraw();
+    outcome
 }
 
 /// Creates a window for the members of `comm` on `own`, which no other window uses.
@@ -147,19 +146,20 @@ fn make(comm: &Comm, own: Comm, spec: &Spec) -> Result<Win, Error> {
         Service::of(own.engine()).forget_window(own.context().number());
         leave_end_to_others(own, given);
     }
-    let (win, by_message) = made?;
-    if by_message && let Err(error) = win.comm().internal().fence_now() {
+    let win = made?;
+    if win.state().is_by_message()
+        && let Err(error) = win.comm().internal().fence_now()
+    {
         win.abandon();
         return Err(error);
     }
     Ok(win)
 }
 
-/// Creates the window on a duplicated communicator.
-/// Also returns true if members may send messages to each other; all members must then
-/// synchronise before the first use of the window.
+/// Creates the window on a communicator that no other window uses.
+/// If members may send messages to each other, all members must synchronise before the first use of the window.
 /// `given` owns this process's contribution until the window owns it.
-fn make_on(own: Comm, called: &str, spec: &Spec, given: &mut Given) -> Result<(Win, bool), Error> {
+fn make_on(own: Comm, called: &str, spec: &Spec, given: &mut Given) -> Result<Win, Error> {
     let engine = own.engine().clone();
     Service::of(&engine);
     let members: Vec<(u32, u32)> = here(&engine, &own, spec.flavor);
@@ -294,12 +294,13 @@ fn make_on(own: Comm, called: &str, spec: &Spec, given: &mut Given) -> Result<(W
         open_accesses: OpenAccesses::new(checks, own.size(), neighbours),
         trace,
         matrix,
+        by_message,
         keys: member_keys,
         given: std::mem::take(given),
         comm: own,
     });
     win.service().register(&win);
-    Ok((win, by_message))
+    Ok(win)
 }
 
 /// Participates in the collective free of a window that this process could not create or discards,

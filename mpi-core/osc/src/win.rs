@@ -54,6 +54,8 @@ pub(crate) struct WinParts {
     pub open_accesses: OpenAccesses,
     pub trace: Option<Rc<Trace>>,
     pub matrix: Option<Rc<Matrix>>,
+    /// True if members may send messages to each other; the same on all members.
+    pub by_message: bool,
     /// The keys of all members, if the network can access their memory.
     pub keys: Option<Keys>,
     /// This process's contribution; kept until the window is freed.
@@ -119,6 +121,11 @@ impl WinState {
         self.parts.matrix.as_ref()
     }
 
+    /// Returns true if members may send messages to each other; the same on all members.
+    pub fn is_by_message(&self) -> bool {
+        self.parts.by_message
+    }
+
     #[inline]
     pub fn keys(&self) -> Option<&Keys> {
         self.parts.keys.as_ref()
@@ -182,7 +189,7 @@ impl Win {
         WeakWin(Rc::downgrade(&self.0))
     }
 
-    /// Returns the communicator of the window's members that only the window uses.
+    /// Returns the communicator of the window's members on which no other window is.
     pub(crate) fn comm(&self) -> &Comm {
         &self.0.parts.comm
     }

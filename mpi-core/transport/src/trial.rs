@@ -75,8 +75,8 @@ const LATE: u32 = 128;
 /// classes of at least `late_from` bytes try it late.
 ///
 /// The first trials of fragments touch new pages of shared memory.
-/// Three trials with long data take as long as 20 transfers by the way in use or more,
-/// which a program that makes a few dozen transfers does not get back.
+/// Three trials with long data take as long as 20 transfers by the way in use or more;
+/// a program with a few dozen transfers does not amortise them.
 pub fn first_trial(order: usize, late_from: u64) -> u32 {
     match order < order_of(late_from) {
         true => 0,
@@ -145,6 +145,11 @@ impl<W: Either> Known<W> {
             } => TRIES - tries,
             _ => 0,
         }
+    }
+
+    /// Returns true if a way has never been sampled.
+    pub fn has_no_sample(&self, way: W) -> bool {
+        self.missing(way) == TRIES
     }
 
     /// Returns true if there is no sample of either way.

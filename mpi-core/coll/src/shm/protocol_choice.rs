@@ -202,6 +202,8 @@ pub struct Measured {
     bytes: u64,
     number: u64,
     began: Instant,
+    /// True if it is too early for the first trial of pieces.
+    is_early: bool,
 }
 
 impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
@@ -250,10 +252,12 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
     }
 
     /// Begins a call with blocks of `bytes` bytes; the cells of its first operation number must be free.
+    /// `can_copy` is true if the ranks can read each other's memory; otherwise pieces are not tried late.
     /// `finished(n)` returns true if all ranks have finished operation `n`.
     pub fn begin(
         &self,
         (call, bytes): (CallId, u64),
+        can_copy: bool,
         number: u64,
         began: Instant,
         finished: impl Fn(u64) -> bool,
@@ -271,6 +275,9 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
             bytes,
             number,
             began,
+            is_early: can_copy
+                && self.first[class.0] == Way::Copy
+                && call < class.first_trial_of_pieces(),
         };
         if self.me == 0 {
             self.decide(&plan, call, &measured, finished);
@@ -322,7 +329,7 @@ impl<M: Deref<Target = [AtomicU64]>> ProtocolChoice<M> {
             return;
         }
         let first = self.first[measured.class.0];
-        if first == Way::Copy && call < measured.class.first_trial_of_pieces() {
+        if measured.is_early {
             return;
         }
         let Some((way, run)) = class.next_trial(plan.then, first) else {
@@ -425,10 +432,13 @@ mod tests {
             } else if member.number < slowest + DEPTH {
                 let (call, more, _) = which(member.gone.len() as u64);
                 let finished = |number| slowest >= number;
-                let call =
-                    member
-                        .choice
-                        .begin(CALLS[call], member.number + 1, Instant::now(), finished);
+                let call = member.choice.begin(
+                    CALLS[call],
+                    true,
+                    member.number + 1,
+                    Instant::now(),
+                    finished,
+                );
                 member.number += 1 + more[call.way as usize];
                 member.gone.push(call.way);
                 member.under_way = Some(call);
@@ -461,12 +471,17 @@ mod tests {
     /// A collective that moves data begins with single copies and tries pieces after 128 calls; one that combines data tries them at once.
     #[test]
     fn pieces_of_moved_data_are_first_tried_late() {
-        for (call, earliest) in [(CallId::Allgather, 128), (CallId::Reduce, COLD)] {
+        for (call, can_copy, earliest) in [
+            (CallId::Allgather, true, 128),
+            (CallId::Allgather, false, COLD),
+            (CallId::Reduce, true, COLD),
+        ] {
             let memory: Vec<AtomicU64> = (0..words(1)).map(|_| AtomicU64::new(0)).collect();
             let choice = ProtocolChoice::new(&memory[..], 0, 1, |_, _| Way::Copy).unwrap();
             let ways: Vec<Way> = (1..200)
                 .map(|number| {
-                    let measured = choice.begin((call, 1 << 20), number, Instant::now(), |_| true);
+                    let measured =
+                        choice.begin((call, 1 << 20), can_copy, number, Instant::now(), |_| true);
                     choice.report(number, 1000);
                     measured.way
                 })

@@ -96,7 +96,7 @@ impl State {
             Lane::Nonblocking if is_sliced && another_way() => LongWay(Some(Way::Copy)),
             _ => {
                 let bytes = call.agreed_bytes().unwrap_or(0) as u64;
-                LongWay(Some(place.usual_way(call.id(), bytes)))
+                LongWay(Some(place.fixed_protocol(call.id(), bytes)))
             }
         }
     }
@@ -140,7 +140,8 @@ impl State {
             .await?;
         let finished = |number| cells.have_finished(number);
         let kind = (call.id(), call.agreed_bytes().unwrap_or(0) as u64);
-        let measured = protocol_choice.begin(kind, number, began, finished);
+        let measured =
+            protocol_choice.begin(kind, place.large.readers.all_can(), number, began, finished);
         let route = match measured.way {
             Way::Fragments => Some(Route::Cells(shape)),
             Way::Copy => self.copies(place, call),

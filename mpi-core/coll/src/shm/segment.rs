@@ -48,8 +48,9 @@ pub(super) struct Segment {
     pub(super) large: Large,
     /// The choice of the protocol for data that can be sent in pieces.
     pub(super) long: Long,
-    /// The occupancy that rank 0 has chosen, and whether the cores share only the last-level cache.
-    usual: (Occupancy, bool),
+    /// What decides the protocol of calls that are not measured:
+    /// the occupancy that rank 0 has chosen, and whether the cores share only the last-level cache.
+    fixed: (Occupancy, bool),
     /// True if reductions must compute the same expression for every placement of ranks; rank 0's setting.
     pub(super) reproducible: bool,
     /// The size in bytes of the segment without the slices, which are at its end.
@@ -98,8 +99,8 @@ impl Segment {
     }
 
     /// Returns the protocol of a call with long data that is not measured.
-    pub(super) fn usual_way(&self, call: CallId, bytes: u64) -> Way {
-        usual(self.usual, call, bytes)
+    pub(super) fn fixed_protocol(&self, call: CallId, bytes: u64) -> Way {
+        fixed_protocol(self.fixed, call, bytes)
     }
 
     /// Returns the length in bytes of the start of the segment that may have been written,
@@ -177,7 +178,7 @@ impl State {
                 let place = at(requests + lens[1]);
                 let memory = node.hold_all(place, protocol_choice::words(members.count()));
                 let memory = memory.ok_or_else(outside)?;
-                let first = |call, bytes| first_way(occupancy, call, bytes);
+                let first = |call, bytes| initial_protocol(occupancy, call, bytes);
                 let choice = ProtocolChoice::new(memory, members.me(), members.count(), first);
                 Long::Measured(choice.ok_or_else(outside)?)
             }
@@ -187,7 +188,7 @@ impl State {
             small,
             large,
             long,
-            usual: (occupancy, node.ring_span() > NEAR),
+            fixed: (occupancy, node.ring_span() > NEAR),
             reproducible: config.reproducible,
             before_slices: requests + lens[1] + ways,
             lease,
@@ -257,7 +258,7 @@ impl Segment {
     }
 }
 
-/// Length in bytes from which calls other than [`is_faster_in_pieces`] use single copies until both protocols have been measured:
+/// Length in bytes from which calls for which [`is_faster_in_pieces`] is false use single copies until both protocols have been measured:
 /// pieces would be the first to touch the cells,
 /// and their page faults cost more time than the single copies.
 const COPIED_FIRST: u64 = 64 << 10;
@@ -277,7 +278,7 @@ fn is_faster_in_pieces(call: CallId) -> bool {
 }
 
 /// Returns the protocol of the first calls with long data, if both protocols are measured.
-fn first_way(occupancy: Occupancy, call: CallId, bytes: u64) -> Way {
+fn initial_protocol(occupancy: Occupancy, call: CallId, bytes: u64) -> Way {
     match occupancy {
         Occupancy::Dedicated if bytes < COPIED_FIRST || is_faster_in_pieces(call) => Way::Fragments,
         Occupancy::Oversubscribed if goes_in_rows(call, occupancy) && bytes < ROWS_COPIED_FIRST => {
@@ -290,7 +291,7 @@ fn first_way(occupancy: Occupancy, call: CallId, bytes: u64) -> Way {
 
 /// Returns the protocol of calls with long data that are not measured.
 /// `is_cycled` is true if the cores share only the last-level cache.
-fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
+fn fixed_protocol((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) -> Way {
     match occupancy {
         Occupancy::Dedicated => {
             match is_cycled && call == CallId::Bcast && bytes >= BROADCAST_COPIED {
@@ -298,7 +299,7 @@ fn usual((occupancy, is_cycled): (Occupancy, bool), call: CallId, bytes: u64) ->
                 false => Way::Fragments,
             }
         }
-        Occupancy::Oversubscribed => first_way(occupancy, call, bytes),
+        Occupancy::Oversubscribed => initial_protocol(occupancy, call, bytes),
     }
 }
 
@@ -348,20 +349,25 @@ mod tests {
                 Way::Copy,
             ),
         ] {
-            assert_eq!(first_way(occupancy, call, bytes), way, "{call:?} {bytes}");
+            assert_eq!(
+                initial_protocol(occupancy, call, bytes),
+                way,
+                "{call:?} {bytes}"
+            );
         }
     }
 
     #[test]
-    fn calls_that_are_not_measured_go_in_pieces_where_cores_are_free() {
-        let usual = |is_cycled, call, bytes| usual((Occupancy::Dedicated, is_cycled), call, bytes);
+    fn unmeasured_calls_use_pieces_with_a_core_per_rank() {
+        let fixed =
+            |is_cycled, call, bytes| fixed_protocol((Occupancy::Dedicated, is_cycled), call, bytes);
         for (call, bytes, way) in [
             (CallId::Bcast, 1 << 20, Way::Copy),
             (CallId::Bcast, 64 << 10, Way::Fragments),
             (CallId::Allreduce, 1 << 20, Way::Fragments),
         ] {
-            assert_eq!(usual(true, call, bytes), way);
-            assert_eq!(usual(false, call, bytes), Way::Fragments);
+            assert_eq!(fixed(true, call, bytes), way);
+            assert_eq!(fixed(false, call, bytes), Way::Fragments);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Tests of `shm`: the barrier suite for both barriers (one per occupancy), and all reductions; the submodules have tests of other subjects.
 
 mod config;
+mod exchanges;
 mod fast_calls;
 mod long;
 mod scans;

@@ -2,11 +2,12 @@
 
 use super::selected::{Purpose, SHARING, Table, Words};
 use super::spares::Spares;
-use super::{Collectives, Comm, Unserved};
+use super::{Collectives, Comm, CommError, Unserved};
 use crate::coll::{Call, CallId, CallSignature, FastCall, Form};
 use crate::engine::{Engine, Polls};
 use crate::request::Req;
 use crate::{Error, RunObserver};
+use mpi_base::atomic::{Ordering, fence};
 use std::any::Any;
 use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
@@ -21,6 +22,8 @@ pub(super) struct Chosen {
     spare: Cell<Option<usize>>,
     /// The sequence number of the next call, the same on all members.
     next: Cell<i32>,
+    /// The number of exchanges of words for duplicates, the same on all members.
+    exchanges: Cell<u64>,
 }
 
 impl Chosen {
@@ -102,19 +105,41 @@ impl<'a> CollectiveCalls<'a> {
         }
     }
 
+    /// Returns the number of the next exchange of words for a duplicate.
+    pub(super) fn next_exchange(self) -> u64 {
+        let number = self.chosen.exchanges.get();
+        self.chosen.exchanges.set(number + 1);
+        number
+    }
+
     /// Allgather of words by a fast call, as a part of another collective call.
     /// Does nothing and returns `None`, on all members, if the first component does not accept it.
-    pub(super) fn try_share(self, mine: &[u64]) -> Option<Result<Vec<u64>, Error>> {
-        let table = self.chosen.table.get()?;
-        if !table.may_share(mine.len()) || self.comm.engine().is_fault_tolerant() {
+    ///
+    /// Orders memory accesses of all members before it with those of all members after it.
+    /// `kind` distinguishes exchanges: it must be equal on all members.
+    pub(super) fn try_share(self, kind: u32, mine: &[u64]) -> Option<Result<Vec<u64>, Error>> {
+        let (table, each) = (self.chosen.table.get()?, mine.len() + 1);
+        if !table.may_share(each) || self.comm.engine().is_fault_tolerant() {
             return None;
         }
-        let mut all = vec![0; mine.len() * self.comm.size() as usize];
-        let outcome = self
-            .comm
-            .usable()
-            .and_then(|()| table.share(self.comm, mine, &mut all));
-        Some(outcome.map(|()| all))
+        Some(self.comm.usable().and_then(|()| {
+            // The cells still contain the words of earlier exchanges,
+            // so the first word states what the member exchanges.
+            let head = u64::from(kind) << 32 | mine.len() as u64;
+            let mut words = Vec::with_capacity(each);
+            words.push(head);
+            words.extend_from_slice(mine);
+            let mut all = vec![0; each * self.comm.size() as usize];
+            fence(Ordering::SeqCst);
+            table.share(self.comm, &words, &mut all)?;
+            fence(Ordering::SeqCst);
+            let mut members = (0..).zip(all.chunks_exact(each));
+            if let Some((rank, _)) = members.find(|(_, words)| words[0] != head) {
+                return Err(CommError::Unpaired { rank }.into());
+            }
+            let members = all.chunks_exact(each);
+            Ok(members.flat_map(|words| &words[1..]).copied().collect())
+        }))
     }
 
     fn served(self, call: CallId) -> Result<&'a dyn Collectives, Error> {
@@ -144,7 +169,7 @@ impl<'a> CollectiveCalls<'a> {
     /// Carries out a fast call if the first component accepts it;
     /// otherwise does nothing and returns `None`.
     ///
-    /// Only for calls of the program, not for calls by which a component carries out another call.
+    /// Only for calls of the program, not for calls by which a component or the library carries out another call.
     #[inline(always)]
     pub fn try_fast_call(self, fast_call: &FastCall<'_>) -> Option<Result<(), Error>> {
         let (engine, table) = (self.comm.engine(), self.chosen.table.get()?);

@@ -51,7 +51,7 @@ impl<'a> Constructors<'a> {
             return Ok(duplicate);
         }
         let duplicate = engine.block_on(self.dup())?;
-        // Only duplicates of one communicator are created in the same order on all members.
+        // Spares are numbered in the order of creation, which is the same on all members only among duplicates of one communicator.
         if self.comm.is_world() {
             spares::keep_when_freed(&duplicate);
         }

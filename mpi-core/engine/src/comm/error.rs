@@ -43,7 +43,7 @@ pub enum CommError {
     /// The other leader announced a message of `words` words of 8 bytes,
     /// a length that no operation of this library sends.
     Strange { words: u64 },
-    /// This rank duplicated `MPI_COMM_WORLD`, and `rank` made another collective call.
+    /// This rank exchanged words for one collective call, and `rank` made another collective call.
     Unpaired { rank: u32 },
     /// An internal message is shorter than its receiver expects; `source` is a rank of the communicator.
     Short { source: i32, bytes: u64, due: u64 },
@@ -120,7 +120,7 @@ impl fmt::Display for CommError {
             ),
             CommError::Unpaired { rank } => write!(
                 f,
-                "this rank duplicated MPI_COMM_WORLD (as MPI_Comm_dup and the functions that create windows, files and persistent collectives do), but rank {rank} made another collective call on it"
+                "this rank duplicated a communicator (as MPI_Comm_dup and the functions that create windows, files and persistent collectives do) or called a collective function of a window or file, but rank {rank} made another collective call on it"
             ),
             CommError::Strange { words } => {
                 write!(

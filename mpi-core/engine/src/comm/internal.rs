@@ -7,6 +7,10 @@ use crate::fault::is_about_deaths;
 use crate::pml::Plane;
 use std::cell::Cell;
 
+/// The kinds of exchanges by fast calls.
+const SHARE: u32 = 0x5348_4152;
+const FENCE: u32 = 0x4645_4e43;
+
 /// The next tags of internal operations.
 #[derive(Default)]
 pub(super) struct Numbers {
@@ -107,9 +111,10 @@ impl<'a> Internal<'a> {
     /// Same as [`Internal::share`], but blocks until it is complete.
     ///
     /// Uses a fast call of the communicator's first component where it accepts one: several times faster than messages.
-    /// Only for communicators that the library has created for itself, so that no call of the program is between the members' calls.
+    /// Only on communicators that the library has created for itself:
+    /// in a wrong program, a collective call of the program could match the exchange in the same cells.
     pub fn share_now(self, mine: &[u64]) -> Result<Vec<u64>, Error> {
-        match self.comm.collectives().try_share(mine) {
+        match self.comm.collectives().try_share(SHARE, mine) {
             Some(all) => all,
             None => self.comm.engine().block_on(self.share(mine)),
         }
@@ -117,8 +122,8 @@ impl<'a> Internal<'a> {
 
     /// Same as [`Internal::fence`], but blocks until it is complete; fast where [`Internal::share_now`] is.
     pub fn fence_now(self) -> Result<(), Error> {
-        match self.comm.collectives().try_share(&[0]) {
-            Some(met) => met.map(drop),
+        match self.comm.collectives().try_share(FENCE, &[]) {
+            Some(outcome) => outcome.map(drop),
             None => self.comm.engine().block_on(self.fence()),
         }
     }

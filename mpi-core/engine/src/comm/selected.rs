@@ -13,7 +13,7 @@ use std::rc::Rc;
 pub(super) enum Purpose {
     #[default]
     Program,
-    /// Created at the start for later duplicates of `MPI_COMM_WORLD` (see [`spares`](super::spares)).
+    /// Created at the start for later duplicates (see [`spares`](super::spares)).
     Spare,
     /// Created by a component for steps of calls on another communicator.
     Steps,

@@ -29,8 +29,9 @@
 //! [ADR 95]: ../../../../docs/adr/0095-freed-duplicates-of-the-world-are-used-again.md
 
 use super::selected::{Purpose, Table, Words};
-use super::{Comm, CommError, Context, ControlGroup, context_id};
+use super::{Comm, CommError, Context, ControlGroup, Unserved, context_id};
 use crate::Error;
+use crate::coll::CallId;
 use crate::engine::Engine;
 use std::cell::{Cell, RefCell};
 
@@ -81,12 +82,14 @@ impl Spares {
     }
 
     /// Ends an offer: keeps the spares again that no duplicate uses.
-    fn withdraw(&self, offered: [Option<Table>; MOST]) {
+    fn withdraw(&self, engine: &Engine, offered: [Option<Table>; MOST]) {
         let mut kept = self.kept.borrow_mut();
-        for (place, table) in kept.iter_mut().zip(offered) {
-            // A spare has one place in one of the arrays, so the place is free.
-            if let Some(table) = table {
-                *place = Some(table);
+        for (slot, table) in kept.iter_mut().zip(offered) {
+            match table {
+                // A spare is either in `kept` or in one offer, so its slot in `kept` is empty.
+                Some(table) if engine.world().is_some() => *slot = Some(table),
+                Some(table) => table.disable(),
+                None => {}
             }
         }
     }
@@ -95,7 +98,10 @@ impl Spares {
 /// Returns this member's words for an exchange; on rank 0 with an allocated context id.
 fn words(parent: &Comm, offered: &[Option<Table>; MOST]) -> Words {
     let mut words = Words::default();
-    words[TAG] = tag(parent.context().number());
+    words[TAG] = tag(
+        parent.context().number(),
+        parent.collectives().next_exchange(),
+    );
     if parent.rank() == 0 {
         words[CONTEXT] = parent.engine().context_ids().next(1, false);
     }
@@ -111,18 +117,19 @@ pub(super) fn are_used(comm: &Comm) -> bool {
     comm.collectives().are_reusable() && (comm.is_world() || has_members_of_world(comm))
 }
 
-/// Returns true if a communicator has the members of `MPI_COMM_WORLD` in the same order.
+/// Returns true if a communicator has the members of `MPI_COMM_WORLD` in the same order:
+/// all processes of the job, whether this process has initialised MPI already or a session created the communicator.
 fn has_members_of_world(comm: &Comm) -> bool {
-    let Some(world) = comm.engine().world() else {
-        return false;
-    };
-    !comm.is_inter() && comm.group().iter().eq(world.group().iter())
+    let job = 0..comm.engine().size();
+    !comm.is_inter() && comm.group().iter().eq(job)
 }
 
-/// Returns the tag of the exchanges on a communicator, from its context id.
-/// Small integers, which other calls may have in the same cells, are not tags.
-fn tag(context: u64) -> u64 {
-    context.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+/// Returns the tag of an exchange, from the communicator's context id and the number of the exchange on it.
+/// Small integers, which other calls may have in the same cells, are not tags,
+/// and neither are the words of an earlier exchange, which the cells still contain.
+fn tag(context: u64, exchange: u64) -> u64 {
+    let number = context.rotate_left(32) ^ exchange;
+    number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 /// Returns the first rank whose tag is not that of rank `me`.
@@ -153,9 +160,13 @@ pub(super) fn duplicate(parent: &Comm, purpose: Purpose) -> Result<Option<Comm>,
         Ok(Some((spare, _))) => offered[*spare].take(),
         _ => None,
     };
-    spares.withdraw(offered);
-    let (Some((spare, context)), Some(table)) = (found?, table) else {
+    spares.withdraw(parent.engine(), offered);
+    let Some((spare, context)) = found? else {
         return Ok(None);
+    };
+    let Some(table) = table else {
+        // Unreachable: the member offered the spare, since its word is not 0.
+        return Err(Unserved::on(parent, CallId::Barrier));
     };
     let (engine, group) = (parent.engine(), parent.group().clone());
     let comm = Comm::assemble(engine, context, group, parent.rank(), String::new());
@@ -241,6 +252,7 @@ mod tests {
         assert_eq!(unpaired(&[[9, 7, 0, 0, 0], [9, 0, 0, 0, 0]], 1), None);
         assert_eq!(unpaired(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 0), Some(1));
         assert_eq!(unpaired(&[[9, 7, 0, 0, 0], [8, 0, 0, 0, 0]], 1), Some(0));
-        assert_ne!(tag(0), tag(4));
+        assert_ne!(tag(0, 0), tag(0, 4));
+        assert_ne!(tag(0, 1), tag(1, 0));
     }
 }

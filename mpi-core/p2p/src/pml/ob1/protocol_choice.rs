@@ -21,7 +21,7 @@
 //! Without this minimum, fragments would seem cheap if the sender computes for a long time between its messages,
 //! although they delay a receiver that could copy the data immediately.
 //!
-//! The result for one size class is also used for the next larger class until both protocols have
+//! The result for one size class is also used for the next larger class until fragments have
 //! been tried in the larger class:
 //! three windows with the slower protocol would take a fifth of the run time of a short program.
 //! Without such a result, long messages use single copy until many messages of the class have been received ([`trial::first_trial`]).
@@ -230,8 +230,13 @@ impl ProtocolChooser {
 
     fn next(&self, order: usize) -> Way {
         let mut known = self.known[order].get();
-        if let (true, Some(shorter)) = (known.is_new(), order.checked_sub(1)) {
-            known = self.known[shorter].get().believed();
+        if known.has_no_sample(Way::Fragments)
+            && let Some(shorter) = order.checked_sub(1)
+        {
+            let believed = self.known[shorter].get().believed();
+            if known.is_new() || believed.better().is_some() {
+                known = believed;
+            }
         }
         if self.is_early(order, &known) {
             return Way::Copy;
@@ -484,6 +489,22 @@ mod tests {
             expected[window] = ENOUGH as usize;
         }
         assert_eq!(copied, expected);
+    }
+
+    #[test]
+    fn a_class_with_single_copies_only_believes_the_shorter_class() {
+        let (chooser, mut now) = (ProtocolChooser::default(), Instant::now());
+        let mut send = |bytes: u64| {
+            let way = chooser.begin(bytes, now);
+            now += Duration::from_nanos([6_000, 3_000][way as usize]);
+            chooser.end(way, Some(bytes), || now);
+            way
+        };
+        assert_eq!(send(1 << 17), Way::Copy);
+        for _ in 0..7 {
+            send(1 << 16);
+        }
+        assert_eq!(send(1 << 17), Way::Fragments);
     }
 
     #[test]
