@@ -73,7 +73,7 @@ static int all_fail(MPI_Request *requests)
     return statuses[STARTED - 1].MPI_ERROR;
 }
 
-/* Another member revokes the communicator while this rank is in a blocking call;
+/* Another member revokes the communicator while this rank is in a blocking call or has started nonblocking ones;
    each call ends, however it waits. */
 static void revoke_under_way(MPI_Comm world, int me)
 {
