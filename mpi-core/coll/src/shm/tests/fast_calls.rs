@@ -286,7 +286,7 @@ fn an_operation_that_fails_at_its_first_poll_has_a_request() {
             let request = engine.operations().start_unless_complete(failing, polls);
             let request = request.expect("a request");
             assert!(request.is_complete());
-            let error = engine.wait(&request).err().expect("an error");
+            let error = engine.wait(&request).expect_err("an error");
             assert!(error.find::<Unserved>().is_some(), "{error}");
         }
     });
