@@ -202,7 +202,7 @@ impl State {
         }
     }
 
-    /// Returns the segment; the error is the one of a barrier.
+    /// Returns the segment, or the error of a barrier on a communicator without one.
     #[inline]
     fn segment(&self, comm: &Comm) -> Result<&Segment, Error> {
         let place = self.place.get();
