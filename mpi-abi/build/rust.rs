@@ -7,7 +7,7 @@
 //! The other function is then generated as a call with converted arguments.
 //! A collective has six functions: `MPI_X`, `MPI_IX` and `MPI_X_init`, each also with large counts.
 //! All these functions call `plan_X`, which checks the arguments and builds an operation.
-//! If a `fast_X` exists, the blocking functions call it first.
+//! If a `fast_X` exists, the blocking and the nonblocking functions call it first.
 //! If a `trivial_X` exists, the exported function calls it before anything else.
 //! If a `lane_X` exists and messages have lanes, the exported function first calls it without the global lock;
 //! `lane_X` returns `None` if the call belongs to lane 0.
@@ -520,8 +520,8 @@ impl<'a> Exports<'a> {
             .unwrap_or(&f.name)
             .strip_prefix("MPI_")?;
         let plan = |x: &str| self.found.get(&format!("plan_{x}"));
-        let (path, what, extra, base) = if let Some(path) = plan(base) {
-            (path, "perform", 0, base.to_owned())
+        let (path, execute, extra, base) = if let Some(path) = plan(base) {
+            (path, "carry_out", 0, base.to_owned())
         } else if let Some(path) = base.strip_suffix("_init").and_then(plan) {
             (path, "prepare", 2, base.to_owned())
         } else {
@@ -535,10 +535,6 @@ impl<'a> Exports<'a> {
             .map(|argument| format!(", {argument}"))
             .collect();
         let plan = self.invoked(path, f, mine);
-        let execute = match what {
-            "perform" => "carry_out",
-            _ => "begin",
-        };
         // The base of a persistent form ends with `_init`, so it has no fast function.
         if let Some(fast) = self.found.get(&format!("fast_{base}")) {
             let mut values = self.values(fast, f, mine);
@@ -546,12 +542,12 @@ impl<'a> Exports<'a> {
             let fast = format!("{}({})", fast.path, values.join(", "));
             // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
             return Some(format!(
-                "unsafe {{ crate::api::collective::{what}_unless({fast}, || {plan}{rest}) }}"
+                "unsafe {{ crate::api::collective::{execute}_unless({fast}, || {plan}{rest}) }}"
             ));
         }
         // SAFETY: generated text, whose SAFETY comment is [`PROMISE`], written above the block.
         Some(format!(
-            "{{ unsafe {{ crate::api::collective::{what}({plan}?{rest}) }} }}"
+            "{{ unsafe {{ crate::api::collective::{execute}({plan}?{rest}) }} }}"
         ))
     }
 

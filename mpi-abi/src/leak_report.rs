@@ -1,6 +1,7 @@
 //! Warnings at `MPI_Finalize` about objects that the program has not freed.
 //!
 //! Windows are always reported, other objects if [`REPORT_LEAKS`] is set.
+//! A nonblocking operation that was complete when its call returned has no request, so it is not reported.
 
 use crate::abi::MPI_Comm;
 use crate::crash;

@@ -89,6 +89,44 @@ static void barrier(void)
     OK(MPI_Comm_free(&smaller));
 }
 
+/* A rank dies while short nonblocking collectives of all others wait for it: each fails, as do all later ones. */
+static void started(void)
+{
+    enum { REQUESTS = 4 };
+    MPI_Comm world = MPI_COMM_WORLD, comm, smaller;
+    MPI_Request requests[REQUESTS];
+    MPI_Status statuses[REQUESTS];
+    int victim = size - 1, one = 1, sum = 0, all[64], data;
+    CHECK(size <= 64, "%d ranks", size);
+    OK(MPI_Comm_dup(world, &comm));
+    returning(comm);
+    if (rank == victim) {
+        for (int i = 0; i < victim; i++)
+            OK(MPI_Recv(&data, 1, MPI_INT, i, 1, world, MPI_STATUS_IGNORE));
+        die();
+    }
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]));
+    OK(MPI_Ibarrier(comm, &requests[1]));
+    OK(MPI_Ibcast(&data, 1, MPI_INT, victim, comm, &requests[2]));
+    OK(MPI_Iallgather(&one, 1, MPI_INT, all, 1, MPI_INT, comm, &requests[3]));
+    OK(MPI_Send(&one, 1, MPI_INT, victim, 1, world));
+    int error = MPI_Waitall(REQUESTS, requests, statuses);
+    CHECK(class_of(error) == MPI_ERR_IN_STATUS, "MPI_Waitall gives class %d", class_of(error));
+    for (int i = 0; i < REQUESTS; i++) {
+        error = statuses[i].MPI_ERROR;
+        CHECK(class_of(error) == MPIX_ERR_PROC_FAILED && requests[i] == MPI_REQUEST_NULL, "request %d gives class %d", i, class_of(error));
+    }
+    error = MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm, &requests[0]);
+    CHECK(class_of(error) == MPIX_ERR_PROC_FAILED, "a later one gives class %d", class_of(error));
+    OK(MPI_Comm_free(&comm));
+    OK(MPIX_Comm_shrink(world, &smaller));
+    returning(smaller);
+    OK(MPI_Iallreduce(&one, &sum, 1, MPI_INT, MPI_SUM, smaller, &requests[0]));
+    OK(MPI_Wait(&requests[0], MPI_STATUS_IGNORE));
+    CHECK(sum == size - 1, "%d of %d", sum, size - 1);
+    OK(MPI_Comm_free(&smaller));
+}
+
 /* Checks a communicator of the survivors with a sum. */
 static void works(MPI_Comm comm, const char *made_by)
 {
@@ -342,6 +380,8 @@ int main(int argc, char **argv)
         dead();
     else if (!strcmp(argv[1], "barrier"))
         barrier();
+    else if (!strcmp(argv[1], "started"))
+        started();
     else if (!strcmp(argv[1], "groups"))
         groups();
     else if (!strcmp(argv[1], "memory") && argc > 3)

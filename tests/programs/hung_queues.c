@@ -7,13 +7,22 @@ int main(int argc, char **argv)
 {
     static char lots[1 << 20];
     int word = 0, data[10];
-    MPI_Comm pair;
+    MPI_Comm pair, unread[2];
     MPI_Request requests[3];
 
     begin_at_level(&argc, &argv);
     CHECK(size == 2, "%d ranks", size);
     OK(MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &pair));
     OK(MPI_Comm_set_name(pair, "backwards"));
+    /* With several lanes, consecutive communicators have different lanes. */
+    for (int i = 0; i < 2; i++) {
+        OK(MPI_Comm_dup(pair, &unread[i]));
+        OK(MPI_Comm_set_name(unread[i], i ? "second" : "first"));
+        if (rank == 1)
+            OK(MPI_Send(&word, 1, MPI_INT, 1, 34, unread[i]));
+        else
+            OK(MPI_Probe(0, 34, unread[i], MPI_STATUS_IGNORE));
+    }
     if (rank == 1) {
         OK(MPI_Send(&word, 1, MPI_INT, 0, 30, MPI_COMM_WORLD));
         OK(MPI_Send(&word, 1, MPI_INT, 0, 31, MPI_COMM_WORLD));

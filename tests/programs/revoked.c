@@ -50,21 +50,50 @@ static void agreements(MPI_Comm comm, int me)
     }
 }
 
-/* Another member revokes the communicator while this rank is in a blocking call;
+enum { STARTED = 4 };
+
+/* Starts short nonblocking collectives, none of which can complete without rank `last`. */
+static void start(MPI_Comm comm, int last, long *out, long *in, MPI_Request *requests)
+{
+    OK(MPI_Iallreduce(out, in, 1, MPI_LONG, MPI_SUM, comm, &requests[0]));
+    OK(MPI_Ibarrier(comm, &requests[1]));
+    OK(MPI_Ibcast(in + 1, 1, MPI_LONG, last, comm, &requests[2]));
+    OK(MPI_Iallgather(out, 1, MPI_LONG, in + 2, 1, MPI_LONG, comm, &requests[3]));
+}
+
+/* Waits for requests, all of which fail; returns the error of the last. */
+static int all_fail(MPI_Request *requests)
+{
+    MPI_Status statuses[STARTED];
+    IS(MPI_Waitall(STARTED, requests, statuses), MPI_ERR_IN_STATUS);
+    for (int i = 0; i < STARTED; i++) {
+        IS(statuses[i].MPI_ERROR, MPIX_ERR_REVOKED);
+        CHECK(requests[i] == MPI_REQUEST_NULL, "request %d is left", i);
+    }
+    return statuses[STARTED - 1].MPI_ERROR;
+}
+
+/* Another member revokes the communicator while this rank is in a blocking call or has started nonblocking ones;
    each call ends, however it waits. */
 static void revoke_under_way(MPI_Comm world, int me)
 {
-    enum { RECV, PROBE, SSEND, BARRIER, ALLREDUCE, LONG, IBARRIER, WAYS };
+    enum { RECV, PROBE, SSEND, SENDRECV, BARRIER, ALLREDUCE, LONG, IBARRIER, SHORT, TESTED, WAYS };
     static long in[1 << 16], out[1 << 16];
     if (size == 1)
         return;
     for (int way = 0; way < WAYS; way++) {
         MPI_Comm comm;
-        MPI_Request request;
-        int error = MPI_SUCCESS, from = size - 1;
+        MPI_Request requests[STARTED];
+        int error = MPI_SUCCESS, from = size - 1, flag = 0;
         OK(MPI_Comm_dup(world, &comm));
         OK(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
-        OK(MPI_Barrier(comm));
+        if (me != from) {
+            if (way == IBARRIER)
+                OK(MPI_Ibarrier(comm, requests));
+            if (way == SHORT || way == TESTED)
+                start(comm, from, out, in, requests);
+        }
+        OK(MPI_Barrier(world));
         if (me == from) {
             struct timespec pause = {0, 5000000};
             nanosleep(&pause, NULL);
@@ -74,12 +103,17 @@ static void revoke_under_way(MPI_Comm world, int me)
             case RECV: error = MPI_Recv(in, 1, MPI_LONG, from, 0, comm, MPI_STATUS_IGNORE); break;
             case PROBE: error = MPI_Probe(from, 0, comm, MPI_STATUS_IGNORE); break;
             case SSEND: error = MPI_Ssend(out, 1 << 16, MPI_LONG, from, 0, comm); break;
+            case SENDRECV: error = MPI_Sendrecv(out, 1, MPI_LONG, from, 0, in, 1, MPI_LONG, from, 0, comm, MPI_STATUS_IGNORE); break;
             case BARRIER: error = MPI_Barrier(comm); break;
             case ALLREDUCE: error = MPI_Allreduce(out, in, 1, MPI_LONG, MPI_SUM, comm); break;
             case LONG: error = MPI_Allreduce(out, in, 1 << 16, MPI_LONG, MPI_SUM, comm); break;
-            case IBARRIER:
-                OK(MPI_Ibarrier(comm, &request));
-                error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+            case IBARRIER: error = MPI_Wait(requests, MPI_STATUS_IGNORE); break;
+            case SHORT: error = all_fail(requests); break;
+            case TESTED:
+                while (!flag)
+                    error = MPI_Test(requests, &flag, MPI_STATUS_IGNORE);
+                IS(error, MPIX_ERR_REVOKED);
+                IS(MPI_Waitall(STARTED, requests, MPI_STATUSES_IGNORE), MPI_ERR_IN_STATUS);
             }
             CHECK(error != MPI_SUCCESS, "way %d succeeds", way);
             IS(error, MPIX_ERR_REVOKED);

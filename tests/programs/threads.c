@@ -36,6 +36,37 @@ static void *talk(void *argument)
     return NULL;
 }
 
+/* Sends its message first, and receives the last one that the left rank sends. */
+static void *exchange(void *got)
+{
+    int sent = rank, left = (rank + size - 1) % size, right = (rank + 1) % size;
+    MPI_Status status;
+    OK(MPI_Sendrecv(&sent, 1, MPI_INT, right, 40, got, 1, MPI_INT, left, 41, MPI_COMM_WORLD, &status));
+    CHECK(status.MPI_SOURCE == left && status.MPI_TAG == 41, "from %d with tag %d", status.MPI_SOURCE, status.MPI_TAG);
+    return NULL;
+}
+
+/* A thread waits in MPI_Sendrecv while another one makes the same call again and again. */
+static void exchanges_at_once(void)
+{
+    int left = (rank + size - 1) % size, right = (rank + 1) % size, last = -1;
+    pthread_t waiting;
+    CHECK(!pthread_create(&waiting, NULL, exchange, &last), "no thread");
+    for (int round = 0; round < ROUNDS; round++) {
+        int sent = 1000 * rank + round, got = -1;
+        MPI_Status status;
+        /* The message of the left rank's waiting thread is the first one. */
+        if (round == 0)
+            OK(MPI_Recv(&got, 1, MPI_INT, left, 40, MPI_COMM_WORLD, &status));
+        OK(MPI_Sendrecv(&sent, 1, MPI_INT, right, 42, &got, 1, MPI_INT, left, 42, MPI_COMM_WORLD, &status));
+        CHECK(got == 1000 * left + round && status.MPI_TAG == 42, "round %d brought %d with tag %d", round, got, status.MPI_TAG);
+    }
+    int sent = rank + 500;
+    OK(MPI_Send(&sent, 1, MPI_INT, right, 41, MPI_COMM_WORLD));
+    pthread_join(waiting, NULL);
+    CHECK(last == left + 500, "the waiting thread got %d", last);
+}
+
 static void *meet(void *nothing)
 {
     (void)nothing;
@@ -56,6 +87,7 @@ int main(int argc, char **argv)
     CHECK(provided == MPI_THREAD_MULTIPLE, "threads were granted level %d", provided);
     OK(MPI_Is_thread_main(&main_thread));
     CHECK(main_thread, "the main thread is another one");
+    exchanges_at_once();
     OK(MPI_Comm_dup(MPI_COMM_WORLD, &quiet));
 
     pthread_t threads[THREADS + 1];

@@ -151,6 +151,10 @@ MPI_COMM_WORLD: rank 0 of 2, members 0 1
 MPI_COMM_SELF: rank 0 of 1, members 0
 backwards: rank 1 of 2, members 1 0
   receive from -1 (-1 in the job), tag any, 20 bytes
+first: rank 1 of 2, members 1 0
+  unexpected from 0 (1 in the job), tag 34, 4 bytes
+second: rank 1 of 2, members 1 0
+  unexpected from 0 (1 in the job), tag 34, 4 bytes
 ";
     // The rank prints its line first, and publishes its queues a moment later, before it sleeps in a wait.
     loop {

@@ -38,6 +38,14 @@ fn every_call_that_a_death_concerns_fails_and_the_others_go_on() {
 }
 
 #[test]
+fn short_nonblocking_collectives_fail_when_a_rank_dies_for_which_they_wait() {
+    for ranks in [2, 3, 5] {
+        deaths("started", ranks, 1).holds();
+        deaths("started", ranks, 1).with(TCP).holds();
+    }
+}
+
+#[test]
 fn a_loop_of_collectives_is_revoked_and_shrunk_after_each_death() {
     for seed in 1..=3 {
         recoveries("loop", 7, seed).holds();

@@ -33,6 +33,7 @@ programs! {
     collectives_agree_on_many_ranks: "collectives" with "40" on [16];
     #[ignore = "long: cargo xtask test --long"]
     collectives_agree_in_many_calls: "collectives" with "5000" on [1, 2, 3, 4, 7, 16, 33];
+    short_collectives_complete_in_any_order_and_after_their_communicator_was_freed: "short_collectives" on [1, 2, 3, 4];
     large_collectives_agree_with_local_computation: "collectives" with "40000" on [2, 4];
     shared_memory_of_two_arguments_is_refused: "aliased" on [1, 2, 3, 4];
     performance_variables_of_communicators_and_peers_are_read: "pvars" on [2, 3];

@@ -45,7 +45,8 @@ pub fn carry_out(comm: &Rc<CommObject>, fast_call: &FastCall<'_>) -> Option<Outc
 
 /// Starts a fast call as a nonblocking call. Returns the handle of its request.
 ///
-/// The send buffer is readable until the operation is complete, by the contract of [`SendMem::new`].
+/// The buffers are valid until the operation is complete, by the contracts of [`SendMem::new`] and [`RecvMem::new`];
+/// so the send buffer's lifetime may be `'static`.
 #[inline]
 pub fn begin(
     comm: &Rc<CommObject>,
@@ -123,11 +124,8 @@ pub fn fast_Gather<'a, T>(
         false => None,
     };
     if let Some(recv) = &recv {
-        holds_blocks(&comm, recv.len(), send.len())?;
-        apart(
-            sendbuf.address(),
-            own_block(&comm, recvbuf.address(), send.len()),
-        )?;
+        let (one, all) = (sendbuf.address(), recvbuf.address());
+        matches_blocks(&comm, (one, send.len()), (all, recv.len()))?;
     }
     execute(&comm, &FastCall::Gather { send, recv, root })
 }
@@ -148,11 +146,8 @@ pub fn fast_Scatter<'a, T>(
     };
     let recv = recvbuf.plain()?;
     if let Some(send) = send {
-        holds_blocks(&comm, send.len(), recv.len())?;
-        apart(
-            own_block(&comm, sendbuf.address(), recv.len()),
-            recvbuf.address(),
-        )?;
+        let (one, all) = (recvbuf.address(), sendbuf.address());
+        matches_blocks(&comm, (one, recv.len()), (all, send.len()))?;
     }
     execute(&comm, &FastCall::Scatter { send, recv, root })
 }
@@ -165,12 +160,7 @@ pub fn fast_Allgather<'a, T>(
     execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
-    let (send, recv) = (sendbuf.plain()?, each_rank(&comm, recvbuf)?.plain()?);
-    holds_blocks(&comm, recv.len(), send.len())?;
-    apart(
-        sendbuf.address(),
-        own_block(&comm, recvbuf.address(), send.len()),
-    )?;
+    let (send, recv) = own_and_all(&comm, sendbuf, recvbuf)?;
     execute(&comm, &FastCall::Allgather { send, recv })
 }
 
@@ -182,14 +172,7 @@ pub fn fast_Allgatherv<'a, T>(
     execute: impl Execute<'a, T>,
 ) -> Option<T> {
     let comm = among(comm)?;
-    let send = sendbuf.plain()?;
-    let all = each_rank(&comm, recvbuf)?;
-    let recv = all.plain()?;
-    holds_blocks(&comm, recv.len(), send.len())?;
-    apart(
-        sendbuf.address(),
-        own_block(&comm, all.address(), send.len()),
-    )?;
+    let (send, recv) = own_and_all(&comm, sendbuf, recvbuf)?;
     execute(&comm, &FastCall::Allgatherv { send, recv })
 }
 
@@ -317,21 +300,36 @@ fn each_rank<M: Blocks>(comm: &CommObject, one: M) -> Option<M::All> {
     unsafe { one.blocks(comm.comm.size()) }
 }
 
-/// Returns `Some` if `all` bytes are exactly one block of `one` bytes for each rank.
+/// Returns the data of this rank and the buffer for the data of all ranks.
 #[inline(always)]
-fn holds_blocks(comm: &CommObject, all: usize, one: usize) -> Option<()> {
-    (all == one * comm.comm.size() as usize).then_some(())
+fn own_and_all<'a, 'b>(
+    comm: &CommObject,
+    sendbuf: SendMem<'a>,
+    recvbuf: impl Blocks<All = RecvMem<'b>>,
+) -> Option<(&'a [u8], RecvBytes)> {
+    let (send, all) = (sendbuf.plain()?, each_rank(comm, recvbuf)?);
+    let recv = all.plain()?;
+    let (one, blocks) = (sendbuf.address(), all.address());
+    matches_blocks(comm, (one, send.len()), (blocks, recv.len()))?;
+    Some((send, recv))
+}
+
+/// Returns `Some` if the second buffer has exactly one block of the first one's length for each rank,
+/// and if this rank's block has another address than the first buffer.
+#[inline(always)]
+fn matches_blocks(
+    comm: &CommObject,
+    (one, len): (*const c_void, usize),
+    (all, all_len): (*const c_void, usize),
+) -> Option<()> {
+    let (rank, size) = (comm.comm.rank() as usize, comm.comm.size() as usize);
+    apart(one, all.wrapping_byte_add(rank * len))?;
+    (all_len == len * size).then_some(())
 }
 
 /// Returns `Some` if input and output begin at different addresses.
 /// Otherwise [`alias_check`](super::alias_check) decides whether the call is an error.
 #[inline(always)]
-fn apart(reads: *const c_void, writes: *const c_void) -> Option<()> {
-    (reads != writes).then_some(())
-}
-
-/// Returns the address of this rank's own block of `one` bytes.
-#[inline(always)]
-fn own_block(comm: &CommObject, blocks: *const c_void, one: usize) -> *const c_void {
-    blocks.wrapping_byte_add(comm.comm.rank() as usize * one)
+fn apart(one: *const c_void, other: *const c_void) -> Option<()> {
+    (one != other).then_some(())
 }

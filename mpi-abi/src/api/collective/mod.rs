@@ -4,7 +4,7 @@
 //! `MPI_Bcast`, `MPI_Ibcast` and `MPI_Bcast_init` differ only in how they execute this value.
 //! Each of these functions also has a large-count variant.
 //! A function `plan_Bcast` checks the arguments and builds the value.
-//! From `plan_Bcast` and `perform`, `begin` or `prepare`, the build script generates six functions.
+//! From `plan_Bcast` and `carry_out`, `begin` or `prepare`, the build script generates six functions.
 //!
 //! If a function `fast_Bcast` exists, the blocking and the nonblocking functions call it first (see [`fast_call`]).
 //!
@@ -51,16 +51,16 @@ impl Plan {
 }
 
 /// Executes a blocking collective.
-pub(crate) fn perform(plan: Plan) -> Outcome {
+pub(crate) fn carry_out(plan: Plan) -> Outcome {
     Ok(plan.comm.comm.collectives().carry_out(plan.call)?)
 }
 
 /// Executes a blocking collective, unless the fast path has already completed it.
 #[inline(always)]
-pub(crate) fn perform_unless(done: Option<Outcome>, plan: impl FnOnce() -> Planned) -> Outcome {
+pub(crate) fn carry_out_unless(done: Option<Outcome>, plan: impl FnOnce() -> Planned) -> Outcome {
     match done {
         Some(done) => done,
-        None => perform(plan()?),
+        None => carry_out(plan()?),
     }
 }
 

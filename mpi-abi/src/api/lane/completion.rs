@@ -1,11 +1,10 @@
 //! Wait and test calls for requests of lanes.
 
-use super::mixed::{Batch, finish_one, inside};
+use super::mixed::{Batch, finish_one, inside, lane_of};
 use crate::abi::*;
 use crate::api::args::{InOut, InOutArray, Out};
 use crate::api::completion::{set_empty, set_status};
 use crate::error::{Failure, Outcome};
-use crate::lanes;
 use crate::object::request::RequestState;
 use crate::registry::request::{DONE, c_status};
 use mpi_core::request::Status;
@@ -27,13 +26,17 @@ fn is_done(request: InOut<MPI_Request>, handle: MPI_Request, status: Out<MPI_Sta
     }
 }
 
-/// Takes the outcome of a complete request of a lane.
+/// Takes the outcome of a request of a lane that is complete or inactive.
 fn take_one(
     lane: usize,
     request: InOut<MPI_Request>,
-    handle: MPI_Request,
+    (handle, state): (MPI_Request, RequestState),
     status: Out<MPI_Status>,
 ) -> Outcome {
+    if state == RequestState::Inactive {
+        set_empty(status);
+        return Ok(());
+    }
     let taken = inside(lane, |domain| domain.take(handle))?;
     if taken.gone {
         request.out().put(MPI_REQUEST_NULL);
@@ -46,11 +49,7 @@ pub fn lane_Wait(request: InOut<MPI_Request>, status: Out<MPI_Status>) -> Option
     if is_done(request, handle, status) {
         return Some(Ok(()));
     }
-    let lane = lanes::of_request(handle);
-    if lane == 0 {
-        return None;
-    }
-    let run = || {
+    lane_of(handle).map(|lane| {
         let light = inside(lane, |domain| {
             domain.wait_for("MPI_Wait", handle, || 1)?;
             Ok::<_, Failure>(match domain.take_light(handle) {
@@ -64,14 +63,9 @@ pub fn lane_Wait(request: InOut<MPI_Request>, status: Out<MPI_Status>) -> Option
                 set_status(status, &c_status(well));
                 Ok(())
             }
-            Err(RequestState::Inactive) => {
-                set_empty(status);
-                Ok(())
-            }
-            Err(_) => take_one(lane, request, handle, status),
+            Err(state) => take_one(lane, request, (handle, state), status),
         }
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Test(
@@ -83,11 +77,7 @@ pub fn lane_Test(
     if is_done(request, handle, status) {
         return Some(flag.set(1, "flag"));
     }
-    let lane = lanes::of_request(handle);
-    if lane == 0 {
-        return None;
-    }
-    let run = || {
+    lane_of(handle).map(|lane| {
         let state = inside(lane, |domain| match domain.look(handle)? {
             RequestState::Running => {
                 domain.poll()?;
@@ -98,14 +88,9 @@ pub fn lane_Test(
         flag.set((state != RequestState::Running).into(), "flag")?;
         match state {
             RequestState::Running => Ok(()),
-            RequestState::Inactive => {
-                set_empty(status);
-                Ok(())
-            }
-            RequestState::Complete => take_one(lane, request, handle, status),
+            settled => take_one(lane, request, (handle, settled), status),
         }
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Waitall(

@@ -25,6 +25,12 @@ pub(super) enum Domain {
     Lane(&'static Contents),
 }
 
+/// Returns the lane of a request, or `None` if the call belongs to lane 0.
+#[inline]
+pub(super) fn lane_of(handle: MPI_Request) -> Option<usize> {
+    Some(lanes::of_request(handle)).filter(|lane| *lane != 0)
+}
+
 /// Runs `f` in a lane.
 #[inline]
 pub(super) fn inside<R>(lane: usize, f: impl FnOnce(Domain) -> R) -> R {

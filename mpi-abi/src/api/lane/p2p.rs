@@ -28,6 +28,18 @@ pub(super) fn with_twin<R>(
     })
 }
 
+/// Same as [`with_twin`] for a function that starts an operation; stores the handle of its request.
+#[inline]
+pub(super) fn start(
+    at: Address,
+    comm: MPI_Comm,
+    request: Out<MPI_Request>,
+    f: impl FnOnce(&Contents, &Rc<Twin>) -> Result<MPI_Request, Failure>,
+) -> Outcome {
+    let handle = with_twin(at, comm, f)?;
+    request.set(handle, "request")
+}
+
 fn refuse_device() -> Failure {
     Failure::new(
         MPI_ERR_BUFFER,
@@ -102,15 +114,13 @@ fn send(
     comm: MPI_Comm,
     mode: Mode,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_tag(tag)?;
         let data = data(buf)?;
         with_twin(at, comm, |_, twin| {
             twin.send(call, &data, (dest, tag), mode)
         })
-    };
-    Some(run())
+    })
 }
 
 #[inline]
@@ -122,11 +132,10 @@ fn isend(
     mode: Mode,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_tag(tag)?;
         let data = data(buf)?;
-        let handle = with_twin(at, comm, |contents, twin| {
+        start(at, comm, request, |contents, twin| {
             if let Cow::Owned(_) = data {
                 contents.check_room()?;
             }
@@ -143,22 +152,18 @@ fn isend(
                     contents.register(Object::Once(pending, twin.clone()))
                 }
             }
-        })?;
-        request.set(handle, "request")
-    };
-    Some(run())
+        })
+    })
 }
 
 fn bsend(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_tag(tag)?;
         let data = data(buf)?.into_owned();
         with_twin(at, comm, |contents, twin| {
             contents.send_copy(twin, data, dest, tag)
         })
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Send_c(buf: SendMem, dest: c_int, tag: c_int, comm: MPI_Comm) -> Option<Outcome> {
@@ -225,15 +230,13 @@ pub fn lane_Recv_c(
     comm: MPI_Comm,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_recv_tag(tag)?;
         let (bytes, landing) = memory(buf)?;
         let received = with_twin(at, comm, |_, twin| twin.recv(bytes, source, tag))?;
         land(landing, &received);
         set_received(status, received)
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Irecv_c(
@@ -243,14 +246,11 @@ pub fn lane_Irecv_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_recv_tag(tag)?;
         let (bytes, landing) = memory(buf)?;
-        let handle = with_twin(at, comm, |contents, twin| {
+        start(at, comm, request, |contents, twin| {
             contents.receiving(twin, landing, || twin.irecv(bytes, source, tag))
-        })?;
-        request.set(handle, "request")
-    };
-    Some(run())
+        })
+    })
 }

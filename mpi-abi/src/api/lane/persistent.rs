@@ -1,10 +1,10 @@
 //! Persistent sends and receives in lanes.
 
-use super::p2p::{outgoing, place, with_twin};
+use super::p2p::{outgoing, place, start};
 use crate::abi::*;
 use crate::api::args::{Out, RecvMem, SendMem};
 use crate::api::p2p::{check_recv_tag, check_tag};
-use crate::error::{Failure, Outcome};
+use crate::error::Outcome;
 use crate::lanes::{self, Address, Object, Persistent, Transfer};
 use mpi_core::pml::Mode;
 use std::cell::RefCell;
@@ -17,8 +17,9 @@ fn register(
     comm: MPI_Comm,
     transfer: Transfer,
     (peer, tag): (c_int, c_int),
-) -> Result<MPI_Request, Failure> {
-    with_twin(at, comm, |contents, twin| {
+    request: Out<MPI_Request>,
+) -> Outcome {
+    start(at, comm, request, |contents, twin| {
         match &transfer {
             Transfer::Receive(_) => twin.check_source(peer)?,
             _ => twin.check_dest(peer)?,
@@ -42,17 +43,15 @@ fn send_init(
     request: Out<MPI_Request>,
     mode: Option<Mode>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_tag(tag)?;
         let data = outgoing(buf)?;
         let transfer = match mode {
             Some(mode) => Transfer::Send { data, mode },
             None => Transfer::Buffered { data },
         };
-        request.set(register(at, comm, transfer, (dest, tag))?, "request")
-    };
-    Some(run())
+        register(at, comm, transfer, (dest, tag), request)
+    })
 }
 
 pub fn lane_Send_init_c(
@@ -102,11 +101,9 @@ pub fn lane_Recv_init_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         check_recv_tag(tag)?;
         let transfer = Transfer::Receive(place(buf)?);
-        request.set(register(at, comm, transfer, (source, tag))?, "request")
-    };
-    Some(run())
+        register(at, comm, transfer, (source, tag), request)
+    })
 }

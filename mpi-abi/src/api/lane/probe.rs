@@ -64,16 +64,14 @@ pub fn lane_Iprobe(
     flag: Out<c_int>,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         let find = |_: &Contents, twin: &Rc<Twin>| Ok(twin.iprobe(source, tag));
         let found = with_source(at, comm, (source, tag), Some(Status::PROC_NULL), find)?;
         if let Some(found) = found {
             set_status(status, &c_status(found));
         }
         flag.set(found.is_some().into(), "flag")
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Mprobe(
@@ -99,8 +97,7 @@ pub fn lane_Improbe(
     message: Out<MPI_Message>,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let run = || {
+    lanes::of_comm(comm).map(|at| {
         let find = |contents: &Contents, twin: &Rc<Twin>| {
             let found = twin.improbe(source, tag);
             found
@@ -110,8 +107,7 @@ pub fn lane_Improbe(
         let found = with_source(at, comm, (source, tag), Some(NONE), find)?;
         flag.set(found.is_some().into(), "flag")?;
         found.map_or(Ok(()), |found| store(found, message, status))
-    };
-    Some(run())
+    })
 }
 
 /// Returns the lane of a matched message, or `None` if it belongs to lane 0.
@@ -131,8 +127,7 @@ pub fn lane_Mrecv_c(
     message: InOut<MPI_Message>,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let (lane, handle) = lane_of(message)?;
-    let run = || {
+    lane_of(message).map(|(lane, handle)| {
         let (bytes, landing) = memory(buf)?;
         let (received, blamed) = lanes::within(lane, |contents| {
             let (found, twin) = take(contents, handle)?;
@@ -142,8 +137,7 @@ pub fn lane_Mrecv_c(
         land(landing, &received);
         message.set(MPI_MESSAGE_NULL, "message")?;
         set_received(status, received).map_err(|failure| failure.on(blamed))
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Imrecv_c(
@@ -151,8 +145,7 @@ pub fn lane_Imrecv_c(
     message: InOut<MPI_Message>,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let (lane, handle) = lane_of(message)?;
-    let run = || {
+    lane_of(message).map(|(lane, handle)| {
         let (bytes, landing) = memory(buf)?;
         let started = lanes::within(lane, |contents| {
             if landing.is_some() {
@@ -164,6 +157,5 @@ pub fn lane_Imrecv_c(
         })?;
         message.set(MPI_MESSAGE_NULL, "message")?;
         request.set(started, "request")
-    };
-    Some(run())
+    })
 }

@@ -1,6 +1,6 @@
 //! Calls for requests of lanes other than completion.
 
-use super::mixed::{Lanes, inside};
+use super::mixed::{Lanes, inside, lane_of};
 use crate::abi::*;
 use crate::api::args::{InArray, InOut, InOutArray, Out};
 use crate::api::completion::{Statuses, set_empty, set_status};
@@ -34,8 +34,7 @@ fn start_in(lane: usize, handle: MPI_Request) -> Outcome {
 
 pub fn lane_Start(request: InOut<MPI_Request>) -> Option<Outcome> {
     let handle = request.peek()?;
-    let lane = lanes::of_request(handle);
-    (lane != 0).then(|| start_in(lane, handle))
+    lane_of(handle).map(|lane| start_in(lane, handle))
 }
 
 pub fn lane_Startall(_count: c_int, array_of_requests: InOutArray<MPI_Request>) -> Option<Outcome> {
@@ -50,11 +49,7 @@ pub fn lane_Startall(_count: c_int, array_of_requests: InOutArray<MPI_Request>) 
 
 pub fn lane_Request_free(request: InOut<MPI_Request>) -> Option<Outcome> {
     let handle = request.peek()?;
-    let lane = lanes::of_request(handle);
-    if lane == 0 {
-        return None;
-    }
-    let run = || {
+    lane_of(handle).map(|lane| {
         let remains = lanes::within(lane, |contents| lanes::free(contents, handle))?;
         if let Some(failure) = remains.failure {
             // No call remains that can return the failure of a freed operation (section 3.7.3).
@@ -70,14 +65,12 @@ pub fn lane_Request_free(request: InOut<MPI_Request>) -> Option<Outcome> {
             None => {}
         }
         request.set(MPI_REQUEST_NULL, "request")
-    };
-    Some(run())
+    })
 }
 
 pub fn lane_Cancel(request: InOut<MPI_Request>) -> Option<Outcome> {
     let handle = request.peek()?;
-    let lane = lanes::of_request(handle);
-    (lane != 0).then(|| lanes::within(lane, |contents| lanes::cancel(contents, handle)))
+    lane_of(handle).map(|lane| lanes::within(lane, |contents| lanes::cancel(contents, handle)))
 }
 
 /// A request's state after a poll, and its outcome if it is complete.
@@ -125,16 +118,11 @@ pub fn lane_Request_get_status(
     flag: Out<c_int>,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let lane = lanes::of_request(request);
-    if lane == 0 {
-        return None;
-    }
-    let run = || {
+    lane_of(request).map(|lane| {
         let peeked = peek_in(lane, request)?;
         flag.set((peeked.0 != RequestState::Running).into(), "flag")?;
         store(peeked, status)
-    };
-    Some(run())
+    })
 }
 
 /// Reads the outcomes of an array of requests; `None` if the call belongs to lane 0.

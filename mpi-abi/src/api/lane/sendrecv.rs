@@ -1,19 +1,18 @@
 //! Send-receive calls in lanes.
 
-use super::p2p::{data, land, memory, with_twin};
+use super::p2p::{data, land, memory, start, with_twin};
 use crate::abi::*;
 use crate::api::args::{Out, RecvMem, SendMem};
 use crate::api::completion::set_received;
 use crate::api::p2p::{check_recv_tag, check_tag};
 use crate::error::{Failure, Outcome};
-use crate::lanes::{self, Address, Contents, Object, Pending, Twin};
+use crate::lanes::{self, Address, Object, Pending, Twin};
 use crate::registry::request::of_both_halves;
 use mpi_core::datatype::RecvBytes;
 use mpi_core::pml::{Mode, Sent};
 use mpi_core::request::Req;
 use std::borrow::Cow;
 use std::ffi::c_int;
-use std::rc::Rc;
 
 /// The peers and tags of a send-receive.
 #[derive(Clone, Copy)]
@@ -25,21 +24,6 @@ struct Peers {
 }
 
 impl Peers {
-    /// Checks the tags.
-    fn new(
-        (dest, sendtag): (c_int, c_int),
-        (source, recvtag): (c_int, c_int),
-    ) -> Result<Peers, Failure> {
-        check_tag(sendtag)?;
-        check_recv_tag(recvtag)?;
-        Ok(Peers {
-            dest,
-            sendtag,
-            source,
-            recvtag,
-        })
-    }
-
     /// Starts the receive first, then the send: the peer's message then finds a posted receive.
     fn start(
         self,
@@ -58,6 +42,26 @@ impl Peers {
             }
         }
     }
+}
+
+/// Checks the tags, and runs `f` with the lane of a communicator; `None` if the call belongs to lane 0.
+fn in_lane(
+    comm: MPI_Comm,
+    (dest, sendtag): (c_int, c_int),
+    (source, recvtag): (c_int, c_int),
+    f: impl FnOnce(Address, Peers) -> Outcome,
+) -> Option<Outcome> {
+    lanes::of_comm(comm).map(|at| {
+        check_tag(sendtag)?;
+        check_recv_tag(recvtag)?;
+        let peers = Peers {
+            dest,
+            sendtag,
+            source,
+            recvtag,
+        };
+        f(at, peers)
+    })
 }
 
 /// Returns a copy of the data in a buffer that is also the receive buffer.
@@ -95,7 +99,7 @@ fn begin(
     request: Out<MPI_Request>,
 ) -> Outcome {
     let (bytes, landing) = memory(recvbuf)?;
-    let handle = with_twin(at, comm, |contents: &Contents, twin: &Rc<Twin>| {
+    start(at, comm, request, |contents, twin| {
         contents.check_room()?;
         let (receive, send) = peers.start(twin, &data, bytes)?;
         let pending = Pending {
@@ -108,8 +112,7 @@ fn begin(
             landing,
         };
         contents.register(Object::Once(pending, twin.clone()))
-    })?;
-    request.set(handle, "request")
+    })
 }
 
 pub fn lane_Sendrecv_c(
@@ -122,12 +125,10 @@ pub fn lane_Sendrecv_c(
     comm: MPI_Comm,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let peers = Peers::new((dest, sendtag), (source, recvtag));
-    Some(peers.and_then(|peers| {
+    in_lane(comm, (dest, sendtag), (source, recvtag), |at, peers| {
         let call = ("MPI_Sendrecv", at);
         exchange(call, comm, peers, &data(sendbuf)?, recvbuf, status)
-    }))
+    })
 }
 
 pub fn lane_Isendrecv_c(
@@ -140,9 +141,9 @@ pub fn lane_Isendrecv_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let peers = Peers::new((dest, sendtag), (source, recvtag));
-    Some(peers.and_then(|peers| begin(at, comm, peers, data(sendbuf)?, recvbuf, request)))
+    in_lane(comm, (dest, sendtag), (source, recvtag), |at, peers| {
+        begin(at, comm, peers, data(sendbuf)?, recvbuf, request)
+    })
 }
 
 pub fn lane_Sendrecv_replace_c(
@@ -154,12 +155,10 @@ pub fn lane_Sendrecv_replace_c(
     comm: MPI_Comm,
     status: Out<MPI_Status>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let peers = Peers::new((dest, sendtag), (source, recvtag));
-    Some(peers.and_then(|peers| {
+    in_lane(comm, (dest, sendtag), (source, recvtag), |at, peers| {
         let call = ("MPI_Sendrecv_replace", at);
         exchange(call, comm, peers, &copied(buf)?, buf, status)
-    }))
+    })
 }
 
 pub fn lane_Isendrecv_replace_c(
@@ -171,7 +170,7 @@ pub fn lane_Isendrecv_replace_c(
     comm: MPI_Comm,
     request: Out<MPI_Request>,
 ) -> Option<Outcome> {
-    let at = lanes::of_comm(comm)?;
-    let peers = Peers::new((dest, sendtag), (source, recvtag));
-    Some(peers.and_then(|peers| begin(at, comm, peers, Cow::Owned(copied(buf)?), buf, request)))
+    in_lane(comm, (dest, sendtag), (source, recvtag), |at, peers| {
+        begin(at, comm, peers, Cow::Owned(copied(buf)?), buf, request)
+    })
 }

@@ -100,6 +100,13 @@ impl Component for Shm {
     }
 
     fn query(&self, comm: &Comm) -> Result<Rc<dyn Module>, Refusal> {
+        Ok(Rc::new(self.module(comm)?))
+    }
+}
+
+impl Shm {
+    /// Creates the module of a communicator, which has no segment yet.
+    fn module(&self, comm: &Comm) -> Result<ShmModule, Refusal> {
         if comm.size() < 2 {
             return Err(Refusal("the communicator has one member".into()));
         }
@@ -125,7 +132,7 @@ impl Component for Shm {
                 params.get(&LONG_WAY).map_err(refuse)?,
             ),
         };
-        Ok(Rc::new(ShmModule(Rc::new(State {
+        Ok(ShmModule(Rc::new(State {
             members,
             barrier,
             occupancy,
@@ -140,7 +147,7 @@ impl Component for Shm {
             place: OnceCell::new(),
             called: Cell::new(0),
             passed: Cell::new(0),
-        }))))
+        })))
     }
 }
 
@@ -195,12 +202,16 @@ impl State {
         }
     }
 
+    /// Returns the segment, or the error of a barrier on a communicator without one.
+    #[inline]
+    fn segment(&self, comm: &Comm) -> Result<&Segment, Error> {
+        let place = self.place.get();
+        place.ok_or_else(|| Unserved::on(comm, CallId::Barrier))
+    }
+
     /// Advances the barrier as far as possible; returns true if it is complete.
     #[inline]
-    fn step(&self, pass: &mut Pass) -> bool {
-        let Some(place) = self.place.get() else {
-            return true;
-        };
+    fn step(&self, place: &Segment, pass: &mut Pass) -> bool {
         // Returns true if a completed barrier is polled again,
         // and false if an earlier barrier has not completed.
         let passed = self.passed.get();
@@ -218,9 +229,9 @@ impl State {
 
     /// Same as [`Self::step`]; also reports progress to the engine if the barrier has reached another stage without being complete.
     #[inline]
-    fn step_visibly(&self, engine: &Engine, pass: &mut Pass) -> bool {
+    fn step_visibly(&self, place: &Segment, engine: &Engine, pass: &mut Pass) -> bool {
         let stage = pass.stage;
-        let through = self.step(pass);
+        let through = self.step(place, pass);
         if !through && stage != pass.stage {
             engine.published().has_stepped();
         }
@@ -229,8 +240,9 @@ impl State {
 
     #[inline]
     fn pass(&self, comm: &Comm) -> Result<(), Error> {
+        let place = self.segment(comm)?;
         let mut pass = self.begin();
-        wait::until(comm, || self.step_visibly(comm.engine(), &mut pass))?;
+        wait::until(comm, || self.step_visibly(place, comm.engine(), &mut pass))?;
         if let Some(small) = self.blocking() {
             small.cells.all_here();
         }
@@ -254,9 +266,9 @@ impl State {
     fn rest_of_barrier(self: Rc<Self>, comm: Comm, mut pass: Pass) -> Running {
         Box::pin(async move {
             // The barrier sends no message (it rings the doorbell), so the engine must keep polling memory.
-            let engine = comm.engine();
+            let (place, engine) = (self.segment(&comm)?, comm.engine());
             let _polled = engine.operations().poll_memory();
-            let through = || self.step_visibly(engine, &mut pass);
+            let through = || self.step_visibly(place, engine, &mut pass);
             let passed = pin!(Polled.until(engine, through));
             wait::unless_broken(&comm, passed).await
         })
@@ -297,8 +309,9 @@ impl FastCarrier for ShmModule {
         let state = &self.0;
         if let FastCall::Barrier = call {
             // The first step needs no future, and completes the barrier on the last of two ranks.
+            let place = state.segment(comm)?;
             let mut pass = state.begin();
-            return Ok(match state.step_visibly(comm.engine(), &mut pass) {
+            return Ok(match state.step_visibly(place, comm.engine(), &mut pass) {
                 true => None,
                 false => Some(state.clone().rest_of_barrier(comm.clone(), pass)),
             });
@@ -332,9 +345,11 @@ impl ShmModule {
     #[inline]
     fn run_fast_call(&self, comm: &Comm, call: &FastCall<'_>) -> Result<(), Error> {
         let (state, engine) = (&*self.0, comm.engine());
-        let (false, Some(small)) = (matches!(call, FastCall::Barrier), state.blocking()) else {
-            // Without cells, a barrier is the only fast call.
+        if let FastCall::Barrier = call {
             return state.pass(comm);
+        }
+        let Some(small) = state.blocking() else {
+            return Err(Unserved::on(comm, call.id()));
         };
         let operation = small::SmallOp {
             cells: &small.cells,
@@ -444,7 +459,7 @@ impl Module for ShmModule {
                             wait::unless_broken(invocation.comm(), running).await
                         }
                         // Unreachable: `begin_data` returns `None` without cells.
-                        None => Ok(()),
+                        None => Err(Unserved::on(invocation.comm(), call.id())),
                     }
                 })
             }
@@ -470,7 +485,8 @@ impl Module for ShmModule {
             return wait::now(comm, state.run_measured(shape, invocation, call));
         }
         let Some(begun) = state.begin_data(Lane::Blocking, route) else {
-            return Ok(());
+            // Unreachable: `route` returns `None` without cells.
+            return Err(Unserved::on(comm, call.id()));
         };
         if route == Route::Cells(Shape::Whole)
             && let Some(emptied) = invocation.emptied(call)

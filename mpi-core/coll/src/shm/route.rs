@@ -24,7 +24,7 @@ use super::wait::{Blocking, Wait, or_leave};
 use super::{State, small};
 use crate::Error;
 use crate::trial::Way;
-use crate::{Call, Invocation, Table};
+use crate::{Call, Invocation, Table, Unserved};
 
 /// The protocol of an operation other than a barrier.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,10 +128,10 @@ impl State {
         let began = crate::trial::now();
         let Some((place, cells)) = self.place.get().zip(self.blocking().map(|s| &s.cells)) else {
             // Unreachable: no call is measured without cells.
-            return Ok(());
+            return Err(Unserved::on(invocation.comm(), call.id()));
         };
         let Long::Measured(protocol_choice) = &place.long else {
-            return Ok(());
+            return Err(Unserved::on(invocation.comm(), call.id()));
         };
         let number = cells.next();
         let address = cells.long_address(number);
@@ -211,7 +211,7 @@ impl State {
         let place = self.place.get();
         let Some((small, large)) = place.and_then(|p| Some((p.small.as_ref()?, &p.large))) else {
             // Unreachable: no operation has numbers without cells.
-            return Ok(());
+            return Err(Unserved::on(invocation.comm(), call.id()));
         };
         let operation = large::LargeOp {
             large,

@@ -146,9 +146,9 @@ fn both_forms<'a>(
     ]
 }
 
-/// How a rank makes a call.
+/// The function by which a rank makes a call.
 #[derive(Clone, Copy)]
-pub(crate) enum Made {
+pub(crate) enum Form {
     Fast,
     General,
     /// As a request, by a fast call
@@ -157,12 +157,12 @@ pub(crate) enum Made {
     GeneralRequest,
 }
 
-/// Checks fast calls with each root; `made` returns how a rank makes a call in a round. All members make a request, or none.
+/// Checks fast calls with each root; `form` returns the form of a rank's call in a round. All members make a request, or none.
 #[allow(unsafe_code)]
 pub(crate) fn have_the_results_of_the_general_form(
     job: &Job,
     ranks: u32,
-    made: impl Fn(u32, u32, CallId) -> Made + Sync,
+    form: impl Fn(u32, u32, CallId) -> Form + Sync,
 ) {
     job.run(|engine| {
         let world = engine.world().expect("a world");
@@ -194,17 +194,17 @@ pub(crate) fn have_the_results_of_the_general_form(
                 to.all().unpack_at(0, &fresh);
                 let collectives = world.collectives();
                 let again = || forms().swap_remove(i).call;
-                let request = match made(world.rank(), round, call) {
-                    Made::Fast => {
+                let request = match form(world.rank(), round, call) {
+                    Form::Fast => {
                         let taken = collectives.try_fast_call(&asked.fast);
                         taken.expect("a fast call").expect("a collective");
                         None
                     }
-                    Made::General => {
+                    Form::General => {
                         collectives.carry_out(again()).expect("a collective");
                         None
                     }
-                    Made::FastRequest => {
+                    Form::FastRequest => {
                         // SAFETY: the rank waits for the request below, while the buffers live.
                         let fast = unsafe {
                             std::mem::transmute::<FastCall<'_>, FastCall<'static>>(asked.fast)
@@ -212,7 +212,7 @@ pub(crate) fn have_the_results_of_the_general_form(
                         let taken = collectives.try_fast_request(fast);
                         taken.expect("a fast call").expect("a request")
                     }
-                    Made::GeneralRequest => Some(collectives.begin(again()).expect("a request")),
+                    Form::GeneralRequest => Some(collectives.begin(again()).expect("a request")),
                 };
                 if let Some(request) = request {
                     engine.wait(&request).expect("a collective");

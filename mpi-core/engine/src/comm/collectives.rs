@@ -147,6 +147,7 @@ pub trait FastCarrier {
     ///
     /// # Safety
     /// `fast_call` is of the collective for which the carrier was returned.
+    /// Its buffers stay valid, and no other code uses the receive buffer, until the operation is complete.
     unsafe fn begin(
         &self,
         comm: &Comm,

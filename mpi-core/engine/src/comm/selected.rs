@@ -96,6 +96,7 @@ impl Table {
     ) -> Result<Option<Running>, Error> {
         let carrier = &self.fast_carriers[fast_call.id() as usize];
         // SAFETY: `Table::new` stores the carrier of each collective at the index of its `CallId`.
+        // The send buffer has the lifetime `'static`, and `RecvBytes::new` demands the rest of its caller.
         unsafe { carrier.begin(comm, fast_call) }
     }
 

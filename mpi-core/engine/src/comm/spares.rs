@@ -15,7 +15,8 @@
 //!    Whether there are spares ([`are_used`]) follows from the components of the duplicated communicator, on which all members have agreed.
 //! 2. The members duplicate `MPI_COMM_WORLD` by [`Constructors::dup_now`](super::Constructors::dup_now) in the same order, since `MPI_Comm_dup` is collective.
 //!    So those of these duplicates that an agreement created get the same numbers on all members; the first [`MOST`] become spares.
-//! 3. A member that drops such a duplicate keeps the collectives.
+//! 3. A member that drops such a duplicate keeps the collectives, unless the member knows that the duplicate has been revoked.
+//!    The member that has revoked it keeps nothing, so this spare is never used again.
 //! 4. For a new duplicate, the members exchange a few words by a fast call on the duplicated communicator:
 //!    a tag, the context id that rank 0 has allocated, and for each spare a word with the operations that it has executed
 //!    ([`Collectives::progress`](super::Collectives::progress)), or 0 if the member still uses it.

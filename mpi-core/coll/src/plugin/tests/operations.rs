@@ -4,7 +4,7 @@ use super::serving::job;
 use super::{Catalogue, Shelf, guests};
 use crate::datatype::{Named, RecvBytes};
 use crate::op::{DenseOp, Predefined};
-use crate::suite::fast_calls::{Made, have_the_results_of_the_general_form};
+use crate::suite::fast_calls::{Form, have_the_results_of_the_general_form};
 use crate::suite::tests::exercise;
 use crate::testing::Job;
 use crate::{CallId, FastCall, Table};
@@ -85,11 +85,11 @@ fn fast_calls_of_each_kind_reach_the_function_of_their_operation_with_their_argu
         let job = job(ranks, move || shelf.gather(), &[]);
         assert_eq!(first(&job, CallId::Exscan), "dense");
         // Plugins have no fast function for an allgatherv.
-        let made = |_, _, call| match call {
-            CallId::Allgatherv => Made::General,
-            _ => Made::Fast,
+        let form = |_, _, call| match call {
+            CallId::Allgatherv => Form::General,
+            _ => Form::Fast,
         };
-        have_the_results_of_the_general_form(&job, ranks, made);
+        have_the_results_of_the_general_form(&job, ranks, form);
         job.run(|engine| {
             let world = engine.world().expect("a world");
             let taken = world.collectives().try_fast_call(&FastCall::Barrier);

@@ -27,7 +27,7 @@ use super::{WORD, scattered};
 use crate::Error;
 use crate::algo::{self, Blocks};
 use crate::datatype::{Datatype, RecvBuf, Scratch, SendBuf};
-use crate::{Call, Invocation};
+use crate::{Call, Invocation, Unserved};
 use mpi_base::cells::CellAddress;
 use mpi_base::cma::Region;
 use std::cell::RefCell;
@@ -253,13 +253,14 @@ impl<W: Wait> LargeOp<'_, W> {
                     Some((whole, mine)) => {
                         self.reduce_scatter(send.as_ref(), &whole, mine, op).await
                     }
-                    None => Ok(()),
+                    // Unreachable: the call has a count for each member.
+                    None => Err(Unserved::on(self.invocation.comm(), call.id())),
                 }
             }
             Call::Scan { send, recv, op } => self.scan(send.as_ref(), recv, op).await,
             Call::Exscan { send, recv, op } => self.exscan(send.as_ref(), recv, op).await,
             // Unreachable: `serves` returns false for all other calls.
-            _ => Ok(()),
+            _ => Err(Unserved::on(self.invocation.comm(), call.id())),
         }
     }
 

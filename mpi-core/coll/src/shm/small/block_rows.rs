@@ -21,7 +21,7 @@ use crate::datatype::SendBuf;
 use crate::shm::layout::DEPTH;
 use crate::shm::members::LINE;
 use crate::shm::wait::{Wait, or_leave};
-use crate::{Call, CallId};
+use crate::{Call, CallId, Unserved};
 use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
@@ -124,7 +124,7 @@ impl<W: Wait> SmallOp<'_, W> {
                 None => self.show_rows(recv, rows, part).await?,
             },
             // Unreachable: no other call is sent in rows.
-            _ => return Ok(()),
+            _ => return Err(Unserved::on(self.comm, call.id())),
         }
         self.meet_in_rows(rows).await?;
         let outcome = self.take_from_rows(call, rows, part);
@@ -188,7 +188,8 @@ impl<W: Wait> SmallOp<'_, W> {
                 let at = before * Given::bytes(&result);
                 cell_op.fold(members, at, None::<&SendBuf>, &result, op)
             }
-            _ => Ok(()),
+            // Unreachable: no other call is sent in rows.
+            _ => Err(Unserved::on(self.comm, call.id())),
         }
     }
 }

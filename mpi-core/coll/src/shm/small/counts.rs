@@ -22,7 +22,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::shm::large::{Exposed, Large, expose, expose_copy};
 use crate::shm::layout::Flow;
 use crate::shm::wait::Wait;
-use crate::{Call, CallId, Invocation, Pending};
+use crate::{Call, CallId, Invocation, Pending, Unserved};
 use mpi_base::cells::CellOf;
 use mpi_base::cma::Region;
 
@@ -118,7 +118,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                     .await
             }
             // Unreachable: `shape` returns `Counts` for no other call.
-            _ => Ok(()),
+            _ => Err(Unserved::on(self.comm, call.id())),
         }
     }
 

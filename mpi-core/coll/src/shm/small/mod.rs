@@ -33,7 +33,7 @@ use crate::Error;
 use crate::comm::Comm;
 use crate::datatype::{Datatype, RecvBuf, SendBuf};
 use crate::engine::Engine;
-use crate::{Call, CallId, FastCall};
+use crate::{Call, CallId, FastCall, Unserved};
 use block_rows::Rows;
 use data::Given;
 use mpi_base::cells::{CellAddress, LINE};
@@ -340,7 +340,7 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             Shape::Rows(rows) => self.run_in_rows(call, rows).await,
             Shape::Pieces(pieces) => self.run_in_pieces(call, pieces).await,
             // These calls need an invocation for their messages, so `run_counts` carries them out.
-            Shape::Counts => Ok(()),
+            Shape::Counts => Err(Unserved::on(self.comm, call.id())),
         }
     }
 
@@ -379,7 +379,8 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             }
             Call::ReduceScatterBlock { send, op, .. } | Call::ReduceScatter { send, op, .. } => {
                 let Some((whole, mine)) = scattered(call, self.members) else {
-                    return Ok(());
+                    // Unreachable: the call has a count for each member.
+                    return Err(Unserved::on(self.comm, call.id()));
                 };
                 let bytes = |elements: i64| whole.datatype().bytes(elements) as usize;
                 let mine = bytes(mine.start)..bytes(mine.end);
@@ -405,13 +406,14 @@ impl<'a, W: Wait> SmallOp<'a, W> {
             // Barriers do not use cells, and `shape` returns `None` for all other calls.
             _ => {}
         }
-        Ok(())
+        Err(Unserved::on(self.comm, call.id()))
     }
 
     /// Carries out a fast call, which takes one cell per member.
     #[inline]
     pub async fn run_fast_call(&self, call: &FastCall<'_>) -> Result<(), Error> {
         match call {
+            // Barriers do not use cells.
             FastCall::Barrier => {}
             FastCall::Bcast { data, root } => return self.bcast(data, *root).await,
             FastCall::Gather { send, recv, root } => {
@@ -449,6 +451,6 @@ impl<'a, W: Wait> SmallOp<'a, W> {
                 return self.scan(Some(send), recv, op, with_own).await;
             }
         }
-        Ok(())
+        Err(Unserved::on(self.comm, call.id()))
     }
 }

@@ -19,7 +19,7 @@ use crate::datatype::{RecvBuf, SendBuf};
 use crate::op::Op;
 use crate::shm::members::LINE;
 use crate::shm::wait::{Wait, or_leave};
-use crate::{Call, CallId};
+use crate::{Call, CallId, Unserved};
 use mpi_base::occupancy::Occupancy;
 use std::ops::Range;
 
@@ -147,7 +147,7 @@ impl<W: Wait> SmallOp<'_, W> {
                     cell_op.piece().exscan_piece(send.as_ref(), &recv, op).await
                 }
                 // Unreachable: in other calls every rank sends and receives, or they are not divided.
-                _ => Ok(()),
+                _ => Err(Unserved::on(self.comm, call.id())),
             };
             outcome = outcome.and(or_leave(self.comm, of_this)?);
         }

@@ -3,7 +3,7 @@
 use super::super::Shm;
 use super::{OCCUPANCIES, job};
 use crate::comm::{Comm, SplitKey};
-use crate::datatype::{Named, Scratch};
+use crate::datatype::{Named, RecvBuf, Scratch};
 use crate::engine::Engine;
 use crate::op::Predefined;
 use crate::suite::barrier::{self, Form};
@@ -138,7 +138,7 @@ fn a_place_that_some_member_does_not_take_is_free_again() {
 }
 
 /// Sums the number of the round over all ranks, and checks the result.
-fn sum_round(comm: &Comm, form: Form, round: u32) {
+pub(super) fn sum_round(comm: &Comm, form: Form, round: u32) {
     let data = Scratch::new(1, &Named::UINT64.into()).expect("room").all();
     let number = u64::from(round) + 1;
     data.clone().unpack_at(0, &number.to_ne_bytes());
@@ -326,6 +326,41 @@ fn more_duplicates_than_are_kept_and_late_frees_need_an_agreement() {
         });
         assert!(queried.iter().all(|count| *count == queried[0]));
         assert!(queried[0] >= 2 + 5 + 19 * 2, "{queried:?}");
+    }
+}
+
+/// The members have executed the same operations when one of them revokes a duplicate, so only the revocation distinguishes it from one that is used again.
+/// In every second job, members may free a duplicate before they are notified of its revocation.
+#[test]
+fn revoked_duplicates_are_not_used_again() {
+    const RANKS: u32 = 3;
+    for occupancy in OCCUPANCIES {
+        for all_are_notified in [true, false] {
+            let queried = counting_job(RANKS, occupancy).run(|engine| {
+                let world = engine.world().expect("a world");
+                let fence = || engine.block_on(world.internal().fence()).expect("a fence");
+                let mut queried = Vec::new();
+                for round in 0..5 {
+                    let twin = world.constructors().dup_now().expect("a duplicate");
+                    barrier::pass(&twin, Form::Blocking, round);
+                    sum_round(&twin, Form::Blocking, round);
+                    fence();
+                    if world.rank() == round % RANKS {
+                        twin.failures().revoke();
+                    } else if all_are_notified {
+                        // No message is sent: the receive waits for the revocation.
+                        let (empty, me) = (RecvBuf::empty(), world.rank() as i32);
+                        assert!(twin.p2p().recv(empty, me, 0).is_err());
+                    }
+                    drop(twin);
+                    fence();
+                    queried.push(QUERIED.with(|queried| queried.get()));
+                }
+                queried
+            });
+            // MPI_COMM_SELF, MPI_COMM_WORLD, and each duplicate.
+            assert_eq!(queried, vec![vec![3, 4, 5, 6, 7]; RANKS as usize]);
+        }
     }
 }
 
