@@ -47,9 +47,12 @@ impl DescriptorDoorbell {
         let poll = || self.poll(limit().min(LONGEST), descriptors);
         let timed_out = own.sleep_polling(watched, self.tag, news, poll);
         // The datagrams carry no data and are discarded: the caller polls its event sources.
+        let mut rings = 0;
         let mut byte = [0];
-        while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
-        timed_out
+        while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {
+            rings += 1;
+        }
+        timed_out && rings == 0
     }
 
     /// Sleeps until a descriptor or the socket is readable. Returns true after the limit.

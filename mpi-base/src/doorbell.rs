@@ -197,7 +197,7 @@ impl Doorbell {
     }
 
     /// As [`Doorbell::sleep`], but the closure `poll` sleeps (owner only).
-    /// It returns false when a datagram arrives at `socket`, and true after its time limit.
+    /// It returns false when a datagram arrives at `socket`, and true after its time limit, which is then the result.
     /// The caller is also the watcher of other doorbells, and each of them has at most one watcher at a time.
     ///
     /// `news` must poll every source that rings one of the doorbells.
@@ -223,16 +223,14 @@ impl Doorbell {
             }
         }
         fence(Ordering::SeqCst);
-        let mut timed_out = !news() && poll();
+        let timed_out = !news() && poll();
         for other in watched {
-            let word = other.word.fetch_and(!WATCHED, Ordering::Relaxed);
-            timed_out &= word & WATCHED != 0;
+            other.word.fetch_and(!WATCHED, Ordering::Relaxed);
         }
         // SYNC POINT watcher.call
-        let word = self
-            .word
+        self.word
             .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
-        timed_out && word & SLEEPING != 0
+        timed_out
     }
 
     /// Returns true if a datagram was sent to the socket since the last call of this function;

@@ -50,7 +50,7 @@ impl Following {
     fn at(&self, index: usize) -> Option<&Follower> {
         // SAFETY: the caller owns the lock, so no other thread changes the list.
         let follower = unsafe { &*self.0.get() }.get(index).copied();
-        // SAFETY: `GlobalLock::while_listed` borrows the value. It adds the value before it releases the lock, and `Listed` removes it
+        // SAFETY: `Listed::run` borrows the value. It adds the value before it releases the lock, and its end removes the value
         // after it has acquired the lock again, also while the thread unwinds. The caller owns the lock, so the value is not removed now.
         follower.map(|follower| unsafe { &*follower.as_ptr() })
     }

@@ -21,7 +21,7 @@ use mpi_base::wait::{WaitPolicy, Waiter};
 use mpi_core::engine::{Polled, ThreadStep};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Interval of a follower's own polls: an event in shared memory may arrive without a message.
 const OWN_POLL: Duration = Duration::from_millis(1);
@@ -139,7 +139,7 @@ impl GlobalLock {
     #[cold]
     fn follow(&'static self, me: usize, crowded: bool, follower: &Follower) -> ThreadStep {
         let waits = || !follower.is_released() && self.is_polled();
-        let timed_out = self.while_listed(me, follower, || {
+        let timed_out = Listed::run(self, me, follower, || {
             let mut waiter = Waiter::new(FOLLOWING);
             while !crowded && waits() && !waiter.is_tired() {
                 waiter.pause_or(|_| {});
@@ -153,30 +153,10 @@ impl GlobalLock {
         }
     }
 
-    /// Runs `wait` without the lock, while the follower is in the list.
-    pub(super) fn while_listed<R>(
-        &'static self,
-        me: usize,
-        follower: &Follower,
-        wait: impl FnOnce() -> R,
-    ) -> R {
-        let depth = self.depth.load(Relaxed);
-        self.following.add(follower);
-        self.followers.fetch_add(1, Relaxed);
-        mpi_base::race_detectors::releasing(self);
-        self.unlock();
-        let _listed = Listed {
-            lock: self,
-            follower,
-            me,
-            depth,
-        };
-        wait()
-    }
-
     /// Sleeps while `waits` holds, at most until the follower's next own poll.
-    /// Returns true if only this limit has ended the sleep.
+    /// Returns true if the sleep has lasted until then.
     fn sleep_as_follower(&self, follower: &Follower, waits: impl Fn() -> bool) -> bool {
+        let begin = Instant::now();
         let inside = self.lock();
         follower.sleeps.store(true, Relaxed);
         self.sleeping_followers.fetch_add(1, Relaxed);
@@ -188,14 +168,14 @@ impl GlobalLock {
         let woken = follower
             .news
             .wait_timeout_while(inside, limit, |()| waits());
-        let (inside, woken) = woken.unwrap_or_else(PoisonError::into_inner);
+        let (inside, _) = woken.unwrap_or_else(PoisonError::into_inner);
         // If the flag was set for this thread, it becomes the leader now.
         // If a leader exists by then, the cleared flag allows another wake-up later.
         self.leader_called.store(false, Relaxed);
         follower.sleeps.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(inside);
-        woken.timed_out()
+        begin.elapsed() >= limit
     }
 }
 
@@ -203,11 +183,34 @@ impl GlobalLock {
 ///
 /// The end acquires the lock at its former depth and removes the follower, also if the thread panics:
 /// no pointer to the stack of its wait remains, and the guards of its call find the lock as they left it.
-struct Listed<'a> {
+pub(super) struct Listed<'a> {
     lock: &'static GlobalLock,
     follower: &'a Follower,
     me: usize,
     depth: u32,
+}
+
+impl Listed<'_> {
+    /// Runs `wait` without the lock, which the caller owns, while the follower is in the list.
+    pub(super) fn run<R>(
+        lock: &'static GlobalLock,
+        me: usize,
+        follower: &Follower,
+        wait: impl FnOnce() -> R,
+    ) -> R {
+        let depth = lock.depth.load(Relaxed);
+        lock.following.add(follower);
+        lock.followers.fetch_add(1, Relaxed);
+        mpi_base::race_detectors::releasing(lock);
+        lock.unlock();
+        let _listed = Listed {
+            lock,
+            follower,
+            me,
+            depth,
+        };
+        wait()
+    }
 }
 
 impl Drop for Listed<'_> {

@@ -2,7 +2,8 @@
 
 use super::super::followers::Follower;
 use super::{new_lock, tired};
-use crate::lock::{GlobalLock, following, me};
+use crate::lock::following::{Listed, complete_and_released};
+use crate::lock::{GlobalLock, me};
 use mpi_core::engine::{Polled, ThreadStep};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -68,12 +69,12 @@ fn a_follower_that_panics_leaves_the_list_and_keeps_the_lock_at_its_depth() {
         let follower = Follower::new(None);
         let wait = || {
             lock.acquire();
-            lock.while_listed(me(), &follower, || -> () { fail("a broken wait") });
+            Listed::run(lock, me(), &follower, || -> () { fail("a broken wait") });
         };
         let panic = panic_of(lock, wait);
         // The panic has left one level of the lock to this thread.
         assert_eq!(lock.depth.load(Relaxed), 1);
-        assert!(following::complete_and_released(lock).is_empty());
+        assert!(complete_and_released(lock).is_empty());
         lock.release();
         panic
     });
