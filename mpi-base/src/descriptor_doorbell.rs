@@ -14,7 +14,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{RecvFlags, recv};
 
-use crate::doorbell::{Doorbell, NAP};
+use crate::doorbell::{Doorbell, LONGEST};
 use crate::ring_socket::listen;
 
 /// The datagram socket whose datagrams wake one process.
@@ -33,6 +33,7 @@ impl DescriptorDoorbell {
 
     /// Sleeps until one of the doorbells is rung or a descriptor is readable, unless `news` returns true.
     /// `news` must poll every source that rings one of the doorbells. Afterwards, `limit` returns the maximum duration.
+    /// Returns true if only the limit has ended the sleep.
     ///
     /// The caller owns the first doorbell, and is the only thread that watches the others.
     pub fn sleep(
@@ -42,16 +43,20 @@ impl DescriptorDoorbell {
         limit: impl FnOnce() -> Duration,
         descriptors: &[BorrowedFd<'_>],
         news: impl FnOnce() -> bool,
-    ) {
-        own.sleep_polling(watched, self.tag, news, || {
-            self.poll(limit().min(NAP), descriptors);
-        });
+    ) -> bool {
+        let poll = || self.poll(limit().min(LONGEST), descriptors);
+        let timed_out = own.sleep_polling(watched, self.tag, news, poll);
         // The datagrams carry no data and are discarded: the caller polls its event sources.
+        let mut rings = 0;
         let mut byte = [0];
-        while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {}
+        while recv(self.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_ok() {
+            rings += 1;
+        }
+        timed_out && rings == 0
     }
 
-    fn poll(&self, limit: Duration, descriptors: &[BorrowedFd<'_>]) {
+    /// Sleeps until a descriptor or the socket is readable. Returns true after the limit.
+    fn poll(&self, limit: Duration, descriptors: &[BorrowedFd<'_>]) -> bool {
         let mut all = vec![PollFd::new(&self.socket, PollFlags::IN)];
         all.extend(descriptors.iter().map(|fd| PollFd::new(fd, PollFlags::IN)));
         let limit = Timespec {
@@ -59,40 +64,39 @@ impl DescriptorDoorbell {
             tv_nsec: limit.subsec_nanos().into(),
         };
         // After a signal or a timeout the caller polls, as after a ring of the doorbell.
-        let _ = poll(&mut all, Some(&limit));
+        poll(&mut all, Some(&limit)) == Ok(0)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::doorbell::{FENCE, POLLING, SLEEPING, WATCHED};
+    use crate::doorbell::tests::{publish, see_all};
+    use crate::doorbell::{FENCE, NAP, POLLING, SLEEPING, WATCHED};
     use crate::ring_socket::ring;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    use std::time::Instant;
+    use std::sync::atomic::AtomicU32;
 
     #[test]
     fn a_ring_wakes_a_process_that_waits_for_descriptors() {
+        const ROUNDS: u32 = 100;
         let (doorbell, descriptor) = (Doorbell::new(), DescriptorDoorbell::new().unwrap());
         let other = Doorbell::new();
         let (reader, _writer) = rustix::pipe::pipe().unwrap();
-        let news = AtomicU32::new(0);
-        std::thread::scope(|s| {
-            s.spawn(|| {
-                for round in 1..=100 {
-                    while news.load(Ordering::Acquire) < round {
-                        let done = || news.load(Ordering::Acquire) >= round;
-                        descriptor.sleep(&other, &[&doorbell], || NAP, &[reader.as_fd()], done);
-                    }
-                }
+        let (news, seen) = (AtomicU32::new(0), [AtomicU32::new(0)]);
+        let all_seen = std::thread::scope(|s| {
+            let process = s.spawn(|| {
+                see_all((&news, &seen[0]), ROUNDS, |has_news| {
+                    let descriptors = [reader.as_fd()];
+                    descriptor.sleep(&other, &[&doorbell], || LONGEST, &descriptors, has_news)
+                })
             });
-            for round in 1..=100 {
-                news.store(round, Ordering::Release);
-                // A ring of either doorbell wakes the process.
+            // A ring of either doorbell wakes the process.
+            publish(&news, &seen, ROUNDS, |round| {
                 [&doorbell, &other][round as usize % 2].ring();
-                std::thread::yield_now();
-            }
+            });
+            process.join().unwrap()
         });
+        assert!(all_seen, "a ring has not ended a sleep");
         assert_eq!((doorbell.wishes() | other.wishes()) & !FENCE, 0);
     }
 
@@ -121,37 +125,44 @@ mod tests {
         const ROUNDS: u32 = 100;
         let doorbell = Doorbell::new();
         let (news, seen) = (AtomicU32::new(0), [AtomicU32::new(0), AtomicU32::new(0)]);
-        let waits = |round, who: usize, sleep: &dyn Fn(&dyn Fn() -> bool)| {
-            let is_new = || news.load(Ordering::Acquire) >= round;
-            while !is_new() {
-                sleep(&is_new);
-            }
-            seen[who].store(round, Ordering::Release);
-        };
-        std::thread::scope(|s| {
-            s.spawn(|| {
-                for round in 1..=ROUNDS {
-                    waits(round, 0, &|is_new| doorbell.sleep(NAP, is_new));
-                }
+        let all_seen = std::thread::scope(|s| {
+            let owner = s.spawn(|| {
+                let sleep = |has_news: &dyn Fn() -> bool| doorbell.sleep(LONGEST, has_news);
+                see_all((&news, &seen[0]), ROUNDS, sleep)
             });
-            s.spawn(|| {
+            let watcher = s.spawn(|| {
                 let (descriptor, own) = (DescriptorDoorbell::new().unwrap(), Doorbell::new());
-                for round in 1..=ROUNDS {
-                    let limit = || NAP;
-                    waits(round, 1, &|is_new| {
-                        descriptor.sleep(&own, &[&doorbell], limit, &[], is_new);
-                    });
-                }
+                see_all((&news, &seen[1]), ROUNDS, |has_news| {
+                    descriptor.sleep(&own, &[&doorbell], || LONGEST, &[], has_news)
+                })
             });
-            for round in 1..=ROUNDS {
-                news.store(round, Ordering::Release);
-                doorbell.ring();
-                while seen.iter().any(|seen| seen.load(Ordering::Acquire) < round) {
-                    std::thread::yield_now();
-                }
-            }
+            publish(&news, &seen, ROUNDS, |_| doorbell.ring());
+            [owner, watcher].map(|thread| thread.join().unwrap())
         });
+        assert_eq!(all_seen, [true; 2], "a ring has not ended a sleep");
         assert_eq!(doorbell.wishes() & !FENCE, 0);
+    }
+
+    #[test]
+    fn a_sleep_that_neither_a_ring_nor_a_descriptor_ends_reports_its_limit() {
+        let (own, watched) = (Doorbell::new(), Doorbell::new());
+        let descriptor = DescriptorDoorbell::new().unwrap();
+        let sleep = |limit, news: &dyn Fn()| {
+            descriptor.sleep(
+                &own,
+                &[&watched],
+                || limit,
+                &[],
+                || {
+                    news();
+                    false
+                },
+            )
+        };
+        assert!(sleep(Duration::from_millis(1), &|| {}));
+        assert!(!sleep(LONGEST, &|| own.ring()));
+        assert!(!sleep(LONGEST, &|| watched.ring()));
+        assert!(sleep(Duration::from_millis(1), &|| {}));
     }
 
     #[test]
@@ -160,12 +171,11 @@ mod tests {
         let (reader, writer) = rustix::pipe::pipe().unwrap();
         rustix::io::write(&writer, b"x").unwrap();
         ring(descriptor.tag);
-        // Without the readable descriptor, each sleep would last up to [`NAP`].
-        let begin = Instant::now();
         for _ in 0..1000 {
-            descriptor.sleep(&doorbell, &[], || NAP, &[reader.as_fd()], || false);
+            let timed_out =
+                descriptor.sleep(&doorbell, &[], || LONGEST, &[reader.as_fd()], || false);
+            assert!(!timed_out);
         }
-        assert!(begin.elapsed() < 1000 * NAP);
         let mut byte = [0];
         assert!(recv(descriptor.socket.as_fd(), &mut byte, RecvFlags::DONTWAIT).is_err());
     }

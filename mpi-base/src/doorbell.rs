@@ -60,6 +60,12 @@ pub const ASLEEP: u32 = SLEEPING | WATCHED;
 /// Maximum duration of a sleep that no ring ends.
 pub const NAP: Duration = Duration::from_millis(10);
 
+/// The duration to which callers' limits are bounded: [`NAP`], but longer in this crate's tests, where a lost wake-up must not stay unnoticed.
+pub(crate) const LONGEST: Duration = match cfg!(test) {
+    true => Duration::from_secs(30),
+    false => NAP,
+};
+
 /// The doorbell of one process, in shared memory.
 #[repr(C)]
 #[derive(Debug)]
@@ -177,21 +183,21 @@ impl Doorbell {
 
     /// Sleeps until the doorbell is rung, for at most the shorter of `limit` and [`NAP`],
     /// unless `news` returns true (owner only).
+    /// Returns true if only the limit has ended the sleep.
     ///
     /// `news` must poll every source that rings this doorbell.
-    pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) {
+    pub fn sleep(&self, limit: Duration, news: impl FnOnce() -> bool) -> bool {
         let word = self.word.fetch_or(SLEEPING, Ordering::Relaxed) | SLEEPING;
         // SYNC POINT doorbell.sleep
         self.order(word);
-        if !news() {
-            futex::wait(&self.word, word, limit.min(NAP));
-        }
+        let timed_out = !news() && futex::wait(&self.word, word, limit.min(LONGEST));
         // SYNC POINT watcher.call
-        self.word.fetch_and(!SLEEPING, Ordering::Acquire);
+        let word = self.word.fetch_and(!SLEEPING, Ordering::Acquire);
+        timed_out && word & SLEEPING != 0
     }
 
-    /// As [`Doorbell::sleep`], but the closure `poll` sleeps:
-    /// it returns when a datagram arrives at `socket` (owner only).
+    /// As [`Doorbell::sleep`], but the closure `poll` sleeps (owner only).
+    /// It returns false when a datagram arrives at `socket`, and true after its time limit, which is then the result.
     /// The caller is also the watcher of other doorbells, and each of them has at most one watcher at a time.
     ///
     /// `news` must poll every source that rings one of the doorbells.
@@ -200,13 +206,13 @@ impl Doorbell {
         watched: &[&Doorbell],
         socket: u64,
         news: impl FnOnce() -> bool,
-        poll: impl FnOnce(),
-    ) {
-        self.socket.store(socket, Ordering::Relaxed);
+        poll: impl FnOnce() -> bool,
+    ) -> bool {
+        socket::publish(&self.socket, socket);
         // SYNC POINT doorbell.socket
         let mut words = self.word.fetch_or(SLEEPING | POLLING, Ordering::Release);
         for other in watched {
-            other.watcher.store(socket, Ordering::Relaxed);
+            socket::publish(&other.watcher, socket);
             // SYNC POINT doorbell.socket
             words &= other.word.fetch_or(WATCHED, Ordering::Release);
         }
@@ -217,28 +223,27 @@ impl Doorbell {
             }
         }
         fence(Ordering::SeqCst);
-        if !news() {
-            poll();
-        }
+        let timed_out = !news() && poll();
         for other in watched {
             other.word.fetch_and(!WATCHED, Ordering::Relaxed);
         }
         // SYNC POINT watcher.call
         self.word
             .fetch_and(!(SLEEPING | POLLING), Ordering::Acquire);
+        timed_out
     }
 
     /// Returns true if a datagram was sent to the socket since the last call of this function;
     /// replaces `poll` under loom.
     #[cfg(loom)]
     pub fn take_rung(&self, socket: u64) -> bool {
-        self.socket.swap(socket, Ordering::Acquire) == socket + socket::RUNG
+        self.socket.swap(socket, Ordering::Acquire) > socket
     }
 
     /// As [`Doorbell::take_rung`], for the socket of the watcher.
     #[cfg(loom)]
     pub fn take_rung_watcher(&self, socket: u64) -> bool {
-        self.watcher.swap(socket, Ordering::Acquire) == socket + socket::RUNG
+        self.watcher.swap(socket, Ordering::Acquire) > socket
     }
 }
 
@@ -252,17 +257,20 @@ impl Default for Doorbell {
 mod futex {
     use std::time::Duration;
 
+    use rustix::io::Errno;
     use rustix::thread::futex::{Flags, Timespec};
 
     use crate::atomic::AtomicU32;
 
-    pub fn wait(word: &AtomicU32, expected: u32, limit: Duration) {
+    /// Sleeps while the word has the expected value. Returns true after the limit.
+    pub fn wait(word: &AtomicU32, expected: u32, limit: Duration) -> bool {
         let limit = Timespec {
             tv_sec: limit.as_secs() as i64,
             tv_nsec: limit.subsec_nanos().into(),
         };
         // After a signal, a changed word or a timeout the caller polls again.
-        let _ = rustix::thread::futex::wait(word, Flags::empty(), expected, Some(&limit));
+        let woken = rustix::thread::futex::wait(word, Flags::empty(), expected, Some(&limit));
+        woken == Err(Errno::TIMEDOUT)
     }
 
     pub fn wake(word: &AtomicU32) {
@@ -278,10 +286,11 @@ mod futex {
 
     use crate::atomic::{AtomicU32, Ordering};
 
-    pub fn wait(word: &AtomicU32, expected: u32, _limit: Duration) {
+    pub fn wait(word: &AtomicU32, expected: u32, _limit: Duration) -> bool {
         while word.load(Ordering::Relaxed) == expected {
             loom::thread::yield_now();
         }
+        false
     }
 
     pub fn wake(_word: &AtomicU32) {}
@@ -290,6 +299,10 @@ mod futex {
 #[cfg(not(loom))]
 mod socket {
     use crate::atomic::{AtomicU64, Ordering};
+
+    pub fn publish(socket: &AtomicU64, number: u64) {
+        socket.store(number, Ordering::Relaxed);
+    }
 
     pub fn ring(socket: &AtomicU64) {
         crate::ring_socket::ring(socket.load(Ordering::Relaxed));
@@ -303,42 +316,95 @@ mod socket {
 
     pub const RUNG: u64 = 1 << 32;
 
+    /// loom orders a plain store and read-modify-write operations of other threads wrongly, so this is a swap.
+    pub fn publish(socket: &AtomicU64, number: u64) {
+        socket.swap(number, Ordering::Relaxed);
+    }
+
     pub fn ring(socket: &AtomicU64) {
         socket.fetch_add(RUNG, Ordering::Release);
     }
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::sync::atomic::AtomicU32 as StdU32;
+    use std::time::Instant;
+
+    /// Sleeps by `sleep`, for at most [`LONGEST`] each time, until all numbers up to `rounds` have been published in turn.
+    /// Returns false if a ring has not ended a sleep.
+    pub fn see_all(
+        (news, seen): (&StdU32, &StdU32),
+        rounds: u32,
+        sleep: impl Fn(&dyn Fn() -> bool) -> bool,
+    ) -> bool {
+        for round in 1..=rounds {
+            let has_news = || news.load(Ordering::Acquire) >= round;
+            while !has_news() {
+                let begin = Instant::now();
+                if sleep(&has_news) || begin.elapsed() >= LONGEST {
+                    // The publisher does not wait for this thread any more.
+                    seen.store(u32::MAX, Ordering::Release);
+                    return false;
+                }
+            }
+            seen.store(round, Ordering::Release);
+        }
+        true
+    }
+
+    /// Publishes the numbers up to `rounds`, each after all threads of `seen` have seen the one before, and rings.
+    pub fn publish(news: &StdU32, seen: &[StdU32], rounds: u32, ring: impl Fn(u32)) {
+        for round in 1..=rounds {
+            std::thread::yield_now();
+            news.store(round, Ordering::Release);
+            ring(round);
+            while seen.iter().any(|seen| seen.load(Ordering::Acquire) < round) {
+                std::thread::yield_now();
+            }
+        }
+    }
 
     #[test]
     fn news_before_the_sleep_keeps_the_owner_awake() {
         let doorbell = Doorbell::new();
         let mut asked = false;
-        doorbell.sleep(NAP, || {
+        let timed_out = doorbell.sleep(NAP, || {
             asked = true;
             true
         });
-        assert!(asked);
+        assert!(asked && !timed_out);
         assert_eq!(doorbell.wishes(), 0);
     }
 
     #[test]
+    fn a_sleep_that_no_ring_ends_reports_its_limit() {
+        let doorbell = Doorbell::new();
+        assert!(doorbell.sleep(Duration::from_millis(1), || false));
+        let rung = || {
+            doorbell.ring();
+            false
+        };
+        assert!(!doorbell.sleep(LONGEST, rung));
+        assert_eq!(doorbell.wishes() & !FENCE, 0);
+    }
+
+    #[test]
     fn a_ring_ends_the_sleep_and_keeps_the_owners_other_wishes() {
+        const ROUNDS: u32 = 100;
         let doorbell = Doorbell::new();
         doorbell.ask_for_marks();
-        let news = StdU32::new(0);
-        std::thread::scope(|s| {
-            s.spawn(|| {
-                while news.load(Ordering::Acquire) == 0 {
-                    doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
-                }
+        let (news, seen) = (StdU32::new(0), [StdU32::new(0)]);
+        let all_seen = std::thread::scope(|s| {
+            let owner = s.spawn(|| {
+                let sleep = |has_news: &dyn Fn() -> bool| doorbell.sleep(LONGEST, has_news);
+                see_all((&news, &seen[0]), ROUNDS, sleep)
             });
-            news.store(1, Ordering::Release);
-            doorbell.ring();
+            publish(&news, &seen, ROUNDS, |_| doorbell.ring());
+            owner.join().unwrap()
         });
-        assert_eq!(doorbell.wishes(), MARK);
+        assert!(all_seen, "a ring has not ended a sleep");
+        assert_eq!(doorbell.wishes() & !FENCE, MARK);
     }
 }

@@ -276,7 +276,9 @@ impl Waiter {
     /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
-        self.pause_or(|nap| doorbell.sleep(nap, news));
+        self.pause_or(|nap| {
+            doorbell.sleep(nap, news);
+        });
     }
 
     /// Performs one step of the wait. When the polling stages have ended, a step

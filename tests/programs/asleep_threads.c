@@ -1,13 +1,19 @@
 /* Threads of rank 0 wait for a long time, each on a communicator of its own. They must sleep, and rarely wake.
  * Then one thread waits on one communicator, while rank 1 needs the progress of rank 0 on the others.
- * With the parameter threads_lanes the communicators belong to different lanes. */
+ * With the parameter threads_lanes the communicators belong to different lanes.
+ *
+ * A message must end a sleep. A message that does not is found when the sleep's limit ends it, 10 or 100 ms later.
+ * The library counts such sleeps. A few of them are correct: a message may arrive just after a sleep has ended.
+ * So each part with many messages allows one for four of them. */
 #include "check.h"
 #include <pthread.h>
+#include <semaphore.h>
 #include <sys/resource.h>
 
-enum { THREADS = 4, LONG = 200000, ROUNDS = 25 };
+enum { THREADS = 4, LONG = 200000, ROUNDS = 25, TURNS = 16 };
 
 static MPI_Comm comms[THREADS];
+static MPI_T_pvar_session session;
 
 static long switches(void)
 {
@@ -16,9 +22,43 @@ static long switches(void)
     return usage.ru_nvcsw;
 }
 
+/* Returns the value of a counter of the library; 0 for other libraries. */
+static long counter(const char *name)
+{
+    unsigned long long value = 0;
+    int index, count;
+    MPI_T_pvar_handle handle;
+    if (!is_portcullis())
+        return 0;
+    CHECK(!MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_COUNTER, &index), "no variable %s", name);
+    CHECK(!MPI_T_pvar_handle_alloc(session, index, NULL, &handle, &count), "no handle of %s", name);
+    CHECK(!MPI_T_pvar_read(session, handle, &value), "%s cannot be read", name);
+    CHECK(!MPI_T_pvar_handle_free(session, &handle), "a handle of %s", name);
+    return (long)value;
+}
+
+static long late_before;
+
+static void begin_part(void)
+{
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    late_before = counter("mpi_base_late_sleeps");
+}
+
+static void end_part(const char *part, int messages)
+{
+    long late = counter("mpi_base_late_sleeps") - late_before;
+    CHECK(late <= messages / 4, "%s: %ld of %d messages have not ended a sleep", part, late, messages);
+}
+
 static void pause_ms(long ms)
 {
     nanosleep(&(struct timespec){.tv_nsec = ms * 1000000}, NULL);
+}
+
+static void start(pthread_t *thread, void *(*work)(void *), void *argument)
+{
+    CHECK(!pthread_create(thread, NULL, work, argument), "a thread did not start: %p", argument);
 }
 
 static void *wait_on(void *argument)
@@ -37,14 +77,17 @@ static void all_sleep(void)
     if (rank == 0) {
         pthread_t threads[THREADS];
         for (int t = 0; t < THREADS; t++)
-            CHECK(!pthread_create(&threads[t], NULL, wait_on, &comms[t]), "no thread %d", t);
+            start(&threads[t], wait_on, &comms[t]);
         pause_ms(100);
         double since = MPI_Wtime();
-        long before = switches();
+        long before = switches(), sleeps = counter("mpi_base_sleeps");
         pause_ms(300);
         double ms = 1e3 * (MPI_Wtime() - since);
         long during = switches() - before;
+        sleeps = counter("mpi_base_sleeps") - sleeps;
         CHECK(during < THREADS * ms * 4 / 10, "%ld voluntary context switches in %g ms", during, ms);
+        /* The counter is read in every lane, so each thread wakes for it. */
+        CHECK(sleeps < THREADS * (4 + ms / 10) * 3 / 2, "%ld sleeps in %g ms", sleeps, ms);
         OK(MPI_Send(NULL, 0, MPI_INT, 1, 2, MPI_COMM_WORLD));
         for (int t = 0; t < THREADS; t++)
             pthread_join(threads[t], NULL);
@@ -59,6 +102,7 @@ static void all_sleep(void)
 /* Rank 0 sleeps in a receive. Rank 1 sends messages of other communicators that need the progress of rank 0. */
 static void one_sleeps_for_all(int *data)
 {
+    begin_part();
     for (int here = 0; here < THREADS; here++) {
         MPI_Request requests[THREADS];
         for (int t = 0; t < THREADS; t++)
@@ -84,6 +128,7 @@ static void one_sleeps_for_all(int *data)
             }
         }
     }
+    end_part("one sleeps for all", THREADS * (THREADS - 1) * ROUNDS);
 }
 
 /* Threads of both ranks answer each other after pauses, so they sleep and wake in all lanes in any order.
@@ -108,12 +153,88 @@ static void *answer(void *argument)
 static void sleep_and_wake(void)
 {
     pthread_t threads[THREADS];
-    if (rank > 1)
-        return;
-    for (int t = 0; t < THREADS; t++)
-        CHECK(!pthread_create(&threads[t], NULL, answer, &comms[t]), "no thread %d", t);
-    for (int t = 0; t < THREADS; t++)
+    begin_part();
+    for (int t = 0; t < THREADS && rank < 2; t++)
+        start(&threads[t], answer, &comms[t]);
+    for (int t = 0; t < THREADS && rank < 2; t++)
         pthread_join(threads[t], NULL);
+    end_part("sleep and wake", 4 * THREADS * ROUNDS);
+}
+
+static sem_t go, returned;
+
+/* Sleeps in each turn on the communicator after the first one of the turn, after the main thread has begun to sleep on that. */
+static void *sleeps_second(void *unused)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        sem_wait(&go);
+        pause_ms(20);
+        OK(MPI_Recv(NULL, 0, MPI_INT, 1, 7, comms[(turn + 1) % THREADS], MPI_STATUS_IGNORE));
+        sem_post(&returned);
+    }
+    return unused;
+}
+
+/* Two threads of rank 0 sleep. The one that began first returns and leaves MPI.
+ * Then the other must wake for a message of a third communicator. */
+static void first_leaves(int *data)
+{
+    begin_part();
+    if (rank == 0) {
+        pthread_t second;
+        CHECK(!sem_init(&go, 0, 0) && !sem_init(&returned, 0, 0), "no semaphore: %p", (void *)&go);
+        start(&second, sleeps_second, NULL);
+        for (int turn = 0; turn < TURNS; turn++) {
+            MPI_Request request;
+            OK(MPI_Irecv(data, LONG, MPI_INT, 1, 8, comms[(turn + 2) % THREADS], &request));
+            sem_post(&go);
+            OK(MPI_Recv(NULL, 0, MPI_INT, 1, 6, comms[turn % THREADS], MPI_STATUS_IGNORE));
+            sem_wait(&returned);
+            OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            CHECK(data[LONG - 1] == turn, "turn %d: the number is %d", turn, data[LONG - 1]);
+        }
+        pthread_join(second, NULL);
+    } else if (rank == 1) {
+        for (int turn = 0; turn < TURNS; turn++) {
+            /* The second thread sleeps for the second time, and will do so for some ms. */
+            pause_ms(32 + turn % 4);
+            OK(MPI_Send(NULL, 0, MPI_INT, 0, 6, comms[turn % THREADS]));
+            pause_ms(2);
+            data[LONG - 1] = turn;
+            OK(MPI_Ssend(data, LONG, MPI_INT, 0, 8, comms[(turn + 2) % THREADS]));
+            OK(MPI_Send(NULL, 0, MPI_INT, 0, 7, comms[(turn + 1) % THREADS]));
+        }
+    }
+    end_part("the first leaves", TURNS);
+}
+
+static void *receives_turns(void *unused)
+{
+    for (int turn = 0; turn < TURNS; turn++) {
+        OK(MPI_Recv(NULL, 0, MPI_INT, 1, 9, comms[1], MPI_STATUS_IGNORE));
+        OK(MPI_Send(NULL, 0, MPI_INT, 1, 9, comms[1]));
+    }
+    return unused;
+}
+
+/* Two threads of rank 0 wait on one communicator. The first one waits for the last message, and polls for both. */
+static void one_polls_for_both(void)
+{
+    begin_part();
+    if (rank == 0) {
+        pthread_t second;
+        start(&second, receives_turns, NULL);
+        OK(MPI_Recv(NULL, 0, MPI_INT, 1, 10, comms[1], MPI_STATUS_IGNORE));
+        pthread_join(second, NULL);
+    } else if (rank == 1) {
+        for (int turn = 0; turn < TURNS; turn++) {
+            pause_ms(20);
+            OK(MPI_Send(NULL, 0, MPI_INT, 0, 9, comms[1]));
+            OK(MPI_Recv(NULL, 0, MPI_INT, 0, 9, comms[1], MPI_STATUS_IGNORE));
+        }
+        OK(MPI_Send(NULL, 0, MPI_INT, 0, 10, comms[1]));
+    }
+    end_part("one polls for both", TURNS);
 }
 
 int main(int argc, char **argv)
@@ -122,14 +243,18 @@ int main(int argc, char **argv)
     OK(MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided));
     introduce();
     CHECK(provided == MPI_THREAD_MULTIPLE && size > 1, "level %d, %d ranks", provided, size);
+    CHECK(!MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided) && !MPI_T_pvar_session_create(&session), "level %d", provided);
     for (int t = 0; t < THREADS; t++)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]));
     int *data = calloc(THREADS * LONG, sizeof *data);
     all_sleep();
     one_sleeps_for_all(data);
     sleep_and_wake();
+    first_leaves(data);
+    one_polls_for_both();
     free(data);
     for (int t = 0; t < THREADS; t++)
         OK(MPI_Comm_free(&comms[t]));
+    CHECK(!MPI_T_pvar_session_free(&session) && !MPI_T_finalize(), "the session stays: %d", rank);
     return finish("asleep_threads");
 }

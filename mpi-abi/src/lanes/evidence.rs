@@ -3,12 +3,12 @@
 
 use super::{count, within_if_free};
 use crate::state::{self, state};
-use crate::thread_waits::{self, Others, found, found_nothing, is_polled};
+use crate::thread_waits::{self, Sources, found, found_nothing, is_polled};
 use mpi_base::clock::now_ns;
 use mpi_core::Engine;
 
 /// The functions that gather the evidence for waiting threads.
-pub const OTHERS: Others = Others {
+pub const SOURCES: Sources = Sources {
     poll_idle,
     record_outside,
 };

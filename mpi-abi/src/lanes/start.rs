@@ -159,9 +159,13 @@ pub fn start(engine: &Engine, level: c_int, watch: fn()) -> Result<(), Failure> 
     }
     // No member may send in a lane before all members have it.
     engine.block_on(node.internal().fence())?;
-    // This call has begun without lanes, so its end does not pass on the role.
-    watcher::role().reset();
     Ok(())
+}
+
+/// Called at the end of `MPI_Init`. The call has begun without lanes, so its end does not pass on the role of the watcher,
+/// which its waits may have claimed for lane 0.
+pub fn vacate_role() {
+    watcher::role().reset();
 }
 
 fn cannot(doing: &'static str, reason: impl std::fmt::Display) -> Failure {
@@ -327,7 +331,7 @@ fn install(base: &Engine, engines: Vec<Engine>) {
     if let Ok(page) = thread_waits_of(base.node(), base.node().rank()) {
         // The page is written until process exit, so it is never unmapped.
         let page: &'static Held<ThreadWaits> = state().engines().keep(page);
-        thread_waits::begin(page, lanes, evidence::OTHERS);
+        thread_waits::begin(page, lanes, evidence::SOURCES);
     }
     state::set_lanes(true);
 }

@@ -20,7 +20,7 @@ pub fn wait_until(
     about: impl Fn() -> About,
 ) {
     let wait = Wait::new(lane, call);
-    engine.wait_publishing(|| done() || wait.goes_on(&about), || {});
+    engine.wait_publishing(|| done() || wait.note_false(&about), || {});
 }
 
 /// As [`wait_until`], if only a poll or a call of this process can make `done` return true.
@@ -34,7 +34,7 @@ pub fn wait_for_messages(
 ) {
     let (number, engine) = lane;
     let wait = Wait::new(number, call);
-    engine.wait_for_messages(|| done() || wait.goes_on(&about), || {});
+    engine.wait_for_messages(|| done() || wait.note_false(&about), || {});
 }
 
 /// Waits for an operation to complete, and frees its request.

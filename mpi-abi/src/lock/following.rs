@@ -13,17 +13,15 @@
 //! For the end of a `yielding` thread, see SYNC POINT `lock.yielding` in the loom models.
 //! On each side a fence separates the two steps.
 //! The releasing thread executes [`GlobalLock::release_fence`], the follower `sleeper_fence`.
-//! A follower is in the list [`Following`] from before it releases the lock until it has acquired it again.
-//! Only the owner of the lock accesses the list and calls the conditions.
+//! A follower is in the list of followers ([`followers`](super::followers)) while it waits without the lock.
 
+use super::followers::Follower;
 use super::{GlobalLock, me};
 use mpi_base::wait::{WaitPolicy, Waiter};
-use mpi_core::engine::{Condition, Polled, ThreadStep};
-use std::cell::UnsafeCell;
-use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering, Ordering::Relaxed};
-use std::sync::{Condvar, PoisonError};
-use std::time::Duration;
+use mpi_core::engine::{Polled, ThreadStep};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
 
 /// Interval of a follower's own polls: an event in shared memory may arrive without a message.
 const OWN_POLL: Duration = Duration::from_millis(1);
@@ -42,111 +40,6 @@ const FOLLOWING: WaitPolicy = WaitPolicy {
 
 /// Number of polls with events after which the leader notifies during a continuing burst.
 const LONG_BURST: u32 = 64;
-
-/// A thread that waits without the lock.
-struct Follower {
-    /// The condition of its wait, if the leader may evaluate it.
-    awaits: Option<NonNull<Condition<'static>>>,
-    /// True if the thread should poll.
-    released: AtomicBool,
-    /// True while the thread sleeps. Written under `inside`.
-    sleeps: AtomicBool,
-    news: Condvar,
-}
-
-/// The threads that follow.
-pub(super) struct Following(UnsafeCell<Vec<NonNull<Follower>>>);
-
-// SAFETY: only the owner of the lock accesses the list and calls the conditions in it:
-// `wait_step`, `release` and `follow` call the functions below under the lock.
-unsafe impl Sync for Following {}
-
-impl std::fmt::Debug for Following {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Following").finish_non_exhaustive()
-    }
-}
-
-impl Following {
-    pub(super) const fn new() -> Self {
-        Following(UnsafeCell::new(Vec::new()))
-    }
-
-    /// Returns the follower at an index. The caller owns the lock.
-    fn at(&self, index: usize) -> Option<&Follower> {
-        // SAFETY: the caller owns the lock, so no other thread changes the list.
-        let follower = unsafe { &*self.0.get() }.get(index).copied();
-        // SAFETY: `follow` has the value on its stack. It adds the value before it releases the lock,
-        // and removes it after it has acquired the lock again, which the caller owns.
-        follower.map(|follower| unsafe { &*follower.as_ptr() })
-    }
-
-    /// Returns all followers. The caller owns the lock.
-    fn all(&self) -> impl Iterator<Item = &Follower> {
-        (0..).map_while(|index| self.at(index))
-    }
-
-    /// Adds a follower. The caller owns the lock.
-    fn add(&self, follower: &Follower) {
-        // SAFETY: the caller owns the lock, and no reference to the list exists.
-        unsafe { &mut *self.0.get() }.push(NonNull::from(follower));
-    }
-
-    /// Releases the followers whose waits may be complete. Returns true if there are any. The caller owns the lock.
-    fn release_complete(&self) -> bool {
-        let mut any = false;
-        for follower in self.all() {
-            if !follower.released.load(Relaxed) && follower.may_be_complete() {
-                follower.released.store(true, Ordering::Release);
-                any = true;
-            }
-        }
-        any
-    }
-
-    /// Removes a follower. The caller owns the lock.
-    fn remove(&self, follower: &Follower) {
-        // SAFETY: the caller owns the lock, and no reference to the list exists.
-        unsafe { &mut *self.0.get() }.retain(|other| *other != NonNull::from(follower));
-    }
-}
-
-impl Follower {
-    fn new(awaits: Option<&mut Condition<'_>>) -> Self {
-        let forget = |condition: &mut Condition<'_>| {
-            // SAFETY: only the type of the pointer changes. It is used only while the thread
-            // is in `follow`, so the condition and what it borrows exist.
-            unsafe {
-                std::mem::transmute::<NonNull<Condition<'_>>, NonNull<Condition<'static>>>(
-                    NonNull::from(condition),
-                )
-            }
-        };
-        Follower {
-            awaits: awaits.map(forget),
-            released: AtomicBool::new(false),
-            sleeps: AtomicBool::new(false),
-            news: Condvar::new(),
-        }
-    }
-
-    /// Returns true if the thread must poll, because its wait may be complete. The caller owns the lock.
-    fn may_be_complete(&self) -> bool {
-        self.awaits.is_none_or(|condition| {
-            // SAFETY: the follower's thread is in `follow`, between `add` and `remove`, and does not use the condition.
-            // The caller owns the lock, so no other thread calls it at the same time.
-            // Its result does not depend on the thread that calls it (`Engine::wait_for_messages`).
-            unsafe { (*condition.as_ptr())() }
-        })
-    }
-
-    fn own_poll(&self) -> Duration {
-        match self.awaits {
-            None => OWN_POLL,
-            Some(_) => OWN_POLL_OF_MESSAGES,
-        }
-    }
-}
 
 impl GlobalLock {
     /// Runs between two polls of a wait. Oversubscribed threads yield.
@@ -191,8 +84,7 @@ impl GlobalLock {
             self.news_polls
                 .store(self.news_polls.load(Relaxed).max(1), Relaxed);
         }
-        self.follow(me, crowded, Follower::new(awaits));
-        ThreadStep::Followed
+        self.follow(me, crowded, &Follower::new(awaits))
     }
 
     /// Ends a call whose effects may complete waits of followers. The leader will notify them.
@@ -234,7 +126,7 @@ impl GlobalLock {
             if self.sleeping_followers.load(Relaxed) > 0 {
                 drop(self.lock());
                 for follower in self.following.all() {
-                    if follower.released.load(Relaxed) && follower.sleeps.load(Relaxed) {
+                    if follower.is_released() && follower.sleeps.load(Relaxed) {
                         follower.news.notify_one();
                     }
                 }
@@ -245,41 +137,87 @@ impl GlobalLock {
     /// Waits without the lock until released, or until a leader is needed.
     /// If oversubscribed, the thread sleeps immediately, because other threads need the core.
     #[cold]
-    fn follow(&'static self, me: usize, crowded: bool, follower: Follower) {
-        let depth = self.depth.load(Relaxed);
-        self.followers.fetch_add(1, Relaxed);
-        self.following.add(&follower);
-        mpi_base::race_detectors::releasing(self);
-        self.unlock();
-        let waits = || !follower.released.load(Ordering::Acquire) && self.is_polled();
-        let mut waiter = Waiter::new(FOLLOWING);
-        while !crowded && waits() && !waiter.is_tired() {
-            waiter.pause_or(|_| {});
+    fn follow(&'static self, me: usize, crowded: bool, follower: &Follower) -> ThreadStep {
+        let waits = || !follower.is_released() && self.is_polled();
+        let timed_out = Listed::run(self, me, follower, || {
+            let mut waiter = Waiter::new(FOLLOWING);
+            while !crowded && waits() && !waiter.is_tired() {
+                waiter.pause_or(|_| {});
+            }
+            waits() && self.sleep_as_follower(follower, waits)
+        });
+        follower.resume_panic();
+        match timed_out && follower.has_condition() && !follower.is_released() {
+            true => ThreadStep::TimedOut,
+            false => ThreadStep::Followed,
         }
-        if waits() {
-            self.sleep_as_follower(&follower, waits);
-        }
-        self.take(me, depth);
-        self.following.remove(&follower);
-        self.followers.fetch_sub(1, Relaxed);
     }
 
     /// Sleeps while `waits` holds, at most until the follower's next own poll.
-    fn sleep_as_follower(&self, follower: &Follower, waits: impl Fn() -> bool) {
+    /// Returns true if the sleep has lasted until then.
+    fn sleep_as_follower(&self, follower: &Follower, waits: impl Fn() -> bool) -> bool {
+        let begin = Instant::now();
         let inside = self.lock();
         follower.sleeps.store(true, Relaxed);
         self.sleeping_followers.fetch_add(1, Relaxed);
         self.sleeper_fence();
-        let limit = follower.own_poll();
+        let limit = match follower.has_condition() {
+            true => OWN_POLL_OF_MESSAGES,
+            false => OWN_POLL,
+        };
         let woken = follower
             .news
             .wait_timeout_while(inside, limit, |()| waits());
+        let (inside, _) = woken.unwrap_or_else(PoisonError::into_inner);
         // If the flag was set for this thread, it becomes the leader now.
         // If a leader exists by then, the cleared flag allows another wake-up later.
         self.leader_called.store(false, Relaxed);
         follower.sleeps.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
-        drop(woken.unwrap_or_else(PoisonError::into_inner));
+        drop(inside);
+        begin.elapsed() >= limit
+    }
+}
+
+/// A follower in the list, whose thread is outside of the lock.
+///
+/// The end acquires the lock at its former depth and removes the follower, also if the thread panics:
+/// no pointer to the stack of its wait remains, and the guards of its call find the lock as they left it.
+pub(super) struct Listed<'a> {
+    lock: &'static GlobalLock,
+    follower: &'a Follower,
+    me: usize,
+    depth: u32,
+}
+
+impl Listed<'_> {
+    /// Runs `wait` without the lock, which the caller owns, while the follower is in the list.
+    pub(super) fn run<R>(
+        lock: &'static GlobalLock,
+        me: usize,
+        follower: &Follower,
+        wait: impl FnOnce() -> R,
+    ) -> R {
+        let depth = lock.depth.load(Relaxed);
+        lock.following.add(follower);
+        lock.followers.fetch_add(1, Relaxed);
+        mpi_base::race_detectors::releasing(lock);
+        lock.unlock();
+        let _listed = Listed {
+            lock,
+            follower,
+            me,
+            depth,
+        };
+        wait()
+    }
+}
+
+impl Drop for Listed<'_> {
+    fn drop(&mut self) {
+        self.lock.take(self.me, self.depth);
+        self.lock.following.remove(self.follower);
+        self.lock.followers.fetch_sub(1, Relaxed);
     }
 }
 
@@ -287,6 +225,6 @@ impl GlobalLock {
 #[cfg(test)]
 pub(super) fn complete_and_released(lock: &GlobalLock) -> Vec<(bool, bool)> {
     let all = lock.following.all();
-    all.map(|of| (of.may_be_complete(), of.released.load(Relaxed)))
+    all.map(|of| (of.may_be_complete(), of.is_released()))
         .collect()
 }

@@ -38,6 +38,7 @@
 #![allow(unsafe_code)]
 
 mod crowd;
+mod followers;
 mod following;
 mod outside;
 mod reserved;
@@ -56,7 +57,7 @@ use std::sync::atomic::{
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use following::Following;
+use followers::Following;
 pub use outside::{enter_again, leave_entirely};
 pub use reserved::me;
 use reserved::{LOCKS, Reservation, caller, is_inside};

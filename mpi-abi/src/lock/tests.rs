@@ -1,5 +1,7 @@
 //! Tests of the lock.
 
+mod panics;
+
 use super::*;
 use mpi_core::engine::{Polled, ThreadStep};
 use std::sync::Arc;

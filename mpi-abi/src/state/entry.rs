@@ -43,6 +43,7 @@ pub(crate) fn call_after_calls(follow: fn()) {
 pub struct CallGuard {
     extras: u8,
     /// Start time on the trace's clock, if the call is traced.
+    /// With lanes no call is traced, and the word is that of the enclosing call ([`thread_waits::enter_base`]).
     began: u64,
 }
 
@@ -135,7 +136,7 @@ pub(crate) fn current_call() -> Option<&'static str> {
     Some(functions::name(id))
 }
 
-/// Performs the extra actions at entry. Returns the actions of this call and its start time.
+/// Performs the extra actions at entry. Returns the actions of this call, and the word of [`CallGuard::began`].
 #[cold]
 fn enter_with(id: usize) -> (u8, u64) {
     if extras::get() & (FORKED | LANES) != 0 {
@@ -169,7 +170,7 @@ fn enter_rarely(id: usize) -> (u8, u64) {
         return (0, 0);
     }
     global_lock::acquire();
-    thread_waits::enter_base(number(id));
+    let outer = thread_waits::enter_base(number(id));
     if extras::loader_has_loaded() {
         find_libraries();
     }
@@ -178,13 +179,13 @@ fn enter_rarely(id: usize) -> (u8, u64) {
         device::enter();
     }
     // This call has acquired the lock and releases it, although lanes may have ended since.
-    (extras & (FOLLOWED | STAGING) | LANES, 0)
+    (extras & (FOLLOWED | STAGING) | LANES, outer)
 }
 
 #[cold]
 fn leave_rarely(guard: CallGuard) {
     if guard.extras & LANES != 0 {
-        thread_waits::leave_base();
+        thread_waits::leave_base(guard.began);
         global_lock::release_lane();
     }
     if guard.extras & FOLLOWED != 0

@@ -114,44 +114,37 @@ fn the_last_yielding_thread_calls_a_follower_to_lead() {
     });
 }
 
-/// SYNC POINT lock.yielding: each of two followers becomes the polling thread in turn.
-#[test]
-fn a_follower_that_leads_and_leaves_calls_the_next() {
-    check(|| {
+/// Two threads follow the only yielding thread, and each polls one time after it has woken. The yielding thread executes `end`.
+fn with_two_followers(end: impl Fn(&Words) + Send + Sync + 'static) {
+    check(move || {
         let words = Arc::new(Words::of_one_yielding_thread());
         let followers = [0, 1].map(|follower| {
             let words = words.clone();
             thread::spawn(move || {
                 words.sleep_as_follower(&words.followers[follower]);
-                // This thread polls one time, and then its wait is complete.
                 words.leave();
             })
         });
-        words.leave();
+        end(&words);
         for follower in followers {
             follower.join().unwrap();
         }
     });
 }
 
+/// SYNC POINT lock.yielding: each of two followers becomes the polling thread in turn.
+#[test]
+fn a_follower_that_leads_and_leaves_calls_the_next() {
+    with_two_followers(Words::leave);
+}
+
 /// SYNC POINT lock.yielding: a polling thread releases one follower and leaves;
 /// the released one and the one that becomes the leader wake in any order.
 #[test]
 fn a_released_follower_wakes_and_the_other_becomes_the_leader() {
-    check(|| {
-        let words = Arc::new(Words::of_one_yielding_thread());
-        let followers = [0, 1].map(|follower| {
-            let words = words.clone();
-            thread::spawn(move || {
-                words.sleep_as_follower(&words.followers[follower]);
-                words.leave();
-            })
-        });
+    with_two_followers(|words| {
         words.release(&words.followers[1]);
         words.leave();
-        for follower in followers {
-            follower.join().unwrap();
-        }
     });
 }
 

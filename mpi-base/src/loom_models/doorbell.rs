@@ -33,7 +33,9 @@ fn news_end_every(sleep: impl Fn(&Doorbell, &AtomicU64) + Send + Sync + 'static)
 /// so a lost wake-up blocks the model.
 #[test]
 fn no_wake_up_is_lost() {
-    news_end_every(|doorbell, news| doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0));
+    news_end_every(|doorbell, news| {
+        doorbell.sleep(NAP, || news.load(Ordering::Acquire) != 0);
+    });
 }
 
 /// SYNC POINT doorbell.sleep, doorbell.socket: a ring of the published socket ends a sleep in `poll`.
@@ -45,6 +47,7 @@ fn no_wake_up_of_a_poller_is_lost() {
             while !doorbell.take_rung(7) {
                 thread::yield_now();
             }
+            false
         });
     });
 }
@@ -77,6 +80,7 @@ fn no_wake_up_of_a_watcher_is_lost() {
         own.sleep_polling(&[doorbell], 7, some, || {
             sender.take().unwrap().join().unwrap();
             assert!(doorbell.take_rung_watcher(7), "the watcher was not woken");
+            false
         });
         if let Some(sender) = sender {
             sender.join().unwrap();

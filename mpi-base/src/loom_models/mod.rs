@@ -8,6 +8,7 @@ mod bitmap;
 mod cells;
 mod crowd;
 mod doorbell;
+mod followers;
 mod inbox;
 mod lane_table;
 mod lock;

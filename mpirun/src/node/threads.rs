@@ -110,7 +110,8 @@ fn switches(status: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::mpsc;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::{Condvar, Mutex, mpsc};
     use std::time::Duration;
 
     #[test]
@@ -153,6 +154,45 @@ mod tests {
         let status = "State:\tS\nvoluntary_ctxt_switches:\t12\nnonvoluntary_ctxt_switches:\t3\n";
         assert_eq!(switches(status), Some(15));
         assert_eq!(switches("State:\tS\n"), None);
+    }
+
+    /// Two threads wake each other, so one of them always runs, although each is seen asleep.
+    #[test]
+    fn threads_that_wake_each_other_never_have_the_same_count_twice() {
+        let (turn, changed) = (Mutex::new(0), Condvar::new());
+        let end = AtomicBool::new(false);
+        let (names, ids) = mpsc::channel();
+        let pass = |mine: u32| {
+            names.send(mpi_base::cpu::this_thread()).unwrap();
+            let mut turn = turn.lock().unwrap();
+            while !end.load(Relaxed) {
+                turn = changed
+                    .wait_while(turn, |turn| *turn != mine && !end.load(Relaxed))
+                    .unwrap();
+                *turn = 1 - mine;
+                changed.notify_one();
+            }
+        };
+        let counts = std::thread::scope(|scope| {
+            scope.spawn(|| pass(0));
+            scope.spawn(|| pass(1));
+            let passing = [ids.recv().unwrap(), ids.recv().unwrap()];
+            let others = || -> Vec<u32> {
+                let tasks = fs::read_dir("/proc/self/task").unwrap();
+                let names = tasks.map(|task| task.unwrap().file_name());
+                let ids = names.map(|name| name.to_str().unwrap().parse().unwrap());
+                ids.filter(|id| !passing.contains(id)).collect()
+            };
+            // On a loaded machine one of the two threads is mostly seen running, and there may be few samples.
+            let sample = |_| others_sleep(std::process::id(), &others());
+            let counts: Vec<u64> = (0..20_000).filter_map(sample).take(10).collect();
+            end.store(true, Relaxed);
+            drop(turn.lock().unwrap());
+            changed.notify_all();
+            counts
+        });
+        let are_new = counts.windows(2).all(|pair| pair[0] != pair[1]);
+        assert!(are_new, "{counts:?}");
     }
 
     #[test]

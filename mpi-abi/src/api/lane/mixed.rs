@@ -56,7 +56,7 @@ impl Domain {
         requests: impl Fn() -> usize,
     ) -> Outcome {
         match self {
-            Domain::Base => in_base(call, || request::wait(handle)),
+            Domain::Base => thread_waits::in_base(call, || request::wait(handle)),
             Domain::Lane(contents) => lanes::wait_for(contents, call, handle, requests),
         }
     }
@@ -122,7 +122,7 @@ impl Domain {
             Domain::Base => {
                 let engine = state::engine()?;
                 let publish = || engine.published().waits_for_any(requests as u32);
-                in_base(call, || {
+                thread_waits::in_base(call, || {
                     engine.wait_publishing(done, publish);
                     Ok(())
                 })
@@ -145,14 +145,6 @@ fn any_of(requests: usize) -> About {
         requests: requests as u32,
         ..About::default()
     }
-}
-
-/// Runs a wait in lane 0, in a call of the function `call`.
-fn in_base(call: &'static str, wait: impl FnOnce() -> Outcome) -> Outcome {
-    thread_waits::enter_base_in(call);
-    let result = wait();
-    thread_waits::leave_base();
-    result
 }
 
 /// The set of lanes to which the requests of an array belong.
@@ -293,7 +285,7 @@ impl<'a> Batch<'a> {
         const POLLS: u32 = 64;
         const YIELDS: u32 = 128;
         const NAP: Duration = Duration::from_micros(50);
-        /// Polls of which one calls [`Wait::goes_on`], which needs a complete poll between two calls.
+        /// Polls of which one calls [`Wait::note_false`], which needs a complete poll between two calls.
         const COMPLETE: u32 = 32;
         let wait = Wait::new(SEVERAL, self.call);
         let mut polls = 0_u32;
@@ -315,7 +307,7 @@ impl<'a> Batch<'a> {
             }
             polls = polls.wrapping_add(1);
             if polls.is_multiple_of(COMPLETE) {
-                wait.goes_on(|| any_of(self.open_from(0)));
+                wait.note_false(|| any_of(self.open_from(0)));
             }
             match polls {
                 0..POLLS => std::hint::spin_loop(),

@@ -188,6 +188,13 @@ pub static PVARS: &[Pvar] = &[
         read: Read::Process(handles!(groups)),
     },
     Pvar {
+        name: "mpi_base_late_sleeps",
+        category: "mpi",
+        class: MPI_T_PVAR_CLASS_COUNTER,
+        help: "Sleeps that nothing has ended but their limit, after which the next poll has found something",
+        read: Read::Process(|| of_engines(|engine| engine.waiting().late_sleeps())),
+    },
+    Pvar {
         name: "mpi_base_matrix_collective_bytes",
         category: "mpi",
         class: MPI_T_PVAR_CLASS_AGGREGATE,

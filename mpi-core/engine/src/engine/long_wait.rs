@@ -59,11 +59,13 @@ impl<'a> LongWait<'a> {
 
     /// Sleeps until the doorbell rings, at most for `nap`.
     /// If a transport waits for descriptors or for other doorbells, these wake the process too.
-    pub fn sleep(self, nap: Duration, news: impl FnOnce() -> bool) {
+    ///
+    /// Returns true if only the time limit has ended the sleep, and no transport has required a shorter one.
+    pub fn sleep(self, nap: Duration, news: impl FnOnce() -> bool) -> bool {
         let bml = self.engine.0.pml.bml();
         let doorbell = self.engine.node().my_inbox().doorbell();
         let limit = || bml.longest_sleep().map_or(nap, |longest| nap.min(longest));
-        bml.with_descriptors(|descriptors, others| {
+        let timed_out = bml.with_descriptors(|descriptors, others| {
             if descriptors.is_empty() && others.is_empty() {
                 return doorbell.sleep(limit(), news);
             }
@@ -72,10 +74,17 @@ impl<'a> LongWait<'a> {
                 Some(sleeper) => sleeper.sleep(doorbell, &watched, limit, descriptors, news),
                 // The operating system cannot wait for both at the same time,
                 // so short sleeps alternate with polls of the descriptors.
-                None if descriptors.is_empty() => doorbell.sleep(nap.min(LANE_NAP), news),
-                None => doorbell.sleep(nap.min(SHORT_NAP), news),
+                None => {
+                    let short = match descriptors.is_empty() {
+                        true => LANE_NAP,
+                        false => SHORT_NAP,
+                    };
+                    doorbell.sleep(nap.min(short), news);
+                    false
+                }
             }
         });
+        timed_out && bml.longest_sleep().is_none()
     }
 
     /// Returns true if there is work, so that the process must not sleep.

@@ -60,7 +60,9 @@ fn turn_by<const MESSAGES: bool>(
     mut done: impl FnMut() -> bool,
 ) -> bool {
     let busy = engine.progress();
-    if done() {
+    let is_done = done();
+    engine.0.waiting.note_poll(busy || is_done);
+    if is_done {
         return true;
     }
     step::<MESSAGES>(engine, waiter, busy, done);
@@ -91,6 +93,7 @@ fn step<const MESSAGES: bool>(
         match (threads.wait_step)(polled) {
             ThreadStep::Alone => {}
             ThreadStep::Followed => return,
+            ThreadStep::TimedOut => return waiting.has_timed_out(),
             ThreadStep::Yielded(took) => {
                 waiter.has_yielded_to_threads(took);
                 waiting.note_load(waiter);
@@ -111,7 +114,7 @@ fn step<const MESSAGES: bool>(
             let wanted = || threads.is_some_and(|t| (t.wanted)());
             let long_wait = LongWait::of(engine);
             let mut begin_ns = None;
-            long_wait.sleep(nap, || {
+            let timed_out = long_wait.sleep(nap, || {
                 let news = done() || long_wait.pending() || wanted();
                 if !news {
                     long_wait.publish_quiet(threads);
@@ -123,6 +126,9 @@ fn step<const MESSAGES: bool>(
                 waiting.add_sleep(now_ns().saturating_sub(begin_ns));
             }
             waiting.has_slept();
+            if timed_out {
+                waiting.has_timed_out();
+            }
         });
         waiting.note_load(waiter);
     }

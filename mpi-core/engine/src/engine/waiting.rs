@@ -47,6 +47,8 @@ pub enum ThreadStep {
     Alone,
     /// Another thread has polled and done work.
     Followed,
+    /// Other threads polled, but none has found within the time limit of this thread's sleep that its wait is complete.
+    TimedOut,
     /// The thread yielded the core and the engine to the other threads.
     Yielded(Yielded),
 }
@@ -99,6 +101,10 @@ pub struct Waiting {
     /// The number of sleeps; `asleep_ns` is the time spent in them.
     sleeps: Cell<u64>,
     asleep_ns: Cell<u64>,
+    /// True if only its time limit has ended the last sleep, and no poll of a wait has followed.
+    timed_out: Cell<bool>,
+    /// The number of such sleeps whose next poll has found something.
+    late_sleeps: Cell<u64>,
 }
 
 impl Waiting {
@@ -136,6 +142,8 @@ impl Waiting {
             check_ns: Cell::new(0),
             sleeps: Cell::new(0),
             asleep_ns: Cell::new(0),
+            timed_out: Cell::new(false),
+            late_sleeps: Cell::new(0),
         })
     }
 
@@ -231,6 +239,29 @@ impl Waiting {
     pub(super) fn add_sleep(&self, took_ns: u64) {
         self.sleeps.set(self.sleeps.get() + 1);
         self.asleep_ns.set(self.asleep_ns.get() + took_ns);
+    }
+
+    /// Returns the number of sleeps that only their time limit has ended, although there was something to find.
+    ///
+    /// An event without a doorbell, such as a store in shared memory, ends a sleep in this way.
+    /// A message does so only if it arrived between the end of the sleep and the next poll.
+    pub fn late_sleeps(&self) -> u64 {
+        self.late_sleeps.get()
+    }
+
+    /// Records that only its time limit has ended a sleep.
+    pub(super) fn has_timed_out(&self) {
+        self.timed_out.set(true);
+    }
+
+    /// Counts a late sleep, if this poll of a wait is the first one after a sleep that has timed out, and has found something.
+    #[inline(always)]
+    pub(super) fn note_poll(&self, found: bool) {
+        if self.timed_out.get() {
+            self.timed_out.set(false);
+            self.late_sleeps
+                .set(self.late_sleeps.get() + u64::from(found));
+        }
     }
 
     /// Returns whether the ranks of this node have a core each or are oversubscribed.
