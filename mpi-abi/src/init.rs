@@ -124,7 +124,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
             false => return Err(failure),
         }
     }
-    lanes::vacate_role();
+    lanes::pass_role_on();
     Ok(provided)
 }
 

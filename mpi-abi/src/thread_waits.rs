@@ -313,9 +313,10 @@ impl BaseWait {
     }
 
     fn begin(&self, call: (u16, &'static str)) -> OuterCall {
-        let outer = match self.call.get() {
-            OUTSIDE => 0,
-            _ => self.to_outer(),
+        let (number, name) = self.call.get();
+        let outer = match number == 0 && name.is_empty() {
+            true => 0,
+            false => self.to_outer(),
         };
         if outer != 0 {
             self.continue_outer(0);
@@ -409,6 +410,7 @@ mod tests {
     use super::*;
 
     /// Lets waits be described on a page, which exists until the process ends.
+    /// Page and counts belong to the process, so only one test may call this function.
     fn begin_on_page() -> &'static ThreadWaits {
         let page: &'static ThreadWaits = Box::leak(Box::default());
         let sources = Sources {

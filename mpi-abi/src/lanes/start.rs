@@ -162,10 +162,10 @@ pub fn start(engine: &Engine, level: c_int, watch: fn()) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Called at the end of `MPI_Init`. The call has begun without lanes, so its end does not pass on the role of the watcher,
-/// which its waits may have claimed for lane 0.
-pub fn vacate_role() {
-    watcher::role().reset();
+/// Passes on the role of the watcher, which waits of `MPI_Init` may have claimed for lane 0.
+/// The call has begun without lanes, so its end does not do so. The caller holds lock 0.
+pub fn pass_role_on() {
+    watcher::leave_lane(0);
 }
 
 fn cannot(doing: &'static str, reason: impl std::fmt::Display) -> Failure {

@@ -147,7 +147,7 @@ impl GlobalLock {
             waits() && self.sleep_as_follower(follower, waits)
         });
         follower.resume_panic();
-        match timed_out && follower.has_condition() && !follower.is_released() {
+        match timed_out && follower.has_condition() {
             true => ThreadStep::TimedOut,
             false => ThreadStep::Followed,
         }
@@ -191,7 +191,7 @@ pub(super) struct Listed<'a> {
 }
 
 impl Listed<'_> {
-    /// Runs `wait` without the lock, which the caller owns, while the follower is in the list.
+    /// Runs `wait` without the lock, which the caller owns without a reservation, while the follower is in the list.
     pub(super) fn run<R>(
         lock: &'static GlobalLock,
         me: usize,

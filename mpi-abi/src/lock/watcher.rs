@@ -30,8 +30,14 @@ pub fn role() -> &'static Role {
 /// Passes the role on, if the lane has it. The caller is about to leave the lane, and holds its lock.
 #[inline]
 pub fn leave(lock: &GlobalLock) {
-    if ROLE.must_pass_on(lock.number) {
-        pass_on(lock.number);
+    leave_lane(lock.number);
+}
+
+/// As [`leave`], by the number of the lane.
+#[inline]
+pub fn leave_lane(lane: usize) {
+    if ROLE.must_pass_on(lane) {
+        pass_on(lane);
     }
 }
 
