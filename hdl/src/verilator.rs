@@ -63,7 +63,10 @@ pub struct Recipe {
     pub form: Form,
 }
 
-const COMPILER: &[&str] = &["-O2", "-fPIC", "-w", "-faligned-new"];
+const COMPILER: &[&str] = &[OPTIMISATION, "-fPIC", "-w", "-faligned-new"];
+
+/// The C++ compiler's optimisation level. The simulations of tests are short: -O2 would lengthen each compilation by a third.
+const OPTIMISATION: &str = if cfg!(debug_assertions) { "-O1" } else { "-O2" };
 
 /// Compiler flags that disable unused features of Verilator.
 const WITHOUT: &[&str] = &["-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0"];

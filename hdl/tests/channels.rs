@@ -99,7 +99,7 @@ fn the_channels_do_what_the_model_does_at_every_edge_under_icarus() {
 
 #[test]
 fn the_channels_do_what_the_model_does_at_every_edge_under_verilator() {
-    under_verilator(&[(60, 5)], 40_000);
+    under_verilator(&[(60, 5)], 15_000);
 }
 
 #[test]

@@ -11,13 +11,19 @@ use mpi_core::comm::Comm;
 use mpi_core::pml::Matching;
 use std::sync::OnceLock;
 
+/// A function that is called with an engine.
+type Visit<'a> = &'a mut dyn FnMut(&Engine);
+
+/// A function that is called with a matching state.
+type Read<'a> = &'a mut dyn FnMut(&Matching);
+
 /// The functions of lanes; the callers hold lock 0.
 #[derive(Clone, Copy)]
 pub struct LaneTools {
     /// Calls a function with the engine of each lane other than 0.
-    pub each_engine: fn(&mut dyn FnMut(&Engine)),
+    pub each_engine: fn(Visit<'_>),
     /// Calls a function with the matching state of a communicator, unless the communicator belongs to lane 0.
-    pub with_matching: fn(&Comm, &mut dyn FnMut(&Matching)),
+    pub with_matching: fn(&Comm, Read<'_>),
     /// Returns the requests of lanes other than 0 whose handles the program holds.
     pub left_requests: fn() -> Vec<LeftRequest>,
 }

@@ -29,11 +29,15 @@ fn count(report: &str, name: &str) -> u64 {
         .unwrap_or_else(|| panic!("{name} is no number in {report}"))
 }
 
+/// The usual number of communicators that the program creates and frees after its others.
+const GUESTS: u64 = 12;
+
 /// Runs the program with many communicators over a simulated board, and returns the report.
-fn synchronise(job: Job, port: &str, nodes: &str) -> String {
+fn synchronise(ranks: u32, port: &str, nodes: &str, guests: u64, parameters: &[&str]) -> String {
     let folder = tempfile::tempdir().unwrap();
     let report = folder.path().join("report");
-    with_channels(job, port)
+    let job = Job::of("channels").ranks(ranks).with(parameters);
+    with_channels(job.arg("0").arg(guests.to_string()), port)
         .with(["--mca", "coll_hwbarr_sim_nodes", nodes])
         .with([
             "--mca",
@@ -42,10 +46,9 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
         ])
         .holds();
     let report = fs::read_to_string(&report).unwrap();
-    // At least one channel for MPI_COMM_WORLD, three for its duplicates, and twelve for the guests
-    // (the communicators that the program creates and frees later).
+    // At least one channel for MPI_COMM_WORLD, three for its duplicates, and one for each guest.
     let taken = count(&report, "channels_taken");
-    assert!(taken >= 1 + 3 + 12, "{report}");
+    assert!(taken >= 1 + 3 + guests, "{report}");
     assert_eq!(report.matches("\"members\": 0").count(), 5, "{report}");
     assert!(count(&report, "barriers") > 30, "{report}");
     report
@@ -54,12 +57,22 @@ fn synchronise(job: Job, port: &str, nodes: &str) -> String {
 #[test]
 fn communicators_synchronise_over_channels_and_give_them_back() {
     for (ranks, nodes) in [(4, "0"), (6, "3"), (9, "0")] {
-        synchronise(Job::of("channels").ranks(ranks), "sim", nodes);
+        synchronise(ranks, "sim", nodes, GUESTS, &[]);
     }
 }
 
 #[test]
 fn communicators_synchronise_over_channels_of_the_rtl() {
+    over_the_rtl(3);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn many_communicators_synchronise_over_channels_of_the_rtl() {
+    over_the_rtl(GUESTS);
+}
+
+fn over_the_rtl(guests: u64) {
     let tools = [Tool::VERILATOR, Tool::CXX];
     if !tools
         .iter()
@@ -68,11 +81,13 @@ fn communicators_synchronise_over_channels_of_the_rtl() {
         return;
     }
     let cache = workspace::target().join("tmp/hdl").display().to_string();
-    let job = Job::of("channels").ranks(4);
-    let job = job.with(["--mca", "coll_hwbarr_rtl_cache", &cache]);
-    let report = synchronise(job, "rtl", "0");
+    let cache = ["--mca", "coll_hwbarr_rtl_cache", &cache];
+    let report = synchronise(4, "rtl", "0", guests, &cache);
     // The bits of all channel requests pass through the simulated RTL, in at least this number of clock edges.
-    assert!(count(&report, "rtl_edges") > 88 * 8 * 16, "{report}");
+    assert!(
+        count(&report, "rtl_edges") > 88 * 8 * (4 + guests),
+        "{report}"
+    );
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn ranks_of_one_host_share_memory_and_those_of_others_speak_tcp() {
 /// The accesses of a host's ranks are first combined in the host's shared memory.
 #[test]
 fn collective_accesses_to_files_hold_across_hosts() {
-    files_on(2, "20", "40");
+    files_on(2, "10", "20");
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn one_host_s_failure_in_a_collective_access_is_all_hosts() {
 /// Of each window's members, some are reached through shared memory and others by messages.
 #[test]
 fn windows_are_one_across_hosts() {
-    windows_on_hosts("8");
+    windows_on_hosts("4");
 }
 
 #[test]

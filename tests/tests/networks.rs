@@ -53,7 +53,7 @@ fn programs_hold_over_ucx_without_hardware() {
     over_ucx("ring", "sysv,self").holds();
     over_ucx("ring", "posix,self").holds();
     over_ucx("collectives", "tcp,self").arg("60").holds();
-    over_ucx("accesses", "tcp,self").arg("10").holds();
+    over_ucx("accesses", "tcp,self").arg("5").holds();
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn between_hosts_the_network_accesses_windows() {
     }
     let Some(hosts) = Hosts::new(2) else { return };
     let hosts = hosts.network(0, &[1500]);
-    let job = hosts.job("accesses", 2).arg("8");
+    let job = hosts.job("accesses", 2).arg("4");
     let outcome = job
         .with([
             "--mca",
@@ -454,7 +454,7 @@ fn windows_of_registered_memory_are_accessed_by_the_network() {
         return;
     }
     for way in ["count", "refuse"] {
-        let outcome = windows_over_ucx("accesses", way).arg("8").holds();
+        let outcome = windows_over_ucx("accesses", way).arg("4").holds();
         let [reads, writes] = accesses(&outcome.stderr);
         assert!(reads > 0 && writes > 0, "{way}: {reads}, {writes}");
     }
@@ -498,7 +498,7 @@ fn windows_of_registered_memory_are_accessed_by_libfabric() {
         return;
     }
     for provider in ["tcp;ofi_rxm", "net"] {
-        windows_over_libfabric(provider).arg("8").holds();
+        windows_over_libfabric(provider).arg("4").holds();
     }
 }
 

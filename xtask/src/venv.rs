@@ -1,5 +1,7 @@
 //! Python environments below the target folder, with MPICH, Open MPI, mpi4py built by `mpicc`, or tools.
 
+mod shared_pip;
+
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -137,8 +139,36 @@ impl std::error::Error for VenvError {}
 /// Returns a pip command of this Python interpreter; it prints output only if it fails.
 pub fn pip(python: &Path, verb: &str) -> Command {
     let mut pip = Command::new(python);
-    pip.args(["-m", "pip", verb, "--quiet", "--disable-pip-version-check"]);
+    pip.args(["-m", "pip"]).args(verb_of_pip(verb));
     pip
+}
+
+fn verb_of_pip(verb: &str) -> [&str; 3] {
+    [verb, "--quiet", "--disable-pip-version-check"]
+}
+
+/// Creates an environment in a folder, without pip if [`shared_pip`] works on it.
+fn make(folder: &Path) -> Result<(), ProcessError> {
+    let mut make = Command::new("python3");
+    make.args(["-m", "venv", "--clear"]);
+    if shared_pip::interpreter().is_some() {
+        make.arg("--without-pip");
+    }
+    process::run(make.arg(folder))
+}
+
+/// Returns a pip command that works on the environment in a folder, with that environment's pip if it has one.
+fn pip_on(folder: &Path, verb: &str) -> Command {
+    let python = folder.join("bin/python");
+    match shared_pip::interpreter() {
+        Some(shared) if !folder.join("bin/pip").exists() => {
+            let mut pip = Command::new(shared);
+            pip.args(["-m", "pip", "--python"]).arg(python);
+            pip.args(verb_of_pip(verb));
+            pip
+        }
+        _ => pip(&python, verb),
+    }
 }
 
 impl Venv {
@@ -190,16 +220,11 @@ impl Venv {
         if self.is_there() {
             return Ok(());
         }
-        process::run(
-            Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(self.path()),
-        )
-        .map_err(|reason| VenvError::Make {
+        make(&self.path()).map_err(|reason| VenvError::Make {
             name: self.name,
             reason,
         })?;
-        let mut pip = pip(&self.bin("python"), "install");
+        let mut pip = pip_on(&self.path(), "install");
         if let Some(flags) = self.compiled_with {
             pip.env("CFLAGS", flags);
             // Without these options pip would reuse a build cached for another compiler wrapper.
@@ -237,7 +262,7 @@ impl Venv {
             reason,
         };
         process::run(
-            pip(&self.bin("python"), "download")
+            pip_on(&self.path(), "download")
                 .args(["--no-deps", "--no-binary"])
                 .args([self.package(), self.requirement, "--dest"])
                 .arg(&folder),
@@ -259,5 +284,33 @@ impl Venv {
         fs::rename(beside.join(&name), &unpacked).map_err(mark)?;
         fs::remove_dir_all(&beside).map_err(mark)?;
         Ok(unpacked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pip_works_on_an_environment_without_pip() {
+        let folder = tempfile::tempdir().unwrap();
+        if let Err(reason) = make(folder.path()) {
+            assert!(
+                std::env::var_os(crate::test::NO_SKIPS).is_none(),
+                "{reason}"
+            );
+            println!("SKIPPED: an environment without pip: {reason}");
+            return;
+        }
+        let mut freeze = pip_on(folder.path(), "freeze");
+        let output = freeze.arg("--all").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        // An environment with pip contains pip itself.
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(
+            printed.contains("pip=="),
+            shared_pip::interpreter().is_none(),
+            "{printed}"
+        );
     }
 }

@@ -622,10 +622,8 @@ fn a_late_destructor_of_a_thread_may_reserve_it() {
     };
     let mut key = 0;
     // SAFETY: the variable receives a key.
-    assert_eq!(
-        unsafe { libc::pthread_key_create(&raw mut key, Some(call_often)) },
-        0
-    );
+    let created = unsafe { libc::pthread_key_create(&raw mut key, Some(call_often)) };
+    assert_eq!(created, 0);
     for _ in 0..20 {
         in_another_thread(move || {
             let value = std::ptr::from_ref(lock).cast::<libc::c_void>();

@@ -14,13 +14,18 @@ use mpi_core::comm::Comm;
 use std::rc::Rc;
 use std::sync::OnceLock;
 
-/// The functions that are called with each new communicator, and with each handle that is removed.
-static FOLLOWERS: OnceLock<(fn(&CommObject), fn(&Rc<CommObject>))> = OnceLock::new();
+/// The functions that are called with each new communicator, and with each communicator whose handle is removed.
+struct Followers {
+    made: fn(&CommObject),
+    freed: fn(&Rc<CommObject>),
+}
+
+static FOLLOWERS: OnceLock<Followers> = OnceLock::new();
 
 /// Calls `made` with each communicator that gets a handle from now on, before the program knows the handle,
 /// and `freed` with each communicator whose handle is removed. Later calls of this function have no effect.
 pub fn follow(made: fn(&CommObject), freed: fn(&Rc<CommObject>)) {
-    let _ = FOLLOWERS.set((made, freed));
+    let _ = FOLLOWERS.set(Followers { made, freed });
 }
 
 impl CommObject {
@@ -55,7 +60,7 @@ pub fn register_with(
     if object.comm.is_mixed() {
         report_connections();
     }
-    if let Some((made, _)) = FOLLOWERS.get() {
+    if let Some(Followers { made, .. }) = FOLLOWERS.get() {
         made(&object);
     }
     event::communicator_made(&object);
@@ -81,7 +86,7 @@ pub fn report_connections() {
 pub fn remove(handle: MPI_Comm) -> Result<(), Failure> {
     let removed = state().tables().comms().borrow_mut().remove(handle.0);
     let removed = removed.ok_or_else(|| wrong(Kind::Comm, handle.0))?;
-    if let Some((_, freed)) = FOLLOWERS.get() {
+    if let Some(Followers { freed, .. }) = FOLLOWERS.get() {
         freed(&removed);
     }
     event::communicator_freed(&removed);

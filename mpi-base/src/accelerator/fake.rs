@@ -102,9 +102,10 @@ impl Accelerator for Fake {
         direction: Direction,
         strips: &mut dyn Iterator<Item = Strip>,
     ) -> Result<(), AcceleratorError> {
-        strips
-            .map(|strip| self.make(self.start(direction, strip)))
-            .collect()
+        for strip in strips {
+            self.make(self.start(direction, strip))?;
+        }
+        Ok(())
     }
 
     unsafe fn pin(&self, _memory: &Memory, _at: *mut u8, _len: usize) -> bool {

@@ -198,7 +198,7 @@ mod tests {
             word.store(1, Relaxed);
         }
         let file = MemoryFile::keep(&fd);
-        assert_eq!(file.data(0..PAGE), Some(vec![0..PAGE]));
+        assert_eq!(file.data(0..PAGE), Some(std::iter::once(0..PAGE).collect()));
         for _ in 0..SKIPPED {
             assert_eq!(file.data(0..PAGE), None);
         }

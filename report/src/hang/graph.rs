@@ -126,8 +126,8 @@ impl<'a> Graph<'a> {
             .collect();
         loop {
             let before = free.clone();
-            for at in 0..free.len() {
-                free[at] |= self.needs[at].are_met(at, &before);
+            for (at, free) in free.iter_mut().enumerate() {
+                *free |= self.needs[at].are_met(at, &before);
             }
             if free == before {
                 break;

@@ -37,6 +37,9 @@ pub struct Options {
     /// Run the tests of `cargo xtask test`: without the slow modules, all in one job
     #[arg(long)]
     quick: bool,
+    /// Leave out the classes that repeat the tests of another class on a duplicate of its communicator
+    #[arg(long)]
+    once: bool,
     /// Run the tests on another library, as mpirun's --on does: openmpi, mpich or a file
     #[arg(long, value_name = "LIBRARY", value_parser = library::named)]
     on: Option<String>,
@@ -57,6 +60,7 @@ impl Options {
         Self {
             np: vec![1, 2, 3],
             quick: true,
+            once: false,
             on: None,
             list: None,
             limit: 30,
@@ -77,8 +81,19 @@ impl Options {
         let part = |part: &String| test.contains(part.as_str());
         self.np.contains(&ranks)
             && self.wants_module(module)
+            && !(self.once && repeats(test))
             && (self.tests.is_empty() || self.tests.iter().any(part))
     }
+}
+
+/// The end of an exclusion pattern that excludes the tests that [`repeats`] knows.
+const REPEATED: &str = "Dup.*";
+
+/// Returns true for a test of a class such as `TestP2PBufWorldDup`, which has the tests of `TestP2PBufWorld` on a duplicate.
+fn repeats(test: &str) -> bool {
+    test.split('.')
+        .nth(1)
+        .is_some_and(|class| class.ends_with("Dup"))
 }
 
 /// The slowest modules, which `--quick` omits.
@@ -220,10 +235,11 @@ pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
         results.merge(ended.results);
     };
     for &ranks in &options.np {
-        let without: Vec<String> = match options.quick {
+        let mut without: Vec<String> = match options.quick {
             true => known.hanging(ranks).map(str::to_owned).collect(),
             false => Vec::new(),
         };
+        without.extend(options.once.then(|| REPEATED.to_owned()));
         let mut modules = modules.clone();
         modules.retain(|module| !without.contains(module));
         if options.quick {
@@ -309,4 +325,22 @@ fn modules(tests: &Path) -> Result<Vec<String>, Mpi4pyError> {
     }
     modules.sort_unstable();
     Ok(modules)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_on_a_duplicate_is_left_out_once_and_expected_otherwise() {
+        let whole = Options::quick();
+        let once = Options {
+            once: true,
+            ..Options::quick()
+        };
+        let [repeated, first] =
+            ["WorldDup", "World"].map(|on| format!("test_p2p_buf.TestP2PBuf{on}.testSendrecv"));
+        assert!(whole.wants(&repeated, 2) && whole.wants(&first, 2));
+        assert!(!once.wants(&repeated, 2) && once.wants(&first, 2));
+    }
 }

@@ -154,7 +154,7 @@ fn build_and_run(
             false => build_mpi4py(venv::MPI4PY),
         });
         steps.step("building the tests, and mpi4py with our mpicc", || {
-            let suites = Suites::build().map_err(TestError::Failed);
+            let suites = Suites::build(options.long).map_err(TestError::Failed);
             joined(mpi4py).map_err(TestError::Build).and(suites)
         })
     })?;
@@ -234,7 +234,7 @@ fn cocotb() -> Suite {
     Suite::of("the barrier's suite in Python under Icarus", &command)
 }
 
-/// Returns mpi4py's own tests without the slowest modules.
+/// Returns mpi4py's own tests without the slowest modules, and unless `long` without the repetitions on duplicated communicators.
 fn mpi4py(own: &Path, long: bool) -> Suite {
     // One process takes 28 s of CPU time, and three take more;
     // two processes also test communicators of one process.
@@ -242,6 +242,7 @@ fn mpi4py(own: &Path, long: bool) -> Suite {
     // Runs this program directly: through cargo it would wait for other builds.
     let mut command = Command::new(own);
     command.args(["mpi4py", "--quick", "--np", ranks]);
+    command.args((!long).then_some("--once"));
     Suite::of("the quick part of mpi4py's own tests", &command)
 }
 

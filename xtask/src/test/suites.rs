@@ -67,6 +67,11 @@ const BESIDE: &[(&str, &str)] = &[
 /// which is less likely on a loaded machine.
 const LAST: &[(&str, &str)] = &[("tests", "hang")];
 
+/// Packages whose test programs run only in the long form.
+/// A library that converts between two ABIs is tested function by function against a mock, and each such test compiles the library again.
+/// The short form has each direction once and each family of ABIs once: Open MPI's programs on this library, and programs of the standard ABI on MPICH.
+const LONG_PACKAGES: &[&str] = &["compat-mpich", "on-openmpi"];
+
 /// The nice(1) value of the programs of the background lane and of the source checks (`super::checks`):
 /// they mostly use the CPU time that the other two lanes leave.
 /// With 19, Miri on mpi-base got so little beside other programs that it did not end in 20 minutes.
@@ -162,9 +167,13 @@ struct Profile {
 }
 
 impl Suites {
-    /// Builds all test programs; cargo prints its own progress.
-    pub fn build() -> Result<Self, ProcessError> {
+    /// Builds all test programs, without those of [`LONG_PACKAGES`] unless `long`; cargo prints its own progress.
+    pub fn build(long: bool) -> Result<Self, ProcessError> {
         let mut command = super::cargo_command(&["test", "--workspace", "--no-run"]);
+        if !long {
+            let excluded = LONG_PACKAGES.iter().flat_map(|name| ["--exclude", name]);
+            command.args(excluded);
+        }
         command
             .arg("--message-format=json-render-diagnostics")
             .stdin(Stdio::null())
@@ -477,6 +486,15 @@ mod tests {
                 "{} has no tests/{name}.rs and is not this library",
                 package.display()
             );
+        }
+    }
+
+    #[test]
+    fn each_package_of_the_long_form_is_there() {
+        let members = fs::read_to_string(workspace::root().join("Cargo.lock")).unwrap();
+        for name in LONG_PACKAGES {
+            let entry = format!("name = \"{name}\"\n");
+            assert!(members.contains(&entry), "{name} is no package");
         }
     }
 

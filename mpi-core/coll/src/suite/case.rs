@@ -39,6 +39,13 @@ impl Combine {
         }
     }
 
+    /// Combines each word of `left` with that of `right`.
+    fn onto(self, left: &mut [u64], right: &[u64]) {
+        for (left, right) in left.iter_mut().zip(right) {
+            *left = self.words(*left, *right);
+        }
+    }
+
     fn op(self) -> Op {
         match self {
             Combine::Sum => Predefined::Sum.into(),
@@ -58,9 +65,9 @@ impl Combine {
         let left = unsafe { SendBuf::new(input, count, datatype.clone()) };
         // SAFETY: the library calls an operator with `count` readable and writable elements of `datatype` at `inout`.
         let mut right = unsafe { RecvBuf::new(inout, count, datatype.clone()) };
-        let pairs = words_of(&left).into_iter().zip(words_of(&right.as_send()));
-        let combined: Vec<u64> = pairs.map(|(l, r)| self.words(l, r)).collect();
-        right.unpack_at(0, &bytes_of(&combined));
+        let mut combined = words_of(&left);
+        self.onto(&mut combined, &words_of(&right.as_send()));
+        right.unpack_at(0, bytes_of(&combined));
     }
 }
 
@@ -146,9 +153,16 @@ impl Case {
     /// Returns the initial data of `rank` for block `block`.
     fn input(&self, rank: u32, block: u32, count: i64) -> Vec<u64> {
         let mut random = SplitMix64(self.seed ^ u64::from(rank) << 40 ^ u64::from(block) << 20);
-        (0..count as usize * self.words_per_element())
-            .map(|_| random.next_u64())
-            .collect()
+        let mut words = vec![0; count as usize * self.words_per_element()];
+        for word in &mut words {
+            *word = random.next_u64();
+        }
+        words
+    }
+
+    /// Returns the concatenation of these inputs.
+    fn whole(inputs: impl Iterator<Item = Vec<u64>>) -> Vec<u64> {
+        inputs.collect::<Vec<_>>().concat()
     }
 
     fn filled(&self, words: &[u64]) -> RecvBuf {
@@ -156,7 +170,7 @@ impl Case {
         let buf = Scratch::new(count as i64, &self.datatype())
             .expect("memory")
             .all();
-        buf.clone().unpack_at(0, &bytes_of(words));
+        buf.clone().unpack_at(0, bytes_of(words));
         buf
     }
 
@@ -171,12 +185,10 @@ impl Case {
     /// Returns the inputs of the first `ranks` ranks, combined in the order of ranks.
     fn combined(&self, ranks: u32, count: i64) -> Vec<u64> {
         let first = self.input(0, 0, count);
-        (1..ranks).fold(first, |acc, rank| {
+        (1..ranks).fold(first, |mut combined, rank| {
             let next = self.input(rank, 0, count);
-            acc.iter()
-                .zip(next)
-                .map(|(l, r)| self.combine.words(*l, r))
-                .collect()
+            self.combine.onto(&mut combined, &next);
+            combined
         })
     }
 
@@ -202,16 +214,12 @@ impl Case {
             |in_place: bool, words: &[u64]| (!in_place).then(|| self.filled(words).as_send());
         // Returns a buffer for all ranks' contiguous blocks,
         // and the same buffer with this rank's block filled in.
-        let all_blocks = |count: i64| {
-            ranks()
-                .flat_map(|r| self.input(r, 0, count))
-                .collect::<Vec<_>>()
-        };
+        let all_blocks = |count: i64| Case::whole(ranks().map(|r| self.input(r, 0, count)));
         let only_mine = |count: i64| {
             let buf = self.blank(count * i64::from(size));
             let mine = buf.slice(count * i64::from(me)..count * i64::from(me + 1));
             mine.clone()
-                .unpack_at(0, &bytes_of(&self.input(me, 0, count)));
+                .unpack_at(0, bytes_of(&self.input(me, 0, count)));
             buf
         };
         let (call, expected) = match self.call {
@@ -284,7 +292,7 @@ impl Case {
                 (call, expected)
             }
             Id::Scatter => {
-                let words: Vec<u64> = ranks().flat_map(|r| self.input(root, r, count)).collect();
+                let words = Case::whole(ranks().map(|r| self.input(root, r, count)));
                 let send =
                     at_root.then(|| Buffer::with_count(&self.filled(&words).as_send(), count));
                 let recv = (!(self.in_place && at_root)).then(|| self.blank(count));
@@ -305,8 +313,8 @@ impl Case {
                 (Call::Scatterv { send, recv, root }, expected)
             }
             Id::Alltoall => {
-                let going: Vec<u64> = ranks().flat_map(|r| self.input(me, r, count)).collect();
-                let coming: Vec<u64> = ranks().flat_map(|r| self.input(r, me, count)).collect();
+                let going = Case::whole(ranks().map(|r| self.input(me, r, count)));
+                let coming = Case::whole(ranks().map(|r| self.input(r, me, count)));
                 let whole = if self.in_place {
                     self.filled(&going)
                 } else {
@@ -424,12 +432,20 @@ impl Case {
     }
 }
 
+// The conversions copy whole buffers, because this package is compiled without optimisation for its tests,
+// and a loop over the bytes would take most of their time.
+
 fn words_of(buf: &SendBuf) -> Vec<u64> {
     let bytes = buf.to_vec();
-    let (words, _) = bytes.as_chunks::<8>();
-    words.iter().map(|w| u64::from_ne_bytes(*w)).collect()
+    let mut words = vec![0; bytes.len() / 8];
+    // SAFETY: the words are writable memory of this length, and any bytes are valid words.
+    let memory =
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), 8 * words.len()) };
+    memory.copy_from_slice(&bytes[..8 * words.len()]);
+    words
 }
 
-fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+fn bytes_of(words: &[u64]) -> &[u8] {
+    // SAFETY: a slice of words is initialised memory of this length.
+    unsafe { std::slice::from_raw_parts(words.as_ptr().cast(), size_of_val(words)) }
 }

@@ -22,6 +22,12 @@ fn pairs() -> [Datatype; 3] {
     ]
 }
 
+fn bytes_of(words: impl Iterator<Item = u64>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    words.for_each(|word| bytes.extend_from_slice(&word.to_ne_bytes()));
+    bytes
+}
+
 /// Depending on the root's buffer, the senders write the blocks or the root reads them; for all datatypes on both sides.
 #[test]
 fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
@@ -38,10 +44,9 @@ fn long_blocks_come_to_the_root_from_any_type_to_any_other() {
             let (me, root) = (world.rank(), ranks - 1);
             let words = |rank: u32| -> Vec<u8> {
                 let word = |i| u64::from(rank) << 32 | i;
-                let words = (0..2 * COUNT as u64).map(word);
-                words.flat_map(u64::to_ne_bytes).collect()
+                bytes_of((0..2 * COUNT as u64).map(word))
             };
-            let all: Vec<u8> = (0..ranks).flat_map(words).collect();
+            let all = (0..ranks).map(words).collect::<Vec<_>>().concat();
             for to in pairs() {
                 for from in pairs() {
                     let own = Scratch::new(COUNT, &from).expect("room");
@@ -87,12 +92,9 @@ fn long_operands_are_combined_by_all_for_any_root() {
                         let word = move |i| i * 1000 + u64::from(rank);
                         (0..count as u64).map(word)
                     };
-                    let bytes = |words: &mut dyn Iterator<Item = u64>| -> Vec<u8> {
-                        words.flat_map(u64::to_ne_bytes).collect()
-                    };
                     let scratch = || Scratch::new(count, &Named::UINT64.into()).expect("room");
                     let (own, buffer) = (scratch(), scratch());
-                    own.all().unpack_at(0, &bytes(&mut operand(me)));
+                    own.all().unpack_at(0, &bytes_of(operand(me)));
                     let in_place = me == root && root % 2 == 0;
                     let recv = if in_place { own.all() } else { buffer.all() };
                     let reduce = Call::Reduce {
@@ -105,9 +107,9 @@ fn long_operands_are_combined_by_all_for_any_root() {
                     if me == root {
                         let sum = (1..ranks).map(u64::from).sum::<u64>();
                         let ranks = u64::from(ranks);
-                        let expected = &mut (0..count as u64).map(|i| i * 1000 * ranks + sum);
+                        let expected = (0..count as u64).map(|i| i * 1000 * ranks + sum);
                         let got = recv.as_send().to_vec();
-                        assert!(got == bytes(expected), "{count} to {root}");
+                        assert!(got == bytes_of(expected), "{count} to {root}");
                     }
                 }
             }

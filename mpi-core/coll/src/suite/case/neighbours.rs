@@ -82,10 +82,10 @@ impl Case {
         if matches!(self.call, Id::NeighborAllgather | Id::NeighborAlltoall) {
             let blank = self.blank(count * neighbours.sources().len() as i64);
             let untouched = super::words_of(&self.blank(count).as_send());
-            let all = words
+            let blocks = words
                 .into_iter()
-                .flat_map(|w| w.unwrap_or_else(|| untouched.clone()))
-                .collect();
+                .map(|w| w.unwrap_or_else(|| untouched.clone()));
+            let all = Case::whole(blocks);
             let recv = Buffer::with_count(&blank, count);
             let call = if self.call == Id::NeighborAllgather {
                 let send = going(0);
@@ -96,7 +96,7 @@ impl Case {
                 }
             } else {
                 let blocks = 0..neighbours.destinations().len();
-                let whole: Vec<u64> = blocks.flat_map(|b| self.sent_words(me, b)).collect();
+                let whole = Case::whole(blocks.map(|b| self.sent_words(me, b)));
                 let send = Buffer::with_count(&self.filled(&whole).as_send(), count);
                 Call::NeighborAlltoall {
                     neighbours,
