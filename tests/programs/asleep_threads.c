@@ -37,18 +37,21 @@ static long counter(const char *name)
     return (long)value;
 }
 
-static long late_before;
-
-static void begin_part(void)
+/* Runs a part with this number of messages. A wake-up that the library always loses is lost in each of three attempts;
+ * on a loaded machine, messages may happen to arrive just after the ends of sleeps in one of them. */
+static void counted(const char *part, void (*run)(int *), int *data, int messages)
 {
-    OK(MPI_Barrier(MPI_COMM_WORLD));
-    late_before = counter("mpi_base_late_sleeps");
-}
-
-static void end_part(const char *part, int messages)
-{
-    long late = counter("mpi_base_late_sleeps") - late_before;
-    CHECK(late <= messages / 4, "%s: %ld late sleeps, limit %d", part, late, messages / 4);
+    long most = 0;
+    for (int attempt = 0; attempt < 3; attempt++) {
+        OK(MPI_Barrier(MPI_COMM_WORLD));
+        long before = counter("mpi_base_late_sleeps");
+        run(data);
+        long late = counter("mpi_base_late_sleeps") - before;
+        OK(MPI_Allreduce(&late, &most, 1, MPI_LONG, MPI_MAX, MPI_COMM_WORLD));
+        if (most <= messages / 4)
+            return;
+    }
+    CHECK(0, "%s: %ld late sleeps, limit %d", part, most, messages / 4);
 }
 
 static void pause_ms(long ms)
@@ -102,7 +105,6 @@ static void all_sleep(void)
 /* Rank 0 sleeps in a receive. Rank 1 sends messages of other communicators that need the progress of rank 0. */
 static void one_sleeps_for_all(int *data)
 {
-    begin_part();
     for (int here = 0; here < THREADS; here++) {
         MPI_Request requests[THREADS];
         for (int t = 0; t < THREADS; t++)
@@ -128,7 +130,6 @@ static void one_sleeps_for_all(int *data)
             }
         }
     }
-    end_part("one sleeps for all", THREADS * (THREADS - 1) * ROUNDS);
 }
 
 /* Threads of both ranks answer each other after pauses, so they sleep and wake in all lanes in any order.
@@ -150,15 +151,14 @@ static void *answer(void *argument)
     return NULL;
 }
 
-static void sleep_and_wake(void)
+static void sleep_and_wake(int *unused)
 {
+    (void)unused;
     pthread_t threads[THREADS];
-    begin_part();
     for (int t = 0; t < THREADS && rank < 2; t++)
         start(&threads[t], answer, &comms[t]);
     for (int t = 0; t < THREADS && rank < 2; t++)
         pthread_join(threads[t], NULL);
-    end_part("sleep and wake", 4 * THREADS * ROUNDS);
 }
 
 static sem_t go, returned;
@@ -179,7 +179,6 @@ static void *sleeps_second(void *unused)
  * Then the other must wake for a message of a third communicator. */
 static void first_leaves(int *data)
 {
-    begin_part();
     if (rank == 0) {
         pthread_t second;
         CHECK(!sem_init(&go, 0, 0) && !sem_init(&returned, 0, 0), "no semaphore: %p", (void *)&go);
@@ -205,7 +204,6 @@ static void first_leaves(int *data)
             OK(MPI_Send(NULL, 0, MPI_INT, 0, 7, comms[(turn + 1) % THREADS]));
         }
     }
-    end_part("the first leaves", TURNS);
 }
 
 static void *receives_turns(void *unused)
@@ -218,9 +216,9 @@ static void *receives_turns(void *unused)
 }
 
 /* Two threads of rank 0 wait on one communicator. The first one waits for the last message, and polls for both. */
-static void one_polls_for_both(void)
+static void one_polls_for_both(int *unused)
 {
-    begin_part();
+    (void)unused;
     if (rank == 0) {
         pthread_t second;
         start(&second, receives_turns, NULL);
@@ -234,7 +232,6 @@ static void one_polls_for_both(void)
         }
         OK(MPI_Send(NULL, 0, MPI_INT, 0, 10, comms[1]));
     }
-    end_part("one polls for both", TURNS);
 }
 
 int main(int argc, char **argv)
@@ -248,10 +245,10 @@ int main(int argc, char **argv)
         OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]));
     int *data = calloc(THREADS * LONG, sizeof *data);
     all_sleep();
-    one_sleeps_for_all(data);
-    sleep_and_wake();
-    first_leaves(data);
-    one_polls_for_both();
+    counted("one sleeps for all", one_sleeps_for_all, data, THREADS * (THREADS - 1) * ROUNDS);
+    counted("sleep and wake", sleep_and_wake, data, 4 * THREADS * ROUNDS);
+    counted("the first leaves", first_leaves, data, TURNS);
+    counted("one polls for both", one_polls_for_both, data, TURNS);
     free(data);
     for (int t = 0; t < THREADS; t++)
         OK(MPI_Comm_free(&comms[t]));
