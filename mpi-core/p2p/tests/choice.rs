@@ -19,8 +19,8 @@ const SIZES: [i64; 2] = [64 << 10, 256 << 10];
 /// The costs of a sample of the cheap protocol, and of the expensive protocol.
 const QUICK: Duration = Duration::from_micros(10);
 const SLOW: Duration = Duration::from_micros(200);
-/// The number of calls after which the first choice has been made.
-const FIRST: u32 = 64;
+/// The number of calls after which the first choice has been made: long data try the second protocol after 128 calls.
+const FIRST: u32 = 192;
 /// The number of calls after which the choice follows a change: the slower protocol is measured again after some hundred calls.
 const FOLLOWED: u32 = 2 * 2048;
 /// The same number for the eager pipeline: of 8192 messages 128 use rendezvous, and only these measure the cost of single copies.
