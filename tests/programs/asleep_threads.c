@@ -163,7 +163,7 @@ static void sleep_and_wake(int *unused)
 
 static sem_t go, returned;
 
-/* Sleeps in each turn on the communicator after the first one of the turn, after the main thread has begun to sleep on that. */
+/* Sleeps in each turn on communicator turn + 1, while the main thread sleeps on communicator turn. */
 static void *sleeps_second(void *unused)
 {
     for (int turn = 0; turn < TURNS; turn++) {

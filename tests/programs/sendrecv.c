@@ -51,7 +51,8 @@ static void short_exchanges(int partner)
     wrong = MPI_Sendrecv(sent, 3, MPI_INT, peer, 10, got, 2, MPI_INT, peer, 10, world, &status);
     OK(MPI_Error_class(wrong, &class));
     CHECK(class == MPI_ERR_TRUNCATE, "a message of 12 bytes in a buffer of 8: class %d", class);
-    /* A message of a wrong call would have arrived before the one of the last exchange. */
+    /* A message of a wrong call would have arrived before the one of the last exchange.
+     * The next message of the peer with a tag is sent after a collective call that needs this rank. */
     OK(MPI_Iprobe(peer, MPI_ANY_TAG, world, &flag, &status));
     CHECK(!flag, "an exchange with a wrong argument sent a message with tag %d", status.MPI_TAG);
     OK(MPI_Comm_set_errhandler(world, MPI_ERRORS_ARE_FATAL));

@@ -62,7 +62,7 @@ static void many_at_a_time(MPI_Comm comm, int round)
         int one = i, sum = -1;
         if (i % 7 == 6) {
             OK(MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm));
-            CHECK(sum == size * i, "the sum between is %d", sum);
+            CHECK(sum == size * i, "the blocking sum is %d", sum);
         }
         if (i % 11 == 10)
             OK(MPI_Barrier(comm));
@@ -77,14 +77,14 @@ static void many_at_a_time(MPI_Comm comm, int round)
         else
             for (flag = 0; !flag;)
                 OK(MPI_Test(&requests[next], &flag, MPI_STATUS_IGNORE));
-        CHECK(next >= 0 && requests[next] == MPI_REQUEST_NULL, "request %d is still there", next);
+        CHECK(next >= 0 && requests[next] == MPI_REQUEST_NULL, "request %d is not null", next);
         check(next, (next + round) % KINDS, in[next]);
     }
     OK(MPI_Type_free(&derived));
 }
 
 /* All ranks but one start operations and free the communicator before that rank starts them.
- * MPI_Comm_free of this library is local. */
+ * MPI_Comm_free of this library is local, so this program runs only on this library. */
 static void freed(int round)
 {
     int late = round % size, none = 0, out[KINDS][MOST], in[KINDS][MOST];

@@ -46,7 +46,7 @@ static void *exchange(void *got)
     return NULL;
 }
 
-/* A thread waits in MPI_Sendrecv while another one makes the same call again and again. */
+/* A thread waits in MPI_Sendrecv while another one calls MPI_Sendrecv in a loop. */
 static void exchanges_at_once(void)
 {
     int left = (rank + size - 1) % size, right = (rank + 1) % size, last = -1;
@@ -59,7 +59,7 @@ static void exchanges_at_once(void)
         if (round == 0)
             OK(MPI_Recv(&got, 1, MPI_INT, left, 40, MPI_COMM_WORLD, &status));
         OK(MPI_Sendrecv(&sent, 1, MPI_INT, right, 42, &got, 1, MPI_INT, left, 42, MPI_COMM_WORLD, &status));
-        CHECK(got == 1000 * left + round && status.MPI_TAG == 42, "round %d brought %d with tag %d", round, got, status.MPI_TAG);
+        CHECK(got == 1000 * left + round && status.MPI_TAG == 42, "round %d received %d with tag %d", round, got, status.MPI_TAG);
     }
     int sent = rank + 500;
     OK(MPI_Send(&sent, 1, MPI_INT, right, 41, MPI_COMM_WORLD));

@@ -3,8 +3,9 @@
 //! The list has pointers to values on the stacks of these threads.
 //! `GlobalLock::follow` adds a value before it releases the lock, and removes it after it has acquired the lock again, also if the thread panics in between.
 //! Only the owner of the lock accesses the list and calls the conditions.
-//! A condition that panics in the call of another thread ends that call of the condition only:
-//! the panic goes on in the call of the follower itself ([`Follower::resume_panic`]).
+//! A condition that panics does not unwind the leader:
+//! [`Follower::resume_panic`] continues the panic in the follower's call.
+//! The message on stderr names the leader's thread, since the panic hook runs there.
 
 use mpi_core::engine::Condition;
 use std::any::Any;
