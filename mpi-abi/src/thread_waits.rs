@@ -448,6 +448,10 @@ mod tests {
         assert_eq!(seen(), [(0, OUTER)]);
         leave_base(from_callback);
         assert_eq!(seen(), [(0, OUTER)], "the outer wait goes on");
+        leave_base(outer);
+        assert_eq!(seen(), [], "the outer wait has ended");
+        let outer = enter_base(OUTER);
+        poll_in_base(SHORT);
 
         // A callback that waits for long in lane 0, and one that waits in lane 1.
         let from_callback = enter_base(INNER);
