@@ -51,6 +51,18 @@ fn a_segmentation_fault_is_named() {
     );
 }
 
+/// The parent of mpirun may ignore SIGCHLD, as servers do that do not wait for their children.
+#[test]
+fn a_job_ends_although_its_parent_ignores_the_ends_of_children() {
+    let ignore = ["env", "--ignore-signal=CHLD"];
+    let script = "grep SigIgn /proc/self/status; exit 3";
+    let done = Launch::by(&ignore, &["-n", "1", "sh", "-c", script]).run();
+    assert_eq!(done.code, 3, "{}", done.stderr);
+    let ignored = done.stdout.split_whitespace().last().unwrap();
+    let ignored = u64::from_str_radix(ignored, 16).unwrap();
+    assert_eq!(ignored >> (libc::SIGCHLD - 1) & 1, 0, "{}", done.stdout);
+}
+
 #[test]
 fn mpirun_killed_leaves_nothing() {
     let job = staying("4");

@@ -9,6 +9,7 @@ use mpirun::launch::srun::{self, Launcher};
 use mpirun::launch::{self, daemon, foreign_launcher, frontend};
 
 fn main() {
+    launch::wait_for_children();
     if let Some(code) = serve_as_script() {
         std::process::exit(code);
     }

@@ -66,7 +66,7 @@ pub(crate) mod trim_memory;
 pub mod under;
 pub(crate) mod wire;
 
-pub use sys::{STACK_MIN, on_a_long_stack, stack_left, survive_file_limit};
+pub use sys::{STACK_MIN, on_a_long_stack, stack_left, survive_file_limit, wait_for_children};
 
 /// Signals that mpirun forwards to the ranks.
 pub const FORWARDED: [sys::Signal; 8] = [

@@ -84,6 +84,13 @@ pub enum Forked {
     Child,
 }
 
+/// Restores the default action of SIGCHLD, which this process may have been started without.
+/// If a process ignores SIGCHLD, the kernel discards the statuses of its ended children, so [`reap`] finds none (wait(2)).
+pub fn wait_for_children() {
+    // SAFETY: SIG_DFL installs no handler, so no code of this process runs on the signal.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
 /// Ignores SIGXFSZ: a write beyond the file size limit (`ulimit -f`) then returns an error.
 /// By default the signal would kill the launcher without a message.
 pub fn survive_file_limit() {

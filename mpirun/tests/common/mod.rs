@@ -31,6 +31,19 @@ pub struct Launch {
 
 impl Launch {
     pub fn new(args: &[&str]) -> Launch {
+        Launch::of(Command::new(env!("CARGO_BIN_EXE_mpirun")), args)
+    }
+
+    /// Starts mpirun by another command, such as env(1), which replaces itself by mpirun.
+    pub fn by(starter: &[&str], args: &[&str]) -> Launch {
+        let mut command = Command::new(starter[0]);
+        command
+            .args(&starter[1..])
+            .arg(env!("CARGO_BIN_EXE_mpirun"));
+        Launch::of(command, args)
+    }
+
+    fn of(mut command: Command, args: &[&str]) -> Launch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         hear_ctrl_c();
         let mark = format!(
@@ -38,7 +51,6 @@ impl Launch {
             std::process::id(),
             COUNT.fetch_add(1, Ordering::Relaxed)
         );
-        let mut command = Command::new(env!("CARGO_BIN_EXE_mpirun"));
         command
             .args(args)
             .env(MARK, &mark)
