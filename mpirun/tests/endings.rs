@@ -63,6 +63,17 @@ fn a_job_ends_although_its_parent_ignores_the_ends_of_children() {
     assert_eq!(ignored >> (libc::SIGCHLD - 1) & 1, 0, "{}", done.stdout);
 }
 
+/// nohup(1) ignores SIGHUP; mpirun and the ranks still do then, and SIGTERM ends the job.
+#[test]
+fn the_closing_of_the_terminal_does_not_end_a_job_under_nohup() {
+    let job = Launch::by(&["nohup"], &["-n", "2", "sh", "-c", "echo $$; sleep 1000"]).start(2);
+    job.signal_mpirun(libc::SIGHUP);
+    kill(pid(&job.lines[0]), libc::SIGHUP);
+    job.signal_mpirun(libc::SIGTERM);
+    let done = job.end();
+    assert_eq!(done.code, 143, "{}", done.stderr);
+}
+
 #[test]
 fn mpirun_killed_leaves_nothing() {
     let job = staying("4");

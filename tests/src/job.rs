@@ -17,6 +17,17 @@ use crate::setting::{compile, installation};
 /// on a machine with ten times as many busy processes as cores.
 const LIMIT: Duration = Duration::from_secs(240);
 
+/// Restores the default action of SIGHUP in this process, which its children inherit.
+/// If the tests were started by nohup(1), mpirun would ignore SIGHUP.
+#[allow(
+    unsafe_code,
+    reason = "no crate has a safe function that changes the action of a signal"
+)]
+fn hear_hang_up() {
+    // SAFETY: SIG_DFL installs no handler, so no code of this process runs on the signal.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_DFL) };
+}
+
 /// A job that has not been started.
 #[derive(Debug)]
 pub struct Job {
@@ -129,6 +140,7 @@ impl Job {
             None if is_hydra => process::silence(),
             None => Stdio::null(),
         });
+        hear_hang_up();
         let running = Running::start(&mut command).unwrap_or_else(|e| panic!("{e}"));
         Started {
             running,

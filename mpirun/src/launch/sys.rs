@@ -39,7 +39,13 @@ pub fn close_inherited() -> io::Result<()> {
 }
 
 /// Blocks the signals and returns a signalfd that reports them.
+///
+/// SIGHUP is left out if this process was started with it ignored: nohup(1) promises that the closing of the terminal does not end the command.
+/// A signalfd would report it, since a blocked signal is not discarded.
 pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
+    let signals = signals
+        .iter()
+        .filter(|&&signal| signal != libc::SIGHUP || !is_ignored(signal));
     // SAFETY: sigemptyset initialises `set` before it is read, and all pointers to it are valid.
     // signalfd returns a new descriptor that nothing else owns.
     unsafe {
@@ -56,6 +62,15 @@ pub fn signal_file(signals: &[Signal]) -> io::Result<OwnedFd> {
             return Err(io::Error::last_os_error());
         }
         Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    // SAFETY: a null action changes nothing, and sigaction fills `present` if it succeeds.
+    unsafe {
+        let mut present = std::mem::zeroed::<libc::sigaction>();
+        libc::sigaction(signal, ptr::null(), &mut present) == 0
+            && present.sa_sigaction == libc::SIG_IGN
     }
 }
 

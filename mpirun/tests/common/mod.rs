@@ -15,12 +15,14 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 /// The environment variable that marks all processes of one launch.
 const MARK: &str = "PORTCULLIS_TEST_LAUNCH";
 
-/// Restores the default action of SIGINT in this process, which its children inherit.
+/// Restores the default action of SIGINT and SIGHUP in this process, which its children inherit.
 ///
-/// Background commands of a shell ignore SIGINT; a shell that starts so cannot trap SIGINT.
-fn hear_ctrl_c() {
-    // SAFETY: SIG_DFL installs no handler, so no code of this process runs on the signal.
-    unsafe { libc::signal(libc::SIGINT, libc::SIG_DFL) };
+/// Background commands of a shell ignore SIGINT, and commands of nohup(1) SIGHUP; a shell that starts so cannot trap them.
+fn hear_terminal() {
+    for signal in [libc::SIGINT, libc::SIGHUP] {
+        // SAFETY: SIG_DFL installs no handler, so no code of this process runs on the signal.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
 }
 
 /// One launch under test.
@@ -45,7 +47,7 @@ impl Launch {
 
     fn of(mut command: Command, args: &[&str]) -> Launch {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        hear_ctrl_c();
+        hear_terminal();
         let mark = format!(
             "{}-{}",
             std::process::id(),
