@@ -5,7 +5,7 @@ mod threads;
 use mpi_base::clock::now_ns;
 use mpi_base::node::{self, Inspection, NodeError, Played, Player};
 use mpi_base::state::{State, Threads};
-use mpi_report::rank_snapshot::RankSnapshot;
+use mpi_report::rank_snapshot::{RankSnapshot, Stopped};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::cell::OnceCell;
 
@@ -54,6 +54,9 @@ impl Node {
             snapshot = snapshot.with_threads(&threads, now_ns, call_name);
             waiting = threads.waits.iter().map(|wait| wait.thread).collect();
         }
+        snapshot.stopped = std::fs::read_to_string(format!("/proc/{}/stat", state.pid))
+            .ok()
+            .and_then(|stat| Stopped::of(&stat));
         let waits = snapshot.call.is_some();
         if let Some(quiet) = snapshot
             .quiet

@@ -216,6 +216,41 @@ pub struct RankSnapshot {
     /// The long waits of the rank's threads, the longest first; empty if messages have no lanes.
     #[serde(default)]
     pub threads: Vec<ThreadWait>,
+    /// The reason why the rank's process does not run; `None` if it may run.
+    #[serde(default)]
+    pub stopped: Option<Stopped>,
+}
+
+/// The reason why a process is stopped: the states `T` and `t` of proc(5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stopped {
+    /// By a signal such as SIGSTOP.
+    BySignal,
+    /// By a debugger.
+    ByDebugger,
+}
+
+impl Stopped {
+    /// Returns the reason from the content of `/proc/PID/stat`.
+    pub fn of(stat: &str) -> Option<Stopped> {
+        // The program's name is in parentheses, and may contain some itself.
+        let (_, fields) = stat.rsplit_once(") ")?;
+        match fields.chars().next()? {
+            'T' => Some(Stopped::BySignal),
+            't' => Some(Stopped::ByDebugger),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stopped::BySignal => "stopped by a signal",
+            Stopped::ByDebugger => "stopped by a debugger",
+        })
+    }
 }
 
 impl Waiting {
@@ -312,6 +347,7 @@ impl RankSnapshot {
             progress: state.progress,
             quiet: Quiet::of(&state.quiet, now_ns),
             threads: Vec::new(),
+            stopped: None,
         }
     }
 

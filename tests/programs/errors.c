@@ -65,6 +65,8 @@ int main(int argc, char **argv)
     expect(MPI_Bcast(data, 1, MPI_INT, size, MPI_COMM_WORLD), MPI_ERR_ROOT, "a root too large");
     expect(MPI_Allreduce(data, data + 1, 1, MPI_INT, MPI_OP_NULL, MPI_COMM_WORLD), MPI_ERR_OP, "no operator");
     expect(MPI_Allreduce(data, data + 1, 1, MPI_INT, MPI_NO_OP, MPI_COMM_WORLD), MPI_ERR_OP, "an operator that combines nothing");
+    expect(MPI_Allreduce(data, data + 1, 1, MPI_INT, MPI_REPLACE, MPI_COMM_WORLD), MPI_ERR_OP, "an operator for windows");
+    expect(MPI_Iscan(data, data + 1, 1, MPI_INT, MPI_REPLACE, MPI_COMM_WORLD, &request), MPI_ERR_OP, "an operator for windows");
     int self = rank, weight = -1;
     expect(MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &self, &weight, 1, &self, &weight, MPI_INFO_NULL, 0, &comm), MPI_ERR_ARG, "a negative weight");
     expect(MPI_Send(data, 1, MPI_INT, 0, 1, MPI_COMM_NULL), MPI_ERR_COMM, "no communicator");

@@ -1,7 +1,7 @@
 /*
  * Programs that hang because of a common mistake, for the hang report.
  *
- *     hang crossed|tag|missing|part|computes|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted|threads|beside|several
+ *     hang crossed|tag|missing|part|computes|stopped|exception|left|collective|started|root|absent|any|waitall|second|polls|shift|inner|straggler|self|length|buffering|parted|threads|beside|several
  *
  * In "threads", "beside" and "several" threads of a rank wait on communicators of their own (threads_lanes).
  * No program ends by itself, except "buffering" if sends are buffered; run with a time limit.
@@ -9,6 +9,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <unistd.h>
 
 enum { COMMS = 4 };
@@ -120,6 +121,11 @@ int main(int argc, char **argv)
     if (!strcmp(way, "computes")) {
         while (rank == 1)
             pause();
+        OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+    if (!strcmp(way, "stopped")) {
+        while (rank == 1)
+            raise(SIGSTOP);
         OK(MPI_Recv(&word, 1, MPI_INT, 1, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     }
     if (!strcmp(way, "exception")) {

@@ -46,6 +46,7 @@ mistakes! {
     a_wrong_tag_is_named: "tag" on 2;
     a_missing_receive_is_found: "missing" on 2;
     a_rank_that_computes_is_the_culprit: "computes" on 2;
+    a_stopped_rank_is_the_culprit: "stopped" on 2;
     a_rank_that_has_left_is_the_culprit: "left" on 2;
     different_collectives_are_told_apart: "collective" on 2;
     a_wrong_root_is_named: "root" on 2;

@@ -31,8 +31,53 @@ struct Registry {
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry::new());
 
-/// The code and message of the last failure, for the text of its code.
-static LAST: Mutex<Option<(c_int, String)>> = Mutex::new(None);
+/// The last failure of each class, for the text of the class.
+static FAILURES: Mutex<Failures> = Mutex::new(Failures(BTreeMap::new()));
+
+/// The last failure of each class.
+///
+/// A code is its own class, so several failures have the same code.
+/// The text of a code names a call only if no other failure can have been meant; otherwise it says that the call is the last one.
+struct Failures(BTreeMap<c_int, Recent>);
+
+/// The failures of one class since the program last asked for the text of the class.
+struct Recent {
+    /// The message of the last one.
+    message: String,
+    count: u32,
+    /// True if the program has asked for the text since the last failure.
+    is_read: bool,
+}
+
+impl Failures {
+    fn add(&mut self, class: c_int, message: String) {
+        let before = self.0.remove(&class).filter(|recent| !recent.is_read);
+        let count = before.map_or(0, |recent| recent.count);
+        let recent = Recent {
+            message,
+            count: count.saturating_add(1),
+            is_read: false,
+        };
+        self.0.insert(class, recent);
+    }
+
+    /// Returns the message of the class's last failure, with a remark if other failures had the same code.
+    fn read(&mut self, class: c_int) -> Option<String> {
+        let recent = self.0.get_mut(&class)?;
+        let message = &recent.message;
+        let text = match (recent.count, recent.is_read) {
+            (2.., _) => format!("the last of {} such errors: {message}", recent.count),
+            (_, false) => message.clone(),
+            (_, true) => format!("the last such error: {message}"),
+        };
+        recent.is_read = true;
+        Some(text)
+    }
+}
+
+fn failures() -> MutexGuard<'static, Failures> {
+    FAILURES.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
@@ -176,14 +221,12 @@ pub fn class(code: c_int) -> Result<c_int, Failure> {
     class.ok_or_else(|| Failure::new(MPI_ERR_ARG, format!("{code} is not an error code")))
 }
 
-/// Returns the text of a code: the standard's text of its class.
-/// For the last failure, the text includes the message.
+/// Returns the text of a code: the standard's text of its class, with the message of the class's last failure.
 pub fn text(code: c_int) -> Result<String, Failure> {
     if let Some((name, text)) = class_text(code) {
-        let last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-        return Ok(match &*last {
-            Some((class, message)) if *class == code => format!("{name}: {text} ({message})"),
-            _ => format!("{name}: {text}"),
+        return Ok(match failures().read(code) {
+            Some(message) => format!("{name}: {text} ({message})"),
+            None => format!("{name}: {text}"),
         });
     }
     let text = registry().added.get(&code).map(|a| a.text.clone());
@@ -196,9 +239,9 @@ pub fn last_used() -> c_int {
     registry().last_used()
 }
 
-/// Records the failure that was raised last.
+/// Records a failure, for the text of its code.
 pub fn remember(code: c_int, message: String) {
-    *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((code, message));
+    failures().add(code, message);
 }
 
 #[cfg(test)]
@@ -229,6 +272,27 @@ mod tests {
             "a code of a removed class"
         );
         assert!(registry.add(None).unwrap() > of_the_standard);
+    }
+
+    /// Sections 9.4 and 9.5: the text belongs to the code, and several failures may have returned the same code.
+    #[test]
+    fn a_text_does_not_attribute_a_code_to_another_call() {
+        let mut failures = Failures(BTreeMap::new());
+        assert_eq!(failures.read(MPI_ERR_RANK), None);
+        failures.add(MPI_ERR_RANK, "MPI_Send".into());
+        failures.add(MPI_ERR_TAG, "MPI_Probe".into());
+        let mut text = |class| failures.read(class).unwrap();
+        assert_eq!(text(MPI_ERR_RANK), "MPI_Send");
+        assert_eq!(text(MPI_ERR_RANK), "the last such error: MPI_Send");
+        assert_eq!(text(MPI_ERR_TAG), "MPI_Probe");
+        failures.add(MPI_ERR_RANK, "MPI_Recv".into());
+        failures.add(MPI_ERR_RANK, "MPI_Bcast".into());
+        for _ in 0..2 {
+            let text = failures.read(MPI_ERR_RANK).unwrap();
+            assert_eq!(text, "the last of 2 such errors: MPI_Bcast");
+        }
+        failures.add(MPI_ERR_RANK, "MPI_Gather".into());
+        assert_eq!(failures.read(MPI_ERR_RANK).unwrap(), "MPI_Gather");
     }
 
     #[test]

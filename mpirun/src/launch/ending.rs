@@ -185,6 +185,10 @@ pub fn last_call(snapshot: &RankSnapshot) -> Option<String> {
             Some(last) => format!("It was outside MPI; its last call was {last}."),
         });
     };
+    if call == "MPI_Abort" {
+        // The page may still describe the call that was interrupted, by a signal's handler or in another thread.
+        return None;
+    }
     let mut text = format!("It was in {call}");
     if let Some(waiting) = &snapshot.waiting {
         text += &format!(" {waiting}");

@@ -31,11 +31,15 @@ impl Seen {
             if let (Stage::Starting, Some(at)) = (snapshot.stage, &snapshot.in_file) {
                 return in_file(at, "MPI_Init");
             }
+            let computes = match snapshot.stopped {
+                Some(how) => format!("is {how}"),
+                None => "computes".into(),
+            };
             return match (snapshot.stage, &snapshot.last_call) {
                 (Stage::Before, _) => "has not called MPI_Init".into(),
                 (Stage::Finalized, _) => "has called MPI_Finalize".into(),
-                (_, Some(last)) => format!("computes; its last MPI call was {last}"),
-                (_, None) => "computes".into(),
+                (_, Some(last)) => format!("{computes}; its last MPI call was {last}"),
+                (_, None) => computes,
             };
         };
         if let Some(at) = &snapshot.in_file {
@@ -70,6 +74,9 @@ impl Seen {
                 }
                 _ => format!(", for {}", Seconds(waited)),
             };
+        }
+        if let Some(how) = snapshot.stopped {
+            text += &format!(", and is {how}");
         }
         text
     }

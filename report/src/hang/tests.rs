@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rank_snapshot::{
-    AtWindow, Comm, Gate, InFile, Partner, Round, ThreadWait, Waiting, WindowNeed,
+    AtWindow, Comm, Gate, InFile, Partner, Round, Stopped, ThreadWait, Waiting, WindowNeed,
 };
 use std::time::Duration;
 
@@ -21,6 +21,7 @@ pub(super) fn idle(rank: u32) -> Seen {
         progress: 0,
         quiet: None,
         threads: Vec::new(),
+        stopped: None,
     };
     Seen {
         rank,
@@ -455,6 +456,26 @@ fn locks(rank: u32, holder: u32, calls_then: u64) -> Seen {
         is_outside: false,
     };
     calls(rank, "MPI_Win_lock", Waiting::Window(Box::new(at)))
+}
+
+#[test]
+fn ranks_that_are_stopped_are_told_from_those_that_compute() {
+    let stopped = |how| with(idle(1), |s| s.stopped = Stopped::of(how));
+    let says = |how| Report::of(0, vec![idle(0), stopped(how)]).to_string();
+    for (stat, line) in [
+        (
+            "7 (a) T 1",
+            "rank 1 is stopped by a signal; its last MPI call was MPI_Send",
+        ),
+        ("7 (T) t) t 1", "rank 1 is stopped by a debugger; its last"),
+        ("7 (T) R 1", "ranks 0-1 compute; their last"),
+    ] {
+        let text = says(stat);
+        assert!(text.contains(line), "{stat}: {text}");
+    }
+    let waits = with(locks(1, 0, 4), |s| s.stopped = Some(Stopped::BySignal));
+    let text = Report::of(0, vec![idle(0), waits]).to_string();
+    assert!(text.contains(", and is stopped by a signal"), "{text}");
 }
 
 #[test]

@@ -40,8 +40,8 @@ fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Resolved), Failur
     // A handle of a predefined object always refers to the same object.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
-    if op == MPI_NO_OP {
-        return Err(combines_nothing());
+    if op == MPI_NO_OP || op == MPI_REPLACE {
+        return Err(only_for_windows(op));
     }
     let (op, datatype) = (state::op(op)?, Resolved::of(datatype)?);
     if pair != Some(LAST_CHECKED.load(Ordering::Relaxed)) {
@@ -54,8 +54,14 @@ fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Resolved), Failur
 }
 
 #[cold]
-fn combines_nothing() -> Failure {
-    let text = "MPI_NO_OP combines nothing: it is for fetching in one-sided communication and not for reductions (section 12.3.4)";
+fn only_for_windows(op: MPI_Op) -> Failure {
+    let name = if op == MPI_NO_OP {
+        "MPI_NO_OP"
+    } else {
+        "MPI_REPLACE"
+    };
+    let text =
+        format!("{name} is for one-sided communication and not for reductions (section 12.3.4)");
     Failure::new(MPI_ERR_OP, text)
 }
 

@@ -40,7 +40,8 @@ pub fn MPI_T_pvar_get_info(
     let items = variable.items().map(Enumeration::handle);
     wanted(enumtype, items.unwrap_or(MPI_T_ENUM_NULL));
     wanted(bind, variable.bound().constant());
-    wanted(readonly, 1);
+    // No variable can be written, and those that change all the time cannot be reset (15.3.7).
+    wanted(readonly, variable.is_continuous().into());
     wanted(continuous, variable.is_continuous().into());
     wanted(atomic, 0);
     Ok(())
