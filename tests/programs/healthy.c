@@ -147,7 +147,7 @@ static void *counts_ticks(void *unused)
     return NULL;
 }
 
-/* As `lanes`, beside threads that sleep whenever they are looked at, but have run since the last time. */
+/* As `lanes`, beside threads that are asleep in each of mpirun's snapshots, but have run since the one before. */
 static void timer(void)
 {
     pthread_t waiting, counting;
