@@ -159,7 +159,7 @@ impl GlobalLock {
     /// Returns true if the sleep has lasted until then.
     fn sleep_as_follower(&self, follower: &Follower, waits: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
-        let inside = self.lock();
+        let mut inside = self.lock();
         follower.sleeps.store(true, Relaxed);
         self.sleeping_followers.fetch_add(1, Relaxed);
         // SYNC POINT lock.following
@@ -168,13 +168,19 @@ impl GlobalLock {
             true => OWN_POLL_OF_MESSAGES,
             false => OWN_POLL,
         };
-        let woken = follower
-            .news
-            .wait_timeout_while(inside, limit, |()| waits());
-        let (inside, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        // If the flag was set for this thread, it becomes the leader now.
-        // If a leader exists by then, the cleared flag allows another wake-up later.
-        self.leader_called.store(false, Relaxed);
+        while waits() && begin.elapsed() < limit {
+            let left = limit.saturating_sub(begin.elapsed());
+            let woken = follower.news.wait_timeout(inside, left);
+            (inside, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            // If the flag was set for this thread, it becomes the leader now.
+            // If another thread leads by then, the cleared flag lets that thread call this one when it leaves.
+            self.leader_called.store(false, Relaxed);
+            if !waits() {
+                break;
+            }
+            // SYNC POINT lock.following: either the leader sees the cleared flag, or this thread sees that it has left.
+            self.sleeper_fence();
+        }
         follower.sleeps.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(inside);

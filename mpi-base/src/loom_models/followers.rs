@@ -155,8 +155,12 @@ impl Process {
         fence(Ordering::SeqCst);
         while self.waits(me) {
             inside = follower.news.wait(inside).unwrap();
+            self.leader_called.store(false, Ordering::Relaxed);
+            if !self.waits(me) {
+                break;
+            }
+            fence(Ordering::SeqCst);
         }
-        self.leader_called.store(false, Ordering::Relaxed);
         follower.sleeps.store(false, Ordering::Relaxed);
         self.sleeping_followers.fetch_sub(1, Ordering::Relaxed);
     }
