@@ -115,6 +115,7 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
     info::describe(engine.size(), name);
     phase::begin(provided);
     configure_locking(&engine, provided)?;
+    let _waits = lanes::WaitsOfInit;
     lanes::start(&engine, provided, watch_in_lane)?;
     initial_handler::set_chosen(engine.params(), dynamic::parent::HANDLER_KEY)?;
     // The connection to the parent may use everything that was created above.
@@ -124,7 +125,6 @@ pub fn initialize(required: c_int) -> Result<c_int, Failure> {
             false => return Err(failure),
         }
     }
-    lanes::pass_role_on();
     Ok(provided)
 }
 

@@ -192,8 +192,8 @@ impl Doorbell {
         self.order(word);
         let timed_out = !news() && futex::wait(&self.word, word, limit.min(LONGEST));
         // SYNC POINT watcher.call
-        let word = self.word.fetch_and(!SLEEPING, Ordering::Acquire);
-        timed_out && word & SLEEPING != 0
+        self.word.fetch_and(!SLEEPING, Ordering::Acquire);
+        timed_out
     }
 
     /// As [`Doorbell::sleep`], but the closure `poll` sleeps (owner only).
@@ -329,7 +329,7 @@ mod socket {
 #[cfg(all(test, not(loom)))]
 pub(crate) mod tests {
     use super::*;
-    use std::sync::atomic::AtomicU32 as StdU32;
+    use std::sync::atomic::{AtomicBool, AtomicU32 as StdU32};
     use std::time::Instant;
 
     /// Sleeps by `sleep`, for at most [`LONGEST`] each time, until all numbers up to `rounds` have been published in turn.
@@ -388,6 +388,30 @@ pub(crate) mod tests {
         };
         assert!(!doorbell.sleep(LONGEST, rung));
         assert_eq!(doorbell.wishes() & !FENCE, 0);
+    }
+
+    /// The flag is cleared, as by a ring, but the owner is not woken.
+    #[test]
+    fn a_sleep_whose_wakeup_is_lost_reports_its_limit() {
+        /// If the flag is cleared before the owner waits, the owner does not sleep.
+        const ATTEMPTS: u32 = 100;
+        let doorbell = Doorbell::new();
+        let lose_wakeup = |_| {
+            let has_slept = AtomicBool::new(false);
+            std::thread::scope(|s| {
+                let clear = s.spawn(|| {
+                    while doorbell.wishes() & SLEEPING == 0 && !has_slept.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    std::thread::sleep(Duration::from_millis(1));
+                    doorbell.word.fetch_and(!SLEEPING, Ordering::Relaxed) & SLEEPING != 0
+                });
+                let timed_out = doorbell.sleep(Duration::from_millis(20), || false);
+                has_slept.store(true, Ordering::Relaxed);
+                clear.join().unwrap() && timed_out
+            })
+        };
+        assert!((0..ATTEMPTS).any(lose_wakeup));
     }
 
     #[test]

@@ -135,6 +135,8 @@ pub struct Waiter {
     stage: Stage,
     /// The kind of the last yield since the last call of [`Waiter::take_yield`].
     last_yield: LastYield,
+    /// True if the last step was a sleep that only its limit has ended.
+    timed_out: bool,
 }
 
 /// The kind of a waiter's last yield.
@@ -190,6 +192,7 @@ impl Waiter {
             policy,
             stage: policy.first(),
             last_yield: LastYield::None,
+            timed_out: false,
         }
     }
 
@@ -197,6 +200,17 @@ impl Waiter {
     #[inline]
     pub fn take_yield(&mut self) -> LastYield {
         std::mem::take(&mut self.last_yield)
+    }
+
+    /// Records that only its limit has ended a sleep of this wait.
+    pub fn note_timeout(&mut self) {
+        self.timed_out = true;
+    }
+
+    /// Returns true if only its limit has ended a sleep since the last call of this function.
+    #[inline(always)]
+    pub fn take_timeout(&mut self) -> bool {
+        std::mem::take(&mut self.timed_out)
     }
 
     /// Records a long yield, after which this wait yields no more.
@@ -276,15 +290,13 @@ impl Waiter {
     /// which must poll every source that rings `doorbell`.
     #[inline]
     pub fn pause(&mut self, doorbell: &Doorbell, news: impl FnOnce() -> bool) {
-        self.pause_or(|nap| {
-            doorbell.sleep(nap, news);
-        });
+        self.pause_or(|nap| doorbell.sleep(nap, news));
     }
 
     /// Performs one step of the wait. When the polling stages have ended, a step
-    /// calls `sleep` with the maximum duration of the sleep.
+    /// calls `sleep` with the maximum duration of the sleep. `sleep` returns true if only this limit has ended it.
     #[inline]
-    pub fn pause_or(&mut self, sleep: impl FnOnce(Duration)) {
+    pub fn pause_or(&mut self, sleep: impl FnOnce(Duration) -> bool) {
         match &mut self.stage {
             Stage::Spin { left } if *left > 0 => *left -= 1,
             Stage::Yield { left } if *left > 0 => {
@@ -298,7 +310,7 @@ impl Waiter {
     }
 
     #[cold]
-    fn rest(&mut self, sleep: impl FnOnce(Duration)) {
+    fn rest(&mut self, sleep: impl FnOnce(Duration) -> bool) {
         match &mut self.stage {
             Stage::Spin { .. } => {
                 self.stage = if self.policy.pauses.is_zero() {
@@ -326,7 +338,7 @@ impl Waiter {
                 }
             }
             Stage::Yield { .. } => self.stage = Stage::Sleep { is_new: true },
-            Stage::Sleep { .. } => sleep(self.policy.nap),
+            Stage::Sleep { .. } => self.timed_out = sleep(self.policy.nap),
         }
     }
 }
@@ -403,6 +415,19 @@ mod tests {
         assert_eq!(steps_before_sleep(&mut waiter), 2);
         let beside_load = WaitPolicy::OVERSUBSCRIBED.without_yields();
         assert_eq!(steps_before_sleep(&mut Waiter::new(beside_load)), 2);
+    }
+
+    #[test]
+    fn a_sleep_that_only_its_limit_has_ended_is_reported_once() {
+        let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED.without_yields());
+        steps_before_sleep(&mut waiter);
+        assert!(!waiter.take_timeout());
+        waiter.pause_or(|_| true);
+        assert!(waiter.take_timeout() && !waiter.take_timeout());
+        waiter.pause_or(|_| false);
+        assert!(!waiter.take_timeout());
+        waiter.note_timeout();
+        assert!(waiter.take_timeout() && !waiter.take_timeout());
     }
 
     /// Returns the number of yields of duration `took` after which the wait may sleep.

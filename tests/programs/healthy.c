@@ -2,7 +2,7 @@
  * Jobs that pause and then continue, each for a reason that is invisible to MPI.
  * mpirun must end none of them.
  *
- *     healthy sleeps|pipe|file|stops|thread|lanes|busy_lanes|lock|polls|accepts|spawns|shared [MILLISECONDS]
+ *     healthy sleeps|pipe|file|stops|thread|lanes|busy_lanes|timer|lock|polls|accepts|spawns|shared [MILLISECONDS]
  *     healthy serves|calls PORT
  *
  * During the pause all ranks but one wait inside MPI.
@@ -11,8 +11,10 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 static int milliseconds = 2200;
@@ -121,6 +123,50 @@ static void busy_lanes(void)
     for (int i = 0; i < 2; i++)
         pthread_join(others[i], NULL);
     pthread_join(waiting, NULL);
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_free(&comms[i]));
+}
+
+static sem_t tick;
+
+static void ticks(int signal)
+{
+    (void)signal;
+    sem_post(&tick);
+}
+
+/* Sleeps without a time limit; the handler of a timer's signal wakes it every 20 ms. */
+static void *counts_ticks(void *unused)
+{
+    (void)unused;
+    long long until = now() + milliseconds * 1000000LL;
+    while (now() < until)
+        sem_wait(&tick);
+    int word = 6;
+    OK(MPI_Send(&word, 1, MPI_INT, (rank + 1) % size, 5, comms[1]));
+    return NULL;
+}
+
+/* As `lanes`, beside threads that are asleep in each of mpirun's snapshots, but have run since the one before. */
+static void timer(void)
+{
+    pthread_t waiting, counting;
+    sigset_t alarm;
+    struct itimerval period = {{0, 20000}, {0, 20000}}, none = {{0, 0}, {0, 0}};
+    for (int i = 0; i < 3; i++)
+        OK(MPI_Comm_dup(MPI_COMM_WORLD, &comms[i]));
+    CHECK(sem_init(&tick, 0, 0) == 0 && signal(SIGALRM, ticks) != SIG_ERR, "no handler");
+    /* The signal wakes the main thread or the one that counts. */
+    sigemptyset(&alarm);
+    sigaddset(&alarm, SIGALRM);
+    pthread_sigmask(SIG_BLOCK, &alarm, NULL);
+    CHECK(pthread_create(&waiting, NULL, receives_in_lane, NULL) == 0, "no thread");
+    pthread_sigmask(SIG_UNBLOCK, &alarm, NULL);
+    CHECK(pthread_create(&counting, NULL, counts_ticks, NULL) == 0, "no thread");
+    CHECK(setitimer(ITIMER_REAL, &period, NULL) == 0, "no timer");
+    pthread_join(counting, NULL);
+    pthread_join(waiting, NULL);
+    CHECK(setitimer(ITIMER_REAL, &none, NULL) == 0, "the timer goes on");
     for (int i = 0; i < 3; i++)
         OK(MPI_Comm_free(&comms[i]));
 }
@@ -332,7 +378,7 @@ int main(int argc, char **argv)
         milliseconds = atoi(argv[2]);
     if (!strcmp(way, "child"))
         return child(&argc, &argv);
-    int is_threaded = !strcmp(way, "thread"), has_lanes = !strcmp(way, "lanes") || !strcmp(way, "busy_lanes");
+    int is_threaded = !strcmp(way, "thread"), has_lanes = !strcmp(way, "lanes") || !strcmp(way, "busy_lanes") || !strcmp(way, "timer");
     int level;
     OK(MPI_Init_thread(&argc, &argv, is_threaded || has_lanes ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level));
     introduce();
@@ -361,6 +407,8 @@ int main(int argc, char **argv)
         lanes();
     if (!strcmp(way, "busy_lanes"))
         busy_lanes();
+    if (!strcmp(way, "timer"))
+        timer();
     if (!strcmp(way, "lock"))
         locks();
     if (!strcmp(way, "shared"))

@@ -11,8 +11,8 @@ static int value(int r, int operation, int block)
     return 10000 * operation + 100 * r + block;
 }
 
-/* Starts an operation. A rank that passes `one`, a derived datatype of one number, makes another call
- * inside the library than ranks that pass MPI_INT. */
+/* Starts an operation. If `one` is a derived datatype of one number, the rank takes the library's general path;
+ * with MPI_INT it takes the fast path. */
 static void start(int operation, int kind, MPI_Datatype one, MPI_Comm comm, int *out, int *in, MPI_Request *request)
 {
     for (int r = 0; r < size; r++) {

@@ -185,6 +185,7 @@ const HEALTHY: &[(&str, u32)] = &[
     ("thread", 2),
     ("lanes", 2),
     ("busy_lanes", 2),
+    ("timer", 2),
     ("lock", 3),
     ("shared", 3),
     ("polls", 2),
@@ -196,7 +197,7 @@ const HEALTHY: &[(&str, u32)] = &[
 fn healthy(way: &str, milliseconds: usize) -> Job {
     let job = Job::of("healthy").arg(way).arg(milliseconds.to_string());
     match way {
-        "lanes" | "busy_lanes" => job.with(LANES),
+        "lanes" | "busy_lanes" | "timer" => job.with(LANES),
         _ => job,
     }
 }

@@ -46,7 +46,7 @@ pub use other_lanes::prepare;
 pub use requests::{
     Peeked, Taken, cancel, free, look, peek, start_persistent, take, take_light, to_start, wait_for,
 };
-pub use start::{are_sent, drain, drain_comm, end, end_on_failure, pass_role_on, start};
+pub use start::{WaitsOfInit, are_sent, drain, drain_comm, end, end_on_failure, start};
 pub use twin::Twin;
 pub use typed::{Landing, Outgoing, Place, ready_place};
 pub use waiting::wait_until;

@@ -162,10 +162,18 @@ pub fn start(engine: &Engine, level: c_int, watch: fn()) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Passes on the role of the watcher, which waits of `MPI_Init` may have claimed for lane 0.
-/// The call has begun without lanes, so its end does not do so. The caller holds lock 0.
-pub fn pass_role_on() {
-    watcher::leave_lane(0);
+/// The waits of `MPI_Init` after the start of lanes, which may claim the role of the watcher for lane 0.
+///
+/// The call has begun without lanes, so its end does not pass the role on. The end of this value does, also if the call fails.
+pub struct WaitsOfInit;
+
+impl Drop for WaitsOfInit {
+    fn drop(&mut self) {
+        if count() > 1 {
+            // The call may have begun without the lock. Threads of a session may be in other lanes.
+            state::locked(|| watcher::leave_lane(0));
+        }
+    }
 }
 
 fn cannot(doing: &'static str, reason: impl std::fmt::Display) -> Failure {

@@ -10,8 +10,8 @@
 //! The leader then reads `sleeping_followers`.
 //! A follower increments `sleeping_followers` under `inside`,
 //! and then reads `released` and `leader` again.
+//! On each side a fence separates the two steps (SYNC POINT `lock.following`).
 //! For the end of a `yielding` thread, see SYNC POINT `lock.yielding` in the loom models.
-//! On each side a fence separates the two steps.
 //! The releasing thread executes [`GlobalLock::release_fence`], the follower `sleeper_fence`.
 //! A follower is in the list of followers ([`followers`](super::followers)) while it waits without the lock.
 
@@ -93,6 +93,7 @@ impl GlobalLock {
     pub(super) fn notify_at_release(&self) {
         self.news_polls
             .store(self.news_polls.load(Relaxed).max(1), Relaxed);
+        // SYNC POINT lock.following
         self.release_fence();
         let idle = !self.is_polled() && !self.leader_called.load(Relaxed);
         if idle && self.sleeping_followers.load(Relaxed) > 0 {
@@ -122,6 +123,7 @@ impl GlobalLock {
         self.news_polls
             .store(if notify { 0 } else { news_polls }, Relaxed);
         if notify && self.following.release_complete() {
+            // SYNC POINT lock.following
             self.release_fence();
             if self.sleeping_followers.load(Relaxed) > 0 {
                 drop(self.lock());
@@ -142,7 +144,7 @@ impl GlobalLock {
         let timed_out = Listed::run(self, me, follower, || {
             let mut waiter = Waiter::new(FOLLOWING);
             while !crowded && waits() && !waiter.is_tired() {
-                waiter.pause_or(|_| {});
+                waiter.pause_or(|_| false);
             }
             waits() && self.sleep_as_follower(follower, waits)
         });
@@ -157,21 +159,28 @@ impl GlobalLock {
     /// Returns true if the sleep has lasted until then.
     fn sleep_as_follower(&self, follower: &Follower, waits: impl Fn() -> bool) -> bool {
         let begin = Instant::now();
-        let inside = self.lock();
+        let mut inside = self.lock();
         follower.sleeps.store(true, Relaxed);
         self.sleeping_followers.fetch_add(1, Relaxed);
+        // SYNC POINT lock.following
         self.sleeper_fence();
         let limit = match follower.has_condition() {
             true => OWN_POLL_OF_MESSAGES,
             false => OWN_POLL,
         };
-        let woken = follower
-            .news
-            .wait_timeout_while(inside, limit, |()| waits());
-        let (inside, _) = woken.unwrap_or_else(PoisonError::into_inner);
-        // If the flag was set for this thread, it becomes the leader now.
-        // If a leader exists by then, the cleared flag allows another wake-up later.
-        self.leader_called.store(false, Relaxed);
+        while waits() && begin.elapsed() < limit {
+            let left = limit.saturating_sub(begin.elapsed());
+            let woken = follower.news.wait_timeout(inside, left);
+            (inside, _) = woken.unwrap_or_else(PoisonError::into_inner);
+            // If the flag was set for this thread, it becomes the leader now.
+            // If another thread leads by then, the cleared flag lets that thread call this one when it leaves.
+            self.leader_called.store(false, Relaxed);
+            if !waits() {
+                break;
+            }
+            // SYNC POINT lock.following: either the leader sees the cleared flag, or this thread sees that it has left.
+            self.sleeper_fence();
+        }
         follower.sleeps.store(false, Relaxed);
         self.sleeping_followers.fetch_sub(1, Relaxed);
         drop(inside);

@@ -59,10 +59,15 @@ impl Words {
         follower.sleeps.store(true, Ordering::Relaxed);
         sleeping.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        while !follower.released.load(Ordering::Acquire) && self.is_polled() {
+        let waits = || !follower.released.load(Ordering::Acquire) && self.is_polled();
+        while waits() {
             inside = follower.news.wait(inside).unwrap();
+            self.leader_called.store(false, Ordering::Relaxed);
+            if !waits() {
+                break;
+            }
+            fence(Ordering::SeqCst);
         }
-        self.leader_called.store(false, Ordering::Relaxed);
         follower.sleeps.store(false, Ordering::Relaxed);
         sleeping.fetch_sub(1, Ordering::Relaxed);
     }

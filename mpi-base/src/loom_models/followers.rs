@@ -1,4 +1,5 @@
-//! Models of the list of followers (`mpi-abi/src/lock/followers.rs`): the leader calls the conditions of threads that wait without the lock.
+//! Models of the followers (`mpi-abi/src/lock/following.rs` and `followers.rs`): the leader calls the conditions of threads that wait without the lock,
+//! and a leader that leaves wakes one of them.
 //!
 //! The lock is in another crate, so the models repeat its operations in the lock's order.
 //! loom reports an access to the list or to a follower that the lock does not order.
@@ -16,9 +17,10 @@ const THREADS: usize = 2;
 /// The lock and the list of its followers, by their numbers.
 struct Process {
     lock: Mutex<()>,
-    /// True while a thread leads. The models' main thread does.
+    /// True while a thread leads. The models' main thread does at the start.
     leads: AtomicBool,
     sleeping_followers: AtomicU32,
+    leader_called: AtomicBool,
     inside: Mutex<()>,
     following: UnsafeCell<Vec<usize>>,
     followers: [Follower; THREADS],
@@ -46,6 +48,7 @@ impl Process {
             lock: Mutex::new(()),
             leads: AtomicBool::new(true),
             sleeping_followers: AtomicU32::new(0),
+            leader_called: AtomicBool::new(false),
             inside: Mutex::new(()),
             following: UnsafeCell::new(Vec::new()),
             followers: [follower(), follower()],
@@ -59,12 +62,55 @@ impl Process {
         self.found.with(|found| unsafe { *found })
     }
 
+    /// A poll that finds a number of messages. The caller has the lock.
+    fn poll(&self, messages: u32) {
+        // SAFETY: the caller has the lock.
+        self.found.with_mut(|found| unsafe { *found += messages });
+    }
+
     /// The leader polls, finds a message and releases the followers whose conditions hold.
     fn lead(&self) {
         let _lock = self.lock.lock().unwrap();
-        // SAFETY: this thread has the lock.
-        self.found.with_mut(|found| unsafe { *found += 1 });
+        self.poll(1);
         self.notify();
+    }
+
+    /// A whole call of a thread that waits for a number of messages: it follows while another thread leads, and leads otherwise.
+    fn wait_for(&self, (me, awaits): (usize, u32)) {
+        let mut lock = self.lock.lock().unwrap();
+        let mut leads = false;
+        while self.found() < awaits {
+            if leads || !self.leads.load(Ordering::Relaxed) {
+                leads = true;
+                self.leads.store(true, Ordering::Relaxed);
+                self.poll(1);
+                self.notify();
+            } else {
+                lock = self.follow((me, awaits), lock, || self.sleep(me));
+            }
+        }
+        self.leave(leads);
+    }
+
+    /// Ends a call; wakes one follower if no thread leads then. The caller has the lock.
+    fn leave(&self, leads: bool) {
+        if leads {
+            self.leads.store(false, Ordering::Relaxed);
+        }
+        fence(Ordering::SeqCst);
+        let idle =
+            !self.leads.load(Ordering::Relaxed) && !self.leader_called.load(Ordering::Relaxed);
+        if idle && self.sleeping_followers.load(Ordering::Relaxed) > 0 {
+            let inside = self.inside.lock().unwrap();
+            let mut followers = self.in_list().into_iter().map(|of| &self.followers[of]);
+            let called = followers.find(|other| other.sleeps.load(Ordering::Relaxed));
+            self.leader_called
+                .store(called.is_some(), Ordering::Relaxed);
+            drop(inside);
+            if let Some(called) = called {
+                called.news.notify_one();
+            }
+        }
     }
 
     fn in_list(&self) -> Vec<usize> {
@@ -109,6 +155,11 @@ impl Process {
         fence(Ordering::SeqCst);
         while self.waits(me) {
             inside = follower.news.wait(inside).unwrap();
+            self.leader_called.store(false, Ordering::Relaxed);
+            if !self.waits(me) {
+                break;
+            }
+            fence(Ordering::SeqCst);
         }
         follower.sleeps.store(false, Ordering::Relaxed);
         self.sleeping_followers.fetch_sub(1, Ordering::Relaxed);
@@ -194,4 +245,37 @@ fn a_follower_waits_again_after_its_time_limit_and_is_released() {
         process.lead();
         follower.join().unwrap();
     });
+}
+
+/// The leader finds a number of messages in its last poll and leaves without calling the conditions.
+/// Two threads follow it. One of them waits for one message, the other for two.
+fn leader_leaves_after(messages: u32) {
+    check(move || {
+        let process = Process::with_leader();
+        let followers = [(0, 1), (1, 2)].map(|follower| {
+            let process = process.clone();
+            thread::spawn(move || process.wait_for(follower))
+        });
+        let lock = process.lock.lock().unwrap();
+        process.poll(messages);
+        process.leave(true);
+        drop(lock);
+        for follower in followers {
+            follower.join().unwrap();
+        }
+        let _lock = process.lock.lock().unwrap();
+        assert!(process.in_list().is_empty() && !process.leads.load(Ordering::Relaxed));
+    });
+}
+
+/// SYNC POINT lock.following: each follower whose message was found wakes, and wakes the next one when it leaves.
+#[test]
+fn a_leader_that_leaves_wakes_the_followers_whose_messages_it_has_found() {
+    leader_leaves_after(2);
+}
+
+/// SYNC POINT lock.following: one of the followers leads, and finds the messages.
+#[test]
+fn a_leader_that_leaves_before_the_messages_wakes_a_follower_to_lead() {
+    leader_leaves_after(0);
 }

@@ -120,17 +120,17 @@ fn end(win: &Win, has_barrier: bool) -> Result<(), Error> {
     if win.engine().is_fault_tolerant() {
         // `agree` synchronises the living members. Accesses to dead members are lost.
         let outcome = win.messages().flush(None);
-        let met = win.engine().block_on(win.comm().agreement().agree(0));
+        let synchronised = win.engine().block_on(win.comm().agreement().agree(0));
         win.service().unregister(win);
         win.state().withdraw();
         return match win.is_broken() {
-            true => met.map(drop),
-            false => met.map(drop).and(outcome),
+            true => synchronised.map(drop),
+            false => synchronised.map(drop).and(outcome),
         };
     }
     let outcome = win.messages().flush(None);
     if has_barrier {
-        // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in a wrong program.
+        // Unlike the barrier of `MPI_Win_fence`, so that the two do not match in an erroneous program.
         win.comm().internal().fence_now()?;
     }
     win.service().unregister(win);

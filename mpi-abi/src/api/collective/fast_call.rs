@@ -323,8 +323,8 @@ fn matches_blocks(
     (all, all_len): (*const c_void, usize),
 ) -> Option<()> {
     let (rank, size) = (comm.comm.rank() as usize, comm.comm.size() as usize);
-    apart(one, all.wrapping_byte_add(rank * len))?;
-    (all_len == len * size).then_some(())
+    apart(one, all.wrapping_byte_add(rank.checked_mul(len)?))?;
+    (all_len == len.checked_mul(size)?).then_some(())
 }
 
 /// Returns `Some` if input and output begin at different addresses.

@@ -83,12 +83,14 @@ pub fn lane_Test(
                 domain.poll()?;
                 domain.look(handle)
             }
-            settled => Ok(settled),
+            state @ (RequestState::Inactive | RequestState::Complete) => Ok(state),
         })?;
         flag.set((state != RequestState::Running).into(), "flag")?;
         match state {
             RequestState::Running => Ok(()),
-            settled => take_one(lane, request, (handle, settled), status),
+            RequestState::Inactive | RequestState::Complete => {
+                take_one(lane, request, (handle, state), status)
+            }
         }
     })
 }

@@ -191,7 +191,7 @@ pub static PVARS: &[Pvar] = &[
         name: "mpi_base_late_sleeps",
         category: "mpi",
         class: MPI_T_PVAR_CLASS_COUNTER,
-        help: "Sleeps that nothing has ended but their limit, after which the next poll has found something",
+        help: "Sleeps that ended by timeout although an event was pending",
         read: Read::Process(|| of_engines(|engine| engine.waiting().late_sleeps())),
     },
     Pvar {

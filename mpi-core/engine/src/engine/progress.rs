@@ -61,7 +61,9 @@ fn turn_by<const MESSAGES: bool>(
 ) -> bool {
     let busy = engine.progress();
     let is_done = done();
-    engine.0.waiting.note_poll(busy || is_done);
+    if waiter.take_timeout() && (busy || is_done) {
+        engine.0.waiting.note_late_sleep();
+    }
     if is_done {
         return true;
     }
@@ -93,7 +95,7 @@ fn step<const MESSAGES: bool>(
         match (threads.wait_step)(polled) {
             ThreadStep::Alone => {}
             ThreadStep::Followed => return,
-            ThreadStep::TimedOut => return waiting.has_timed_out(),
+            ThreadStep::TimedOut => return waiter.note_timeout(),
             ThreadStep::Yielded(took) => {
                 waiter.has_yielded_to_threads(took);
                 waiting.note_load(waiter);
@@ -125,10 +127,8 @@ fn step<const MESSAGES: bool>(
             if let Some(begin_ns) = begin_ns {
                 waiting.add_sleep(now_ns().saturating_sub(begin_ns));
             }
-            waiting.has_slept();
-            if timed_out {
-                waiting.has_timed_out();
-            }
+            waiting.note_sleep();
+            timed_out
         });
         waiting.note_load(waiter);
     }

@@ -101,9 +101,7 @@ pub struct Waiting {
     /// The number of sleeps; `asleep_ns` is the time spent in them.
     sleeps: Cell<u64>,
     asleep_ns: Cell<u64>,
-    /// True if only its time limit has ended the last sleep, and no poll of a wait has followed.
-    timed_out: Cell<bool>,
-    /// The number of such sleeps whose next poll has found something.
+    /// The number of sleeps that only their time limit has ended, and after which the next poll of the same wait has found something.
     late_sleeps: Cell<u64>,
 }
 
@@ -142,7 +140,6 @@ impl Waiting {
             check_ns: Cell::new(0),
             sleeps: Cell::new(0),
             asleep_ns: Cell::new(0),
-            timed_out: Cell::new(false),
             late_sleeps: Cell::new(0),
         })
     }
@@ -249,19 +246,10 @@ impl Waiting {
         self.late_sleeps.get()
     }
 
-    /// Records that only its time limit has ended a sleep.
-    pub(super) fn has_timed_out(&self) {
-        self.timed_out.set(true);
-    }
-
-    /// Counts a late sleep, if this poll of a wait is the first one after a sleep that has timed out, and has found something.
-    #[inline(always)]
-    pub(super) fn note_poll(&self, found: bool) {
-        if self.timed_out.get() {
-            self.timed_out.set(false);
-            self.late_sleeps
-                .set(self.late_sleeps.get() + u64::from(found));
-        }
+    /// Counts a late sleep.
+    #[cold]
+    pub(super) fn note_late_sleep(&self) {
+        self.late_sleeps.set(self.late_sleeps.get() + 1);
     }
 
     /// Returns whether the ranks of this node have a core each or are oversubscribed.
@@ -400,7 +388,8 @@ impl Waiting {
         self.completions.replace(completions) != completions
     }
 
-    pub(super) fn has_slept(&self) {
+    /// Records that this process has slept.
+    pub(super) fn note_sleep(&self) {
         self.slept.set(true);
     }
 

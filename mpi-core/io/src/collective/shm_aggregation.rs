@@ -109,8 +109,8 @@ impl ShmBuffers {
         if aggregates {
             buffers.clear(comm.rank() as usize);
         }
-        let met = comm.internal().fence_now();
-        buffers.unless_failed(met).map(Some)
+        let outcome = comm.internal().fence_now();
+        buffers.unless_failed(outcome).map(Some)
     }
 
     /// Returns the buffers after a success. Otherwise abandons the window without freeing it:
@@ -165,8 +165,8 @@ impl ShmBuffers {
         if buffers.meets(comm).rank() == 0 {
             (0..aggregators).for_each(|aggregator| buffers.clear(aggregator));
         }
-        let met = buffers.meets(comm).internal().fence_now();
-        buffers.unless_failed(met).map(Some)
+        let outcome = buffers.meets(comm).internal().fence_now();
+        buffers.unless_failed(outcome).map(Some)
     }
 
     /// Initialises an aggregator's new buffers: no byte is marked, and they contain no part of a file.

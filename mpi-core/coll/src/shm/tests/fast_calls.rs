@@ -175,7 +175,7 @@ unsafe fn begin_three(
 }
 
 /// Each rank but `late` sends an empty message to the rank `late`, which receives all of them.
-fn others_before(world: &Comm, late: u32) {
+fn wait_for_others(world: &Comm, late: u32) {
     const STARTED: i32 = 8;
     let p2p = world.p2p();
     if world.rank() != late {
@@ -201,14 +201,14 @@ fn fast_requests_complete_after_their_communicator_was_freed() {
                 let (late, mut received) = (round % ranks, Default::default());
                 let twin = world.constructors().dup_now().expect("a duplicate");
                 if me == late {
-                    others_before(&world, late);
+                    wait_for_others(&world, late);
                 }
                 // SAFETY: the buffers are used again after the requests are complete.
                 let requests = unsafe { begin_three(&twin, &sent, &mut received) };
                 drop(twin);
                 if me != late {
                     assert!(requests.iter().all(is_pending), "rank {late} is missing");
-                    others_before(&world, late);
+                    wait_for_others(&world, late);
                 }
                 for request in requests.into_iter().rev().flatten() {
                     engine.wait(&request).expect("a collective");
@@ -241,12 +241,12 @@ fn fast_requests_of_a_revoked_communicator_fail() {
             let twin = world.constructors().dup_now().expect("a duplicate");
             let (sent, mut received) = (own_word(world.rank()), Default::default());
             if world.rank() == 0 {
-                others_before(&world, 0);
+                wait_for_others(&world, 0);
                 return twin.failures().revoke();
             }
             // SAFETY: the buffers live until the requests are complete.
             let requests = unsafe { begin_three(&twin, &sent, &mut received) };
-            others_before(&world, 0);
+            wait_for_others(&world, 0);
             for request in requests {
                 let request = request.expect("rank 0 is missing");
                 assert!(is_revoked(engine, &request));
