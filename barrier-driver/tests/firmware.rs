@@ -239,27 +239,32 @@ fn run(
     (board.into_inner().expect("a board"), ends)
 }
 
-#[test]
-fn emulated_microcontrollers_pass_barriers_and_none_leaves_early() {
-    let Some(microbit) = firmware() else {
-        return;
-    };
+/// Builds the firmware; prints a message and returns `None` if Rust's target or QEMU is not installed.
+fn microbit() -> Option<PathBuf> {
+    let microbit = firmware()?;
     let there = Command::new(QEMU)
         .arg("--version")
         .stdout(Stdio::null())
         .status();
     if there.is_err() {
-        return skipped("no qemu-system-arm; the Debian package of that name brings it");
+        skipped("no qemu-system-arm; the Debian package of that name brings it");
+        return None;
     }
-    for nodes in [1, 2, 4] {
-        let (board, ends) = run(&microbit, nodes, 2, 0, None);
+    Some(microbit)
+}
+
+/// Runs jobs of these numbers of nodes; each node must pass `hundreds` times 100 barriers.
+fn all_pass(microbit: &Path, sizes: &[u8], hundreds: u8) {
+    let barriers = 100 * u32::from(hundreds);
+    for &nodes in sizes {
+        let (board, ends) = run(microbit, nodes, hundreds, 0, None);
         assert!(ends.iter().all(|end| *end == End::Done), "{ends:?}");
         assert!(
-            board.passed.iter().all(|&times| times == 200),
+            board.passed.iter().all(|&times| times == barriers),
             "{:?}",
             board.passed
         );
-        let entered = 2 * u32::from(nodes) + 200;
+        let entered = 2 * u32::from(nodes) + barriers;
         assert!(
             board.entered.iter().all(|&times| times == entered),
             "{:?}",
@@ -270,6 +275,22 @@ fn emulated_microcontrollers_pass_barriers_and_none_leaves_early() {
             "an even number of barriers brings all wires back"
         );
     }
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn emulated_microcontrollers_pass_more_barriers() {
+    if let Some(microbit) = microbit() {
+        all_pass(&microbit, &[1, 2, 4], 2);
+    }
+}
+
+#[test]
+fn emulated_microcontrollers_pass_barriers_and_none_leaves_early() {
+    let Some(microbit) = microbit() else {
+        return;
+    };
+    all_pass(&microbit, &[1, 3], 1);
     // Both nodes detect a cut wire before they pass a barrier.
     let (board, ends) = run(&microbit, 2, 2, 20, Some(1));
     assert_eq!(board.passed, [0, 0]);

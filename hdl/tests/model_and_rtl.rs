@@ -39,23 +39,35 @@ fn said(what: &str, (nodes, samples): (usize, u16), coverage: &Coverage) {
     assert!(coverage.is_complete(nodes), "{said}");
 }
 
+/// Numbers of nodes and of filter samples: one node, the prototype's number, and a filter.
+const SIZES: [(usize, u16); 4] = [(1, 1), (60, 1), (3, 4), (2, 17)];
+
+/// The other sizes: the most wires, each width of the filter's count, and few and many nodes.
+const MORE_SIZES: [(usize, u16); 9] = [
+    (2, 1),
+    (7, 1),
+    (64, 1),
+    (7, 2),
+    (60, 4),
+    (5, 7),
+    (2, 32),
+    (2, 128),
+    (2, 256),
+];
+
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
-    for size in [
-        (1, 1),
-        (2, 1),
-        (7, 1),
-        (60, 1),
-        (64, 1),
-        (3, 4),
-        (7, 2),
-        (60, 4),
-        (5, 7),
-        (2, 17),
-        (2, 32),
-        (2, 128),
-        (2, 256),
-    ] {
+    under_icarus(&SIZES, 5_000);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_rtl_does_what_the_model_does_at_all_sizes_under_icarus() {
+    under_icarus(&[&SIZES[..], &MORE_SIZES].concat(), 20_000);
+}
+
+fn under_icarus(sizes: &[(usize, u16)], random_edges: usize) {
+    for &size in sizes {
         let mut coverage = Coverage::default();
         let folder = tempfile::tempdir().expect("a folder");
         let mut play = |what: &str, edges: &[Edge]| {
@@ -64,8 +76,10 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
             })
         };
         let (nodes, samples) = size;
-        if !play("Icarus, random", &stimulus::random(nodes, samples, 20_000))
-            || !play("Icarus, directed", &stimulus::directed(nodes, samples))
+        if !play(
+            "Icarus, random",
+            &stimulus::random(nodes, samples, random_edges),
+        ) || !play("Icarus, directed", &stimulus::directed(nodes, samples))
         {
             return;
         }
@@ -75,7 +89,17 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_icarus() {
 
 #[test]
 fn the_rtl_does_what_the_model_does_at_every_edge_under_verilator() {
-    for size in [(3, 1), (60, 1), (60, 4)] {
+    under_verilator(&[(3, 1), (60, 4)], 30_000);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_rtl_does_what_the_model_does_at_many_edges_under_verilator() {
+    under_verilator(&[(3, 1), (60, 1), (60, 4)], 300_000);
+}
+
+fn under_verilator(sizes: &[(usize, u16)], random_edges: usize) {
+    for &size in sizes {
         let mut coverage = Coverage::default();
         let folder = tempfile::tempdir().expect("a folder");
         let Some(barrier) = or_skip(
@@ -91,13 +115,13 @@ fn the_rtl_does_what_the_model_does_at_every_edge_under_verilator() {
         let (nodes, samples) = size;
         play(
             "Verilator, random",
-            &stimulus::random(nodes, samples, 300_000),
+            &stimulus::random(nodes, samples, random_edges),
         );
         play("Verilator, directed", &stimulus::directed(nodes, samples));
         if nodes == 3 {
             play("Verilator, exhaustive", &stimulus::exhaustive(nodes, 5));
         }
-        let speed = barrier.bench(2_000_000).expect("a bench");
+        let speed = barrier.bench(200_000).expect("a bench");
         assert!(speed.releases > 0);
         said("Verilator", size, &coverage);
     }

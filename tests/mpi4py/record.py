@@ -1,8 +1,10 @@
 """Runs mpi4py's own test program and keeps a record of every test, one file for each rank.
 
-usage: record.py TESTS RECORDS [OPTION...]
+usage: record.py TESTS RECORDS [--one-buffer] [OPTION...]
 
 TESTS is the unchanged `test` folder of mpi4py's source package, RECORDS a folder, and the options are those of its `main.py`.
+With `--one-buffer` each test uses one kind of Python buffer. mpi4py's tests repeat their calls for each kind (`array`, DLPack,
+CUDA's array interface), and the kinds differ only in how mpi4py finds the buffer's address.
 Each line of a record is written before anything else happens, so that a rank which hangs or dies has said in which test:
 
     begin TEST      the test starts; TEST is module.Class.method
@@ -31,8 +33,11 @@ class Record(unittest.TextTestResult):
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
         # Imported here, after main.py has configured the initialisation of MPI.
+        import arrayimpl
         from mpi4py import MPI
 
+        if ONE_BUFFER:
+            del arrayimpl.ArrayBackends[1:]
         path = os.path.join(RECORDS, str(MPI.COMM_WORLD.Get_rank()))
         self.file = open(path, "a", buffering=1, encoding="utf-8")
         self.failed = False
@@ -86,10 +91,13 @@ class Record(unittest.TextTestResult):
 
 
 if __name__ == "__main__":
-    tests, RECORDS = sys.argv[1:3]
+    tests, RECORDS, *options = sys.argv[1:]
+    ONE_BUFFER = options[:1] == ["--one-buffer"]
+    if ONE_BUFFER:
+        del options[0]
     sys.dont_write_bytecode = True
     sys.path.insert(0, tests)
     import main
 
     runner = unittest.TextTestRunner(resultclass=Record, verbosity=1)
-    main.main(module=None, argv=["main.py", *sys.argv[3:]], testRunner=runner)
+    main.main(module=None, argv=["main.py", *options], testRunner=runner)

@@ -32,11 +32,15 @@ pub const CONTENTS: Contents = Contents {
 
 /// Makes the shared installation, unless an earlier process has made it.
 pub fn ensure() -> Result<(), InstallError> {
-    let prefix = installation();
-    match std::env::var_os(MADE) {
-        Some(made) if Path::new(&made) == prefix => Ok(()),
-        _ => install::install(&prefix, &CONTENTS),
+    match is_made() {
+        true => Ok(()),
+        false => install::install(&installation(), &CONTENTS),
     }
+}
+
+/// Returns true if `cargo xtask test` runs this program; it has made the shared installation.
+pub fn is_made() -> bool {
+    std::env::var_os(MADE).is_some_and(|made| Path::new(&made) == installation())
 }
 
 /// The reason why mpi4py could not be built.

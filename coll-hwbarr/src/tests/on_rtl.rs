@@ -30,10 +30,20 @@ fn can_translate() -> bool {
 
 #[test]
 fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
+    counts_releases(&[1, 4]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn the_rtl_of_60_nodes_counts_as_many_releases_as_there_were_barriers() {
+    counts_releases(&[60]);
+}
+
+fn counts_releases(sizes: &[u32]) {
     if !can_translate() {
         return;
     }
-    for ranks in [1, 4, 60] {
+    for &ranks in sizes {
         let (files, cache) = (Files::new(), cache());
         let (report, vcd) = (files.report(), files.vcd());
         let set = [
@@ -62,10 +72,20 @@ fn the_rtl_counts_as_many_releases_as_there_were_barriers() {
 /// The world and its halves each have a channel, which is taken, tested, used and freed on the RTL.
 #[test]
 fn three_communicators_have_channels_on_the_rtl() {
+    have_channels(&["0"]);
+}
+
+#[test]
+#[ignore = "long: cargo xtask test --long"]
+fn communicators_of_two_nodes_have_channels_on_the_rtl() {
+    have_channels(&["2"]);
+}
+
+fn have_channels(numbers_of_nodes: &[&str]) {
     if !can_translate() {
         return;
     }
-    for nodes in ["0", "2"] {
+    for &nodes in numbers_of_nodes {
         let (files, cache) = (Files::new(), cache());
         let report = files.report();
         let set = [
@@ -144,7 +164,7 @@ fn said_of(sources: &[Source], file: &str, from: &str, to: &str) -> String {
         ("rtl_cache", text(&cache)),
         ("timeout", "300ms"),
     ];
-    let message = run(4, &set, |engine| {
+    let message = run(2, &set, |engine| {
         verdict(&world(engine)).expect_err("it should have refused")
     });
     message[0].clone()

@@ -192,7 +192,7 @@ fn a_server_that_ends_in_the_middle_is_no_error_of_the_program() {
 
 #[test]
 fn communicators_have_channels_of_a_served_board() {
-    const ROUNDS: u32 = 10;
+    const ROUNDS: u32 = 4;
     for (ranks, nodes) in [(3, "3"), (4, "2")] {
         channels_served(3, |text, _| {
             let set = [("port", text), ("version", "2"), ("sim_nodes", nodes)];

@@ -1,7 +1,8 @@
 //! Equivalence check of two designs: with the same inputs, their outputs never differ.
 //!
 //! yosys combines both designs into a miter, whose one output is high if their outputs differ; ABC decides whether it can ever be high.
-//! By simulation ABC finds pairs of signals that agree from power-on, possibly inverted, and proves by induction over
+//! ABC rewrites the miter to fewer gates (`dc2`), which yosys would do in three times the time.
+//! By simulation ABC finds pairs of flip-flops (`lcorr`), and then of any signals, that agree from power-on, possibly inverted, and proves by induction over
 //! one edge that they are equal (`scorr`). If the designs are equal, this removes the miter; otherwise ABC searches for a difference (`pdr`).
 //! An undriven net is a free input in each design, so a proof holds for all its values.
 
@@ -51,7 +52,7 @@ fn decide(
     let script = miter(design, parameters, cells);
     tool::write(&folder.join("miter.ys"), &script)?;
     Tool::YOSYS.run("a miter", ["-q", "-s", "miter.ys"], folder, LIMIT)?;
-    let script = "read_aiger miter.aig; scorr; pdr; print_status";
+    let script = "read_aiger miter.aig; dc2; lcorr; scorr; pdr; print_status";
     let said = Tool::ABC.run("a proof of equality", ["-c", script], folder, LIMIT)?;
     let has = |words| said.contains(words);
     match () {
@@ -84,7 +85,7 @@ fn miter(design: &Design, parameters: Parameters, cells: &str) -> String {
          design -copy-from gate -as gate gate\n\
          miter -equiv -flatten gold gate miter\n\
          hierarchy -top miter\n\
-         opt_clean; techmap; opt -full; dffunmap; async2sync; simplemap\n\
+         opt_clean; techmap; opt_clean; dffunmap; async2sync; simplemap\n\
          dfflegalize -cell $_DFF_P_ 01\n\
          abc -fast -g AND\n\
          setundef -undriven -anyseq\n\

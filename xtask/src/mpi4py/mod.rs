@@ -37,7 +37,7 @@ pub struct Options {
     /// Run the tests of `cargo xtask test`: without the slow modules, all in one job
     #[arg(long)]
     quick: bool,
-    /// Leave out the classes that repeat the tests of another class on a duplicate of its communicator
+    /// Leave out repetitions: classes with the tests of another class on a duplicate of its communicator, and other kinds of Python buffers
     #[arg(long)]
     once: bool,
     /// Run the tests on another library, as mpirun's --on does: openmpi, mpich or a file
@@ -170,7 +170,13 @@ impl std::error::Error for Mpi4pyError {}
 pub fn run(options: &Options) -> Result<(), Mpi4pyError> {
     let mut steps = Steps::new(4);
     steps
-        .step("looking for compilers and tools", packages::ensure)
+        .step("looking for compilers and tools", || {
+            match test_installation::is_made() {
+                // `cargo xtask test` has looked for them, and has made the installation.
+                true => Ok(()),
+                false => packages::ensure(),
+            }
+        })
         .map_err(Mpi4pyError::Packages)?;
     steps
         .step("installing Portcullis", test_installation::ensure)
@@ -215,6 +221,7 @@ pub fn check(options: &Options) -> Result<(), Mpi4pyError> {
             .map_err(Mpi4pyError::Venv)?
             .join("test"),
         recorder: workspace::root().join("tests/mpi4py/record.py"),
+        one_buffer: options.once,
         scratch: workspace::target().join("mpi4py"),
         limit: Duration::from_secs(options.limit),
     };

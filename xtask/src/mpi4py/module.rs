@@ -27,6 +27,8 @@ pub struct Setting {
     pub tests: PathBuf,
     /// The path of `record.py`.
     pub recorder: PathBuf,
+    /// True if each test uses only one kind of Python buffer.
+    pub one_buffer: bool,
     /// The folder for records, logs and temporary files.
     pub scratch: PathBuf,
     /// Time limit within which at least one rank must begin or end a test.
@@ -139,6 +141,7 @@ impl Setting {
             .arg(&self.recorder)
             .arg(&self.tests)
             .arg(&records)
+            .args(self.one_buffer.then_some("--one-buffer"))
             .args(["--no-builddir", "-i", &format!("^({modules})\\.py$")])
             .args(only.iter().flat_map(|part| ["-k", part]))
             // The pattern has a star only at its start, so another test with the same prefix is not excluded.

@@ -234,7 +234,7 @@ fn cocotb() -> Suite {
     Suite::of("the barrier's suite in Python under Icarus", &command)
 }
 
-/// Returns mpi4py's own tests without the slowest modules, and unless `long` without the repetitions on duplicated communicators.
+/// Returns mpi4py's own tests without the slowest modules, and unless `long` without repetitions on duplicated communicators and with other kinds of Python buffers.
 fn mpi4py(own: &Path, long: bool) -> Suite {
     // One process takes 28 s of CPU time, and three take more;
     // two processes also test communicators of one process.

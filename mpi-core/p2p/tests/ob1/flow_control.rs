@@ -23,9 +23,9 @@ struct Flood {
     bytes: usize,
 }
 
-/// A third as many messages as [`OF_WORDS`], with approximately the same memory.
+/// A ninth of the number of messages of [`OF_WORDS`], with approximately the same memory.
 const FLOOD: Flood = Flood {
-    count: 40_000,
+    count: 13_500,
     bytes: LONGEST,
 };
 /// Messages whose memory consists almost completely of the overhead per message.
@@ -33,7 +33,7 @@ const OF_WORDS: Flood = Flood {
     count: 120_000,
     bytes: 8,
 };
-const LONGEST: usize = 256;
+const LONGEST: usize = 1024;
 
 impl Flood {
     /// Returns the memory of all messages if they were buffered, in bytes.

@@ -9,52 +9,6 @@ use mpi_core::testing::Job;
 use proptest::prelude::*;
 use std::time::{Duration, Instant};
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, max_shrink_iters: 200, ..ProptestConfig::default() })]
-
-    #[test]
-    fn every_receive_gets_the_message_that_the_standard_says(
-        phases in prop::collection::vec(phase(3), 1..4),
-    ) {
-        holds(&Job::of(3), &phases);
-    }
-
-    #[test]
-    fn it_is_the_same_without_single_copy(phases in prop::collection::vec(phase(2), 1..3)) {
-        let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
-        holds(&Job { pml, ..Job::of(2) }, &phases);
-    }
-
-    #[test]
-    fn it_is_the_same_when_every_unexpected_message_is_one_too_many(phases in prop::collection::vec(phase(3), 1..3)) {
-        let pml = Config { unexpected_max: 0, ..Config::default() };
-        holds(&Job { pml, ..Job::of(3) }, &phases);
-    }
-
-    #[test]
-    fn it_is_the_same_when_both_sides_copy(phases in prop::collection::vec(phase(3), 1..3)) {
-        let pml = Config { assist_min: 0, ..Config::default() };
-        holds(&Job { pml, ..Job::of(3) }, &phases);
-    }
-
-    #[test]
-    fn it_is_the_same_when_the_faster_way_is_looked_for(phases in prop::collection::vec(phase(2), 1..3)) {
-        let pml = Config { measure: true, assist_min: 64 << 10, ..Config::default() };
-        holds(&Job { pml, ..Job::of(2) }, &phases);
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 200, ..ProptestConfig::default() })]
-
-    #[test]
-    fn it_is_the_same_when_data_travel_unasked_in_pieces(phases in prop::collection::vec(phase(2), 1..3)) {
-        let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
-        let job = Job { pml, ..Job::of(2) };
-        holds(&job.with("btl_sm_max_send_size", "1000"), &phases);
-    }
-}
-
 /// Generates parameters that select different protocols and transports.
 fn ways() -> impl Strategy<Value = &'static [(&'static str, &'static str)]> {
     prop::sample::select(vec![
@@ -80,17 +34,75 @@ fn ways() -> impl Strategy<Value = &'static [(&'static str, &'static str)]> {
     ])
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, max_shrink_iters: 100, ..ProptestConfig::default() })]
+/// Makes the tests of random phases, with this number of cases and an attribute for each test.
+macro_rules! in_random_cases {
+    ($cases:literal $(, #[$mark:meta])?) => {
+        proptest! {
+            #![proptest_config(ProptestConfig { cases: $cases, max_shrink_iters: 200, ..ProptestConfig::default() })]
 
-    #[test]
-    fn it_is_the_same_whichever_way_messages_take(
-        way in ways(),
-        phases in prop::collection::vec(phase(3), 1..3),
-    ) {
-        let job = way.iter().fold(Job::of(3), |job, (name, value)| job.with(name, value));
-        holds(&job, &phases);
-    }
+            #[test]
+            $(#[$mark])?
+            fn every_receive_gets_the_message_that_the_standard_says(
+                phases in prop::collection::vec(phase(3), 1..4),
+            ) {
+                holds(&Job::of(3), &phases);
+            }
+
+            #[test]
+            $(#[$mark])?
+            fn it_is_the_same_without_single_copy(phases in prop::collection::vec(phase(2), 1..3)) {
+                let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
+                holds(&Job { pml, ..Job::of(2) }, &phases);
+            }
+
+            #[test]
+            $(#[$mark])?
+            fn it_is_the_same_when_every_unexpected_message_is_one_too_many(phases in prop::collection::vec(phase(3), 1..3)) {
+                let pml = Config { unexpected_max: 0, ..Config::default() };
+                holds(&Job { pml, ..Job::of(3) }, &phases);
+            }
+
+            #[test]
+            $(#[$mark])?
+            fn it_is_the_same_when_both_sides_copy(phases in prop::collection::vec(phase(3), 1..3)) {
+                let pml = Config { assist_min: 0, ..Config::default() };
+                holds(&Job { pml, ..Job::of(3) }, &phases);
+            }
+
+            #[test]
+            $(#[$mark])?
+            fn it_is_the_same_when_the_faster_way_is_looked_for(phases in prop::collection::vec(phase(2), 1..3)) {
+                let pml = Config { measure: true, assist_min: 64 << 10, ..Config::default() };
+                holds(&Job { pml, ..Job::of(2) }, &phases);
+            }
+
+            #[test]
+            $(#[$mark])?
+            fn it_is_the_same_when_data_travel_unasked_in_pieces(phases in prop::collection::vec(phase(2), 1..3)) {
+                let pml = Config { single_copy_min: u64::MAX, ..Config::default() };
+                let job = Job { pml, ..Job::of(2) };
+                holds(&job.with("btl_sm_max_send_size", "1000"), &phases);
+            }
+
+            #[test]
+            $(#[$mark])?
+            fn it_is_the_same_whichever_way_messages_take(
+                way in ways(),
+                phases in prop::collection::vec(phase(3), 1..3),
+            ) {
+                let job = way.iter().fold(Job::of(3), |job, (name, value)| job.with(name, value));
+                holds(&job, &phases);
+            }
+        }
+    };
+}
+
+in_random_cases!(32);
+
+mod in_more_cases {
+    use super::*;
+
+    in_random_cases!(128, #[ignore = "long: cargo xtask test --long"]);
 }
 
 #[test]
