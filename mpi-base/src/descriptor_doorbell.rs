@@ -5,7 +5,7 @@
 //! The number that identifies the socket is in the doorbell's shared memory.
 //!
 //! The protocol is that of [`crate::doorbell`]. A lost datagram, as after a change of the network
-//! namespace, delays the wake-up by at most one [`NAP`].
+//! namespace, delays the wake-up by at most one `NAP`.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -7,7 +7,7 @@
 //! A thread claims the role before it announces its sleep, if the role is vacant.
 //! The thread that leaves the lane with the role vacates it, and wakes exactly one other sleeping thread.
 //! The woken thread claims the role if it sleeps again.
-//! If it leaves MPI instead, it finds the role [`CALLED`], and wakes the next one.
+//! If it leaves MPI instead, it finds the role `CALLED`, and wakes the next one.
 //! Any thread that leaves a lane between the call and the claim does the same, which costs one more wake-up.
 //!
 //! Protocol: a thread announces that it sleeps (a doorbell's `SLEEPING`), executes a fence, and reads the role.

@@ -1,6 +1,7 @@
 //! Tests of programs under valgrind: the library must add no errors to those of the program.
 
-use tests::{Job, compile, compile_with, installation, needs};
+use std::path::Path;
+use tests::{Job, Outcome, compile, compile_with, installation, needs};
 
 fn has(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -64,17 +65,9 @@ fn helgrind_knows_that_threads_take_turns_in_the_library() {
     if !needs(has("valgrind"), "valgrind (cargo xtask test installs it)") {
         return;
     }
-    let mpirun = installation().join("bin/mpirun");
-    let outcome = Job::command("/usr/bin/env".as_ref())
-        .under(&mpirun)
-        .ranks(2)
-        .arg("valgrind")
-        .arg("--tool=helgrind")
-        .arg("--quiet")
-        .arg("--error-exitcode=9")
-        .arg(compile("handed_over"))
-        .succeeds();
-    assert!(outcome.stdout.contains("all claims of handed_over hold"));
+    let arguments = ["--tool=helgrind", "--quiet", "--error-exitcode=9"];
+    let program = compile("handed_over");
+    hand_over("1", "valgrind", &arguments, program.as_ref());
 }
 
 #[test]
@@ -84,17 +77,27 @@ fn thread_sanitizer_knows_that_threads_take_turns_in_the_library() {
         "handed_over_tsan",
         &["-fsanitize=thread", "-g"],
     );
+    for lanes in ["1", "4"] {
+        let outcome = hand_over(lanes, "TSAN_OPTIONS=exitcode=9", &[], program.as_ref());
+        assert!(
+            !outcome.stderr.contains("ThreadSanitizer"),
+            "{}",
+            outcome.stderr
+        );
+    }
+}
+
+/// Runs `handed_over` with a number of lanes under `env first arguments`, which must succeed.
+fn hand_over(lanes: &str, first: &str, arguments: &[&str], program: &Path) -> Outcome {
     let mpirun = installation().join("bin/mpirun");
-    let outcome = Job::command("/usr/bin/env".as_ref())
+    let job = Job::command("/usr/bin/env".as_ref())
         .under(&mpirun)
-        .ranks(2)
-        .arg("TSAN_OPTIONS=exitcode=9")
-        .arg(program)
-        .succeeds();
+        .ranks(2);
+    let job = job.with(["--mca", "threads_lanes", lanes]).arg(first);
+    let job = arguments
+        .iter()
+        .fold(job, |job, argument| job.arg(argument));
+    let outcome = job.arg(program).succeeds();
     assert!(outcome.stdout.contains("all claims of handed_over hold"));
-    assert!(
-        !outcome.stderr.contains("ThreadSanitizer"),
-        "{}",
-        outcome.stderr
-    );
+    outcome
 }

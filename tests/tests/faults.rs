@@ -219,12 +219,12 @@ fn members_may_die_at_any_step_of_a_call_and_the_living_end_it_and_what_it_has_m
     }
 }
 
-/// Runs the lists of `CALLS` for an hour, with random seeds.
+/// Runs each list of `CALLS` with 20 seeds over shared memory and over TCP: 360 jobs of up to 4 s.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn members_may_die_at_any_step_of_a_call_whenever_that_is() {
     let folder = tempfile::tempdir().expect("a folder");
-    for seed in 100..160 {
+    for seed in 100..120 {
         for calls in CALLS {
             let file = folder.path().join("file");
             let job = || surviving("moments", calls, 8, seed).arg(&file);

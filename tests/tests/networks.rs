@@ -76,7 +76,7 @@ fn programs_hold_over_every_form_of_both_libraries() {
         "requests",
         "sendrecv",
         "communicators",
-        "buffered",
+        "lives",
         "cancels",
     ];
     if ucx() {

@@ -1,7 +1,7 @@
 //! Twins: host memory that represents device memory during one operation.
 //!
 //! *Sends.* The sender of a long message passes a twin to the engine instead of a complete host copy.
-//! A receiver on the same node may copy from the device directly ([`Accelerator::export`](super::Accelerator::export));
+//! A receiver on the same node may copy from the device directly ([`Accelerator::export`]);
 //! the twin is then never filled.
 //! Otherwise the message is sent in fragments. Each fragment waits only for its part of the twin
 //! ([`Part::fill_to`]), while the copies of the next pieces are in flight.

@@ -25,7 +25,7 @@ pub enum ControlError {
     Several(Vec<i32>),
     /// The process is not an mpirun of this user, or has ended.
     NotThere(i32),
-    /// The process is an mpirun of this user, and has had no control socket for [`LIMIT`].
+    /// The process is an mpirun of this user, and has had no control socket for `LIMIT`.
     NoSocket(i32),
     /// The mpirun has closed the connection without a reply: the request must be repeated.
     NoReply(i32),
@@ -108,7 +108,7 @@ pub fn main(
 }
 
 /// Sends a request to a job; returns the reply.
-/// Repeats it for [`LIMIT`] while the job's mpirun runs without a control socket.
+/// Repeats it for `LIMIT` while the job's mpirun runs without a control socket.
 pub fn ask(command: Command, job: Option<i32>) -> Result<String, ControlError> {
     const PAUSE: Duration = Duration::from_millis(20);
     let mut begun = Instant::now();

@@ -132,8 +132,8 @@ fn a_restarted_job_has_the_limit_of_open_files_of_the_first_start() {
     assert_eq!(limits.collect::<Vec<_>>(), ["limit 200"; 4]);
 }
 
-/// The launcher on h1 hangs, and its rank runs on. A link with a limit of 1 s is lost, and the restart waits until
-/// the rank must have ended.
+/// The launcher on h1 hangs, and its rank runs on. A link with a limit of 6 s is lost, and the restart waits until
+/// the rank must have ended. With a limit of 1 s, a busy machine also loses the links of the restarted job.
 #[test]
 #[ignore = "long: cargo xtask test --long"]
 fn a_restart_after_the_loss_of_a_host_waits_for_the_end_of_its_ranks() {
@@ -145,7 +145,7 @@ fn a_restart_after_the_loss_of_a_host_waits_for_the_end_of_its_ranks() {
     let expected = result(&job().succeeds());
     let options = ["--checkpoint-every", "100ms", "--restart-on-death", "1"];
     let job = with_self(job(), kept.path()).with(options);
-    let started = job.with(["--mca", "mpirun_silence", "1s"]).start();
+    let started = job.with(["--mca", "mpirun_silence", "6s"]).start();
     started.complains("checkpoint 1 is in ", 1);
     let daemons: Vec<Pid> = leftovers::processes(started.mark())
         .iter()
@@ -156,7 +156,7 @@ fn a_restart_after_the_loss_of_a_host_waits_for_the_end_of_its_ranks() {
     // The last process is the daemon of h1; the one before it is its guard.
     kill_process(daemons[daemons.len() - 1], Signal::STOP).expect("stopped");
     started.complains(
-        "mpirun: the restart waits 11 s, until no rank runs any more",
+        "mpirun: the restart waits 17 s, until no rank runs any more",
         1,
     );
     let outcome = started.wait_for_processes(Duration::from_secs(20));

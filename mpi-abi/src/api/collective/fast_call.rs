@@ -45,7 +45,7 @@ pub fn carry_out(comm: &Rc<CommObject>, fast_call: &FastCall<'_>) -> Option<Outc
 
 /// Starts a fast call as a nonblocking call. Returns the handle of its request.
 ///
-/// The buffers are valid until the operation is complete, by the contracts of [`SendMem::new`] and [`RecvMem::new`];
+/// The buffers are valid until the operation is complete, by the contracts of `SendMem::new` and `RecvMem::new`;
 /// so the send buffer's lifetime may be `'static`.
 #[inline]
 pub fn begin(

@@ -6,12 +6,12 @@
 //!
 //! A checkpoint takes these steps:
 //! 1. The supervisor has written what it has, closes the control socket, and asks for a checkpoint
-//!    ([`hold`](super::hold)). It then reads only the answer.
+//!    (`launch::hold`). It then reads only the answer.
 //! 2. The front end empties the pipes of the output, so that no line is in an image and on the
 //!    terminal. It stops the processes, and CRIU dumps them; they continue, or stay stopped if the job
 //!    is to end.
 //! 3. The front end syncs the images and commits the checkpoint by the rename of its folder.
-//! 4. The front end answers with the outcome ([`Go`](super::hold::Go)), or kills the processes.
+//! 4. The front end answers with the outcome (`hold::Go`), or kills the processes.
 //!
 //! A restart has a front end too, and a process that is the first of a new PID namespace.
 //! This process, the *keeper*, runs CRIU and becomes the parent of the restored supervisor, which
@@ -23,20 +23,20 @@
 //!
 //! | module | subject |
 //! |---|---|
-//! | [`front`] | the front end of a new job |
-//! | [`restored`] | the restart: checks, and the front end of a restored job |
-//! | [`keeper`] | the first process of a restored job's PID namespace, which runs CRIU |
-//! | [`attend`] | the loop of both front ends |
-//! | [`attention`] | signals, time limits and signs of life while hosts work |
-//! | [`requests`] | requests of `mpi-ctl` while the job is saved |
-//! | [`take`] | the part of one host in a checkpoint, and the commit |
-//! | [`several`] | one checkpoint of a job on one or several hosts |
-//! | [`work`] | work that takes long, done by a process |
-//! | [`still`] | the processes of this host, stopped |
-//! | [`guard`] | the guard of a daemon |
-//! | [`remote`] | the front end's connection with a guard |
-//! | [`relay`] | the pipes between the user and the dumped processes |
-//! | [`run`] | running CRIU; the trial dump before a job starts |
+//! | `front` | the front end of a new job |
+//! | `restored` | the restart: checks, and the front end of a restored job |
+//! | `keeper` | the first process of a restored job's PID namespace, which runs CRIU |
+//! | `attend` | the loop of both front ends |
+//! | `attention` | signals, time limits and signs of life while hosts work |
+//! | `requests` | requests of `mpi-ctl` while the job is saved |
+//! | `take` | the part of one host in a checkpoint, and the commit |
+//! | `several` | one checkpoint of a job on one or several hosts |
+//! | `work` | work that takes long, done by a process |
+//! | `still` | the processes of this host, stopped |
+//! | `guard` | the guard of a daemon |
+//! | `remote` | the front end's connection with a guard |
+//! | `relay` | the pipes between the user and the dumped processes |
+//! | `run` | running CRIU; the trial dump before a job starts |
 
 mod attend;
 mod attention;
