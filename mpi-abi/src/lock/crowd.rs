@@ -14,7 +14,6 @@
 //! The last yielding thread becomes the leader, or wakes a follower to lead when it leaves.
 
 use super::{GlobalLock, Relaxed};
-use mpi_base::race_detectors;
 use mpi_base::yield_now::{Yielded, timed_yield};
 use mpi_core::engine::{Polled, ThreadStep};
 
@@ -53,7 +52,6 @@ impl GlobalLock {
         let depth = self.depth.load(Relaxed);
         self.yielding
             .store(self.yielding.load(Relaxed) + 1, Relaxed);
-        race_detectors::releasing(self);
         self.unlock();
         let took = timed_yield();
         self.take(me, depth);

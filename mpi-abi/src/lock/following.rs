@@ -208,9 +208,10 @@ impl Listed<'_> {
         wait: impl FnOnce() -> R,
     ) -> R {
         let depth = lock.depth.load(Relaxed);
+        // The leader and the follower access the follower's words with atomic loads and stores.
+        mpi_base::race_detectors::exclude(follower);
         lock.following.add(follower);
         lock.followers.fetch_add(1, Relaxed);
-        mpi_base::race_detectors::releasing(lock);
         lock.unlock();
         let _listed = Listed {
             lock,

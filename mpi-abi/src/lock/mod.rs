@@ -205,7 +205,6 @@ impl GlobalLock {
     /// Decrements the nesting depth, and releases the lock at depth 0.
     #[inline(always)]
     pub fn release(&self) {
-        race_detectors::releasing(self);
         if self.leave_reserved() {
             return;
         }
@@ -224,8 +223,10 @@ impl GlobalLock {
         self.unlock();
     }
 
+    /// Releases the lock. The caller accesses nothing that the lock protects afterwards.
     #[inline]
     fn unlock(&self) {
+        race_detectors::releasing(self);
         // SYNC POINT lock.sleeper
         self.owner.store(0, Ordering::Release);
         self.release_fence();
@@ -296,7 +297,6 @@ impl GlobalLock {
         }
         let (depth, turn) = (self.depth.load(Relaxed), self.turns.load(Relaxed));
         let unused_hand_overs = self.unused_hand_overs.load(Relaxed);
-        race_detectors::releasing(self);
         self.unlock();
         let was_taken = || self.turns.load(Relaxed) != turn;
         let mut spins = 0;

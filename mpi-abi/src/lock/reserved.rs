@@ -389,6 +389,7 @@ impl GlobalLock {
         let Some(record) = self.reservation.holder() else {
             return false;
         };
+        race_detectors::releasing(self);
         let depth = record.nesting.load(Relaxed) - 1;
         record.nesting.store(depth, Ordering::Release);
         fence::light();
