@@ -44,6 +44,8 @@ static void make(const char *memory)
     MPI_Aint mine[ROWS];
     OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
     OK(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    /* Errors of requests are raised on a communicator. */
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
     for (int i = 0; i < ROWS; i++) {
         if (is_from_mpi(memory, i))
             OK(MPI_Alloc_mem(WORDS * sizeof(long), MPI_INFO_NULL, &row[i]));

@@ -5,7 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::Error;
-use crate::access::{TargetLocation, check_elements};
+use crate::access::TargetLocation;
+use crate::access::parts::check_elements;
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, SendBuf};
 use crate::direct::apply::{self, Combine, packed};
 use crate::direct::pieces::{self, Buffers};

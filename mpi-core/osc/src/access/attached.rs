@@ -41,24 +41,20 @@ impl<'a> AttachedMemory<'a> {
         let span = datatype.span(count);
         let range = address.wrapping_add_signed(span.start)..address.wrapping_add_signed(span.end);
         let known = self.known(target);
-        let Some(region) = known.holding(&range) else {
-            let bytes = datatype.bytes(count);
-            let runs = runs::of(datatype, count, bytes);
-            let found = self.divide(target, &known, address, runs);
-            let parts = found.map_err(|byte| {
-                let what = format!("an access of {bytes} bytes");
-                self.not_attached(target.rank, &what, byte)
-            })?;
-            return Ok(self.joint_location(target, address, parts));
+        let refused = |byte| {
+            let what = format!("an access of {} bytes", datatype.bytes(count));
+            self.not_attached(target.rank, &what, byte)
         };
-        match self.memory(target, &region, address, &range) {
-            Ok(Some(memory)) => Ok(TargetLocation::Direct(memory)),
-            Ok(None) => Ok(TargetLocation::Message(address)),
-            Err(byte) => {
-                let what = format!("an access of {} bytes", datatype.bytes(count));
-                Err(self.not_attached(target.rank, &what, byte).into())
-            }
-        }
+        let Some(region) = known.holding(&range) else {
+            let runs = runs::of(datatype, count, datatype.bytes(count));
+            let parts = self.divide(target, &known, address, runs);
+            return Ok(self.joint_location(target, address, parts.map_err(refused)?));
+        };
+        let memory = self.memory(target, &region, address, &range);
+        Ok(match memory.map_err(refused)? {
+            Some(memory) => TargetLocation::Direct(memory),
+            None => TargetLocation::Message(address),
+        })
     }
 
     /// Returns the attached regions of a member on this node.

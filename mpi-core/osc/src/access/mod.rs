@@ -7,11 +7,12 @@
 //! | [`accumulate`] | accumulate, get-accumulate, fetch-and-op, compare-and-swap |
 //! | [`attach`] | attached memory of dynamic windows: attach, detach, published tables |
 //! | [`attached`] | the target location of an access to attached memory |
-//! | [`parts`] | accesses whose parts are reached by different methods |
+//! | [`parts`], [`divided`] | accesses whose parts are reached by different methods |
 
 mod accumulate;
 mod attach;
 mod attached;
+mod divided;
 mod location;
 mod parts;
 mod transfer;
