@@ -354,11 +354,11 @@ static void mistakes(void)
     code = MPI_Put(&value, 1, MPI_INT, next, w.at[next] + 64, 1, MPI_INT, w.win);
     if (code == MPI_SUCCESS)
         code = MPI_Win_flush(next, w.win);
-    CHECK(class_of(code) == MPI_ERR_RMA_ATTACH, "class %d", class_of(code));
+    CHECK(class_of(code) == MPI_ERR_RMA_RANGE, "class %d", class_of(code));
     OK(MPI_Put(&value, 1, MPI_INT, next, w.at[next] + 60, 1, MPI_INT, w.win));
     OK(MPI_Win_unlock_all(w.win));
     FAILS(MPI_Win_attach(w.win, w.base + 8, 8), MPI_ERR_RMA_ATTACH);
-    FAILS(MPI_Win_detach(w.win, w.base + 8), MPI_ERR_RMA_ATTACH);
+    FAILS(MPI_Win_detach(w.win, w.base + 8), MPI_ERR_BASE);
     OK(MPI_Group_free(&world));
     unmake(&w);
 }
@@ -385,7 +385,7 @@ static void attached_regions(void)
         int code = MPI_Accumulate(&none, 1, MPI_INT, to, at, 1, MPI_INT, MPI_SUM, win);
         if (code == MPI_SUCCESS)
             code = MPI_Win_flush(to, win);
-        int expected = i % 2 ? MPI_SUCCESS : MPI_ERR_RMA_ATTACH;
+        int expected = i % 2 ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
         CHECK(class_of(code) == expected, "region %d: class %d", i, class_of(code));
     }
     OK(MPI_Win_unlock_all(win));

@@ -94,6 +94,33 @@ fn elsewhere_with_and_without_xpmem(times: &str, phases: &str) {
     }
 }
 
+/// A datatype has elements in several attached regions, with gaps that are not attached:
+/// in mapped memory, in memory that the kernel copies or XPMEM maps, in both, and by messages.
+#[test]
+fn one_access_may_use_several_attached_regions() {
+    for memory in ["malloc", "alloc_mem", "mixed"] {
+        let job = |ranks| Job::of("regions").arg(memory).ranks(ranks);
+        job(1).holds();
+        for value in ["false", "true"] {
+            job(3).with(["--mca", "osc_direct_xpmem", value]).holds();
+        }
+        for transports in ["self,sm", "self,tcp"] {
+            by_messages(job(3), transports).holds();
+        }
+    }
+}
+
+/// Memory of `MPI_Alloc_mem` is mapped, and other memory is accessed by messages, in one access.
+#[test]
+fn one_access_may_use_mapped_memory_and_messages() {
+    let contained = Path::new(env!("CARGO_BIN_EXE_contained"));
+    let job = Job::command(contained).under(&installation().join("bin/mpirun"));
+    let job = job.arg("no-ptrace").arg(compile("regions")).arg("mixed");
+    let outcome = job.ranks(3).succeeds();
+    let line = "all claims of regions hold on 3 ranks";
+    assert!(outcome.stdout.contains(line), "{}", outcome.stderr);
+}
+
 /// A seccomp filter prevents all or some ranks from copying other ranks' memory;
 /// then accesses to memory that is not shared use messages, even within a node.
 #[test]

@@ -102,6 +102,7 @@ impl From<OscError> for Failure {
             OscClass::Group => MPI_ERR_GROUP,
             OscClass::NoMemory => MPI_ERR_NO_MEM,
             OscClass::Gone => gone_class(),
+            OscClass::Base => MPI_ERR_BASE,
         };
         Failure::new(class, e.sentence)
     }

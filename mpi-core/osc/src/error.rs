@@ -8,9 +8,9 @@ use std::fmt;
 pub enum OscClass {
     /// Calls open or close epochs in the wrong order.
     Sync,
-    /// The access exceeds the target's window.
+    /// The access exceeds the target's window, or the memory of a dynamic window is not attached.
     Range,
-    /// The memory is not attached, or cannot be attached.
+    /// The memory cannot be attached.
     Attach,
     /// The window's flavor does not support the call.
     Flavor,
@@ -29,11 +29,13 @@ pub enum OscClass {
     NoMemory,
     /// The target has ended or cannot be reached.
     Gone,
+    /// No attached memory begins at the address.
+    Base,
 }
 
 impl OscClass {
     /// All classes in the order of their numbers on the wire.
-    const ALL: [OscClass; 16] = [
+    const ALL: [OscClass; 17] = [
         OscClass::Sync,
         OscClass::Range,
         OscClass::Attach,
@@ -50,6 +52,7 @@ impl OscClass {
         OscClass::Group,
         OscClass::NoMemory,
         OscClass::Gone,
+        OscClass::Base,
     ];
 
     /// Returns the class with this number on the wire.

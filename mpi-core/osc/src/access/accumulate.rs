@@ -6,6 +6,7 @@
 
 use crate::Error;
 use crate::access::TargetLocation;
+use crate::access::parts::check_elements;
 use crate::datatype::{Datatype, Kind, Named, RecvBuf, Run, SendBuf};
 use crate::direct::apply::{self, Combine, packed};
 use crate::direct::pieces::{self, Buffers};
@@ -35,6 +36,10 @@ pub struct Accumulates<'a> {
 }
 
 impl<'a> Accumulates<'a> {
+    pub(super) fn win(self) -> &'a Win {
+        self.win
+    }
+
     /// Returns the operator for the basic type of the target's elements.
     /// Fails if MPI does not allow the operator on windows.
     fn combine(self, call: &str, op: &Op, datatype: &Datatype) -> Result<Combine, Error> {
@@ -134,14 +139,25 @@ impl<'a> Accumulates<'a> {
                 })
             }
             TargetLocation::Message(at) => {
-                self.win.messages().accumulate(
+                let at = (at, 0..origin.bytes());
+                let input = packed(origin);
+                (self.win.messages()).accumulate(
                     target,
                     at,
                     &combine,
-                    &packed(origin),
+                    &input,
                     &target_args,
                     None,
                 )?;
+                Ok(())
+            }
+            TargetLocation::Parts(parts) => {
+                let buffers = Buffers {
+                    origin,
+                    result: None,
+                };
+                let to = (target, &parts);
+                self.update_parts(to, &combine, &target_args, buffers, origin.bytes())?;
                 Ok(())
             }
         }
@@ -211,12 +227,19 @@ impl<'a> Accumulates<'a> {
                 };
                 self.win.messages().accumulate(
                     target,
-                    at,
+                    (at, 0..bytes),
                     &combine,
                     &input,
                     &target_args,
                     Some(result),
                 )
+            }
+            TargetLocation::Parts(parts) => {
+                let buffers = Buffers {
+                    origin,
+                    result: Some(result),
+                };
+                self.update_parts((target, &parts), &combine, &target_args, buffers, bytes)
             }
         }
     }
@@ -448,6 +471,13 @@ impl<'a> Accumulates<'a> {
                     .messages()
                     .swap(target, (at, named), [&compare, &origin], result)
             }
+            // The access has one element, which is not in one part.
+            TargetLocation::Parts(parts) => Ok(check_elements(
+                self.win,
+                &parts.parts,
+                target.rank,
+                origin.len(),
+            )?),
         }
     }
 

@@ -12,18 +12,15 @@
 #![allow(unsafe_code)]
 
 use crate::Error;
-use crate::access::TargetLocation;
-use crate::direct::apply::{Memory, Reach};
 use crate::error::{OscClass, OscError};
 use crate::spec::Flavor;
-use crate::state::attached_cache::{Entry, Region, joined};
+use crate::state::attached_cache::{Entry, Region};
 use crate::state::control::Head;
-use crate::state::target::{Route, Target};
+use crate::state::target::Target;
 use crate::win::Win;
 use mpi_base::atomic::{AtomicU64, Ordering, fence};
 use mpi_base::node::ShmOffset;
 use mpi_base::yield_now::Backoff;
-use std::ops::Range;
 use std::rc::Rc;
 
 /// The capacity of a member's first table, in regions.
@@ -48,6 +45,10 @@ pub struct AttachedMemory<'a> {
 }
 
 impl<'a> AttachedMemory<'a> {
+    pub(super) fn win(self) -> &'a Win {
+        self.win
+    }
+
     fn only_dynamic(self, call: &str) -> Result<(), Error> {
         match self.win.flavor() {
             Flavor::Dynamic => Ok(()),
@@ -113,7 +114,8 @@ impl<'a> AttachedMemory<'a> {
                 self.win.rank(),
                 self.win.label()
             );
-            return Err(OscError::new(OscClass::Attach, sentence).into());
+            // `MPI_ERR_RMA_ATTACH` is defined for memory that cannot be attached only.
+            return Err(OscError::new(OscClass::Base, sentence).into());
         };
         // A removal never needs a larger table, so `publish` succeeds.
         self.publish(entry);
@@ -169,7 +171,7 @@ impl<'a> AttachedMemory<'a> {
     }
 
     /// Returns the attached regions of another member on this node, sorted by address.
-    fn regions(self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
+    pub(super) fn regions(self, target: &Target, head: &Head) -> Option<Rc<[Region]>> {
         let mut backoff = Backoff::new();
         loop {
             let version = head.version.load(Ordering::Acquire);
@@ -228,134 +230,6 @@ impl<'a> AttachedMemory<'a> {
                     .attached_cache()
                     .remember(target.rank, version, kept);
                 return Some(regions);
-            }
-        }
-    }
-
-    /// Returns the location of an access to attached memory at the target.
-    pub(crate) fn locate(
-        self,
-        target: &'a Target,
-        disp: i64,
-        span: Range<i64>,
-    ) -> Result<TargetLocation<'a>, Error> {
-        let address = disp as u64;
-        let range = address.wrapping_add_signed(span.start)..address.wrapping_add_signed(span.end);
-        if matches!(target.route, Route::Message) && target.here.is_none() {
-            return Ok(TargetLocation::Message(address));
-        }
-        let region = match self.win.is_me(target) {
-            true => self.win.state().attached_cache().own(&range),
-            false => {
-                let head = target
-                    .here
-                    .map(|index| &self.win.state().control().of(index).head);
-                let regions = head.and_then(|head| self.regions(target, head));
-                let regions = regions.unwrap_or_default();
-                let after = regions.partition_point(|region| region.address <= range.start);
-                let from = after.checked_sub(1).and_then(|at| regions.get(at..));
-                from.and_then(|from| joined(from.iter().copied(), &range))
-            }
-        };
-        let empty = Region {
-            address,
-            len: 0,
-            place: 0,
-            is_mappable: false,
-        };
-        let region = match region {
-            Some(region) => region,
-            None if span.is_empty() => empty,
-            None => return Err(self.not_attached(target.rank, &range).into()),
-        };
-        let node = self.win.engine().node();
-        let mapped = || node.resolve(ShmOffset(region.place), region.len as usize);
-        let attached = || {
-            let all = region.address..region.address.checked_add(region.len)?;
-            let index = target.here.filter(|_| region.is_mappable)?;
-            let first = self.win.state().mapped().region(index, all, &range)?;
-            // A datatype can begin before or after the address that the displacement gives.
-            Some(first.wrapping_offset((span.start as isize).wrapping_neg()))
-        };
-        let reach = match target.route {
-            _ if self.win.is_me(target) => {
-                Reach::Here(std::ptr::with_exposed_provenance_mut(address as usize))
-            }
-            _ if region.place != 0 => match mapped() {
-                Some(start) => {
-                    Reach::Here(start.wrapping_add(address.wrapping_sub(region.address) as usize))
-                }
-                None => return Err(self.not_attached(target.rank, &range).into()),
-            },
-            route => match (attached(), route) {
-                (Some(start), _) => Reach::Here(start),
-                (None, Route::Process(pid)) => Reach::Process(pid),
-                (None, _) => return Ok(TargetLocation::Message(address)),
-            },
-        };
-        Ok(TargetLocation::Direct(Memory {
-            reach,
-            address,
-            stripes: self.win.memory().stripes(target),
-            exclusion: self.win.memory().exclusion(target),
-            node: Some(self.win.engine().node()),
-            locked: region.place == 0 && self.has_neighbours(),
-        }))
-    }
-
-    /// Returns true if another member of this window shares this node's memory.
-    fn has_neighbours(self) -> bool {
-        let me = self.win.rank();
-        let mut all = self.win.state().targets().iter();
-        all.any(|target| target.here.is_some() && target.rank != me)
-    }
-
-    #[cold]
-    pub(crate) fn not_attached(self, rank: u32, range: &Range<u64>) -> OscError {
-        let (start, len) = (range.start, range.end.wrapping_sub(range.start));
-        let sentence = format!(
-            "{len} bytes at {start:#x} of rank {rank} are accessed through {}, but no attached memory of that rank holds all of them",
-            self.win.label()
-        );
-        OscError::new(OscClass::Attach, sentence)
-    }
-
-    /// Returns this process's memory at `range`, which a received message requests.
-    /// `range` has offsets into the window; for a dynamic window it has addresses.
-    /// Fails if the window does not contain all of `range`.
-    pub(crate) fn own_memory(self, range: &Range<u64>) -> Result<Memory<'a>, OscError> {
-        let me = &self.win.state().targets()[self.win.rank() as usize];
-        if self.win.flavor() == Flavor::Dynamic {
-            let found = self.win.state().attached_cache().own(range);
-            let region = found.ok_or_else(|| self.not_attached(me.rank, range))?;
-            return Ok(Memory {
-                reach: Reach::Here(std::ptr::with_exposed_provenance_mut(range.start as usize)),
-                address: range.start,
-                stripes: self.win.memory().stripes(me),
-                exclusion: self.win.memory().exclusion(me),
-                node: Some(self.win.engine().node()),
-                locked: region.place == 0 && self.has_neighbours(),
-            });
-        }
-        match me.route {
-            Route::Here(base) if range.start <= range.end && range.end <= me.size => Ok(Memory {
-                reach: Reach::Here(base.wrapping_add(range.start as usize)),
-                address: me.address.wrapping_add(range.start),
-                stripes: self.win.memory().stripes(me),
-                exclusion: self.win.memory().exclusion(me),
-                node: Some(self.win.engine().node()),
-                locked: me.locked,
-            }),
-            _ => {
-                let sentence = format!(
-                    "bytes {} to {} of rank {} are accessed through {}, which has {} bytes there",
-                    range.start,
-                    range.end,
-                    me.rank,
-                    self.win.label(),
-                    me.size
-                );
-                Err(OscError::new(OscClass::Range, sentence))
             }
         }
     }

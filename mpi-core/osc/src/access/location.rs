@@ -69,10 +69,10 @@ impl<'a> Accesses<'a> {
     ) -> Result<TargetLocation<'a>, Error> {
         // The caller may store to this location: record a store that the next flush must order.
         self.win.state().epochs().order.has_stored();
-        let span = datatype.span(count);
         if self.win.flavor() == Flavor::Dynamic {
-            return self.win.attached().locate(target, disp, span);
+            return self.win.attached().locate(target, disp, count, datatype);
         }
+        let span = datatype.span(count);
         let offset = self.offset(target, disp, &span)?;
         let memory = |reach| {
             TargetLocation::Direct(Memory {

@@ -122,8 +122,10 @@ impl<'a> Accesses<'a> {
                 {
                     return Ok(());
                 }
+                let at = (at, 0..origin.bytes());
                 self.win().messages().put(target, at, origin, &target_args)
             }
+            TargetLocation::Parts(parts) => self.put_parts(target, &parts, origin, &target_args),
         }
     }
 
@@ -180,10 +182,14 @@ impl<'a> Accesses<'a> {
                     None => None,
                 };
                 match by_network {
-                    None => self.win().messages().get(target, at, origin, &target_args),
+                    None => {
+                        let at = (at, 0..bytes);
+                        self.win().messages().get(target, at, origin, &target_args)
+                    }
                     by_network => Ok(by_network),
                 }
             }
+            TargetLocation::Parts(parts) => self.get_parts(target, &parts, origin, &target_args),
         }
     }
 

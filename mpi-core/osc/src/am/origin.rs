@@ -16,6 +16,7 @@ use crate::state::remote_members::RemoteMember;
 use crate::state::target::Target;
 use mpi_base::state::WindowNeed;
 use mpi_base::window::{Mode, has_reached};
+use std::ops::Range;
 
 /// The size in bytes of the two 64-bit words before the runs of a message.
 const FRONT: usize = 2 * size_of::<u64>();
@@ -78,24 +79,25 @@ impl<'a> OriginMessages<'a> {
         Ok(peer.max.saturating_sub(FRONT).max(256))
     }
 
+    /// Puts the packed bytes `range` of the origin buffer.
     pub(crate) fn put(
         self,
         target: &Target,
-        at: u64,
+        (at, range): (u64, Range<i64>),
         origin: &SendBuf,
         target_args: &TargetArgs<'_>,
     ) -> Result<(), Error> {
-        let bytes = origin
-            .bytes()
-            .min(target_args.datatype.bytes(target_args.count));
-        let runs = runs::of(target_args.datatype, target_args.count, bytes);
+        let all = target_args.datatype.bytes(target_args.count);
+        let range = range.start..range.end.min(all);
+        let first = range.start;
+        let runs = runs::of_range(target_args.datatype, target_args.count, range);
         let budget = self.budget(target)?;
         self.win.state().remote().begins(self.remote(target));
         wire::pieces(runs, at, 1, budget, |piece| {
             let mut payload = piece.runs;
             let start = payload.len();
             payload.resize(start + piece.bytes, 0);
-            origin.pack_at(piece.position as i64, &mut payload[start..]);
+            origin.pack_at(first + piece.position as i64, &mut payload[start..]);
             self.send_to(target, wire::PUT, [self.win.id(), 0], payload)
         })
     }
@@ -132,26 +134,28 @@ impl<'a> OriginMessages<'a> {
         (token, req)
     }
 
+    /// Gets the packed bytes `range` of the target's elements.
     pub(crate) fn get(
         self,
         target: &Target,
-        at: u64,
+        (at, range): (u64, Range<i64>),
         origin: &RecvBuf,
         target_args: &TargetArgs<'_>,
     ) -> Result<Option<Req>, Error> {
-        let bytes = target_args.datatype.bytes(target_args.count);
-        if bytes == 0 {
+        let bytes = range.end - range.start;
+        if bytes <= 0 {
             return Ok(None);
         }
         self.wait_for_replies(target)?;
-        let runs = runs::of(target_args.datatype, target_args.count, bytes);
+        let first = range.start as u64;
+        let runs = runs::of_range(target_args.datatype, target_args.count, range);
         let (token, req) = self.expect(target, origin, bytes as u64);
         // A get request has runs but no data, and its reply has data but no runs.
         // So a get is split only if its list of runs is long.
         let budget = self.budget(target)?;
         let outcome = wire::pieces(runs, at, 1, budget, |piece| {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len());
-            put_word(&mut payload, piece.position);
+            put_word(&mut payload, first + piece.position);
             payload.extend_from_slice(&piece.runs);
             self.send_to(target, wire::GET, [self.win.id(), token], payload)
         });
@@ -177,23 +181,26 @@ impl<'a> OriginMessages<'a> {
         }
     }
 
+    /// Combines the packed bytes `range` of the target's elements with those of `input`.
     pub(crate) fn accumulate(
         self,
         target: &Target,
-        at: u64,
+        (at, range): (u64, Range<i64>),
         combine: &Combine,
         input: &[u8],
         target_args: &TargetArgs<'_>,
         result: Option<&RecvBuf>,
     ) -> Result<Option<Req>, Error> {
         let reads_nothing = combine.op() == Predefined::NoOp;
-        let bytes = match (reads_nothing, result) {
+        let all = match (reads_nothing, result) {
             (true, Some(result)) => result
                 .bytes()
                 .min(target_args.datatype.bytes(target_args.count)),
             _ => input.len() as i64,
         };
-        if bytes == 0 {
+        let range = range.start..range.end.min(all);
+        let (first, bytes) = (range.start as u64, range.end - range.start);
+        if bytes <= 0 {
             return Ok(None);
         }
         let budget = self.budget(target)?;
@@ -209,14 +216,14 @@ impl<'a> OriginMessages<'a> {
         };
         let token = waits.as_ref().map_or(0, |(token, _)| *token);
         let operation = wire::operation(combine.op(), combine.named().info().handle);
-        let runs = runs::of(target_args.datatype, target_args.count, bytes);
+        let runs = runs::of_range(target_args.datatype, target_args.count, range);
         let outcome = wire::pieces(runs, at, combine.size(), budget, |piece| {
             let mut payload = Vec::with_capacity(FRONT + piece.runs.len() + piece.bytes);
-            put_word(&mut payload, piece.position);
+            put_word(&mut payload, first + piece.position);
             put_word(&mut payload, operation);
             payload.extend_from_slice(&piece.runs);
             if !reads_nothing {
-                let from = piece.position as usize;
+                let from = (first + piece.position) as usize;
                 payload.extend_from_slice(&input[from..from + piece.bytes]);
             }
             self.send_to(target, wire::ACCUMULATE, [self.win.id(), token], payload)

@@ -7,10 +7,12 @@
 use super::super::win::Win;
 use super::wire::{self, Runs, put_word, take_word};
 use super::{Service, Waiting};
+use crate::access::{self, Part};
 use crate::btl::{Am, Header, ProcId};
-use crate::datatype::{Datatype, Named};
-use crate::direct::apply::{self, Reach};
+use crate::datatype::{Datatype, Named, Run};
+use crate::direct::apply::{self, Combine, Reach};
 use crate::error::{OscClass, OscError};
+use crate::op::Predefined;
 use mpi_base::window::Mode;
 
 /// Returns the payload of a [`wire::REFUSED`] message.
@@ -110,7 +112,9 @@ impl Service {
         let position = take_word(&mut payload).ok_or_else(|| win.served().nonsense())?;
         let runs = Runs::take(&mut payload).ok_or_else(|| win.served().nonsense())?;
         let span = runs.span();
-        let memory = win.attached().own_memory(&span)?;
+        let accessed = (runs.from(span.start), runs.bytes());
+        let own = win.attached().own_memory(&span, accessed)?;
+        let memory = own.memory;
         let Reach::Here(start) = memory.reach else {
             return Err(win.served().nonsense());
         };
@@ -122,7 +126,7 @@ impl Service {
             while left > 0 {
                 let len = left.min(longest - piece.len());
                 let at = start.wrapping_offset(offset as isize);
-                // SAFETY: `own_memory` checked that the span is inside the window; concurrent conflicting accesses are the program's responsibility.
+                // SAFETY: `own_memory` checked that all bytes of the runs are inside the window; concurrent conflicting accesses are the program's responsibility.
                 piece.extend_from_slice(unsafe { std::slice::from_raw_parts(at, len) });
                 offset += len as i64;
                 left -= len;
@@ -267,14 +271,16 @@ impl<'a> ServedRequests<'a> {
         if payload.len() as u64 != runs.bytes() {
             return Err(self.nonsense());
         }
-        let memory = self.win.attached().own_memory(&span)?;
+        let accessed = (runs.from(span.start), runs.bytes());
+        let own = (self.win.attached()).own_memory(&span, accessed)?;
+        let memory = own.memory;
         let Reach::Here(start) = memory.reach else {
             return Err(self.nonsense());
         };
         for run in runs.from(span.start) {
             let (data, rest) = payload.split_at(run.len as usize);
             let at = start.wrapping_offset(run.offset as isize);
-            // SAFETY: `own_memory` checked that the span is inside the window; concurrent conflicting accesses are the program's responsibility.
+            // SAFETY: `own_memory` checked that all bytes of the runs are inside the window; concurrent conflicting accesses are the program's responsibility.
             unsafe { std::ptr::copy_nonoverlapping(data.as_ptr(), at, data.len()) };
             payload = rest;
         }
@@ -299,18 +305,51 @@ impl<'a> ServedRequests<'a> {
             let sentence = format!("rank {} of {}: {e}", self.win.rank(), self.win.label());
             OscError::new(OscClass::Op, sentence)
         })?;
-        let memory = self.win.attached().own_memory(&span)?;
+        let accessed = (runs.from(span.start), runs.bytes());
+        let own = (self.win.attached()).own_memory(&span, accessed)?;
         let mut old = match wanted {
             true => vec![0; runs.bytes() as usize],
             false => Vec::new(),
         };
-        // SAFETY: `own_memory` checked that the span is inside the window.
+        if !own.parts.is_empty() {
+            let all = || runs.from(span.start);
+            self.accumulate_parts((&own.parts, all), &combine, payload, &mut old)?;
+            return Ok(wanted.then_some((position, old)));
+        }
+        // SAFETY: `own_memory` checked that all bytes of the runs are inside the window.
         let done = unsafe {
             let result = wanted.then_some(&mut old[..]);
-            combine.run(&memory, runs.from(span.start), payload, result)
+            combine.run(&own.memory, runs.from(span.start), payload, result)
         };
         done.map_err(|_| self.nonsense())?;
         Ok(wanted.then_some((position, old)))
+    }
+
+    /// Executes an accumulate on attached memory of which some parts need locks and others do not.
+    /// Stores the old elements in `old` unless it is empty.
+    fn accumulate_parts<I: Iterator<Item = Run>>(
+        self,
+        (parts, all): (&[Part<'_>], impl Fn() -> I),
+        combine: &Combine,
+        input: &[u8],
+        old: &mut [u8],
+    ) -> Result<(), OscError> {
+        access::check_elements(self.win, parts, self.win.rank(), combine.size())?;
+        for part in parts {
+            let Some(memory) = &part.memory else {
+                return Err(self.nonsense());
+            };
+            let range = part.packed.start as usize..part.packed.end as usize;
+            let given = match combine.op() {
+                Predefined::NoOp => &[],
+                _ => input.get(range.clone()).ok_or_else(|| self.nonsense())?,
+            };
+            let cut = access::cut(all(), part.packed.clone());
+            // SAFETY: `own_memory` checked that all bytes of the runs are inside the window.
+            let done = unsafe { combine.run(memory, cut, given, old.get_mut(range)) };
+            done.map_err(|_| self.nonsense())?;
+        }
+        Ok(())
     }
 
     /// Executes a compare-and-swap. Returns the old element.
@@ -324,7 +363,10 @@ impl<'a> ServedRequests<'a> {
             return Err(self.nonsense());
         }
         let end = at.checked_add(size as u64).ok_or_else(|| self.nonsense())?;
-        let memory = self.win.attached().own_memory(&(at..end))?;
+        let run = std::iter::once(Run::new(0, size as i64));
+        let own = (self.win.attached()).own_memory(&(at..end), (run, size as u64))?;
+        access::check_elements(self.win, &own.parts, self.win.rank(), size)?;
+        let memory = own.memory;
         let (compare, new) = payload.split_at(size);
         let mut old = vec![0; size];
 

@@ -49,7 +49,7 @@ pub(crate) struct Memory<'a> {
 }
 
 /// The method by which this process accesses the memory.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
     /// The memory is mapped into this process at this address.
     Here(*mut u8),
@@ -86,7 +86,7 @@ impl Memory<'_> {
 
     /// # Safety
     /// The contract is that of [`Combine::run`].
-    unsafe fn read(&self, offset: i64, bytes: &mut [u8]) -> Result<(), CmaError> {
+    pub unsafe fn read(&self, offset: i64, bytes: &mut [u8]) -> Result<(), CmaError> {
         match self.reach {
             Reach::Here(base) => {
                 let at = base.wrapping_offset(offset as isize);
@@ -100,7 +100,7 @@ impl Memory<'_> {
 
     /// # Safety
     /// The contract is that of [`Combine::run`].
-    unsafe fn write(&self, offset: i64, bytes: &[u8]) -> Result<(), CmaError> {
+    pub unsafe fn write(&self, offset: i64, bytes: &[u8]) -> Result<(), CmaError> {
         match self.reach {
             Reach::Here(base) => {
                 let at = base.wrapping_offset(offset as isize);

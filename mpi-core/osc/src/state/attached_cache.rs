@@ -125,6 +125,13 @@ impl AttachedCache {
         self.known.borrow_mut()[rank as usize] = (version, regions);
     }
 
+    /// Returns this process's last region that begins at or before an address.
+    pub fn own_before(&self, address: u64) -> Option<Region> {
+        let own = self.own.borrow();
+        let (_, (region, _)) = own.regions.range(..=address).next_back()?;
+        Some(*region)
+    }
+
     /// Returns this process's region, or union of adjacent regions, that contains `range`.
     pub fn own(&self, range: &Range<u64>) -> Option<Region> {
         let own = self.own.borrow();
@@ -159,9 +166,18 @@ pub(crate) fn joined(regions: impl Iterator<Item = Region>, range: &Range<u64>) 
 }
 
 impl Region {
+    /// Returns the end of the region if it contains the byte at an address.
+    pub fn end_after(&self, address: u64) -> Option<u64> {
+        let end = self.address.checked_add(self.len)?;
+        (self.address <= address && address < end).then_some(end)
+    }
+
     fn holds(&self, range: &Range<u64>) -> bool {
         let end = self.address.checked_add(self.len);
-        range.start >= self.address && end.is_some_and(|end| range.end <= end)
+        // The end of an access that leaves the address space is below its start.
+        range.start >= self.address
+            && range.start <= range.end
+            && end.is_some_and(|end| range.end <= end)
     }
 }
 

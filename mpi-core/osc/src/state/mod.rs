@@ -7,6 +7,7 @@
 //! | [`control`] | the control words in shared memory |
 //! | [`exclusion`] | exclusion of updates: atomic instructions, or loads and stores under stripe locks (passes) |
 //! | [`attached_cache`] | attached memory of the members of a dynamic window |
+//! | [`known_regions`] | division of an access to attached memory by regions |
 //! | [`access_kind`] | the kinds of accesses and their conflicts |
 //! | [`open_accesses`], [`neighbours`] | incomplete accesses of this process, and of other members |
 //! | [`access_order`] | the order of accesses in a recorded or replayed job |
@@ -19,6 +20,7 @@ pub(crate) mod attached_cache;
 pub(crate) mod control;
 pub(crate) mod epoch;
 pub(crate) mod exclusion;
+pub(crate) mod known_regions;
 pub(crate) mod neighbours;
 pub(crate) mod open_accesses;
 pub(crate) mod registration;

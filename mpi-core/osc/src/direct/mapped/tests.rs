@@ -265,3 +265,108 @@ fn attached_memory_is_accessed_where_the_data_lie() {
         job.run(access_attached);
     }
 }
+
+/// Each rank accesses one word of each of several regions of each rank.
+/// The regions are not contiguous, and the words around them are not attached.
+fn access_several_regions(engine: &Engine) {
+    const ROWS: usize = 5;
+    let me = engine.me() as usize;
+    let mut rows: Vec<Vec<i64>> = (0..ROWS).map(|_| vec![-1; 40]).collect();
+    let spec = Spec {
+        flavor: Flavor::Dynamic,
+        base: std::ptr::null_mut(),
+        size: 0,
+        unit: 1,
+        hints: Hints::default(),
+    };
+    let world = engine.world().expect("a world");
+    let win = Win::new(&world, &spec).expect("a window");
+    let starts: Vec<*mut u8> = rows
+        .iter_mut()
+        .map(|row| row[10..].as_mut_ptr().cast())
+        .collect();
+    for start in &starts {
+        win.attached().attach(*start, 80).expect("a region");
+    }
+    let mine: Vec<u64> = starts
+        .iter()
+        .map(|start| start.expose_provenance() as u64)
+        .collect();
+    let at = engine
+        .block_on(world.internal().share(&mine))
+        .expect("addresses");
+    win.passive()
+        .lock_all(Assert::default())
+        .expect("a lock of all");
+    let sum = Op::Predefined(Predefined::Sum);
+    for (target, starts) in at.chunks(ROWS).enumerate() {
+        let rank = target as i32;
+        let offsets: Vec<i64> = starts
+            .iter()
+            .map(|start| *start as i64 + 8 * me as i64)
+            .collect();
+        let column =
+            Datatype::hindexed(&[1; ROWS], &offsets, &Named::INT64.into()).expect("a type");
+        column.commit().expect("its layout");
+        let there = || TargetArgs {
+            rank,
+            disp: 0,
+            count: 1,
+            datatype: &column,
+        };
+        let values: [i64; ROWS] = std::array::from_fn(|i| (100 * me + i) as i64);
+        let (mut old, mut back) = ([-1_i64; ROWS], [-1_i64; ROWS]);
+        // SAFETY: the values are locals of this iteration; the flush completes the accesses before they go out of scope.
+        let send =
+            || unsafe { SendBuf::new(values.as_ptr().cast(), ROWS as i64, Named::INT64.into()) };
+        // SAFETY: the values are locals of this iteration; the flush completes the access before they go out of scope.
+        let recv = |values: &mut [i64; ROWS]| unsafe {
+            RecvBuf::new(values.as_mut_ptr().cast(), ROWS as i64, Named::INT64.into())
+        };
+        win.accesses().put(&send(), there()).expect("a put");
+        win.passive().flush(rank).expect("a flush");
+        let req = (win.accumulates()).get_accumulate(&send(), &mut recv(&mut old), there(), &sum);
+        win.accumulates().give_up(req.expect("a sum"));
+        win.passive().flush(rank).expect("a flush");
+        let req = win
+            .accesses()
+            .get(&mut recv(&mut back), there())
+            .expect("a get");
+        win.accumulates().give_up(req);
+        win.passive().flush(rank).expect("a flush");
+        assert_eq!(
+            (old, back),
+            (values, values.map(|value| 2 * value)),
+            "at rank {rank}"
+        );
+    }
+    win.passive().unlock_all().expect("its end");
+    meet(engine);
+    for (i, row) in std::hint::black_box(&rows).iter().enumerate() {
+        let wanted = |r: u32| 2 * (100 * i64::from(r) + i as i64);
+        let ranks = engine.size() as usize;
+        assert!(
+            row[10..][..ranks]
+                .iter()
+                .copied()
+                .eq((0..engine.size()).map(wanted)),
+            "{row:?}"
+        );
+        assert!(
+            row[..10]
+                .iter()
+                .chain(&row[10 + ranks..])
+                .all(|word| *word == -1),
+            "{row:?}"
+        );
+    }
+    meet(engine);
+    win.free().expect("freeing");
+}
+
+#[test]
+fn one_access_uses_several_mapped_regions() {
+    for job in [Job::of(3), mapped(3), Job::of(3).with("osc", "am")] {
+        job.run(access_several_regions);
+    }
+}
