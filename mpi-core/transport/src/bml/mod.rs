@@ -193,8 +193,11 @@ impl Bml {
             Some((btl, endpoint)) => Route::Via(btl, endpoint),
             None => {
                 let unopened = self.unopened.get().into_iter().flatten();
-                let reasons: Vec<String> =
-                    rejections.iter().chain(unopened).map(Rejection::to_string).collect();
+                let reasons: Vec<String> = rejections
+                    .iter()
+                    .chain(unopened)
+                    .map(Rejection::to_string)
+                    .collect();
                 Route::None {
                     reasons: reasons.join("; "),
                 }

@@ -1,7 +1,7 @@
 //! Tests of bonded links (sharing, retransmission, loss of the peer only with the last link) and of the BML's polls.
 
-use super::{Bml, Route};
 use super::multirail::Multirail;
+use super::{Bml, Route};
 use crate::btl::suite::{Expect, Keep, Net, cramped, endpoint, mixed, pattern, send_numbered};
 use crate::btl::{
     Am, Btl, Capabilities, Connections, Endpoint, Header, Info, Limits, OVERTAKES, OpenContext,

@@ -179,9 +179,9 @@ pub fn run(restart: &Restart) -> Done {
         LaunchError::Signal(signal) => Done::of(128 + signal),
         LaunchError::Start(error) => {
             printable::eprintln!(
-            "mpirun: starting the launcher's second process failed: {error}{}",
-            sys::advice(&error)
-        );
+                "mpirun: starting the launcher's second process failed: {error}{}",
+                sys::advice(&error)
+            );
             Done::of(1)
         }
     })

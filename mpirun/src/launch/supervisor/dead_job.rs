@@ -207,6 +207,9 @@ mod tests {
              The job is ended; with --end-dead no it would go on waiting."
         );
         assert!(sentence(1, false).contains("its only living rank waits"));
-        assert!(sentence(1, false).ends_with("The job goes on waiting; with --end-dead yes it would be ended."));
+        assert!(
+            sentence(1, false)
+                .ends_with("The job goes on waiting; with --end-dead yes it would be ended.")
+        );
     }
 }
