@@ -449,6 +449,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
     let sharing = cores.shared_by(membership.local_ranks.len());
     let sharing = u32::try_from(sharing.div_ceil(cores.usable)).unwrap_or(u32::MAX);
     let pml = Config::from_params(&params, sharing).map_err(at("a parameter cannot be read"))?;
+    let unopened = transports.unopened();
     let parts = Parts {
         me: identity.rank,
         size: identity.size,
@@ -462,6 +463,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
         params,
     };
     let engine = Engine::new(parts).map_err(at("the engine cannot start"))?;
+    engine.pml().bml().set_unopened(unopened);
     engine
         .process()
         .serve_collectives_by(Box::new(Coll::of(components::coll(&plugins))));

@@ -8,16 +8,18 @@ use crate::abort::abort;
 use crate::error::handler::{self, Serves, UserHandler};
 use crate::error::{self, Failure, Target, codes, unread_errors};
 use crate::functions;
+use crate::phase;
 use crate::state;
 use crate::thrown::guarded;
 use std::ffi::c_int;
+use std::time::Duration;
 
 /// Raises a failure of function `id` on its object, and returns the error code of the call.
 #[cold]
 pub fn raise(id: usize, target: Target, failure: Failure) -> c_int {
     codes::remember(
         failure.code(),
-        format!("{}: {}", functions::name(id), failure.message()),
+        sentence(functions::name(id), "", failure.message()),
     );
     let target = failure.target().unwrap_or(target);
     let (target, handler) = state::errhandler(target);
@@ -99,13 +101,51 @@ fn invoke(user: Option<UserHandler>, id: usize, target: Target, failure: &Failur
     code
 }
 
+/// The time in which a launcher that ends the job has ended this rank, too.
+const END_OF_JOB: Duration = Duration::from_millis(300);
+
 /// Prints one line with the rank, the function and the reason, and ends the job.
+///
+/// A lost process is first left to the launcher: if it ends the job, because the process has died
+/// or because the user has pressed Ctrl-C, its own report is the cause, and this rank prints nothing.
 #[cold]
 pub fn fatal(id: usize, target: Target, failure: &Failure) -> ! {
+    if failure.code() == MPI_ERR_PROC_ABORTED && phase::launcher().is_some() {
+        std::thread::sleep(END_OF_JOB);
+    }
     let place = state::describe(target);
     let (rank, function) = (state::this_rank(), functions::name(id));
     let class = error::class_text(failure.code()).map_or("added error code", |(name, _)| name);
     let message = failure.message();
-    printable::eprintln!("{rank}: {function}{place}: {message} ({class})");
+    let said = sentence(function, &place, message);
+    printable::eprintln!("{rank}: {said} ({class})");
     abort(failure.code(), &format!("{function} failed"))
+}
+
+/// Returns the message of a failure after its function and object.
+/// A message that begins with the function names its object as well, and stays alone.
+fn sentence(function: &str, place: &str, message: &str) -> String {
+    let plain = |name: &str| name.strip_suffix("_c").unwrap_or(name).to_owned();
+    let first = message.split(' ').next().unwrap_or_default();
+    match plain(first) == plain(function) {
+        true => message.to_owned(),
+        false => format!("{function}{place}: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_its_function_once() {
+        for (message, expected) in [
+            ("rank 9 is not there", "MPI_Put_c on w: rank 9 is not there"),
+            ("MPI_Put of rank 0 is long", "MPI_Put of rank 0 is long"),
+            ("MPI_Put_c of rank 0 is long", "MPI_Put_c of rank 0 is long"),
+            ("MPI_Puts", "MPI_Put_c on w: MPI_Puts"),
+        ] {
+            assert_eq!(sentence("MPI_Put_c", " on w", message), expected);
+        }
+    }
 }

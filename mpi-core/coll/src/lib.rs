@@ -349,7 +349,10 @@ impl fmt::Display for CollError {
                     Some(sent) => write!(f, "rank {root}, the root, broadcasts {sent} bytes")?,
                     None => write!(f, "rank {root}, the root, broadcasts another length")?,
                 }
-                write!(f, " on {comm}, but rank {me} has a buffer of {expected}")
+                write!(
+                    f,
+                    " on {comm}, but rank {me} has a buffer of {expected}; all ranks of a broadcast must give the same length"
+                )
             }
             CollError::Unusable { component, reason } => {
                 write!(

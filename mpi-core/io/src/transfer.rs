@@ -416,8 +416,8 @@ impl<'a> Accesses<'a> {
     ) -> Result<(), Error> {
         if let Some(open) = &*self.file.split.borrow() {
             let sentence = format!(
-                "{call}_begin on file {} before {} has ended",
-                self.file.path, open.call
+                "{call}_begin on file {} while {}_begin has not been ended by {}_end",
+                self.file.path, open.call, open.call
             );
             return Err(IoError::new(IoClass::UnsupportedOperation, sentence).into());
         }
@@ -433,8 +433,11 @@ impl<'a> Accesses<'a> {
             Some(split) if split.call == call => Ok(split.bytes),
             other => {
                 let what = match &other {
-                    Some(split) => format!("what has begun is {}", split.call),
-                    None => "nothing has begun".to_owned(),
+                    Some(split) => format!(
+                        "the split collective that has begun is {}_begin",
+                        split.call
+                    ),
+                    None => "no split collective has begun".to_owned(),
                 };
                 let sentence = format!("{call}_end on file {}: {what}", self.file.path);
                 *self.file.split.borrow_mut() = other;

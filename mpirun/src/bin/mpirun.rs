@@ -61,7 +61,7 @@ fn run(plan: &Plan) -> i32 {
         return 2;
     }
     if !plan.quiet {
-        for sentence in cli::unknown_params(plan) {
+        for sentence in plan.warnings.iter().chain(&cli::unknown_params(plan)) {
             printable::eprintln!("mpirun: {sentence}");
         }
     }

@@ -2,7 +2,7 @@
 
 use super::CliError;
 use super::choices::{RankBy, TimeLimit, end_dead_by_default};
-use super::environment::{of_all_programs, own_variables, shared_by_all};
+use super::environment::{of_all_programs, own_variables, shared_by_all, unset_exports};
 use super::observation::observation;
 use super::options::{AppOptions, Options, Section};
 use super::placement::{placement, rankfile};
@@ -56,6 +56,7 @@ pub fn assemble(
     let mut apps = Vec::new();
     let mut hosts: Vec<Host> = Vec::new();
     let mut softs = Vec::new();
+    let mut warnings = Vec::new();
     let count = sections.len();
     for (number, section) in sections.into_iter().enumerate() {
         let Section { app, command } = section;
@@ -74,6 +75,7 @@ pub fn assemble(
         for (name, value) in of_all_programs(&app)? {
             set_env(&mut env, name, value);
         }
+        warnings.extend(unset_exports(&app));
         softs.extend(app.soft.clone().map(|soft| (number, soft)));
         let mut command = command.into_iter();
         let program = command.next().ok_or(CliError::NoProgram {
@@ -197,6 +199,7 @@ pub fn assemble(
         verbose: options.verbose,
         remote: remote(options, &params)?,
         checkpoints: None,
+        warnings,
         env,
     };
     for (number, soft) in &softs {

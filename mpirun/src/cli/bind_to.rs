@@ -28,7 +28,7 @@ impl BindTo {
             "none" | "default" | "machine" | "board" => None,
             "rr" => Some(Unit::Thread),
             "user" | "cpu-list" | "cpulist" => {
-                return Err(ValueError::NotYet {
+                return Err(ValueError::Refused {
                     option: "--bind-to with a list of processors",
                     what: "processors for each rank",
                     instead: "a line of --rankfile FILE for each rank, such as \"rank 0=HOST slot=0-1\", names its cores",

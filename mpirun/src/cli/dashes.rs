@@ -2,10 +2,10 @@
 //!
 //! This module parses the options before the program; clap's definition gives the number of values.
 //! Long names get two dashes. Spellings of other launchers are translated ([`super::translated`]).
-//! Unsupported ([`super::not_yet`]), unknown and misplaced options are errors.
+//! Unsupported ([`super::refused`]), unknown and misplaced options are errors.
 
 use super::options::{Options, Section};
-use super::{CliError, not_yet, translated};
+use super::{CliError, refused, translated};
 use clap::{Arg, Command, CommandFactory};
 use mpi_base::text;
 use std::ffi::{OsStr, OsString};
@@ -44,7 +44,9 @@ pub fn normalised(part: &[OsString], position: OptionPosition) -> Result<Vec<OsS
             Some((name, value)) => (name, Some(value)),
             None => (bare, None),
         };
-        if let Some(option) = not_yet::find(name) {
+        // `-d4` and `--d` are not the option `-d`.
+        let is_word = name.chars().count() > 1 || !text.starts_with("--");
+        if let Some(option) = refused::find(name).filter(|_| is_word) {
             refuse(option, text, attached, &mut rest)?;
             continue;
         }
@@ -107,7 +109,7 @@ fn help_about(rest: &mut std::slice::Iter<'_, OsString>) -> OsString {
 
 /// Reports an unsupported option as an error, unless its value requests the default behaviour.
 fn refuse(
-    option: &not_yet::NotYet,
+    option: &refused::Refused,
     text: &str,
     attached: Option<&str>,
     rest: &mut std::slice::Iter<'_, OsString>,
@@ -116,10 +118,14 @@ fn refuse(
     while values.len() < option.values {
         values.push(rest.next().map_or(OsStr::new(""), OsString::as_os_str));
     }
+    if values.is_empty() {
+        // An option whose value may be omitted; "" stands for the omitted value.
+        values.push(OsStr::new(""));
+    }
     let is_harmless = |value: &&OsStr| option.harmless.iter().any(|harmless| value == harmless);
     match values.iter().any(is_harmless) {
         true => Ok(()),
-        false => Err(CliError::NotYet {
+        false => Err(CliError::Refused {
             option: option_of(text).into(),
             what: option.what,
             instead: option.instead,
@@ -224,7 +230,7 @@ fn nearest(command: &Command, name: &str) -> Option<String> {
         known.extend(option.get_long());
         known.extend(option.get_all_aliases().unwrap_or_default());
     }
-    for other in translated::names().chain(not_yet::names()) {
+    for other in translated::names().chain(refused::names()) {
         known.push(other);
     }
     // Single letters are always similar, so short names are never suggested.

@@ -7,9 +7,31 @@
 use super::CliError;
 use super::options::AppOptions;
 use crate::rank_environment::{set_env, split_at_sign};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 type Variable = (OsString, OsString);
+
+/// Returns a warning for each `-x NAME` of this section whose variable is not set.
+/// As in Open MPI, `-x PREFIX*` names all variables that begin so.
+pub fn unset_exports(app: &AppOptions) -> Vec<String> {
+    let is_set = |name: &OsStr| match name.as_encoded_bytes().strip_suffix(b"*") {
+        Some(prefix) => {
+            std::env::vars_os().any(|(known, _)| known.as_encoded_bytes().starts_with(prefix))
+        }
+        None => mpi_base::environment::var(&name.to_string_lossy()).is_some(),
+    };
+    let names = app.export.iter();
+    let names = names.filter(|export| !export.is_empty() && split_at_sign(export).is_none());
+    names
+        .filter(|name| !is_set(name))
+        .map(|name| {
+            format!(
+                "-x {}: no such variable is set, so no rank gets it",
+                printable::name(name)
+            )
+        })
+        .collect()
+}
 
 /// Returns the variables that `--genv` in this section sets for the ranks of all programs.
 pub fn of_all_programs(app: &AppOptions) -> Result<Vec<Variable>, CliError> {

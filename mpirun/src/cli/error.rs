@@ -1,7 +1,7 @@
 //! Error type of the command line.
 
 use super::configfile::ConfigError;
-use super::value_error::not_yet;
+use super::value_error::unsupported;
 use super::{topics, usage};
 use crate::checkpoint::CheckpointError;
 use crate::foreign::on::OnError;
@@ -21,7 +21,7 @@ pub enum CliError {
     /// Not an error: text such as help, which the user requested instead of a job.
     Answer(String),
     /// An unsupported option of another launcher; such an option is never silently ignored.
-    NotYet {
+    Refused {
         /// The option as the user wrote it.
         option: String,
         /// The option's effect in the other launcher, in a few words.
@@ -111,11 +111,11 @@ impl fmt::Display for CliError {
         match self {
             CliError::Usage(error) => f.write_str(&usage::sentence(error)),
             CliError::Answer(text) => f.write_str(text),
-            CliError::NotYet {
+            CliError::Refused {
                 option,
                 what,
                 instead,
-            } => f.write_str(&not_yet(option, what, instead)),
+            } => f.write_str(&unsupported(option, what, instead)),
             CliError::NoOption { option, nearest } => {
                 write!(f, "there is no option {}", name(option))?;
                 match nearest {

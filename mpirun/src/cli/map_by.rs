@@ -45,7 +45,7 @@ impl MapBy {
         let wrong = || ValueError::unknown(WANTED);
         let lower = text.to_lowercase();
         if lower.starts_with("pe-list") {
-            return Err(ValueError::NotYet {
+            return Err(ValueError::Refused {
                 option: "--map-by pe-list",
                 what: "a list of processors",
                 instead: "a line of --rankfile FILE for each rank, such as \"rank 0=HOST slot=0-1\", names its cores",
@@ -93,7 +93,7 @@ impl MapBy {
                 self.cores = Some(each);
             }
             ("nolocal", _) => {
-                return Err(ValueError::NotYet {
+                return Err(ValueError::Refused {
                     option: "--map-by :NOLOCAL",
                     what: "no ranks on this host",
                     instead: "--host lists the hosts to be used",

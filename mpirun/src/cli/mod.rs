@@ -4,7 +4,7 @@
 //!
 //! Long options take one or two dashes (`-np`, `--np`, `-wdir`), as in Open MPI and MPICH.
 //! Spellings of both launchers are accepted as well (`translated`).
-//! Known but unsupported options are errors with a message (`not_yet`); none is silently ignored.
+//! Known but unsupported options are errors with a message (`refused`); none is silently ignored.
 //!
 //! `options` defines the options, `choices` and `numbers` the types of their values.
 //! `dashes` normalises single dashes, and `usage` formulates clap's errors.
@@ -23,12 +23,12 @@ mod environment;
 mod error;
 pub(crate) mod help;
 mod map_by;
-mod not_yet;
 mod numbers;
 mod observation;
 mod options;
 mod output_to;
 mod placement;
+mod refused;
 mod settings;
 mod soft;
 mod topics;

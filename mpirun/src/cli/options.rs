@@ -3,7 +3,7 @@
 //! An option's heading is also its help topic ([`super::help`]).
 //! Options hidden from the short help appear in the help of their topic.
 //! [`super::translated`] has the spellings of other launchers, which no help shows;
-//! [`super::not_yet`] has the unsupported options.
+//! [`super::refused`] has the unsupported options.
 
 use super::bind_to::BindTo;
 use super::choices::{
@@ -90,7 +90,7 @@ pub struct Options {
     pub prefix: Option<PathBuf>,
 
     /// The command that reaches other hosts [default: ssh]; as --mca plm_rsh_agent
-    #[arg(long, aliases = ["launcher-exec", "rsh-agent"], value_name = "COMMAND", help_heading = HOSTS, hide_short_help = true)]
+    #[arg(long, aliases = ["launcher-exec", "bootstrap-exec", "rsh-agent"], value_name = "COMMAND", help_heading = HOSTS, hide_short_help = true)]
     pub launch_agent: Option<OsString>,
 
     /// Show which rank runs where
@@ -122,7 +122,7 @@ pub struct Options {
     pub timestamp_output: bool,
 
     /// Put "[rank] " before each line
-    #[arg(long, aliases = ["prepend-rank", "l"], help_heading = OUTPUT, hide_short_help = true)]
+    #[arg(long, alias = "prepend-rank", short_alias = 'l', help_heading = OUTPUT, hide_short_help = true)]
     pub label: bool,
 
     /// Print standard error on standard output
@@ -323,7 +323,7 @@ pub struct AppOptions {
     pub soft: Option<Soft>,
 
     /// Hosts to run on, each with its slots after a colon
-    #[arg(long, short = 'H', alias = "hosts", value_name = "HOST[:SLOTS],...", help_heading = HOSTS)]
+    #[arg(long, short = 'H', aliases = ["hosts", "hostlist", "machine", "machines", "machinelist"], value_name = "HOST[:SLOTS],...", help_heading = HOSTS)]
     pub host: Vec<String>,
 
     /// A file of hosts, "NAME slots=N" on each line
@@ -343,7 +343,7 @@ pub struct AppOptions {
     pub export: Vec<OsString>,
 
     /// Set a parameter; see mpi-info
-    #[arg(long, alias = "gmca", num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS)]
+    #[arg(long, aliases = ["gmca", "omca", "gomca"], num_args = 2, value_names = ["NAME", "VALUE"], allow_hyphen_values = true, help_heading = RANKS)]
     pub mca: Vec<OsString>,
 
     /// Set a variable for the ranks of all programs

@@ -70,7 +70,7 @@ impl Placement {
     /// Handles `ppr:N:UNIT`; the number of ranks depends on the number of units of the host.
     fn put_on_each(&mut self, count: usize, unit: Unit, hosts: &[Host]) -> Result<(), CliError> {
         if hosts.iter().any(|host| !host.here) {
-            return Err(CliError::NotYet {
+            return Err(CliError::Refused {
                 option: "--map-by ppr:N:UNIT for other hosts".to_owned(),
                 what: "N ranks on each package, memory node, cache or core",
                 instead: "--map-by ppr:N:node --bind-to UNIT, where N counts the ranks of a host, needs no knowledge of their machines",

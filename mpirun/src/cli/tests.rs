@@ -1,6 +1,7 @@
 //! Tests of command-line parsing and of the errors for malformed command lines.
 
 mod documents;
+mod peers;
 
 use super::*;
 use crate::launch::binding::Unit;
@@ -108,9 +109,9 @@ fn a_misspelt_option_with_one_dash_gets_a_suggestion_too() {
 }
 
 #[test]
-fn what_is_not_there_yet_is_refused_by_name() {
+fn an_unsupported_option_is_refused_by_name() {
     let error = parsed("-arch pdp11 prog").unwrap_err().to_string();
-    let part = "-arch (choosing hosts by their architecture) is not there yet in this version of mpirun; --host and --hostfile name hosts";
+    let part = "-arch (choosing hosts by their architecture) is not supported; --host and --hostfile name hosts";
     assert!(error.contains(part), "{error}");
     let here = std::env::consts::ARCH;
     assert!(parsed(&format!("-n 2 -arch {here} prog")).is_ok());
@@ -459,13 +460,18 @@ fn what_users_of_both_peers_type_means_the_same_here() {
 }
 
 #[test]
-fn every_missing_option_says_what_to_type() {
-    for name in not_yet::names() {
-        let error = parsed(&format!("--{name} a b prog"))
-            .unwrap_err()
-            .to_string();
-        let (before, instead) = error.split_once(" of mpirun; ").unwrap_or_default();
-        assert!(before.starts_with(&format!("--{name} (")), "{error}");
+fn every_refused_option_has_a_replacement_or_a_reason() {
+    for option in refused::all() {
+        let spelling = option.spelling();
+        let value = if option.name == "fwd-environment" {
+            "=0"
+        } else {
+            ""
+        };
+        let error = parsed(&format!("{spelling}{value} a b prog"));
+        let error = error.unwrap_err().to_string();
+        let (before, instead) = error.split_once(" is not supported; ").unwrap_or_default();
+        assert!(before.starts_with(&format!("{spelling} (")), "{error}");
         assert!(instead.len() > 10, "{error}");
     }
 }

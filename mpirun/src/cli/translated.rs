@@ -43,6 +43,12 @@ const TABLE: &[Translated] = &[
     flag("bind-to-socket", &["--bind-to=package"]),
     flag("bind-to-none", &["--bind-to=none"]),
     with_value("default-hostfile", &["--hostfile={}"]),
+    with_value("mapby", &["--map-by={}"]),
+    with_value("rankby", &["--rank-by={}"]),
+    with_value("bindto", &["--bind-to={}"]),
+    with_value("binding", &["--bind-to={}"]),
+    flag("display-devel-allocation", &["--display-allocation"]),
+    flag("display-diffable-map", &["--display-map"]),
     // The option's value becomes the value of a parameter of the library.
     with_value(
         "memory-alloc-kinds",
@@ -54,6 +60,18 @@ const TABLE: &[Translated] = &[
     flag("no-prefix", &[]),
     flag("disable-recovery", &["--with-ft=no"]),
     flag("report-state-on-timeout", &[]),
+    flag("enable-auto-cleanup", &["--with-ft=no"]),
+    flag("disable-hostname-propagation", &[]),
+    flag("disable-x", &[]),
+    // Each message is printed as it is, and each host examines its own processors.
+    flag("no-aggregate-help", &[]),
+    flag("hetero-nodes", &[]),
+    // Names of hosts are passed to ssh unchanged, and a launcher starts on hosts with ranks only.
+    flag("do-not-resolve", &[]),
+    flag("novm", &[]),
+    flag("use-regexp", &[]),
+    flag("fwd-mpirun-port", &[]),
+    flag("enable-instant-on-support", &[]),
     with_value("personality", &[]),
     with_value("demux", &[]),
     // These options are other names of options of this launcher.

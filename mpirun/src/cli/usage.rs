@@ -31,7 +31,7 @@ pub fn sentence(error: &clap::Error) -> String {
             let reason = error.source().map_or_else(String::new, ToString::to_string);
             let typed = error.source().and_then(|reason| reason.downcast_ref());
             match typed {
-                Some(ValueError::NotYet { .. }) => reason,
+                Some(ValueError::Refused { .. }) => reason,
                 _ => not_understood(&option, value, &reason),
             }
         }

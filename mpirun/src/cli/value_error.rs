@@ -10,7 +10,7 @@ pub enum ValueError {
         wanted: &'static str,
     },
     /// Other launchers accept this value, but this launcher does not.
-    NotYet {
+    Refused {
         /// The option with the unsupported value.
         option: &'static str,
         /// The value's effect in other launchers, in a few words.
@@ -31,11 +31,11 @@ impl fmt::Display for ValueError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ValueError::Unknown { wanted } => f.write_str(wanted),
-            ValueError::NotYet {
+            ValueError::Refused {
                 option,
                 what,
                 instead,
-            } => f.write_str(&not_yet(option, what, instead)),
+            } => f.write_str(&unsupported(option, what, instead)),
         }
     }
 }
@@ -43,7 +43,7 @@ impl fmt::Display for ValueError {
 impl std::error::Error for ValueError {}
 
 /// Returns the message for an unsupported option or value of other launchers.
-pub fn not_yet(option: &str, what: &str, instead: &str) -> String {
+pub fn unsupported(option: &str, what: &str, instead: &str) -> String {
     let option = printable::name(option);
-    format!("{option} ({what}) is not there yet in this version of mpirun; {instead}")
+    format!("{option} ({what}) is not supported; {instead}")
 }

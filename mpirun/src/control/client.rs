@@ -2,6 +2,7 @@
 
 use super::command::{Command, Options};
 use super::{DONE, NAME, address, is_trusted, running};
+use clap::error::ErrorKind;
 use clap::{CommandFactory as _, Parser as _};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -85,6 +86,11 @@ pub fn main(
     }
     let options = match Options::try_parse_from(arguments) {
         Ok(options) => options,
+        // Without arguments: the usage, and the status of an error.
+        Err(error) if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            printable::to_stderr(&error.render().to_string());
+            return 2;
+        }
         Err(error) if error.use_stderr() => {
             printable::eprintln!("mpi-ctl: {}", sentence(&error));
             return 2;

@@ -62,9 +62,21 @@ impl Host {
 #[derive(Debug, PartialEq, Eq)]
 pub enum HostError {
     Text(TextError),
-    Word { text: String, wanted: &'static str },
-    Empty { path: String },
-    Variable { name: &'static str, value: String },
+    Word {
+        text: String,
+        wanted: &'static str,
+    },
+    /// A list of hosts, such as that of `--host`, is empty.
+    NoName {
+        list: String,
+    },
+    Empty {
+        path: String,
+    },
+    Variable {
+        name: &'static str,
+        value: String,
+    },
 }
 
 impl fmt::Display for HostError {
@@ -78,6 +90,11 @@ impl fmt::Display for HostError {
                     name(text)
                 )
             }
+            HostError::NoName { list } => write!(
+                f,
+                "--host \"{}\" names no host; name one, or leave the option out",
+                name(list)
+            ),
             HostError::Empty { path } => {
                 write!(f, "the hostfile {} names no host", name(path))
             }

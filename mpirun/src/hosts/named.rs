@@ -10,7 +10,7 @@ use std::path::Path;
 
 const SLOTS: &str = "name, name:SLOTS or name slots=SLOTS";
 
-/// Parses a comma-separated list of hosts, the value of `--host`.
+/// Parses a comma-separated list of hosts, the value of `--host`; a list without a host is an error.
 pub fn list(text: &str) -> Result<Vec<Host>, HostError> {
     let mut hosts = Vec::new();
     for word in text.split(',').filter(|word| !word.is_empty()) {
@@ -19,6 +19,9 @@ pub fn list(text: &str) -> Result<Vec<Host>, HostError> {
             wanted: "name or name:SLOTS",
         })?;
         merge(&mut hosts, [host]);
+    }
+    if hosts.is_empty() {
+        return Err(HostError::NoName { list: text.into() });
     }
     Ok(hosts)
 }
@@ -150,6 +153,10 @@ mod tests {
             shape(&list("[fd00::1]:2,[fd00::2]").unwrap()),
             [("fd00::1", 2, true), ("fd00::2", 1, false)]
         );
+        for empty in ["", ","] {
+            let said = list(empty).unwrap_err().to_string();
+            assert!(said.contains("names no host"), "{said}");
+        }
         let said = list("a\x1b[2J").unwrap_err().to_string();
         assert!(said.contains(r"a\u{1b}[2J"), "{said}");
     }

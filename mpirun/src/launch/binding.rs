@@ -56,6 +56,19 @@ impl Unit {
         })
     }
 
+    /// Returns the name of the unit as a value of `--bind-to`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Thread => "hwthread",
+            Unit::Core => "core",
+            Unit::Cache(1) => "l1cache",
+            Unit::Cache(2) => "l2cache",
+            Unit::Cache(_) => "l3cache",
+            Unit::Numa => "numa",
+            Unit::Package => "package",
+        }
+    }
+
     /// All units, from the largest to the smallest.
     const ALL: [Unit; 7] = [
         Unit::Package,

@@ -74,7 +74,10 @@ fn nothing() -> io::Result<OwnedFd> {
 
 fn report_error(done: io::Result<Done>) -> Done {
     done.unwrap_or_else(|error| {
-        printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
+        printable::eprintln!(
+            "mpirun: starting the launcher's second process failed: {error}{}",
+            sys::advice(&error)
+        );
         Done::of(1)
     })
 }

@@ -121,6 +121,8 @@ pub struct Plan {
     pub grace: Duration,
     /// The time before SIGKILL for ranks that handle the signal that mpirun received.
     pub signal_grace: Duration,
+    /// Warnings about the command line, which are printed before the job starts.
+    pub warnings: Vec<String>,
     /// Whether failures are reported only by the exit status (`--quiet`).
     pub quiet: bool,
     /// Whether each start of a process is reported (`--verbose`).

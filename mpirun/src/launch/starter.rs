@@ -1,6 +1,6 @@
 //! Start of the ranks of one host: programs, processors, environment and descriptors.
 
-use super::binding::Machine;
+use super::binding::{Binding, Machine};
 use super::pmi_socket::PmiSocket;
 use super::program::{App, ProgramError};
 use super::rseq;
@@ -31,6 +31,13 @@ pub enum StartError {
     NoSuchCores {
         rank: u32,
         cores: String,
+    },
+    /// Each rank must get several units, and the host has fewer than its ranks need.
+    TooFewUnits {
+        ranks: usize,
+        each: usize,
+        unit: &'static str,
+        found: usize,
     },
     Output {
         path: String,
@@ -63,6 +70,16 @@ impl fmt::Display for StartError {
                 "the rankfile binds rank {rank} to {cores}, which {} has not, or mpirun may not use",
                 crate::hosts::own_name()
             ),
+            StartError::TooFewUnits {
+                ranks,
+                each,
+                unit,
+                found,
+            } => write!(
+                f,
+                "{each} of the units \"{unit}\" cannot be bound to each of {ranks} ranks: mpirun may use {found} on {}; start fewer ranks there, or let ranks share units by --bind-to {unit}:{each}:overload-allowed",
+                crate::hosts::own_name()
+            ),
             StartError::Output { path, error } => {
                 write!(
                     f,
@@ -70,7 +87,9 @@ impl fmt::Display for StartError {
                     printable::name(path)
                 )
             }
-            StartError::System { doing, error } => write!(f, "{doing} failed: {error}"),
+            StartError::System { doing, error } => {
+                write!(f, "{doing} failed: {error}{}", sys::advice(error))
+            }
         }
     }
 }
@@ -332,9 +351,25 @@ fn bound(
         return Ok((None, vec![None; count]));
     }
     let machine = Machine::of_this_process();
-    let mut bound: Vec<Cpus> = match machine.bind(order.binding, count) {
-        Some(bound) => bound.into_iter().map(Some).collect(),
-        None => vec![None; count],
+    let mut bound: Vec<Cpus> = match (machine.bind(order.binding, count), order.binding) {
+        (Some(bound), _) => bound.into_iter().map(Some).collect(),
+        // The user has requested a number of units for each rank, which is no hint.
+        (
+            None,
+            Binding {
+                to: Some(unit),
+                each: each @ 2..,
+                ..
+            },
+        ) => {
+            return Err(StartError::TooFewUnits {
+                ranks: count,
+                each,
+                unit: unit.name(),
+                found: machine.count(unit),
+            });
+        }
+        (None, _) => vec![None; count],
     };
     for ((place, &rank), placement) in bound.iter_mut().zip(&resolved.ranks).zip(placements) {
         let Some(placement) = placement else { continue };

@@ -113,6 +113,18 @@ pub fn survive_file_limit() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
+/// Returns what the user can do about the error of a system call; empty for most errors.
+pub fn advice(error: &io::Error) -> String {
+    if error.raw_os_error() != Some(libc::EMFILE) {
+        return String::new();
+    }
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let limit = limit.map_or("unlimited".to_owned(), |limit| limit.to_string());
+    format!(
+        "; ulimit -n is {limit}, and mpirun needs about 25 descriptors and 3 for each rank of this host: raise the limit"
+    )
+}
+
 /// The minimum stack size for the launcher in bytes; measured, with a margin.
 pub const STACK_MIN: u64 = 96 << 10;
 

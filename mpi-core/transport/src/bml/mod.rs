@@ -23,7 +23,7 @@ use mpi_base::mem::Held;
 use mpi_base::param::{Level, Param};
 use multirail::{Multirail, Reached};
 use poll_throttle::PollThrottle;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::fmt;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -69,6 +69,8 @@ pub struct Bml {
     has_joined: Cell<bool>,
     /// The handlers of active messages that are not point-to-point messages.
     handlers: Registry,
+    /// The selected transports that this process could not open, for [`Route::None`].
+    unopened: OnceCell<Vec<Rejection>>,
 }
 
 /// The result of a route lookup for one peer.
@@ -123,7 +125,16 @@ impl Bml {
             joined: RefCell::default(),
             has_joined: Cell::new(false),
             handlers: Registry::default(),
+            unopened: OnceCell::new(),
         }
+    }
+
+    /// Stores the selected transports that this process could not open, and the reasons.
+    pub fn set_unopened(&self, unopened: Vec<(&'static str, String)>) {
+        let unopened = unopened.into_iter();
+        let unopened = unopened.map(|(btl, reason)| Rejection { btl, reason });
+        // A second call changes nothing: the transports are opened once.
+        let _ = self.unopened.set(unopened.collect());
     }
 
     /// Returns the process number of this process.
@@ -181,7 +192,12 @@ impl Bml {
         match self.ask(peer, &mut rejections) {
             Some((btl, endpoint)) => Route::Via(btl, endpoint),
             None => {
-                let reasons: Vec<String> = rejections.iter().map(Rejection::to_string).collect();
+                let unopened = self.unopened.get().into_iter().flatten();
+                let reasons: Vec<String> = rejections
+                    .iter()
+                    .chain(unopened)
+                    .map(Rejection::to_string)
+                    .collect();
                 Route::None {
                     reasons: reasons.join("; "),
                 }

@@ -1,7 +1,7 @@
 //! Tests of bonded links (sharing, retransmission, loss of the peer only with the last link) and of the BML's polls.
 
-use super::Bml;
 use super::multirail::Multirail;
+use super::{Bml, Route};
 use crate::btl::suite::{Expect, Keep, Net, cramped, endpoint, mixed, pattern, send_numbered};
 use crate::btl::{
     Am, Btl, Capabilities, Connections, Endpoint, Header, Info, Limits, OVERTAKES, OpenContext,
@@ -43,6 +43,28 @@ fn net(links: u32) -> Net {
         procs: vec![0, 1],
         pair: (0, 1),
     }
+}
+
+#[test]
+fn a_peer_without_a_route_is_reported_with_the_transports_that_could_not_be_opened() {
+    let params = cramped(&[("btl", "self,tcp")]);
+    let around = OpenContext {
+        me: 0,
+        size: 2,
+        node: None,
+        params: &params,
+        modex: None,
+    };
+    let opened = open_all(&around).unwrap();
+    let unopened = opened.unopened();
+    assert_eq!(unopened.len(), 1, "{unopened:?}");
+    let bml = Bml::new(0, 2, opened.btls, true);
+    bml.set_unopened(unopened);
+    let Route::None { reasons } = bml.route(1) else {
+        panic!("there is a route");
+    };
+    let expected = "self: it is another process; tcp: ";
+    assert!(reasons.starts_with(expected), "{reasons}");
 }
 
 mod of_two_links {

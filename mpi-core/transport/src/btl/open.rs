@@ -82,6 +82,15 @@ pub fn open_all(context: &OpenContext<'_>) -> Result<Opened, SelectError> {
 }
 
 impl Opened {
+    /// Returns the selected components that this process cannot use, and the reasons.
+    pub fn unopened(&self) -> Vec<(&'static str, String)> {
+        let refused = self.refused.iter();
+        refused
+            .filter(|(_, error)| !matches!(error, OpenError::Deselected))
+            .map(|(name, error)| (*name, error.to_string()))
+            .collect()
+    }
+
     /// Adds the transports of a component, or the reason why it is unusable.
     fn add(
         &mut self,

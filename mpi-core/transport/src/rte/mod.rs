@@ -105,6 +105,8 @@ pub struct NodeMembership {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lost {
     Launcher,
+    /// The process itself has closed its connection with the launcher.
+    Closed,
     /// Another rank has died; `None` if the launcher does not report which rank.
     /// Only launchers that do not end the job themselves report deaths.
     Rank(Option<u32>),
@@ -114,6 +116,9 @@ impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Lost::Launcher => f.write_str("the launcher has ended"),
+            Lost::Closed => f.write_str(
+                "this process has closed its connection with the launcher (the descriptor PMI_FD)",
+            ),
             Lost::Rank(Some(rank)) => write!(f, "rank {rank} has died"),
             Lost::Rank(None) => f.write_str("another rank has died"),
         }

@@ -57,9 +57,9 @@ fn the_document_lists_every_option_that_is_refused_by_name() {
     let (written, after) = rest.split_once(REFUSED.1).expect("a second marker");
     let mut table =
         String::from("| option | what it does elsewhere | what to do here |\n|---|---|---|\n");
-    for option in super::super::not_yet::all() {
-        let (name, what, instead) = (option.name, option.what, option.instead);
-        table.push_str(&format!("| `--{name}` | {what} | {instead} |\n"));
+    for option in super::super::refused::all() {
+        let (spelling, what, instead) = (option.spelling(), option.what, option.instead);
+        table.push_str(&format!("| `{spelling}` | {what} | {instead} |\n"));
     }
     if std::env::var_os("README_UPDATE").is_some() {
         let text = format!("{before}{}{table}{}{after}", REFUSED.0, REFUSED.1);

@@ -29,7 +29,10 @@ pub fn run(plan: &Plan) -> Option<Done> {
     }
     let done = launch(plan, images, dir);
     Some(done.unwrap_or_else(|error| {
-        printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
+        printable::eprintln!(
+            "mpirun: starting the launcher's second process failed: {error}{}",
+            sys::advice(&error)
+        );
         Done::of(1)
     }))
 }

@@ -178,7 +178,10 @@ pub fn run(restart: &Restart) -> Done {
         }
         LaunchError::Signal(signal) => Done::of(128 + signal),
         LaunchError::Start(error) => {
-            printable::eprintln!("mpirun: starting the launcher's second process failed: {error}");
+            printable::eprintln!(
+                "mpirun: starting the launcher's second process failed: {error}{}",
+                sys::advice(&error)
+            );
             Done::of(1)
         }
     })

@@ -187,8 +187,8 @@ pub(super) fn sentence(living: usize, ends: bool) -> String {
         _ => format!("all {living} living ranks wait"),
     };
     let then = match ends {
-        true => "The job is ended (--end-dead no: it is not).",
-        false => "The job is not ended (--end-dead yes: it is).",
+        true => "The job is ended; with --end-dead no it would go on waiting.",
+        false => "The job goes on waiting; with --end-dead yes it would be ended.",
     };
     format!(
         "the job cannot go on: {ranks} inside MPI for each other, no message is in flight, and nothing else can wake them. {then}"
@@ -204,9 +204,12 @@ mod tests {
         assert_eq!(
             sentence(3, true),
             "the job cannot go on: all 3 living ranks wait inside MPI for each other, no message is in flight, and nothing else can wake them. \
-             The job is ended (--end-dead no: it is not)."
+             The job is ended; with --end-dead no it would go on waiting."
         );
         assert!(sentence(1, false).contains("its only living rank waits"));
-        assert!(sentence(1, false).ends_with("The job is not ended (--end-dead yes: it is)."));
+        assert!(
+            sentence(1, false)
+                .ends_with("The job goes on waiting; with --end-dead yes it would be ended.")
+        );
     }
 }

@@ -36,15 +36,28 @@ pub(super) struct Outputs<'a> {
 }
 
 /// mpirun's own standard output and standard error.
+///
+/// If both are one file (`2>&1`, a terminal), all bytes go through `out`,
+/// which knows whether its last line is complete.
 struct Sinks {
     out: Sink,
     err: Sink,
+    are_one: bool,
 }
 
 impl Sinks {
+    fn new(out: OwnedFd, err: OwnedFd) -> Sinks {
+        Sinks {
+            are_one: is_same_file(&out, &err),
+            out: Sink::new(out),
+            err: Sink::new(err),
+        }
+    }
+
     fn of(&mut self, target: Target) -> &mut Sink {
         match target {
             Target::Stdout => &mut self.out,
+            Target::Stderr if self.are_one => &mut self.out,
             Target::Stderr => &mut self.err,
         }
     }
@@ -74,10 +87,7 @@ impl<'a> Outputs<'a> {
         Outputs {
             io,
             quiet,
-            sinks: Sinks {
-                out: Sink::new(out),
-                err: Sink::new(err),
-            },
+            sinks: Sinks::new(out, err),
             streams: BTreeMap::new(),
             tracebacks: Tracebacks::default(),
             held: false,
@@ -95,7 +105,7 @@ impl<'a> Outputs<'a> {
         }
         let sink = match self.sinks.err.is_broken() {
             true => &mut self.sinks.out,
-            false => &mut self.sinks.err,
+            false => self.sinks.of(Target::Stderr),
         };
         sink.push(printable::text(&format!("mpirun: {text}\n")).as_bytes());
     }
@@ -323,6 +333,12 @@ impl<'a> Outputs<'a> {
     }
 }
 
+/// Returns true if two descriptors are of one file, pipe or terminal.
+fn is_same_file(one: &OwnedFd, other: &OwnedFd) -> bool {
+    let id = |fd| rustix::fs::fstat(fd).map(|stat| (stat.st_dev, stat.st_ino));
+    matches!((id(one), id(other)), (Ok(one), Ok(other)) if one == other)
+}
+
 /// Creates `FOLDER/JOB/rank.N/stdout`; JOB is counted from 1, as in `--tag-output`.
 fn create(folder: &Path, job: usize, rank: u32, name: &str) -> Result<(PathBuf, File), StartError> {
     let of_rank = folder.join(format!("{}/rank.{rank}", job + 1));
@@ -393,6 +409,23 @@ mod tests {
         assert_eq!(read(&err), "[0] no end");
         assert!(outputs.has_streams(Proc(7)));
         assert_eq!(outputs.next_prompt(), None);
+    }
+
+    #[test]
+    fn messages_of_mpirun_begin_a_line_if_both_outputs_are_one_pipe() {
+        let io = Io::default();
+        let (end, out) = pipe();
+        let err = out.try_clone().unwrap();
+        let mut outputs = Outputs::to(&io, false, (out, err));
+        let both =
+            [Target::Stdout, Target::Stderr].map(|of| Some(outputs.stream(0, 0, of).unwrap()));
+        outputs.add(7, NewStreams(vec![both]));
+        outputs.take(Proc(7), Target::Stdout, b"part");
+        outputs.flush_all();
+        outputs.say("a sentence");
+        outputs.take(Proc(7), Target::Stderr, b"a line\n");
+        outputs.drain();
+        assert_eq!(read(&end), "part\nmpirun: a sentence\na line\n");
     }
 
     #[test]

@@ -331,7 +331,12 @@ impl Rte for Pmi1 {
             tv_nsec: 0,
         };
         let closed = poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0);
-        closed.then_some(Lost::Launcher)
+        let is_ours = fds[0].revents().contains(PollFlags::NVAL);
+        closed.then_some(if is_ours {
+            Lost::Closed
+        } else {
+            Lost::Launcher
+        })
     }
 
     fn deaths(&self) -> Vec<Death> {

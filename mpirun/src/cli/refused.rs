@@ -5,7 +5,7 @@
 
 /// A known but unsupported option.
 #[derive(Debug)]
-pub struct NotYet {
+pub struct Refused {
     pub name: &'static str,
     /// The number of values that follow the option.
     pub values: usize,
@@ -22,8 +22,8 @@ const fn refused(
     values: usize,
     what: &'static str,
     instead: &'static str,
-) -> NotYet {
-    NotYet {
+) -> Refused {
+    Refused {
         name,
         values,
         harmless: &[],
@@ -44,32 +44,49 @@ const OUTPUT: &str = "--output DIR writes DIR/JOB/rank.N/stdout and stderr";
 const LABEL: &str = "--label puts the rank and --tag-output job, rank and stream before each line";
 const SERVER: &str = "jobs of one mpirun find each other by MPI_Publish_name without a server";
 const CHATTER: &str = "--verbose prints the commands that are started";
+const SURVIVORS: &str = "--with-ft ulfm lets the other ranks continue after a death";
+const STOPPED: &str = "--gdb stops each rank at main in a gdb";
+const INSTALLATION: &str = "--prefix DIR names this installation's folder on the other hosts";
+const NODES: &str = "--rankfile FILE names the host of each rank";
+const OWN_NAME: &str =
+    "MPI_Get_processor_name returns the name that each host has for itself (uname -n)";
+const COUNTED: &str =
+    "--matrix FILE counts messages between ranks, and --explain prints the transports";
+const NO_MACHINE: &str = "mpirun starts each job by itself";
+const PREFIXED: &str = "-x 'NAME=TEXT' sets the whole value, in which the shell expands \"$NAME\"";
 const ALLOCATION: &str =
     "allocations of Slurm, PBS and LSF are found; --host and --hostfile name other hosts";
 
-const TABLE: &[NotYet] = &[
-    NotYet {
+const TABLE: &[Refused] = &[
+    Refused {
         name: "arch",
         values: 1,
         harmless: &[std::env::consts::ARCH],
         what: "choosing hosts by their architecture",
         instead: "--host and --hostfile name hosts",
     },
-    NotYet {
+    Refused {
         name: "launcher",
         values: 1,
         harmless: &["ssh"],
         what: "how other hosts are reached",
         instead: "--launch-agent COMMAND names the command in place of ssh",
     },
-    NotYet {
+    Refused {
+        name: "bootstrap",
+        values: 1,
+        harmless: &["ssh"],
+        what: "how other hosts are reached",
+        instead: "--launch-agent COMMAND names the command in place of ssh",
+    },
+    Refused {
         name: "rmk",
         values: 1,
         harmless: &["user", "slurm", "pbs", "lsf"],
         what: "which resource manager is asked for hosts",
         instead: ALLOCATION,
     },
-    NotYet {
+    Refused {
         name: "topolib",
         values: 1,
         harmless: &["hwloc"],
@@ -110,6 +127,63 @@ const TABLE: &[NotYet] = &[
         OUTPUT,
     ),
     refused("prepend-pattern", 1, "text before each line", LABEL),
+    refused("outfile", 1, "a file for each rank's output", OUTPUT),
+    refused("errfile", 1, "a file for each rank's errors", OUTPUT),
+    refused(
+        "output-from",
+        1,
+        "the output of one rank only",
+        "--output DIR:nocopy writes the output of each rank to DIR/JOB/rank.N/stdout and stderr",
+    ),
+    refused("rankmap", 1, "the host of each rank", NODES),
+    refused(
+        "profile",
+        0,
+        "times of the launcher",
+        "--verbose prints the commands that are started, and --trace FILE times the calls of ranks",
+    ),
+    refused(
+        "enable-x",
+        0,
+        "X11 forwarding to other hosts",
+        "--launch-agent \"ssh -X\" forwards X11",
+    ),
+    refused(
+        "enable-hostname-propagation",
+        0,
+        "host names from the launcher",
+        OWN_NAME,
+    ),
+    refused(
+        "hybrid-hosts",
+        0,
+        "hosts with other paths",
+        "--prefix DIR names this installation's folder and --wdir DIR the working directory on the other hosts",
+    ),
+    refused(
+        "localhost",
+        1,
+        "the name of this host",
+        "--host and --hostfile name this host by its own name or as localhost",
+    ),
+    refused(
+        "pmi-port",
+        0,
+        "a port for PMI",
+        "ranks find mpirun by the descriptor PMI_FD, and no port is opened",
+    ),
+    refused(
+        "pmi_args",
+        4,
+        "a process that runs without a launcher",
+        "MPI_Comm_spawn of such a process starts mpirun by itself",
+    ),
+    refused(
+        "skip-launch-node",
+        0,
+        "no ranks on this host",
+        "--host lists the hosts to be used",
+    ),
     refused(
         "print-all-exitcodes",
         0,
@@ -137,6 +211,25 @@ const TABLE: &[NotYet] = &[
         "-x CUDA_VISIBLE_DEVICES=N sets them for each program between colons",
     ),
     refused(
+        "g",
+        1,
+        "GPUs for each rank",
+        "-x CUDA_VISIBLE_DEVICES=N sets them for each program between colons",
+    ),
+    refused(
+        "gpu-subdevs-per-proc",
+        1,
+        "parts of GPUs for each rank",
+        "-x ZE_AFFINITY_MASK=N.M sets them for each program between colons",
+    ),
+    Refused {
+        name: "gpu-support",
+        values: 1,
+        harmless: &["1", "true", "yes"],
+        what: "whether device memory is recognised",
+        instead: "--mca accelerator ^cuda,rocm,level_zero switches it off",
+    },
+    refused(
         "order-nodes",
         1,
         "another order of the hosts",
@@ -158,6 +251,7 @@ const TABLE: &[NotYet] = &[
         "copying the program to the hosts",
         COPIED,
     ),
+    refused("s", 0, "copying the program to the hosts", COPIED),
     refused(
         "set-cwd-to-session-dir",
         0,
@@ -172,6 +266,12 @@ const TABLE: &[NotYet] = &[
     ),
     refused(
         "am",
+        1,
+        "a file of parameters",
+        "lines \"NAME = VALUE\" of ~/.portcullis/mca-params.conf set parameters",
+    ),
+    refused(
+        "amca",
         1,
         "a file of parameters",
         "lines \"NAME = VALUE\" of ~/.portcullis/mca-params.conf set parameters",
@@ -223,6 +323,35 @@ const TABLE: &[NotYet] = &[
         "a terminal for some ranks",
         "mpirun -n 4 xterm -e ./program opens one for each rank",
     ),
+    refused("xml-file", 1, "a file of output as XML", OUTPUT),
+    refused(
+        "parseable",
+        0,
+        "tables for programs",
+        "--hang-report FILE and --io-report=FILE.json write JSON; the tables of --display are for people",
+    ),
+    refused(
+        "parsable",
+        0,
+        "tables for programs",
+        "--hang-report FILE and --io-report=FILE.json write JSON; the tables of --display are for people",
+    ),
+    refused("display-comm", 0, "the transports between ranks", COUNTED),
+    refused(
+        "display-comm-finalize",
+        0,
+        "the transports between ranks",
+        COUNTED,
+    ),
+    refused(
+        "index-argv-by-rank",
+        0,
+        "the rank in each program's name",
+        "PMI_RANK in the environment is the rank",
+    ),
+    refused("stop-on-exec", 0, "ranks that stop at their start", STOPPED),
+    refused("stop-in-init", 0, "ranks that stop in MPI_Init", STOPPED),
+    refused("stop-in-app", 0, "ranks that stop in the program", STOPPED),
     refused("debug", 0, "a parallel debugger", DEBUGGER),
     refused("debugger", 1, "a parallel debugger", DEBUGGER),
     refused("tv", 0, "the debugger TotalView", DEBUGGER),
@@ -233,6 +362,8 @@ const TABLE: &[NotYet] = &[
         "--timeout TIME prints which rank waits for which",
     ),
     refused("debug-devel", 0, "messages of the launcher", CHATTER),
+    refused("d", 0, "messages of the launcher", CHATTER),
+    refused("debug-daemons-file", 0, "messages of the launcher", CHATTER),
     refused("debug-daemons", 0, "messages of the launcher", CHATTER),
     refused(
         "leave-session-attached",
@@ -252,17 +383,90 @@ const TABLE: &[NotYet] = &[
         "an address of the launcher in a file",
         SERVER,
     ),
+    refused("report-events", 1, "an address for events", CHATTER),
+    refused(
+        "report-child-jobs-separately",
+        0,
+        "a status without that of spawned jobs",
+        "mpirun's status is that of the first rank that fails, in any job",
+    ),
+    refused(
+        "spawn-timeout",
+        1,
+        "a time limit for starting a job",
+        "--timeout TIME limits the time of the whole job",
+    ),
+    refused(
+        "tmpdir",
+        1,
+        "the folder of the launcher's files",
+        "mpirun has no such folder; -x TMPDIR=DIR moves temporary files of ranks",
+    ),
+    refused(
+        "forward-signals",
+        1,
+        "signals that are passed on to ranks",
+        "docs/endings.md lists the signals that mpirun passes on",
+    ),
+    refused("prepend-env", 2, "text before a variable's value", PREFIXED),
+    refused("append-env", 2, "text after a variable's value", PREFIXED),
+    refused(
+        "unset-env",
+        1,
+        "an environment without a variable",
+        "start mpirun by \"env -u NAME mpirun ...\"",
+    ),
+    Refused {
+        name: "fwd-environment",
+        values: 0,
+        harmless: &["", "1", "true"],
+        what: "whether ranks get mpirun's environment",
+        instead: WHOLE_ENVIRONMENT,
+    },
+    refused(
+        "pset",
+        1,
+        "a name for the ranks of one program",
+        "MPI_Comm_split with the attribute MPI_APPNUM as the colour groups the ranks by program",
+    ),
+    refused("app-pmix-prefix", 1, "the folder of PMIx", INSTALLATION),
+    refused("no-app-prefix", 0, "no folder of PMIx", INSTALLATION),
+    refused(
+        "cartofile",
+        1,
+        "a file about the machine",
+        "--bind-to and --map-by read the machine from the kernel",
+    ),
+    refused(
+        "cf",
+        1,
+        "a file about the machine",
+        "--bind-to and --map-by read the machine from the kernel",
+    ),
+    refused(
+        "max-vm-size",
+        1,
+        "the number of launchers",
+        "one launcher starts on each host that has ranks",
+    ),
     refused(
         "dvm",
         1,
         "starting jobs in a machine that runs already",
-        "mpirun starts each job by itself",
+        NO_MACHINE,
     ),
     refused(
-        "max-restarts",
+        "hnp",
         1,
-        "starting failed ranks again",
-        "--with-ft ulfm lets the others go on",
+        "starting jobs in a machine that runs already",
+        NO_MACHINE,
+    ),
+    refused("max-restarts", 1, "starting failed ranks again", SURVIVORS),
+    refused(
+        "continuous",
+        0,
+        "a job that continues after failures",
+        SURVIVORS,
     ),
     refused(
         "add-host",
@@ -278,14 +482,24 @@ const TABLE: &[NotYet] = &[
     ),
 ];
 
+impl Refused {
+    /// Returns the option as users write it: a single letter has one dash.
+    pub fn spelling(&self) -> String {
+        match self.name.len() {
+            1 => format!("-{}", self.name),
+            _ => format!("--{}", self.name),
+        }
+    }
+}
+
 /// Returns the unsupported option with this name.
-pub fn find(name: &str) -> Option<&'static NotYet> {
+pub fn find(name: &str) -> Option<&'static Refused> {
     TABLE.iter().find(|option| option.name == name)
 }
 
 /// Returns all unsupported options.
 #[cfg(test)]
-pub fn all() -> impl Iterator<Item = &'static NotYet> {
+pub fn all() -> impl Iterator<Item = &'static Refused> {
     TABLE.iter()
 }
 
