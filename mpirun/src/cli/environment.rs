@@ -18,7 +18,7 @@ pub fn unset_exports(app: &AppOptions) -> Vec<String> {
         Some(prefix) => {
             std::env::vars_os().any(|(known, _)| known.as_encoded_bytes().starts_with(prefix))
         }
-        None => mpi_base::environment::var(&name.to_string_lossy()).is_some(),
+        None => mpi_base::environment::var(name).is_some(),
     };
     let names = app.export.iter();
     let names = names.filter(|export| !export.is_empty() && split_at_sign(export).is_none());
