@@ -115,6 +115,8 @@ fn windows_on_hosts(phases: &str) {
     };
     let hosts = hosts.network(0, &[1500]);
     holds(hosts.job("windows", 2), "windows", 4);
+    // A target serves messages for memory that its neighbours map, and for other memory.
+    holds(hosts.job("regions", 2).arg("mixed"), "regions", 4);
     holds(hosts.job("accesses", 2).arg(phases), "accesses", 4);
 }
 
