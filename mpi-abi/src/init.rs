@@ -445,7 +445,7 @@ fn create_engine() -> Result<(Engine, Option<Vec<String>>), Failure> {
         };
         explain::before_start(&params, &found)
     });
-    let cores = Cores::of_this_process().found(membership.sharers);
+    let cores = Cores::of_this_process().with_sharers(membership.sharers);
     let sharing = cores.shared_by(membership.local_ranks.len());
     let sharing = u32::try_from(sharing.div_ceil(cores.usable)).unwrap_or(u32::MAX);
     let pml = Config::from_params(&params, sharing).map_err(at("a parameter cannot be read"))?;

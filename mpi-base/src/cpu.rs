@@ -42,20 +42,16 @@ impl Cores {
         let usable = std::thread::available_parallelism()
             .map_or_else(|_| affinity.unwrap_or(1), usize::from)
             .max(1);
-        let sharers = crate::environment::text(SHARERS);
         Cores {
             usable,
             affinity,
-            sharers: sharers.and_then(|ranks| ranks.parse().ok()),
+            sharers: None,
         }
     }
 
-    /// Sets `sharers`, the number of ranks on these cores, unless the launcher has set it.
-    pub fn found(self, sharers: Option<usize>) -> Cores {
-        Cores {
-            sharers: self.sharers.or(sharers),
-            ..self
-        }
+    /// Sets `sharers`, the number of local ranks on these cores.
+    pub fn with_sharers(self, sharers: Option<usize>) -> Cores {
+        Cores { sharers, ..self }
     }
 
     /// Returns the number of the node's `local_ranks` ranks that run on these cores.
@@ -144,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn bound_ranks_do_not_share_cores_if_the_environment_or_the_launcher_says_so() {
+    fn bound_ranks_do_not_share_cores_if_the_launcher_or_the_cards_say_so() {
         let bound = |sharers| Cores {
             usable: 1,
             affinity: Some(1),
@@ -155,8 +151,7 @@ mod tests {
         // Values outside of the valid range are clamped.
         assert_eq!(bound(Some(0)).shared_by(60), 1);
         assert_eq!(bound(Some(99)).shared_by(60), 60);
-        assert_eq!(bound(None).found(Some(2)).shared_by(60), 2);
-        assert_eq!(bound(Some(3)).found(Some(2)).shared_by(60), 3);
+        assert_eq!(bound(None).with_sharers(Some(2)).shared_by(60), 2);
     }
 
     #[test]

@@ -1,30 +1,21 @@
 //! Environment of the ranks: that of this process, without the variables of an outer launcher.
 
 use mpi_base::environment;
+use mpi_core::rte::own_launcher;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
 /// Returns true for a variable of one process of one launch, which must not reach another launch.
 pub fn is_of_a_launch(name: &OsStr) -> bool {
     const PREFIXES: [&str; 4] = ["PMI_", "PMIX_", "OMPI_COMM_WORLD_", "MPI_LOCAL"];
-    const NAMES: [&str; 11] = [
-        "PORTCULLIS_NODE_FD",
-        "PORTCULLIS_LOCAL_RANKS",
-        "PORTCULLIS_LOCAL_RANK",
-        "PORTCULLIS_LOCAL_SIZE",
-        mpi_base::cpu::SHARERS,
-        "PORTCULLIS_JOB",
-        "PORTCULLIS_APPNUM",
-        "PORTCULLIS_UNIVERSE_SIZE",
-        "OMPI_UNIVERSE_SIZE",
-        mpi_core::rte::deaths::SERVED,
-        mpi_core::rte::checkpoints::SERVED,
-    ];
     let name = name.as_bytes();
     PREFIXES
         .iter()
         .any(|prefix| name.starts_with(prefix.as_bytes()))
-        || NAMES.iter().any(|own| name == own.as_bytes())
+        || own_launcher::VARIABLES
+            .iter()
+            .any(|own| name == own.as_bytes())
+        || name == b"OMPI_UNIVERSE_SIZE"
 }
 
 /// Returns this process's environment without the variables of an outer launcher.

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use tests::hosts::Hosts;
+use tests::peers::Program;
 use tests::{Job, compile, installation, mpich};
 use xtask::process;
 
@@ -344,6 +345,49 @@ fn ranks_that_another_launcher_has_bound_know_which_ranks_share_their_core() {
         let told = waiting(job.with(["-bind-to", "core"]));
         assert!(told.starts_with(alone), "{told}");
     }
+}
+
+/// Runs MPICH's launcher `times` times, one after the other, in each of the ranks of a job of this `mpirun`.
+/// `command` is its path and its arguments; each of these inner jobs must print `line`.
+#[track_caller]
+fn inner_jobs_print(line: &str, command: &[&str], outer: u32, times: usize) {
+    // Hydra gets an input that does not end, as under `process::silence`.
+    let script = "input=$TMPDIR/input.$PMI_RANK; mkfifo $input; exec 8<>$input; rm $input; \
+                  times=$0; while [ $times -gt 0 ]; do \"$@\" <&8 || exit; times=$((times - 1)); done";
+    let job = Job::command(Path::new("sh"))
+        .under(&installation().join("bin/mpirun"))
+        .ranks(outer);
+    let job = job.arg("-c").arg(script).arg(times.to_string());
+    let outcome = command.iter().fold(job, Job::arg).succeeds();
+    let found = outcome.stdout.lines().filter(|found| *found == line);
+    assert_eq!(found.count(), outer as usize * times, "{outcome:?}");
+}
+
+/// The ranks of the inner jobs inherit the variables of both launchers.
+#[test]
+fn a_rank_can_start_mpichs_launcher_whose_ranks_are_a_job_of_their_own() {
+    let Some(mpich) = mpich() else { return };
+    let hydra = mpich.bin("mpiexec.hydra").display().to_string();
+    let line = "all claims of ring hold on 2 ranks";
+    let ours = compile("ring").display().to_string();
+    let theirs = Program::new(&mpich.bin("mpicc"), "ring.c");
+    let theirs = theirs.path().display().to_string();
+    for program in [&ours, &theirs] {
+        for outer in [1, 2] {
+            inner_jobs_print(line, &[&hydra, "-n", "2", program], outer, 1);
+        }
+    }
+    inner_jobs_print(line, &[&hydra, "-pmi-port", "-n", "2", &ours], 2, 1);
+}
+
+/// A process of such a job has the same rank and the same size as the rank that starts it, and perhaps the same descriptor.
+#[test]
+fn a_rank_can_start_mpichs_launcher_for_one_rank_twice() {
+    let Some(mpich) = mpich() else { return };
+    let hydra = mpich.bin("mpiexec.hydra").display().to_string();
+    let hello = compile("hello").display().to_string();
+    let line = "all claims of hello hold on 1 ranks";
+    inner_jobs_print(line, &[&hydra, "-n", "1", &hello], 1, 2);
 }
 
 #[test]

@@ -13,7 +13,7 @@ use mpi_base::cpu::{self, Cores, SHARERS};
 use mpi_base::node::NodeError;
 use mpi_base::ranges;
 use mpi_core::rte::universe_of;
-use mpi_core::rte::{checkpoints, deaths};
+use mpi_core::rte::{checkpoints, deaths, own_launcher};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use std::ffi::OsString;
@@ -261,6 +261,10 @@ impl Starter<'_> {
         let (err, to_err) = pipe()?;
         let mut env = resolved.env.clone();
         env.extend(job.env(rank, local_rank, appnum, rank_end.as_raw_fd()));
+        let size = job.order.hosts.len() as u32;
+        let record = own_launcher::record(rank, size, rank_end.as_fd())
+            .map_err(system("reading the number of a rank's PMI socket"))?;
+        env.push((own_launcher::RECORD.into(), record.into()));
         env.extend(sharers.map(|ranks| (SHARERS.into(), ranks.to_string().into())));
         if shares {
             rseq::do_without(&mut env);

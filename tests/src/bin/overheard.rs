@@ -45,6 +45,8 @@ fn run() -> io::Result<u8> {
             "PMI_FD",
             std::os::fd::AsRawFd::as_raw_fd(&theirs).to_string(),
         )
+        // The record names the launcher's socket, and the rank gets another one.
+        .env_remove("PORTCULLIS_PMI")
         .spawn()?;
     drop(theirs);
     let (mut said, mut answers) = (launcher.try_clone()?, ours.try_clone()?);

@@ -24,6 +24,7 @@ pub mod checkpoints;
 pub mod deaths;
 mod machine_names;
 mod modex;
+pub mod own_launcher;
 mod pmi1;
 mod pmix;
 mod singleton;
@@ -252,6 +253,13 @@ impl Env {
         self.values.contains_key(name)
     }
 
+    /// Returns a copy without the named variables.
+    fn without(&self, names: &[&str]) -> Env {
+        let mut values = self.values.clone();
+        values.retain(|name, _| !names.contains(&name.as_str()));
+        Env { values }
+    }
+
     /// Returns the value of a variable. Returns an error if the variable is set but is not a whole number.
     pub fn number(&self, name: &str) -> Result<Option<u32>, RteError> {
         let Some(value) = self.values.get(name) else {
@@ -419,14 +427,17 @@ impl fmt::Display for RteError {
                 pid,
                 program,
             } => {
-                let first = match program {
-                    Some(program) => format!("is process {pid} ({program})"),
-                    None => format!("was process {pid}, which has ended"),
+                let Some(program) = program else {
+                    return write!(
+                        f,
+                        "rank {rank} of {size} was process {pid}, which has ended, and a rank can run only one program that calls MPI_Init; \
+                         start each program by an mpirun of its own: instead of a script with both, mpirun -n {size} FIRST; mpirun -n {size} SECOND"
+                    );
                 };
                 write!(
                     f,
-                    "rank {rank} of {size} {first}, and this process has inherited the same place from the process that started it; \
-                     an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of its own, or by mpirun or MPI_Comm_spawn"
+                    "rank {rank} of {size} is process {pid} ({program}), and this process has inherited the same place from the process that started it; \
+                     an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of one rank, or by mpirun or MPI_Comm_spawn"
                 )
             }
             RteError::NoWireUp {

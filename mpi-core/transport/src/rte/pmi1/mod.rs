@@ -2,6 +2,7 @@
 //!
 //! The launcher is found through `PMI_FD` (the number of an inherited socket) with `PMI_RANK` and `PMI_SIZE`,
 //! or through `PMI_PORT` (an address) with `PMI_ID`.
+//! The variables of this library's mpirun count only if they describe this connection ([`own_launcher`]).
 //! In a child process of a rank, `PMI_FD` is not a connected socket,
 //! so this component is unusable there.
 //!
@@ -15,14 +16,15 @@ mod client;
 
 use super::{
     Component, Death, Env, FailedSpawn, Identity, Lost, NodeMembership, Offer, Rte, RteError,
-    SpawnRequest, cards, checkpoints, deaths, sys,
+    SpawnRequest, cards, checkpoints, deaths, own_launcher, sys,
 };
 use client::Client;
 use mpi_base::atomic::{AtomicBool, Ordering};
+use mpi_base::cpu::SHARERS;
 use mpi_base::node::{Claim, Node, NodeError};
 use mpi_base::param::{Param, Params};
 use mpi_base::ranges;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
@@ -37,7 +39,11 @@ pub const COMPONENT: Component = Component {
 
 fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     let patience = params.get(&MEET).map_err(RteError::Param)?;
-    let (mut client, rank, size) = match env.number("PMI_FD")? {
+    let number = match own_launcher::has_inner_port(env) {
+        true => None,
+        false => env.number("PMI_FD")?,
+    };
+    let (mut client, rank, size, env) = match number {
         Some(number) => {
             let number = i32::try_from(number).unwrap_or(-1);
             let Some(socket) = sys::inherited(number, sys::is_connected) else {
@@ -45,13 +51,20 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
                 return Ok(Offer::NotHere(reason));
             };
             let (rank, size) = (need(env, "PMI_RANK")?, need(env, "PMI_SIZE")?);
-            (Client::new(socket), rank, size)
+            let env = own_launcher::of_connection(env, rank, size, Some(socket.as_fd()));
+            (Client::new(socket), rank, size, env)
         }
         None => match env.get("PMI_PORT") {
-            Some(address) => Client::connect(address, env.get("PMI_ID").unwrap_or("0"))?,
+            Some(address) => {
+                let id = env.get("PMI_ID").unwrap_or("0");
+                let (client, rank, size) = Client::connect(address, id)?;
+                let env = own_launcher::of_connection(env, rank, size, None);
+                (client, rank, size, env)
+            }
             None => return Ok(Offer::NotHere("neither PMI_FD nor PMI_PORT is set".into())),
         },
     };
+    let env = &*env;
     // This check precedes all messages,
     // because a second process with the same socket would receive the replies for the first one.
     let inherited = Inherited::find(env, rank, size)?;
@@ -109,6 +122,8 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
 struct Inherited {
     place: Claim,
     local_ranks: Vec<u32>,
+    /// The number of local ranks on this process's cores, if mpirun has bound it.
+    sharers: Option<usize>,
 }
 
 impl Inherited {
@@ -150,7 +165,12 @@ impl Inherited {
             },
             other => RteError::Node(other),
         })?;
-        Ok(Some(Inherited { place, local_ranks }))
+        let sharers = env.number(SHARERS)?;
+        Ok(Some(Inherited {
+            place,
+            local_ranks,
+            sharers: sharers.map(|ranks| ranks as usize),
+        }))
     }
 }
 
@@ -244,8 +264,7 @@ impl Rte for Pmi1 {
             Some(inherited) => Ok(NodeMembership {
                 place: inherited.place,
                 local_ranks: inherited.local_ranks,
-                // The mpirun of this library passes the number of sharers in an environment variable instead.
-                sharers: None,
+                sharers: inherited.sharers,
             }),
             None => cards::meet(self, self.patience),
         }
