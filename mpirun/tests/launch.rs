@@ -63,7 +63,10 @@ fn too_few_descriptors_are_reported_with_the_limit_to_raise() {
         .unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains("ulimit -n is 20, and mpirun needs"), "{stderr}");
+    assert!(
+        stderr.contains("ulimit -n is 20, and mpirun needs"),
+        "{stderr}"
+    );
 }
 
 #[test]
