@@ -45,6 +45,31 @@ fn bound_ranks_get_the_number_of_ranks_that_share_their_cores() {
 }
 
 #[test]
+fn more_cores_for_each_rank_than_the_host_has_are_an_error() {
+    for option in [["--map-by", "slot:PE=4096"], ["--bind-to", "core:4096"]] {
+        let done = Launch::new(&["-n", "1", option[0], option[1], "true"]).run();
+        assert_eq!(done.code, 1, "{done:?}");
+        let said = "4096 of the units \"core\" cannot be bound to each of 1 ranks";
+        assert!(done.stderr.contains(said), "{done:?}");
+    }
+}
+
+#[test]
+fn too_few_descriptors_are_reported_with_the_limit_to_raise() {
+    let limited = "ulimit -n 20; exec \"$0\" -n 2 true";
+    let done = std::process::Command::new("sh")
+        .args(["-c", limited, env!("CARGO_BIN_EXE_mpirun")])
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&done.stderr);
+    assert_eq!(done.status.code(), Some(1), "{stderr}");
+    assert!(
+        stderr.contains("ulimit -n is 20, and mpirun needs"),
+        "{stderr}"
+    );
+}
+
+#[test]
 fn ranks_that_share_cores_are_started_without_restartable_sequences() {
     let told = |n: usize, before: &str| {
         let args = [

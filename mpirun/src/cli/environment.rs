@@ -7,6 +7,7 @@
 use super::CliError;
 use super::options::AppOptions;
 use crate::rank_environment::{set_env, split_at_sign};
+use mpi_base::environment;
 use std::ffi::{OsStr, OsString};
 
 type Variable = (OsString, OsString);
@@ -16,9 +17,10 @@ type Variable = (OsString, OsString);
 pub fn unset_exports(app: &AppOptions) -> Vec<String> {
     let is_set = |name: &OsStr| match name.as_encoded_bytes().strip_suffix(b"*") {
         Some(prefix) => {
-            std::env::vars_os().any(|(known, _)| known.as_encoded_bytes().starts_with(prefix))
+            let mut all = environment::all().into_iter();
+            all.any(|(known, _)| known.as_encoded_bytes().starts_with(prefix))
         }
-        None => mpi_base::environment::var(name).is_some(),
+        None => environment::is_set(name),
     };
     let names = app.export.iter();
     let names = names.filter(|export| !export.is_empty() && split_at_sign(export).is_none());

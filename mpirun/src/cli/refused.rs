@@ -53,7 +53,8 @@ const OWN_NAME: &str =
 const COUNTED: &str =
     "--matrix FILE counts messages between ranks, and --explain prints the transports";
 const NO_MACHINE: &str = "mpirun starts each job by itself";
-const PREFIXED: &str = "-x 'NAME=TEXT' sets the whole value, in which the shell expands \"$NAME\"";
+const INSERTED: &str =
+    "-x \"NAME=TEXT$NAME\" sets the whole value, in which the shell inserts the old one";
 const ALLOCATION: &str =
     "allocations of Slurm, PBS and LSF are found; --host and --hostfile name other hosts";
 
@@ -406,10 +407,10 @@ const TABLE: &[Refused] = &[
         "forward-signals",
         1,
         "signals that are passed on to ranks",
-        "docs/endings.md lists the signals that mpirun passes on",
+        "the list is fixed: SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGTSTP and SIGCONT reach the ranks",
     ),
-    refused("prepend-env", 2, "text before a variable's value", PREFIXED),
-    refused("append-env", 2, "text after a variable's value", PREFIXED),
+    refused("prepend-env", 2, "text before a variable's value", INSERTED),
+    refused("append-env", 2, "text after a variable's value", INSERTED),
     refused(
         "unset-env",
         1,
@@ -461,7 +462,12 @@ const TABLE: &[Refused] = &[
         "starting jobs in a machine that runs already",
         NO_MACHINE,
     ),
-    refused("max-restarts", 1, "starting failed ranks again", SURVIVORS),
+    refused(
+        "max-restarts",
+        1,
+        "starting failed ranks again",
+        "--restart-on-death N restarts the job from its newest checkpoint, and --with-ft ulfm lets the other ranks continue",
+    ),
     refused(
         "continuous",
         0,

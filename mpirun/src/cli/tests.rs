@@ -373,6 +373,18 @@ fn a_variable_behind_a_colon_is_that_programs() {
 }
 
 #[test]
+fn a_variable_that_is_not_set_is_warned_of() {
+    let warnings = |line: &str| parsed(line).unwrap().warnings;
+    let warned = warnings("-x PORTCULLIS_NO_SUCH -x PATH -x A=1 a : -x PORTCULLIS_NO_SUCH_* b");
+    let expected = [
+        "-x PORTCULLIS_NO_SUCH: no such variable is set, so no rank gets it",
+        "-x PORTCULLIS_NO_SUCH_*: no such variable is set, so no rank gets it",
+    ];
+    assert_eq!(warned, expected);
+    assert!(warnings("-x PAT* prog").is_empty());
+}
+
+#[test]
 fn a_variable_has_a_name() {
     for line in [
         "-x =v prog",
@@ -667,6 +679,7 @@ fn mistakes_are_answered_in_sentences() {
         "--record a --replay b prog",
         "--tune f prog",
         "-host a;b prog",
+        "--host , prog",
         "-hostfile /nowhere prog",
         "--map-by chance prog",
         "--bind-to chair prog",

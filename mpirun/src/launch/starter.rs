@@ -361,7 +361,7 @@ fn bound(
                 each: each @ 2..,
                 ..
             },
-        ) => {
+        ) if placements.iter().any(Option::is_none) => {
             return Err(StartError::TooFewUnits {
                 ranks: count,
                 each,
