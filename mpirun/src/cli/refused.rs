@@ -488,6 +488,7 @@ const TABLE: &[Refused] = &[
     ),
 ];
 
+#[cfg(test)]
 impl Refused {
     /// Returns the option as users write it: a single letter has one dash.
     pub fn spelling(&self) -> String {
