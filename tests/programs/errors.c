@@ -200,7 +200,8 @@ int main(int argc, char **argv)
     OK(MPI_Comm_set_errhandler(MPI_COMM_SELF, mine));
     OK(MPI_Errhandler_free(&mine));
     expect(MPI_Type_commit(&(MPI_Datatype){MPI_DATATYPE_NULL}), MPI_ERR_TYPE, "a null datatype");
-    CHECK(alone_handled == 1, "the handler of MPI_COMM_SELF was called %d times", alone_handled);
+    expect(MPI_Reduce_local(data, data + 1, 1, MPI_INT, MPI_REPLACE), MPI_ERR_OP, "an operator for windows");
+    CHECK(alone_handled == 2, "the handler of MPI_COMM_SELF was called %d times", alone_handled);
 
     /* Error classes and codes that the program defines. */
     int own_class, own_code;

@@ -103,7 +103,7 @@ pub fn MPI_Op_commutative(op: MPI_Op, commute: Out<c_int>) -> Outcome {
 }
 
 pub fn MPI_Reduce_local_c(inbuf: SendMem, inoutbuf: RecvMem, op: MPI_Op) -> Outcome {
-    let op = state::op(op)?;
+    let op = combining(op)?;
     let (input, mut inout) = (inbuf.buffer()?, inoutbuf.buffer()?);
     let address = inbuf.address();
     let shared =
@@ -112,4 +112,24 @@ pub fn MPI_Reduce_local_c(inbuf: SendMem, inoutbuf: RecvMem, op: MPI_Op) -> Outc
         return Err(alias_check::without_another_form("inoutbuf", "inbuf"));
     }
     Ok(op.apply(&input, &mut inout)?)
+}
+
+/// Returns the operator of a reduction.
+#[inline]
+pub fn combining(op: MPI_Op) -> Result<Op, Failure> {
+    if op == MPI_NO_OP || op == MPI_REPLACE {
+        return Err(only_for_windows(op));
+    }
+    state::op(op)
+}
+
+#[cold]
+fn only_for_windows(op: MPI_Op) -> Failure {
+    let name = match op {
+        MPI_NO_OP => "MPI_NO_OP",
+        _ => "MPI_REPLACE",
+    };
+    let text =
+        format!("{name} is for one-sided communication and not for reductions (section 12.3.4)");
+    Failure::new(MPI_ERR_OP, text)
 }

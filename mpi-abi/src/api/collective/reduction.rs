@@ -4,6 +4,7 @@
 use super::{Plan, Planned};
 use crate::abi::*;
 use crate::api::args::{Blocks, IntoI64, RecvMem, Resolved, SendMem, widened};
+use crate::api::op::combining;
 use crate::error::Failure;
 use crate::handle::FIRST_DYNAMIC;
 use crate::object::comm::CommObject;
@@ -40,10 +41,7 @@ fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Resolved), Failur
     // A handle of a predefined object always refers to the same object.
     let pair = (op.0 < FIRST_DYNAMIC && datatype.0 < FIRST_DYNAMIC)
         .then_some((op.0 as u64) << 32 | datatype.0 as u64);
-    if op == MPI_NO_OP || op == MPI_REPLACE {
-        return Err(only_for_windows(op));
-    }
-    let (op, datatype) = (state::op(op)?, Resolved::of(datatype)?);
+    let (op, datatype) = (combining(op)?, Resolved::of(datatype)?);
     if pair != Some(LAST_CHECKED.load(Ordering::Relaxed)) {
         op.check(datatype.datatype())?;
         if let Some(pair) = pair {
@@ -51,18 +49,6 @@ fn operator(op: MPI_Op, datatype: MPI_Datatype) -> Result<(Op, Resolved), Failur
         }
     }
     Ok((op, datatype))
-}
-
-#[cold]
-fn only_for_windows(op: MPI_Op) -> Failure {
-    let name = if op == MPI_NO_OP {
-        "MPI_NO_OP"
-    } else {
-        "MPI_REPLACE"
-    };
-    let text =
-        format!("{name} is for one-sided communication and not for reductions (section 12.3.4)");
-    Failure::new(MPI_ERR_OP, text)
 }
 
 #[cold]
