@@ -135,7 +135,7 @@ pub struct Waiter {
     stage: Stage,
     /// The kind of the last yield since the last call of [`Waiter::take_yield`].
     last_yield: LastYield,
-    /// True if the last step was a sleep that only its limit has ended.
+    /// True if the last step was a sleep that ended by timeout.
     timed_out: bool,
 }
 
@@ -202,12 +202,12 @@ impl Waiter {
         std::mem::take(&mut self.last_yield)
     }
 
-    /// Records that only its limit has ended a sleep of this wait.
+    /// Records that a sleep of this wait ended by timeout.
     pub fn note_timeout(&mut self) {
         self.timed_out = true;
     }
 
-    /// Returns true if only its limit has ended a sleep since the last call of this function.
+    /// Returns true if a sleep of this wait ended by timeout since the last call of this function.
     #[inline(always)]
     pub fn take_timeout(&mut self) -> bool {
         std::mem::take(&mut self.timed_out)
@@ -294,7 +294,7 @@ impl Waiter {
     }
 
     /// Performs one step of the wait. When the polling stages have ended, a step
-    /// calls `sleep` with the maximum duration of the sleep. `sleep` returns true if only this limit has ended it.
+    /// calls `sleep` with the maximum duration of the sleep. `sleep` returns true if it ended by timeout.
     #[inline]
     pub fn pause_or(&mut self, sleep: impl FnOnce(Duration) -> bool) {
         match &mut self.stage {
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sleep_that_only_its_limit_has_ended_is_reported_once() {
+    fn a_sleep_that_ended_by_timeout_is_reported_once() {
         let mut waiter = Waiter::new(WaitPolicy::OVERSUBSCRIBED.without_yields());
         steps_before_sleep(&mut waiter);
         assert!(!waiter.take_timeout());

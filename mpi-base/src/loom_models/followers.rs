@@ -17,7 +17,7 @@ const THREADS: usize = 2;
 /// The lock and the list of its followers, by their numbers.
 struct Process {
     lock: Mutex<()>,
-    /// True while a thread leads. The models' main thread does at the start.
+    /// True while a thread leads. At the start, the main thread of the model leads.
     leads: AtomicBool,
     sleeping_followers: AtomicU32,
     leader_called: AtomicBool,

@@ -101,7 +101,7 @@ pub struct Waiting {
     /// The number of sleeps; `asleep_ns` is the time spent in them.
     sleeps: Cell<u64>,
     asleep_ns: Cell<u64>,
-    /// The number of sleeps that only their time limit has ended, and after which the next poll of the same wait has found something.
+    /// The number of sleeps that ended by timeout, and after which the next poll of the same wait found something.
     late_sleeps: Cell<u64>,
 }
 
