@@ -67,7 +67,7 @@ impl LapSpace {
 
     /// Returns the number of units that have been written but not released.
     #[inline(always)]
-    fn unread(&self) -> u32 {
+    pub fn unread(&self) -> u32 {
         self.total.wrapping_sub(self.back)
     }
 

@@ -2,7 +2,9 @@
 #![allow(unsafe_code)]
 
 use super::lap_space::LapSpace;
-use super::{Control, INLINE, Kind, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells, units_of};
+use super::{
+    Control, INLINE, Kind, LAP, MAX_LEN, MORE, RingMemory, SPREAD, UNIT, more_cells, units_of,
+};
 use crate::atomic::{AtomicU64, Ordering};
 use crate::copy::copy;
 
@@ -18,9 +20,14 @@ pub struct Full;
 /// 100, 99, 64, 89 and 46.
 const AHEAD: u32 = 8;
 
-/// Number of units that are populated together when a message needs the first of them
-/// (64 KiB, which takes some microseconds).
-const AT_ONCE: u32 = (64 << 10) / UNIT as u32;
+/// Number of units that are populated together when a message needs the first of them (16 KiB).
+/// A new page takes 0.3 to 5 us, and the consumer waits in this time.
+const AT_ONCE: u32 = (16 << 10) / UNIT as u32;
+
+/// Number of units of blocks after which units for later laps are populated, while the consumer
+/// reads the last block: a page in a dialogue, as many units as were written in a stream.
+const PERIOD: u32 = (32 << 10) / UNIT as u32;
+const PAGE: u32 = (4 << 10) / UNIT as u32;
 
 /// Number of units that a waiting process populates together (16 KiB, which delays a message that
 /// arrives during this time by 1 to 2 us).
@@ -34,7 +41,11 @@ pub struct Producer {
     pub(super) next: u32,
     /// The number of cells that the consumer had released when its counts were last polled.
     pub(super) consumed: u32,
+    /// The span of this lap space is the open part of the span: the units that were populated at
+    /// the start of the lap, and more if the consumer lags.
     lap_space: LapSpace,
+    /// The span in units.
+    span: u32,
     /// The span in units that the consumer had requested when its words were last polled.
     wish: u64,
     /// Number of units (a lap) after which the producer tries to restart at the start.
@@ -43,6 +54,8 @@ pub struct Producer {
     again_from: u32,
     /// The number of units from the start of the byte ring that are populated.
     populated: u32,
+    /// Number of units of blocks since units were last populated for a later lap.
+    since: u32,
     /// Number of cells after the first cell of the last message.
     more: u32,
     /// The sequence number of the cell at which the consumer's counts were last polled in advance.
@@ -60,20 +73,24 @@ impl Producer {
     pub unsafe fn new(memory: RingMemory) -> Producer {
         let shape = memory.shape();
         let lap = shape.lap(shape.units());
-        Producer {
+        let mut producer = Producer {
             next: 1,
             consumed: 0,
-            lap_space: LapSpace::new(shape.units()),
+            lap_space: LapSpace::new(LAP.min(shape.units())),
+            span: shape.units(),
             wish: 0,
             lap,
             again_from: lap,
             populated: 0,
+            since: 0,
             more: 0,
             asked: 0,
             longest: shape.longest(),
             memory,
             broken: false,
-        }
+        };
+        producer.open_populated();
+        producer
     }
 
     /// Returns the maximum payload length in bytes that [`Producer::push`] accepts.
@@ -91,9 +108,61 @@ impl Producer {
     fn wants(&mut self, span: u32) {
         let shape = self.memory.shape();
         let span = span.max(shape.least_span()).min(shape.units());
-        self.lap_space.set_span(span);
+        self.span = span;
         self.lap = shape.lap(span);
+        self.open_populated();
         self.again_from = self.lap;
+    }
+
+    /// Populates the first `bytes` bytes of the span, before the first message.
+    pub fn populate_first(&mut self, bytes: usize) {
+        let first = units_of(bytes.min(self.memory.shape().bytes())).min(self.span);
+        if first > self.populated {
+            self.populate_to(first);
+            self.open_populated();
+        }
+    }
+
+    /// Opens all populated units of a span that is used cyclically, and at least a `LAP`,
+    /// or the whole of another span.
+    ///
+    /// A lap of populated units causes no page fault.
+    fn open_populated(&mut self) {
+        let open = match self.is_cycled() {
+            true => self.populated.max(LAP).max(self.lap_space.span()),
+            false => self.span,
+        };
+        self.lap_space.set_span(open.min(self.span));
+    }
+
+    /// Returns true if the whole span is used cyclically, even if the consumer keeps up.
+    fn is_cycled(&self) -> bool {
+        self.lap >= self.span
+    }
+
+    /// Populates units of a span that is used cyclically for later laps, in proportion to the
+    /// `units` that were just published.
+    ///
+    /// In a stream of short blocks, the consumer is more than a `LAP` behind and does not wait for
+    /// the producer, so the producer populates more.
+    #[cold]
+    fn populate_in_proportion(&mut self, units: u32) {
+        if !self.is_cycled() {
+            return;
+        }
+        self.since += units;
+        let periods = self.since / PERIOD;
+        if periods == 0 {
+            return;
+        }
+        self.since %= PERIOD;
+        self.look();
+        let is_stream = units <= AT_ONCE && self.lap_space.unread() > LAP;
+        let each = if is_stream { PERIOD } else { PAGE };
+        let to = (self.populated + periods * each).min(self.span);
+        if to > self.populated {
+            self.populate_to(to);
+        }
     }
 
     /// Populates the next pages of the span, if a message has already used the byte ring.
@@ -101,9 +170,10 @@ impl Producer {
     ///
     /// A process that has no other work calls this, so that later messages cause no page faults.
     pub fn populate_ahead(&mut self) -> bool {
-        let is_due = self.populated > 0 && self.populated < self.lap_space.span();
+        let is_used = self.lap_space.next() > 0;
+        let is_due = is_used && self.populated < self.span;
         if is_due {
-            self.populate_to((self.populated + AHEAD_OF_USE).min(self.lap_space.span()));
+            self.populate_to((self.populated + AHEAD_OF_USE).min(self.span));
         }
         is_due
     }
@@ -146,9 +216,15 @@ impl Producer {
         unsafe { self.memory.write(start as usize * UNIT, len, fill) };
         if kind == Kind::BytesAtStart {
             self.again_from = self.lap;
+            if self.lap_space.span() < self.span {
+                self.open_populated();
+            }
         }
         self.lap_space.take(kind, units);
         self.publish(am, kind, len, header, &[]);
+        if self.populated < self.span {
+            self.populate_in_proportion(units);
+        }
         self.expect_block(len);
         Ok(())
     }
@@ -292,6 +368,9 @@ impl Producer {
             return Some(Kind::BytesAtStart);
         }
         let units = units_of(len);
+        if self.lap_space.span() < self.span {
+            return self.block_of_open_part(units);
+        }
         let found = self.lap_space.find(units);
         if found.is_some() {
             return found;
@@ -300,12 +379,44 @@ impl Producer {
         self.lap_space.find(units)
     }
 
+    /// Returns the position for a block while only a part of the span is open.
+    ///
+    /// If the consumer keeps up, the next lap begins at the end of the open part.
+    /// If it lags, short blocks open more of the span, as many as the sender may send ahead.
+    /// Long blocks wait instead: that takes less time than new pages for them.
+    #[cold]
+    fn block_of_open_part(&mut self, units: u32) -> Option<Kind> {
+        /// Number of unread blocks from which on the consumer lags.
+        const LAG: u32 = 3;
+        let end = self.lap_space.next() + units;
+        if end <= self.lap_space.span()
+            && let found @ Some(_) = self.lap_space.find(units)
+        {
+            return found;
+        }
+        self.look();
+        let found = self.lap_space.find(units);
+        let lags = self.lap_space.unread() >= LAG * units;
+        let is_ahead_of_consumer = self.lap_space.unread() <= self.lap_space.next();
+        let may_open = is_ahead_of_consumer && end <= self.span;
+        let opens = match found {
+            Some(Kind::BytesAtStart) => lags && units <= AT_ONCE,
+            Some(_) => false,
+            None => units <= AT_ONCE || !lags,
+        };
+        if may_open && opens {
+            self.lap_space.set_span(end.max(self.lap_space.span()));
+            return Some(Kind::Bytes);
+        }
+        found
+    }
+
     /// Populates the units up to `needed` and some more:
     /// one page at a time would cost a page fault per page,
     /// and the whole span would delay this message by a millisecond.
     #[cold]
     fn populate(&mut self, needed: u32) {
-        let some = (self.populated + AT_ONCE).min(self.lap_space.span());
+        let some = (self.populated + AT_ONCE).min(self.span);
         self.populate_to(some.max(needed));
     }
 

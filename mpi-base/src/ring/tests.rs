@@ -104,7 +104,10 @@ fn payloads_of_every_length_arrive_whole() {
     assert_eq!(push(&mut tx, 0, too_long), Err(Full));
 }
 
-/// Sends `count` messages of 256 bytes, of which at most `behind` are unread at any time.
+/// The length of the messages of [`stretch`] in bytes.
+const BLOCK: usize = 2 << 10;
+
+/// Sends `count` messages of [`BLOCK`] bytes, of which at most `behind` are unread at any time.
 /// Returns the distance in bytes from the first to the last byte used.
 fn stretch(behind: u64, count: u64) -> usize {
     let (tx, rx) = ring(16, NEAR as u32);
@@ -114,7 +117,7 @@ fn stretch(behind: u64, count: u64) -> usize {
 fn stretch_of(mut tx: Producer, mut rx: Consumer, behind: u64, count: u64) -> usize {
     let mut places = Vec::new();
     for n in 0..count {
-        push(&mut tx, n, 256).unwrap();
+        push(&mut tx, n, BLOCK).unwrap();
         if n < behind {
             continue;
         }
@@ -128,14 +131,14 @@ fn stretch_of(mut tx: Producer, mut rx: Consumer, behind: u64, count: u64) -> us
         }
         rx.give_back();
     }
-    places.iter().max().unwrap() + 256 - places.iter().min().unwrap()
+    places.iter().max().unwrap() + BLOCK - places.iter().min().unwrap()
 }
 
 #[test]
 fn while_the_consumer_keeps_up_only_the_beginning_of_the_bytes_is_used() {
     let lap = LAP as usize * UNIT;
     assert_eq!(stretch(0, 2_000), lap);
-    assert_eq!(stretch(1, 4_000), NEAR);
+    assert_eq!(stretch(1, 8_000), NEAR);
 }
 
 #[test]
@@ -145,14 +148,14 @@ fn a_part_for_cores_that_share_the_last_cache_only_is_cycled_through_though_the_
     let long = NEAR + lap;
     let (mut tx, rx) = ring(16, 2 * long as u32);
     tx.set_span(long);
-    assert_eq!(stretch_of(tx, rx, 0, 8_000), long);
+    assert_eq!(stretch_of(tx, rx, 0, 16_000), long);
     // The receiver may change between a short and a long span at any time.
     for (wish, used) in [(NEAR, lap), (2 * long, 2 * long)] {
         let (mut tx, mut rx) = ring(16, 2 * long as u32);
         tx.set_span(long);
         rx.wish_span(wish);
         assert!(tx.is_drained());
-        assert_eq!(stretch_of(tx, rx, 0, 8_000), used);
+        assert_eq!(stretch_of(tx, rx, 0, 16_000), used);
     }
 }
 
@@ -161,14 +164,54 @@ fn of_a_consumer_that_lags_behind_as_much_is_used_as_either_side_says() {
     let lap = LAP as usize * UNIT;
     let (mut tx, rx) = ring(16, 8 * LAP * UNIT as u32);
     tx.set_span(2 * lap);
-    assert_eq!(stretch_of(tx, rx, 1, 4_000), 2 * lap);
+    assert_eq!(stretch_of(tx, rx, 1, 16_000), 2 * lap);
     for (wish, used) in [(3 * lap, 3 * lap), (1, lap), (usize::MAX / 2, 8 * lap)] {
         let (mut tx, mut rx) = ring(16, 8 * LAP * UNIT as u32);
         tx.set_span(2 * lap);
         rx.wish_span(wish);
         assert!(tx.is_drained());
-        assert_eq!(stretch_of(tx, rx, 1, 4_000), used, "wished for {wish}");
+        assert_eq!(stretch_of(tx, rx, 1, 16_000), used, "wished for {wish}");
     }
+}
+
+/// A new page takes microseconds, so the producer of a dialogue populates one page for each 32 KiB
+/// of blocks. In a stream, the consumer does not wait for the producer.
+#[test]
+fn a_span_that_is_cycled_through_is_opened_slowly_in_a_dialogue_and_quickly_in_a_stream() {
+    const KIB: usize = 1 << 10;
+    let used = |behind: u64, blocks| {
+        let (mut tx, rx) = ring(128, 2 * NEAR as u32);
+        tx.populate_first(64 * KIB);
+        stretch_of(tx, rx, behind, blocks) / KIB
+    };
+    // In the first lap of 64 KiB, two pages are populated, and in the second lap two more.
+    assert_eq!(used(0, 32), 64);
+    assert_eq!(used(0, 32 + 36), 72);
+    assert_eq!(used(0, 32 + 36 + 40), 80);
+    // After 32 KiB for each of the other 176 pages, the next lap uses all of the span.
+    assert_eq!(used(0, 176 * 16 + 800), 2 * NEAR / KIB);
+    // A consumer that is 96 KiB behind meets the whole span in the second lap.
+    assert_eq!(used(48, 1_000), 2 * NEAR / KIB);
+}
+
+#[test]
+fn a_consumer_that_lags_gets_short_blocks_in_new_pages_and_long_ones_after_it_has_read_some() {
+    let (mut tx, mut rx) = ring(64, 2 * NEAR as u32);
+    for n in 0..48 {
+        assert_eq!(push(&mut tx, n, 8 << 10), Ok(()));
+    }
+    (0..48).for_each(|n| assert!(pop(&mut rx, n, 8 << 10)));
+    let long = 64 << 10;
+    let (mut tx, mut rx) = ring(64, 8 * long as u32);
+    for n in 0..3 {
+        assert_eq!(push(&mut tx, n, long), Ok(()));
+    }
+    assert_eq!(push(&mut tx, 3, long), Err(Full));
+    assert!(!tx.has_room(long) && tx.has_room(8 << 10));
+    assert!(pop(&mut rx, 0, long));
+    rx.give_back();
+    assert_eq!(push(&mut tx, 3, long), Ok(()));
+    assert!((1..4).all(|n| pop(&mut rx, n, long)));
 }
 
 #[test]

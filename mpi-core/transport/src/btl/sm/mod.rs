@@ -101,6 +101,11 @@ const LONG_FRAGMENT: RangeInclusive<usize> = 32 << 10..=64 << 10;
 const SHORT_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 const PACKED_FRAGMENT: RangeInclusive<usize> = 8 << 10..=16 << 10;
 
+/// Number of bytes of each ring that are populated at the start: the first message in fragments then causes no page fault.
+const FIRST_PAGES: usize = 64 << 10;
+/// Maximum number of ranks on a node whose rings are populated at the start: twelve rings, 768 KiB.
+const FIRST_PAGES_RANKS: u32 = 4;
+
 pub(super) use other_jobs::open_to_other_jobs;
 
 pub(super) const COMPONENT: Component = Component {
@@ -126,6 +131,7 @@ fn open(around: &OpenContext<'_>) -> Result<Vec<Transport>, OpenError> {
     let single_copy = around.params.get(&SINGLE_COPY).map_err(OpenError::Param)?;
     let sm = Sm::of(node.clone(), procs.clone(), around.params, single_copy)?;
     node.map_rings_ahead();
+    sm.populate_first_pages();
     Ok(vec![Box::new(sm)])
 }
 
@@ -250,6 +256,17 @@ impl Sm {
             is_cycled,
             follow_max: 0,
         })
+    }
+
+    /// Populates the first pages of the rings to all peers, if the node has few ranks.
+    fn populate_first_pages(&self) {
+        if self.node.nlocal() > FIRST_PAGES_RANKS {
+            return;
+        }
+        let me = self.node.rank();
+        for out in self.outgoing.iter().filter(|out| out.borrow().to() != me) {
+            out.borrow_mut().populate_first(FIRST_PAGES);
+        }
     }
 
     /// Called after a refused send.
@@ -438,7 +455,10 @@ impl Btl for Sm {
 
 impl Pipeline for Sm {
     fn fragment(&self, bytes: u64, packed: bool, alone: bool) -> usize {
-        fragment(self.info.limits, bytes, packed, alone)
+        match self.is_cycled && alone && !packed && bytes < 16 * *LONG_FRAGMENT.start() as u64 {
+            true => part(self.info.limits, bytes, 8, SHORT_FRAGMENT),
+            false => fragment(self.info.limits, bytes, packed, alone),
+        }
     }
 
     /// A single message uses four fragments: it arrives sooner than with two,

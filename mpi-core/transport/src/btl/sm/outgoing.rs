@@ -158,6 +158,11 @@ impl Outgoing {
         self.inbox.notify(self.me)
     }
 
+    /// Populates the first pages of the ring; see [`Producer::populate_first`].
+    pub fn populate_first(&mut self, bytes: usize) {
+        self.producer.populate_first(bytes);
+    }
+
     /// Populates the next pages of the ring. Returns false if the ring is unused or all pages exist; see [`Producer::populate_ahead`].
     pub fn populate_ahead(&mut self) -> bool {
         !self.condemned && self.producer.populate_ahead()

@@ -14,7 +14,7 @@
 //! So a stretch in which the program computed or data were also sent in the other direction does not affect the sample.
 //! Messages below [`super::incoming::LONG`] are not counted.
 //! If a ring began with the short span, samples begin only after much data, because the first use of the long span allocates its memory (ADR 24).
-//! If a ring began with the long span, the memory is already allocated, so samples begin after a few uses of the ring.
+//! If a ring began with the long span, samples begin when the ring's memory has been populated.
 
 use crate::trial::{Either, FREE, Known};
 use mpi_base::ring::NEAR;
@@ -35,6 +35,8 @@ const STRETCH: usize = 512 << 10;
 const STRETCHES: u32 = 4;
 /// Number of stretches before sampling starts, indexed by the span used at first:
 /// 2048 (1 GiB of data) for the short span, 64 (32 MiB) for the long one.
+/// A page of the long span is populated for each 32 KiB, so a span of 2 MiB is complete after 16 MiB.
+/// Samples before that would contain accesses to new pages.
 const PATIENCE: [u32; 2] = [2048, 64];
 /// The measured cost of the span that was not used at first is multiplied by this factor, so it must be this much faster.
 const MARGIN: f32 = 1.125;
