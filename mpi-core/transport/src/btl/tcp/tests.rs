@@ -514,7 +514,9 @@ fn a_process_that_has_left_can_be_met_again() {
 #[test]
 fn the_disconnect_message_of_an_abandoned_peer_is_not_awaited() {
     let all = job(&TestModex::default(), 3, &[]);
-    let [a, dead, alive] = &all[..] else { unreachable!() };
+    let [a, dead, alive] = &all[..] else {
+        unreachable!()
+    };
     talk(a, dead);
     talk(a, alive);
     a.abandon(dead.me);
