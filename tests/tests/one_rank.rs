@@ -48,3 +48,16 @@ fn a_program_without_the_socket_of_the_rank_is_a_job_of_its_own() {
     let outcome = shell("\"$0\"; env -u PMI_FD \"$0\"", "hello").succeeds();
     assert_eq!(outcome.stdout.matches(HOLDS).count(), 2, "{outcome:?}");
 }
+
+/// Without its socket, the rank would be a job of its own, and the other ranks would wait for it.
+#[test]
+fn a_rank_that_closes_its_inherited_descriptors_fails_with_a_message() {
+    for rank in [&["1"][..], &[]] {
+        let job = rank.iter().fold(Job::of("closed"), Job::arg);
+        let outcome = job.ranks(2).run();
+        assert!(!outcome.status.success(), "{outcome:?}");
+        assert!(!outcome.stdout.contains("hold"), "{outcome:?}");
+        let said = " of 2, and its connection with mpirun, the descriptor ";
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+    }
+}

@@ -345,6 +345,12 @@ pub enum RteError {
         /// The program of the process that is registered as this rank.
         program: String,
     },
+    /// mpirun has started this process, and the descriptor of its socket is not open.
+    Closed {
+        number: i32,
+        rank: u32,
+        size: u32,
+    },
     /// An earlier program of this rank has ended, and this process cannot be the rank's next program.
     NotNext {
         rank: u32,
@@ -444,6 +450,11 @@ impl fmt::Display for RteError {
                      an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of one rank, or by mpirun or MPI_Comm_spawn"
                 )
             }
+            RteError::Closed { number, rank, size } => write!(
+                f,
+                "this process is rank {rank} of {size}, and its connection with mpirun, the descriptor {number} (PMI_FD), is not open; \
+                 a program must not close descriptors that it has inherited before it calls MPI_Init"
+            ),
             RteError::NotNext { rank, size, why } => write!(
                 f,
                 "rank {rank} of {size} has run a program that calls MPI_Init before, and this process cannot be its next one: {why}; \

@@ -50,6 +50,10 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
         Some(number) => {
             let number = i32::try_from(number).unwrap_or(-1);
             let Some(socket) = sys::inherited(number, sys::is_connected) else {
+                if own_launcher::has_started_this_process(env) {
+                    let (rank, size) = (need(env, "PMI_RANK")?, need(env, "PMI_SIZE")?);
+                    return Err(RteError::Closed { number, rank, size });
+                }
                 let reason = format!("PMI_FD is {number}, which is not a connected socket here");
                 return Ok(Offer::NotHere(reason));
             };
