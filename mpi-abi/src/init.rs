@@ -306,6 +306,10 @@ fn park_if_unused() -> Result<(), Failure> {
     if phase::running() || state().tables().sessions().borrow().iter().next().is_some() {
         return Ok(());
     }
+    if phase::is_fault_tolerant() {
+        // The transports must not wait for ranks of whose end only the launcher knows yet.
+        poll_launcher();
+    }
     let Some(engine) = state().engines().engine().take() else {
         return Ok(());
     };

@@ -227,19 +227,34 @@ fn take_once(address: &SocketAddr, key: &Key, deadline: Instant) -> io::Result<O
 
 /// Sends a descriptor together with bytes, which must fit into the socket's buffer.
 pub fn send(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<()> {
+    send_with(socket, bytes, fd, SendFlags::NOSIGNAL).map(drop)
+}
+
+/// Sends a descriptor with as many of the bytes as the socket accepts without blocking; returns their number.
+/// The descriptor is sent if at least one byte is.
+pub fn send_now(socket: BorrowedFd<'_>, bytes: &[u8], fd: BorrowedFd<'_>) -> io::Result<usize> {
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    send_with(socket, bytes, fd, flags)
+}
+
+fn send_with(
+    socket: BorrowedFd<'_>,
+    bytes: &[u8],
+    fd: BorrowedFd<'_>,
+    flags: SendFlags,
+) -> io::Result<usize> {
     let fds = [fd];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(&fds)) {
         return Err(io::ErrorKind::OutOfMemory.into());
     }
-    sendmsg(
+    Ok(sendmsg(
         socket,
         &[IoSlice::new(bytes)],
         &mut control,
-        SendFlags::NOSIGNAL,
-    )?;
-    Ok(())
+        flags,
+    )?)
 }
 
 /// Receives bytes and the descriptor sent with them, if any; also returns the number of bytes.

@@ -13,17 +13,20 @@ use std::cell::OnceCell;
 #[derive(Debug)]
 pub struct Node {
     fd: OwnedFd,
+    /// The number of the job's program that uses the segment.
+    program: u32,
     /// The reader of the event rings; it determines the clock conversion once, for all rings.
     player: OnceCell<Option<Player>>,
 }
 
 impl Node {
-    /// Creates the segment for `ranks` ranks.
-    pub fn create(ranks: usize) -> Result<Node, NodeError> {
+    /// Creates the segment of `ranks` ranks for a program of their job; the first program has number 0.
+    pub fn create(ranks: usize, program: u32) -> Result<Node, NodeError> {
         let nlocal = u32::try_from(ranks).unwrap_or(u32::MAX);
         let fd = node::Node::create(nlocal)?;
         Ok(Node {
             fd,
+            program,
             player: OnceCell::new(),
         })
     }
@@ -31,6 +34,17 @@ impl Node {
     /// Returns the descriptor that the ranks inherit.
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
+    }
+
+    /// Returns the number of the job's program that uses the segment.
+    pub fn program(&self) -> u32 {
+        self.program
+    }
+
+    /// Frees the memory of the segment after the end of the program, although scripts of ranks still have its descriptor.
+    pub fn free_contents(&self) {
+        // An error is ignored: the memory is then freed when the scripts end.
+        let _ = node::free_contents(&self.fd);
     }
 
     /// Returns a rank's state, and the waits of its threads if its messages have lanes.

@@ -1,6 +1,7 @@
-//! Tests that only one process can be a given rank.
+//! Tests that only one process at a time can be a given rank.
 //!
-//! An MPI program started by the rank inherits the identity, and its MPI_Init is refused.
+//! An MPI program started by the rank inherits the identity, and its MPI_Init is refused while the first process lives.
+//! `one_after_the_other.rs` has the programs that a script runs as the same rank.
 
 use std::path::Path;
 
@@ -18,21 +19,7 @@ fn shell(script: &str, program: &str) -> Job {
 const REFUSED: &str = ", and this process has inherited the same place from the process that started it; \
                        an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of one rank, or by mpirun or MPI_Comm_spawn";
 
-const ONE_PROGRAM: &str = ", which has ended, and a rank can run only one program that calls MPI_Init; \
-                           start each program by an mpirun of its own: instead of a script with both, mpirun -n 1 FIRST; mpirun -n 1 SECOND";
-
 const HOLDS: &str = "all claims of hello hold on 1 ranks\n";
-
-#[test]
-fn a_second_process_that_would_be_the_same_rank_is_refused_with_the_first_ones_number() {
-    let outcome = shell("\"$0\"; \"$0\"; echo status $?", "hello").run();
-    assert_eq!(outcome.stdout.matches(HOLDS).count(), 1, "{outcome:?}");
-    assert!(!outcome.stdout.contains("status 0"), "{outcome:?}");
-    let ended = "MPI_Init: the job cannot be found: rank 0 of 1 was process ";
-    let said = outcome.stderr.lines().find(|line| line.contains(ended));
-    let said = said.unwrap_or_else(|| panic!("{outcome:?}"));
-    assert!(said.contains(ONE_PROGRAM), "{said}");
-}
 
 #[test]
 fn the_job_goes_on_when_a_second_process_is_refused_while_the_first_lives() {
@@ -60,4 +47,17 @@ fn the_job_goes_on_when_a_second_process_is_refused_while_the_first_lives() {
 fn a_program_without_the_socket_of_the_rank_is_a_job_of_its_own() {
     let outcome = shell("\"$0\"; env -u PMI_FD \"$0\"", "hello").succeeds();
     assert_eq!(outcome.stdout.matches(HOLDS).count(), 2, "{outcome:?}");
+}
+
+/// Without its socket, the rank would be a job of its own, and the other ranks would wait for it.
+#[test]
+fn a_rank_that_closes_its_inherited_descriptors_fails_with_a_message() {
+    for rank in [&["1"][..], &[]] {
+        let job = rank.iter().fold(Job::of("closed"), Job::arg);
+        let outcome = job.ranks(2).run();
+        assert!(!outcome.status.success(), "{outcome:?}");
+        assert!(!outcome.stdout.contains("hold"), "{outcome:?}");
+        let said = " of 2, and its connection with mpirun, the descriptor ";
+        assert!(outcome.stderr.contains(said), "{outcome:?}");
+    }
 }

@@ -197,6 +197,22 @@ fn a_signal_to_mpirun_ends_ranks_everywhere_even_deaf_ones() {
     }
 }
 
+/// The connections between ranks of two hosts break when the ranks end, which is no failure.
+#[test]
+fn ctrl_c_prints_no_broken_connection_of_ranks_that_exchange_messages() {
+    let Some(hosts) = cluster(2) else { return };
+    for _ in 0..3 {
+        let job = hosts.remote_job(&compile("endless"), 2).start();
+        job.ready(4);
+        // Most ranks have passed MPI_Init by then; the claim also holds for the others.
+        std::thread::sleep(Duration::from_millis(500));
+        job.signal(Signal::INT);
+        let outcome = job.wait();
+        assert_eq!(outcome.status.code(), Some(130), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains("connection"), "{}", outcome.stderr);
+    }
+}
+
 /// Returns the process ids of a job's remote launchers (`mpirun --daemon`)
 /// and of their guard processes.
 fn outposts(job: &Started) -> Vec<i32> {

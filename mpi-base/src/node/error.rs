@@ -49,7 +49,7 @@ pub enum NodeError {
         /// The number of ranks for which the memory was created.
         nlocal: u32,
     },
-    /// Another process has claimed this rank; a rank is never reassigned, even after a death.
+    /// Another process has claimed this rank. In this memory, a rank is never reassigned, even after a death.
     Claimed {
         /// The local rank that both processes requested.
         rank: u32,

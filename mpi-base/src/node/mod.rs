@@ -28,6 +28,7 @@ mod layout;
 mod memory_file;
 mod processes;
 mod retired;
+mod succession;
 #[cfg(test)]
 mod tests;
 
@@ -43,6 +44,7 @@ pub use inspect::Inspection;
 pub use layout::{Layout, MAX_LOCAL, Sizes};
 pub use processes::Processes;
 pub use retired::RetiredBlocks;
+pub use succession::{free_contents, succeed};
 
 use crate::arena::Arena;
 use crate::atomic::{AtomicU64, Ordering};

@@ -14,7 +14,7 @@ use crate::foreign::{loaded, on};
 use crate::node::Node;
 use crate::pmi::{Job, Proc};
 use crate::rank_snapshot::RankSnapshot;
-use mpi_base::node::Played;
+use mpi_base::node::{NodeError, Played};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -128,7 +128,7 @@ impl LocalRanks {
         let resolved = self.starter(inherited).resolve(order, host)?;
         let node = match resolved.count() {
             0 => None,
-            count => Some(Node::create(count).map_err(StartError::Node)?),
+            count => Some(Node::create(count, 0).map_err(StartError::Node)?),
         };
         Ok(Prepared {
             order,
@@ -327,6 +327,27 @@ impl LocalRanks {
         self.with_socket(proc, |socket| socket.say(bytes))
     }
 
+    /// Sends the reply that lets a process begin its rank's program `program`, with the memory of this host's ranks for that program.
+    pub fn welcome(&mut self, proc: Proc, program: u32, bytes: &[u8]) -> SendOutcome {
+        let Some(job) = self.job_of(proc) else {
+            return SendOutcome::HungUp;
+        };
+        let ranks = self.ranks.values().filter(|rank| rank.job == job).count();
+        if let Err(error) = renew_memory(&mut self.nodes, ranks, job, program) {
+            let host = crate::hosts::own_name();
+            printable::eprintln!(
+                "mpirun on {host}: the ranks of this host get no memory for their next program: {error}"
+            );
+            // Without the descriptor, the process fails with a message of its own.
+            return self.send(proc, bytes);
+        }
+        let socket = self.ranks.get_mut(&proc).and_then(|rank| rank.pmi.as_mut());
+        match (socket, self.nodes.get(&job)) {
+            (Some(socket), Some(node)) => socket.say_with(bytes, node.fd()),
+            _ => SendOutcome::HungUp,
+        }
+    }
+
     /// Writes the bytes that are queued for a rank's PMI socket, without blocking.
     pub fn send_queued(&mut self, proc: Proc) -> SendOutcome {
         self.with_socket(proc, PmiSocket::drain)
@@ -498,6 +519,24 @@ impl LocalRanks {
         let nodes = &self.nodes;
         forget(&mut self.ranks, |job| nodes.contains_key(&job));
     }
+}
+
+/// Replaces the memory of a job with `ranks` ranks on this host at the first reply of its program `program`.
+fn renew_memory(
+    nodes: &mut BTreeMap<Job, Node>,
+    ranks: usize,
+    job: Job,
+    program: u32,
+) -> Result<(), NodeError> {
+    let known = nodes.get(&job);
+    if known.is_some_and(|node| node.program() == program) {
+        return Ok(());
+    }
+    let node = Node::create(ranks, program)?;
+    if let Some(earlier) = nodes.insert(job, node) {
+        earlier.free_contents();
+    }
+    Ok(())
 }
 
 /// Removes ended ranks with closed sockets and pipes, unless their job's memory is kept.

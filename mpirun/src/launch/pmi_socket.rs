@@ -8,9 +8,11 @@
 //! Each transfer passes `MSG_DONTWAIT` instead.
 
 use super::link::Queue;
+use mpi_base::fdpass;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
+use std::io::ErrorKind;
 
 /// The socket, and the queue of bytes that the socket has not accepted yet.
 #[derive(Debug)]
@@ -65,6 +67,27 @@ impl PmiSocket {
     pub fn say(&mut self, bytes: &[u8]) -> SendOutcome {
         self.unread.push(bytes);
         self.drain()
+    }
+
+    /// Sends bytes with a descriptor. The descriptor cannot be queued,
+    /// so a rank that has not read the bytes before these has not read its answers.
+    pub fn say_with(&mut self, bytes: &[u8], fd: BorrowedFd<'_>) -> SendOutcome {
+        match self.drain() {
+            SendOutcome::Sent if self.has_queued() => return SendOutcome::Unread,
+            SendOutcome::Sent => {}
+            other => return other,
+        }
+        let sent = loop {
+            match fdpass::send_now(self.fd.as_fd(), bytes, fd) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                sent => break sent,
+            }
+        };
+        match sent {
+            Ok(sent) => self.say(&bytes[sent..]),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => SendOutcome::Unread,
+            Err(_) => SendOutcome::HungUp,
+        }
     }
 
     /// Writes queued bytes without blocking.
@@ -125,6 +148,23 @@ mod tests {
         }
         assert!(!socket.has_queued());
         assert_eq!(String::from_utf8(got).unwrap(), lines.concat());
+    }
+
+    #[test]
+    fn a_descriptor_is_passed_only_to_a_rank_that_reads() {
+        let (mut socket, rank_end) = pair();
+        let file = mpi_base::mem::memfd("test", 1).unwrap();
+        let line = b"cmd=response_to_init rc=0\n";
+        assert_eq!(socket.say_with(line, file.as_fd()), SendOutcome::Sent);
+        let mut buffer = [0u8; 64];
+        let (got, passed) = fdpass::receive(rank_end.as_fd(), &mut buffer).unwrap();
+        assert_eq!(&buffer[..got], line);
+        let number = |fd| rustix::fs::fstat(fd).unwrap().st_ino;
+        assert_eq!(number(passed.unwrap()), number(file.try_clone().unwrap()));
+        while !socket.has_queued() {
+            socket.say(&[b'x'; 4096]);
+        }
+        assert_eq!(socket.say_with(line, file.as_fd()), SendOutcome::Unread);
     }
 
     #[test]

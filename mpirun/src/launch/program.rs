@@ -7,6 +7,7 @@ use crate::launch::binding::Binding;
 use crate::launch::limits::Limits;
 use crate::launch::sys::Signal;
 use crate::launch::under::Under;
+use crate::recording;
 use mpi_core::crs::description::Description;
 use printable::name;
 use serde::{Deserialize, Serialize};
@@ -137,6 +138,21 @@ impl Plan {
     /// Returns true if the event rings must be read after the ranks have ended.
     pub fn needs_event_rings(&self) -> bool {
         self.trace.is_some() || self.io_report.is_some() || self.matrix.is_some()
+    }
+
+    /// Returns the option that permits only one program for each rank, if one is set.
+    pub fn needs_one_program(&self) -> Option<&'static str> {
+        let options = [
+            (self.tolerates_deaths, "--with-ft"),
+            (self.checkpoints.is_some(), "--checkpoint-dir"),
+            (self.trace.is_some(), "--trace"),
+            (self.io_report.is_some(), "--io-report"),
+            (self.matrix.is_some(), "--matrix"),
+            (recording::is_asked_for(&self.env), "--record or --replay"),
+        ];
+        options
+            .into_iter()
+            .find_map(|(is_set, option)| is_set.then_some(option))
     }
 }
 

@@ -289,6 +289,12 @@ pub enum ToDaemon {
     /// Send remaining output and exit; all ranks have ended.
     Finish,
     Heartbeat,
+    /// Write these bytes to a rank's PMI socket, with the memory of the receiving host for the job's program `program`.
+    Welcome {
+        proc: usize,
+        program: u32,
+        bytes: Vec<u8>,
+    },
 }
 
 /// A message from a daemon to the supervisor.

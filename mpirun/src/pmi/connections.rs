@@ -61,7 +61,7 @@ impl Server {
             let parent = parent.map(|parent| parent.job);
             return parent.into_iter().collect();
         }
-        let talking = said.iter().filter(|(stage, _)| *stage != Stage::Finalized);
+        let talking = said.iter().filter(|(stage, _)| *stage == Stage::Talking);
         let named = talking.flat_map(|(_, connections)| connections.iter());
         named
             .filter_map(|number| numbers.get(number).copied())

@@ -14,12 +14,15 @@
 //! Processes of this library report the jobs that they are connected with.
 //! So the server knows which jobs end together ([`connections`]).
 //!
+//! The ranks of a job may run several programs one after the other ([`programs`]).
+//!
 //! Promise: a client can damage only its own job.
 //! A forbidden request is answered with `rc=-1` if the protocol has an answer;
 //! otherwise the connection is closed.
 
 mod barrier;
 mod connections;
+mod programs;
 mod spawn;
 
 use crate::ledger::Ledger;
@@ -28,8 +31,9 @@ use mpi_core::rte::checkpoints::{Notice, Report};
 use mpi_core::rte::universe_of;
 use mpi_core::rte::wire::{
     CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEARS_FAILURE, KEY_MAX,
-    KVSNAME_MAX, Line, Message, SPAWN_FAILED, TAKES_HEX, WireError, hex,
+    KVSNAME_MAX, Line, Message, PROGRAM, SPAWN_FAILED, WireError, hex,
 };
+use programs::Joining;
 use spawn::Collector;
 pub use spawn::{App, SpawnRequest};
 use std::collections::HashMap;
@@ -51,6 +55,12 @@ pub struct Job(pub usize);
 pub enum Effect {
     /// Send these bytes to a process.
     Send(Proc, Vec<u8>),
+    /// Send these bytes to a process, with the descriptor of its host's memory for its job's program `program`.
+    Welcome {
+        proc: Proc,
+        program: u32,
+        bytes: Vec<u8>,
+    },
     /// End all jobs with this exit code; the process `by` has called `MPI_Abort`.
     Abort {
         by: Proc,
@@ -71,6 +81,8 @@ enum Stage {
     Silent,
     Talking,
     Finalized,
+    /// A later process of the rank has sent `init`, and waits for the other ranks.
+    Joining,
 }
 
 #[derive(Debug)]
@@ -84,6 +96,10 @@ struct Client {
     /// Whether the process understands notices of checkpoints, as announced in `init`.
     hears_checkpoints: bool,
     dead: bool,
+    /// Whether the rank has ended.
+    has_ended: bool,
+    /// The request of a process that waits for the rank's next program.
+    joining: Option<Joining>,
     spawn: Option<Collector>,
     /// The numbers of the jobs that the process is connected with, if it has reported them.
     connections: Option<Vec<u64>>,
@@ -99,6 +115,8 @@ impl Client {
 #[derive(Debug)]
 struct JobState {
     kvsname: String,
+    /// The number of the present program; later programs of the ranks have numbers from 1.
+    program: u32,
     kvs: HashMap<Vec<u8>, Vec<u8>>,
     /// The process index of each rank.
     procs: Vec<Proc>,
@@ -128,6 +146,8 @@ pub struct Server {
     stem: String,
     /// The total number of slots of all hosts.
     slots: usize,
+    /// The reason why each rank may run one program only.
+    one_program: Option<String>,
 }
 
 /// A malformed request that ends the connection with its client.
@@ -160,6 +180,7 @@ impl Server {
             dead: Vec::new(),
             stem: stem.into(),
             slots,
+            one_program: None,
         }
     }
 
@@ -183,18 +204,17 @@ impl Server {
                 hears_deaths: false,
                 hears_checkpoints: false,
                 dead: false,
+                has_ended: false,
+                joining: None,
                 spawn: None,
                 connections: None,
             });
         }
         let mut kvs: HashMap<Vec<u8>, Vec<u8>> = preput.iter().cloned().collect();
-        // A mapping above the maximum length is omitted; clients then detect the nodes themselves.
-        let mapping = process_mapping(hosts);
-        if mapping.len() < VALUE_MAX {
-            kvs.insert(b"PMI_process_mapping".into(), mapping.into_bytes());
-        }
+        kvs.extend(initial_values(hosts));
         self.jobs.push(JobState {
             kvsname: format!("kvs_{}_{job}", self.stem),
+            program: 0,
             kvs,
             procs: (first..first + size).map(Proc).collect(),
             hosts: hosts.to_vec(),
@@ -411,7 +431,8 @@ impl Server {
             "get" => self.get(job, &message)?,
             "barrier_in" => return self.barrier(job, rank, &message),
             "finalize" => {
-                self.clients[proc.0].stage = Stage::Finalized;
+                let client = &mut self.clients[proc.0];
+                (client.stage, client.joining) = (Stage::Finalized, None);
                 let reply = Line::cmd("finalize_ack").with("rc", 0);
                 let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
                 effects.extend(self.notify_all(self.death_notice(proc).with("left", 1)));
@@ -462,23 +483,28 @@ impl Server {
     fn init(&mut self, proc: Proc, message: &Message) -> Result<Vec<Effect>, WireError> {
         let version = message.number("pmi_version")?;
         let minor = message.number("pmi_subversion")?;
+        let process = message.get(PROGRAM).map(str::to_string);
+        let is_later = match self.clients[proc.0].stage {
+            Stage::Silent => false,
+            // Another library may send `init` twice in one process.
+            Stage::Talking => process.is_some(),
+            Stage::Finalized | Stage::Joining => true,
+        };
+        if is_later && version == 1 {
+            return Ok(self.join(proc, Joining { process, minor }));
+        }
         let client = &mut self.clients[proc.0];
         client.stage = Stage::Talking;
         client.hears_deaths = message.get(HEARS_DEATHS) == Some("1");
         client.hears_checkpoints = message.get(HEARS_CHECKPOINTS) == Some("1");
         self.jobs[client.job].initialized = true;
-        let reply = Line::cmd("response_to_init");
-        let reply = if version == 1 {
-            reply
-                .with("rc", 0)
-                .with("pmi_version", 1)
-                .with("pmi_subversion", minor.clamp(1, 2))
-                .with(TAKES_HEX, 1)
-        } else {
-            reply
-                .with("rc", -1)
-                .with("pmi_version", 1)
-                .with("pmi_subversion", 2)
+        let reply = match version {
+            1 => programs::accepted(minor),
+            _ => programs::refused(),
+        };
+        let reply = match process {
+            Some(process) => reply.with(PROGRAM, process),
+            None => reply,
         };
         let mut effects: Vec<Effect> = send(proc, reply).into_iter().collect();
         if self.clients[proc.0].listens() {
@@ -563,6 +589,14 @@ impl Server {
         let parent = proc;
         Ok(Some(vec![Effect::Spawn { parent, request }]))
     }
+}
+
+/// Returns the values that the server itself stores in the key-value space of a new job or program.
+fn initial_values(hosts: &[u32]) -> HashMap<Vec<u8>, Vec<u8>> {
+    // A mapping above the maximum length is omitted; clients then detect the nodes themselves.
+    let mapping = Some(process_mapping(hosts)).filter(|mapping| mapping.len() < VALUE_MAX);
+    let mapping = mapping.map(|text| (b"PMI_process_mapping".to_vec(), text.into_bytes()));
+    mapping.into_iter().collect()
 }
 
 /// Builds a process mapping such as `(vector,(0,1,4),(1,1,2))`, the node of each rank.

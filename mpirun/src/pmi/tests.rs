@@ -461,13 +461,16 @@ fn a_spawn_has_any_bytes_and_newlines_come_as_digits() {
 proptest! {
     #[test]
     fn no_likely_line_makes_the_server_panic(
-        lines in prop::collection::vec("(cmd|mcmd)=(init|put|get|barrier_in|abort|spawn|lookup_name)( (key|value|group|kvsname|pmi_version|exitcode)=[0-9a-zA-Z:,_-]{0,12}){0,4}|(nprocs|argcnt|totspawns|info_num|execname|arg1)=[0-9a-z]{0,20}|endcmd", 0..30),
+        lines in prop::collection::vec("(cmd|mcmd)=(init|finalize|put|get|barrier_in|abort|spawn|lookup_name)( (key|value|group|kvsname|pmi_version|pmi_subversion|portcullis_program|exitcode)=[0-9a-zA-Z:,_-]{0,12}){0,4}|(nprocs|argcnt|totspawns|info_num|execname|arg1)=[0-9a-z]{0,20}|endcmd", 0..30),
     ) {
         let mut server = server(3);
         for (n, line) in lines.iter().enumerate() {
             let _ = server.line(Proc(n % 3), line.as_bytes());
             if n == 10 {
                 let _ = server.died(Proc(1));
+            }
+            if n == 20 {
+                let _ = server.ended(Proc(2));
             }
         }
     }
@@ -518,4 +521,141 @@ fn bytes_of(effect: &Effect) -> Vec<u8> {
         Effect::Send(_, bytes) => bytes.clone(),
         other => panic!("{other:?} is not sent"),
     }
+}
+
+const INIT: &str = "cmd=init pmi_version=1 pmi_subversion=1";
+
+/// Returns the effects of the `init` of a process with this ID.
+fn init_of(server: &mut Server, proc: usize, process: u32) -> Vec<Effect> {
+    let line = format!("{INIT} portcullis_program={process}");
+    server.line(Proc(proc), line.as_bytes()).unwrap()
+}
+
+/// Runs the first program of every rank to its end.
+fn finish_first_program(server: &mut Server, ranks: usize) {
+    for proc in 0..ranks {
+        assert_eq!(init_of(server, proc, 10).len(), 1);
+        answers(server, proc, "cmd=put key=card value=first");
+        answers(server, proc, "cmd=finalize");
+    }
+}
+
+/// Returns the reason of a refusal of `init`, which is the only answer.
+fn refusal_of(effects: Vec<Effect>, to: usize) -> String {
+    let [(proc, line)] = &said(effects)[..] else {
+        panic!("there is more than one answer")
+    };
+    assert!(*proc == to && line.contains("rc=-1"), "{line}");
+    let message = Message::parse(line.as_bytes()).unwrap();
+    let why = message.get("portcullis_why").unwrap();
+    String::from_utf8(mpi_core::rte::wire::unhex(why).unwrap()).unwrap()
+}
+
+#[test]
+fn the_next_program_begins_when_all_ranks_have_joined_it_and_has_its_own_values() {
+    let mut server = server(2);
+    for program in 1..=3 {
+        finish_first_program_or_go_on(&mut server, program);
+        assert_eq!(init_of(&mut server, 1, 21), []);
+        // Rank 0 has the process of another library, which gets no memory.
+        let mut effects = server.line(Proc(0), INIT.as_bytes()).unwrap();
+        let job = format!("kvs_test_0.{program}");
+        let Some(Effect::Welcome {
+            proc: Proc(1),
+            program: number,
+            bytes,
+        }) = effects.pop()
+        else {
+            panic!("{effects:?}");
+        };
+        let reply = String::from_utf8(bytes).unwrap();
+        assert_eq!(number, program);
+        assert!(
+            reply.contains(&format!("portcullis_job={job} portcullis_program=21")),
+            "{reply}"
+        );
+        assert_eq!(said(effects).len(), 1);
+        let named = answers(&mut server, 0, "cmd=get_my_kvsname");
+        assert!(named[0].1.ends_with(&job), "{named:?}");
+        let absent = answers(&mut server, 0, "cmd=get key=card");
+        assert!(absent[0].1.contains("rc=-1"), "{absent:?}");
+        let kept = answers(&mut server, 0, "cmd=get key=PMI_process_mapping");
+        assert!(kept[0].1.contains("rc=0"), "{kept:?}");
+        // A barrier of this program waits for both ranks.
+        assert!(answers(&mut server, 0, "cmd=barrier_in").is_empty());
+        assert_eq!(answers(&mut server, 1, "cmd=barrier_in").len(), 2);
+    }
+}
+
+fn finish_first_program_or_go_on(server: &mut Server, program: u32) {
+    match program {
+        1 => finish_first_program(server, 2),
+        _ => {
+            for proc in 0..2 {
+                answers(server, proc, "cmd=put key=card value=later");
+                answers(server, proc, "cmd=finalize");
+            }
+        }
+    }
+}
+
+#[test]
+fn who_joins_is_refused_when_another_rank_has_ended_before_or_ends_meanwhile() {
+    let mut server = server(3);
+    finish_first_program(&mut server, 3);
+    assert_eq!(init_of(&mut server, 0, 20), []);
+    let said = refusal_of(server.ended(Proc(1)), 0);
+    assert!(
+        said.starts_with("rank 1 has ended and runs no further program"),
+        "{said}"
+    );
+    assert!(server.has_finalized(Proc(0)), "its end is no failure");
+    let said = refusal_of(init_of(&mut server, 2, 20), 2);
+    assert!(said.starts_with("rank 1 has ended"), "{said}");
+    assert_eq!(server.ended(Proc(0)), []);
+}
+
+#[test]
+fn a_process_that_joins_has_not_finalized() {
+    let mut server = server(2);
+    finish_first_program(&mut server, 2);
+    assert_eq!(init_of(&mut server, 0, 20), []);
+    assert!(!server.has_finalized(Proc(0)));
+    // The process is killed, and the script starts another one, to which the reply is addressed.
+    assert_eq!(init_of(&mut server, 0, 30), []);
+    let effects = init_of(&mut server, 1, 21);
+    let reply = effects.iter().find_map(|effect| match effect {
+        Effect::Welcome {
+            proc: Proc(0),
+            bytes,
+            ..
+        } => Some(String::from_utf8_lossy(bytes)),
+        _ => None,
+    });
+    assert!(reply.unwrap().contains("portcullis_program=30"));
+}
+
+#[test]
+fn a_second_program_is_refused_while_the_first_has_not_finalized_or_if_an_option_forbids_it() {
+    let mut server = server(1);
+    init_of(&mut server, 0, 10);
+    let said = refusal_of(init_of(&mut server, 0, 20), 0);
+    assert_eq!(said, "the earlier program has not called MPI_Finalize");
+    assert!(!server.has_finalized(Proc(0)));
+
+    server.permit_one_program("with --trace, each rank runs one program");
+    answers(&mut server, 0, "cmd=finalize");
+    let said = refusal_of(init_of(&mut server, 0, 20), 0);
+    assert_eq!(said, "with --trace, each rank runs one program");
+    assert!(server.has_finalized(Proc(0)));
+}
+
+#[test]
+fn a_spawned_rank_runs_one_program() {
+    let mut server = server(1);
+    server.add_job(&[0], &[0], &[]);
+    init_of(&mut server, 1, 10);
+    answers(&mut server, 1, "cmd=finalize");
+    let said = refusal_of(init_of(&mut server, 1, 20), 1);
+    assert_eq!(said, "a spawned rank runs one program");
 }

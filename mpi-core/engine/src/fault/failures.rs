@@ -410,8 +410,10 @@ impl Peers<'_> {
 
     /// Marks a process as lost: it cannot be reached any more.
     pub(super) fn lose(self, proc: ProcId, why: &str) {
-        self.engine().pml().lost(proc, why);
-        self.engine().pml().bml().handlers().lost(proc, why);
+        let pml = self.engine().pml();
+        pml.lost(proc, why);
+        pml.bml().handlers().lost(proc, why);
+        pml.bml().abandon(proc);
     }
 
     /// Returns a description of a process for messages to the user.

@@ -380,6 +380,11 @@ impl Bml {
         self.each(|all| all.flush());
     }
 
+    /// Abandons a process that has ended: no transport waits for it in [`Bml::flush`] and [`Bml::leave`].
+    pub fn abandon(&self, peer: ProcId) {
+        self.each(|all| all.abandon(peer));
+    }
+
     /// Shuts down every transport.
     pub fn leave(&self) {
         self.each(|all| all.shutdown());

@@ -256,9 +256,21 @@ pub trait Connections {
     /// A connectionless transport does nothing.
     fn cut(&self, _to: Endpoint) {}
 
+    /// Returns true if no accepted message to a peer is still to be transmitted, so `flush` would not wait.
+    fn is_flushed(&self) -> bool {
+        true
+    }
+
     /// Waits, up to a time limit, until this process has transmitted all accepted messages.
     /// Called before the process stops calling `progress`, perhaps for a long time.
     fn flush(&self) {}
+
+    /// Abandons a peer whose process has ended, as the caller knows from another source than this transport.
+    /// Messages that have not been transmitted to the peer are discarded, by the next `progress` at the latest,
+    /// so `flush` and `shutdown` do not wait for the peer. [`Sink::lost`] may follow.
+    ///
+    /// Messages from the peer that have not been delivered may be discarded, so the caller first polls for them.
+    fn abandon(&self, _peer: ProcId) {}
 
     /// Flushes like [`Connections::flush`], and notifies the peers that this process leaves in order and has not failed.
     ///

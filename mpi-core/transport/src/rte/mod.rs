@@ -342,8 +342,20 @@ pub enum RteError {
         rank: u32,
         size: u32,
         pid: u32,
-        /// The program of the process that is registered as this rank, if this process is running.
-        program: Option<String>,
+        /// The program of the process that is registered as this rank.
+        program: String,
+    },
+    /// mpirun has started this process, and the descriptor of its socket is not open.
+    Closed {
+        number: i32,
+        rank: u32,
+        size: u32,
+    },
+    /// An earlier program of this rank has ended, and this process cannot be the rank's next program.
+    NotNext {
+        rank: u32,
+        size: u32,
+        why: String,
     },
     /// A launcher has started several processes but offers no protocol to connect them.
     NoWireUp {
@@ -432,19 +444,22 @@ impl fmt::Display for RteError {
                 pid,
                 program,
             } => {
-                let Some(program) = program else {
-                    return write!(
-                        f,
-                        "rank {rank} of {size} was process {pid}, which has ended, and a rank can run only one program that calls MPI_Init; \
-                         start each program by an mpirun of its own: instead of a script with both, mpirun -n {size} FIRST; mpirun -n {size} SECOND"
-                    );
-                };
                 write!(
                     f,
                     "rank {rank} of {size} is process {pid} ({program}), and this process has inherited the same place from the process that started it; \
                      an MPI program that a rank starts is started by env -u PMI_FD PROGRAM to be a job of one rank, or by mpirun or MPI_Comm_spawn"
                 )
             }
+            RteError::Closed { number, rank, size } => write!(
+                f,
+                "this process is rank {rank} of {size}, and its connection with mpirun, the descriptor {number} (PMI_FD), is not open; \
+                 a program must not close descriptors that it has inherited before it calls MPI_Init"
+            ),
+            RteError::NotNext { rank, size, why } => write!(
+                f,
+                "rank {rank} of {size} has run a program that calls MPI_Init before, and this process cannot be its next one: {why}; \
+                 start each program by an mpirun of its own: instead of a script with both, mpirun -n {size} FIRST; mpirun -n {size} SECOND"
+            ),
             RteError::NoWireUp {
                 launcher,
                 size,

@@ -43,6 +43,14 @@ pub(super) fn has_inner_port(env: &Env) -> bool {
     env.has(RECORD) && env.has("PMI_PORT")
 }
 
+/// Returns true if the process is a child of mpirun, so it has not inherited the variables from a rank that has started it.
+pub(super) fn has_started_this_process(env: &Env) -> bool {
+    let launcher = env.get("PORTCULLIS_LAUNCHER");
+    let launcher = launcher.and_then(|pid| pid.parse::<i32>().ok());
+    let parent = rustix::process::getppid().map(rustix::process::Pid::as_raw_pid);
+    env.has(RECORD) && launcher.is_some() && launcher == parent
+}
+
 /// Returns the environment of a process with this PMI connection: without the variables of mpirun if the connection is an inner launcher's.
 /// `socket` is the socket of `PMI_FD`; `None` if the process has connected to a port.
 pub(super) fn of_connection<'a>(

@@ -50,6 +50,19 @@ pub const DEATH: &str = "process_died";
 /// The key of `init` with which a client announces, by the value `1`, that it understands [`DEATH`].
 pub const HEARS_DEATHS: &str = "portcullis_deaths";
 
+/// The key of `init` with which a client of this library names its process ID, if its launcher is the mpirun of this library.
+/// The reply contains the same value, because it may be read by a later process of the same rank.
+///
+/// A process that sends `init` after an earlier process of its rank has sent `finalize` begins the next program of the rank.
+/// The reply arrives when all ranks of the job have begun this program; with it, the memory of the node is passed as a descriptor.
+pub const PROGRAM: &str = "portcullis_program";
+
+/// The key in the reply to `init` of a later program: the name of the program's key-value space, which is the name of the job.
+pub const PROGRAM_JOB: &str = "portcullis_job";
+
+/// The key in the refusal of `init` of a later program: the reason, in hexadecimal.
+pub const WHY: &str = "portcullis_why";
+
 /// The command of a notice that a spawned job has failed: `cmd=spawn_failed job=KVSNAME why=HEX`.
 ///
 /// The spawned job will never connect to its parent, and all its processes have ended.

@@ -82,6 +82,16 @@ impl Daemon {
                     self.local.close_socket(Proc(proc));
                 }
             }
+            ToDaemon::Welcome {
+                proc,
+                program,
+                bytes,
+            } => {
+                let proc = Proc(proc);
+                if self.local.welcome(proc, program, &bytes) == SendOutcome::Unread {
+                    self.local.close_socket(proc);
+                }
+            }
             ToDaemon::Stdin(bytes) => {
                 self.unfed += bytes.len();
                 self.feed.push(&bytes);

@@ -111,6 +111,25 @@ impl<'a> AllRanks<'a> {
         true
     }
 
+    /// Sends the reply that lets a process begin its rank's program `program`, with the memory of its host for that program.
+    /// Returns false if the rank does not read its socket.
+    pub(super) fn welcome(&mut self, proc: Proc, program: u32, bytes: Vec<u8>) -> bool {
+        let Some(rank) = self.jobs.get(proc) else {
+            return true;
+        };
+        if rank.here {
+            return self.send_here(proc, |local| local.welcome(proc, program, &bytes));
+        }
+        let (host, proc) = (rank.host, proc.0);
+        let order = ToDaemon::Welcome {
+            proc,
+            program,
+            bytes,
+        };
+        self.links.send(host, &order);
+        true
+    }
+
     /// Writes queued bytes to a rank of this host.
     /// Returns false if the rank does not read its socket.
     pub(super) fn send_queued(&mut self, proc: Proc) -> bool {

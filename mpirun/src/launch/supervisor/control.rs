@@ -41,9 +41,15 @@ impl<'a> JobControl<'a> {
     pub(super) fn new(plan: &'a Plan, nofile: Option<u64>) -> Result<Self, StartError> {
         let host = crate::hosts::own_name();
         let stem = format!("{}_{}_{host}", rustix::process::getpid(), node::unique());
+        let mut server = Server::new(stem, plan.slots());
+        if let Some(option) = plan.needs_one_program() {
+            server.permit_one_program(&format!(
+                "with {option} of mpirun, each rank runs one program"
+            ));
+        }
         Ok(JobControl {
             plan,
-            server: Server::new(stem, plan.slots()),
+            server,
             ranks: AllRanks::new(plan, nofile)?,
             ending: Ending::new(plan),
             losses: Losses::default(),

@@ -575,8 +575,16 @@ where
         each.for_each(|(link, way)| link.capabilities().cut(way.endpoint));
     }
 
+    fn is_flushed(&self) -> bool {
+        self.connections().all(Connections::is_flushed)
+    }
+
     fn flush(&self) {
         self.connections().for_each(|all| all.flush());
+    }
+
+    fn abandon(&self, peer: ProcId) {
+        self.connections().for_each(|all| all.abandon(peer));
     }
 
     fn shutdown(&self) {

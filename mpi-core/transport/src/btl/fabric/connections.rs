@@ -240,6 +240,24 @@ impl<P: Port> Connections for Fabric<P> {
         self.chores.borrow_mut().push(lose);
     }
 
+    fn is_flushed(&self) -> bool {
+        !self.is_sending()
+    }
+
+    /// The loss is a chore, because the connection must not be closed inside a callback of the network library.
+    fn abandon(&self, peer: ProcId) {
+        let Some(peer) = self.peer(peer) else { return };
+        match peer.state.get() {
+            State::Fresh => peer.state.set(State::Lost),
+            State::Up => {
+                let why = "its process has ended".to_owned();
+                let lose = Chore::Lose(peer.proc, why, Close::AtOnce);
+                self.chores.borrow_mut().push(lose);
+            }
+            State::Lost => {}
+        }
+    }
+
     fn flush(&self) {
         if self.busy.replace(true) {
             return;

@@ -2,6 +2,7 @@
 //!
 //! A [`Net`] contains the transports of all processes of a small job, and the pair of sender and receiver to test; for a loopback both are the same process.
 
+mod abandoned;
 mod copies;
 mod encounters;
 mod in_place;
@@ -11,6 +12,7 @@ mod net;
 mod remote_memory;
 mod threads;
 
+pub use abandoned::*;
 pub use copies::*;
 pub use encounters::*;
 pub use in_place::*;
@@ -69,6 +71,8 @@ macro_rules! btl_suite {
             data_are_delivered_in_place_or_not_at_all
             a_place_that_is_given_up_is_not_written_afterwards
             two_ranks_fill_each_others_places
+            a_peer_that_is_abandoned_before_it_is_connected_is_not_waited_for
+            a_peer_that_is_abandoned_while_it_is_connected_is_not_waited_for
             two_ranks_exchange_at_full_speed);
         $crate::btl_suite!(long $net; every_length_up_to_the_eager_limit_arrives_whole);
 

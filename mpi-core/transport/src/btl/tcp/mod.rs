@@ -436,15 +436,25 @@ impl Connections for Tcp {
         Tcp::begin_disconnect(self, peer);
     }
 
+    fn is_flushed(&self) -> bool {
+        !self.is_sending()
+    }
+
     fn flush(&self) {
         self.wait_while(|| self.is_sending());
+    }
+
+    fn abandon(&self, peer: ProcId) {
+        if let Some(peer) = self.peers.known(peer) {
+            self.abandon_peer(peer);
+        }
     }
 
     /// Waits for the peers' disconnect messages after sending its own. If a socket is closed with unread data,
     /// the system discards data that the other process has not read (RFC 1122, 4.2.2.13).
     fn shutdown(&self) {
         self.send_goodbye();
-        self.wait_while(|| !self.parting.borrow().is_empty());
+        self.wait_while(|| self.awaits_disconnect());
         self.up.take();
         self.ended.take();
         self.leaving.take();

@@ -28,6 +28,8 @@ pub(super) struct Peer {
     pub is_second: Cell<bool>,
     /// True if this process has written or queued a frame on the present connection.
     pub has_spoken: Cell<bool>,
+    /// True if the peer's process has ended, so the shutdown does not wait for the peer.
+    pub is_abandoned: Cell<bool>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,6 +62,7 @@ impl Place for Peer {
             stuck: Cell::new(false),
             is_second: Cell::new(false),
             has_spoken: Cell::new(false),
+            is_abandoned: Cell::new(false),
         }
     }
 
@@ -72,6 +75,7 @@ impl Place for Peer {
         self.reset();
         self.proc.set(proc);
         self.was_up.set(false);
+        self.is_abandoned.set(false);
         self.card.take();
         self.megabits.set(0);
         self.network.take();

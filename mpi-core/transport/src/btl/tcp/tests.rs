@@ -510,3 +510,23 @@ fn a_process_that_has_left_can_be_met_again() {
         assert!(listens(&one) && listens(&other), "they are back");
     });
 }
+
+#[test]
+fn the_disconnect_message_of_an_abandoned_peer_is_not_awaited() {
+    let all = job(&TestModex::default(), 3, &[]);
+    let [a, dead, alive] = &all[..] else {
+        unreachable!()
+    };
+    talk(a, dead);
+    talk(a, alive);
+    a.abandon(dead.me);
+    a.send_goodbye();
+    assert!(a.awaits_disconnect(), "rank 2 is alive");
+    alive.send_goodbye();
+    until("the message of rank 2", || {
+        a.progress(&Nothing);
+        alive.progress(&Nothing);
+        !a.awaits_disconnect()
+    });
+    assert_eq!(a.parting.borrow().len(), 1, "the connection to rank 1");
+}

@@ -9,16 +9,20 @@
 use super::super::checkpoints::{Notice, Report};
 use super::super::wire::{
     CHECKPOINT, CONNECTIONS, DEATH, HEARS_CHECKPOINTS, HEARS_DEATHS, HEX_SUFFIX, KEY_MAX, Line,
-    Lines, Message, NO_JOBS, SEND_MAX, SPAWN_FAILED, TAKES_HEX, VALUE_MAX, WireError, hex, unhex,
+    Lines, Message, NO_JOBS, PROGRAM, PROGRAM_JOB, SEND_MAX, SPAWN_FAILED, TAKES_HEX, VALUE_MAX,
+    WHY, WireError, hex, unhex,
 };
 use super::super::{Death, FailedSpawn, RteError, SpawnRequest, SpawnedApp};
-use mpi_base::text;
+use mpi_base::{fdpass, text};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
 use std::io;
 use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+
+/// The command of the reply to `init`.
+const REPLY_TO_INIT: &str = "response_to_init";
 
 pub struct Client {
     socket: OwnedFd,
@@ -32,6 +36,30 @@ pub struct Client {
     deaths: Vec<Death>,
     failed_spawns: Vec<FailedSpawn>,
     checkpoints: Vec<Notice>,
+    /// The descriptor that has arrived with the reply to `init`.
+    memory: Option<OwnedFd>,
+}
+
+/// The services that a process asks for in its greeting.
+#[derive(Clone, Copy, Default)]
+pub struct Greeting {
+    /// Whether the process wants death notices; the server must have announced that it reports deaths.
+    pub hears_deaths: bool,
+    /// Whether the process wants notices about checkpoints; the server must have announced these, too.
+    pub hears_checkpoints: bool,
+    /// The ID of this process if the server is the mpirun of this library ([`PROGRAM`]).
+    pub program: Option<u32>,
+}
+
+/// The reply to a greeting.
+pub enum Welcome {
+    /// The process is its rank. In a later program of the rank, the name of the job and the memory of the node are new.
+    Taken {
+        job: Option<String>,
+        memory: Option<OwnedFd>,
+    },
+    /// The process cannot be the next program of its rank.
+    NotNext { why: String },
 }
 
 impl Client {
@@ -46,6 +74,7 @@ impl Client {
             deaths: Vec::new(),
             failed_spawns: Vec::new(),
             checkpoints: Vec::new(),
+            memory: None,
         }
     }
 
@@ -89,26 +118,56 @@ impl Client {
         self.kvsname = name.to_string();
     }
 
-    /// Sends the greeting with version 1.1, which every server accepts.
-    ///
-    /// `hears_deaths` requests death notices; the server must have announced that it reports deaths.
-    /// `hears_checkpoints` requests notices about checkpoints; the server must have announced these, too.
-    pub fn init(&mut self, hears_deaths: bool, hears_checkpoints: bool) -> Result<(), RteError> {
-        let hello = Line::cmd("init")
+    /// Sends the greeting with version 1.1, which every server accepts, and waits for the reply.
+    /// In a later program of a rank, the reply arrives when all ranks of the job have begun the program.
+    pub fn init(&mut self, greeting: Greeting) -> Result<Welcome, RteError> {
+        let doing = "init";
+        let hello = Line::cmd(doing)
             .with("pmi_version", 1)
             .with("pmi_subversion", 1);
-        let hello = match hears_deaths {
+        let hello = match greeting.hears_deaths {
             true => hello.with(HEARS_DEATHS, 1),
             false => hello,
         };
-        let hello = match hears_checkpoints {
+        let hello = match greeting.hears_checkpoints {
             true => hello.with(HEARS_CHECKPOINTS, 1),
             false => hello,
         };
-        self.hears_deaths = hears_deaths;
-        let answer = self.ask(hello, "response_to_init")?;
+        self.hears_deaths = greeting.hears_deaths;
+        let answer = match greeting.program {
+            None => self.ask(hello, REPLY_TO_INIT)?,
+            Some(program) => {
+                self.send(hello.with(PROGRAM, program), doing)?;
+                let answer = self.reply_to(program)?;
+                if let Some(why) = answer.get(WHY).and_then(unhex) {
+                    let why = String::from_utf8_lossy(&why).into_owned();
+                    return Ok(Welcome::NotNext { why });
+                }
+                succeeded(answer, doing)?
+            }
+        };
         self.takes_hex = answer.get(TAKES_HEX) == Some("1");
-        Ok(())
+        Ok(Welcome::Taken {
+            job: answer.get(PROGRAM_JOB).map(str::to_string),
+            memory: self.memory.take(),
+        })
+    }
+
+    /// Returns the reply to `init` of this process. Lines before it were meant for an earlier process of the same rank.
+    fn reply_to(&mut self, program: u32) -> Result<Message, RteError> {
+        let doing = "init";
+        let program = program.to_string();
+        loop {
+            let message = self.next_reply(doing)?;
+            let named = message.get(PROGRAM);
+            if message.cmd() == REPLY_TO_INIT && named.is_none_or(|named| named == program) {
+                self.deaths.clear();
+                self.failed_spawns.clear();
+                self.checkpoints.clear();
+                return Ok(message);
+            }
+            self.memory = None;
+        }
     }
 
     /// Returns the deaths that were reported since the last call. Does not wait.
@@ -384,56 +443,72 @@ impl Client {
     /// Sends a request and returns the reply, whose command must be `answer`.
     fn ask(&mut self, line: Line, answer: &str) -> Result<Message, RteError> {
         let doing = line.name().to_string();
-        let bytes = line.finish_short().map_err(|reason| RteError::Wire {
-            doing: doing.clone(),
-            reason,
-        })?;
-        send_all(&self.socket, &bytes).map_err(|error| lost_or(error, &doing))?;
-        let message = self.expect(answer, &doing)?;
-        if message.succeeded() {
-            return Ok(message);
-        }
-        Err(RteError::Wire {
-            reason: WireError::Refused {
-                request: doing.clone(),
-                answer: message.shown().into(),
-            },
-            doing,
-        })
+        self.send(line, &doing)?;
+        succeeded(self.expect(answer, &doing)?, &doing)
+    }
+
+    fn send(&mut self, line: Line, doing: &str) -> Result<(), RteError> {
+        let bytes = line.finish_short().map_err(wire_error(doing))?;
+        send_all(&self.socket, &bytes).map_err(|error| lost_or(error, doing))
     }
 
     fn expect(&mut self, wanted: &str, doing: &str) -> Result<Message, RteError> {
-        let wire = |reason| RteError::Wire {
-            doing: doing.to_string(),
-            reason,
-        };
-        let message = loop {
-            if let Some(line) = self.lines.next_line().map_err(wire)? {
-                let message = Message::parse(&line).map_err(wire)?;
-                if self.note(&message) {
-                    continue;
-                }
-                break message;
-            }
-            let mut buffer = [0u8; 4096];
-            match rustix::net::recv(&self.socket, &mut buffer, RecvFlags::empty()) {
-                Ok((0, _)) => {
-                    return Err(RteError::LauncherLost {
-                        doing: doing.into(),
-                    });
-                }
-                Ok((got, _)) => self.lines.push(&buffer[..got]),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(lost_or(error, doing)),
-            }
-        };
+        let message = self.next_reply(doing)?;
         if message.cmd() != wanted {
-            return Err(wire(WireError::Unexpected {
+            return Err(wire_error(doing)(WireError::Unexpected {
                 wanted: wanted.into(),
                 line: message.shown().into(),
             }));
         }
         Ok(message)
+    }
+
+    /// Waits for the next line that is no notice.
+    fn next_reply(&mut self, doing: &str) -> Result<Message, RteError> {
+        loop {
+            if let Some(line) = self.lines.next_line().map_err(wire_error(doing))? {
+                let message = Message::parse(&line).map_err(wire_error(doing))?;
+                if self.note(&message) {
+                    continue;
+                }
+                return Ok(message);
+            }
+            let mut buffer = [0u8; 4096];
+            match fdpass::receive(self.socket.as_fd(), &mut buffer) {
+                Ok((0, _)) => {
+                    return Err(RteError::LauncherLost {
+                        doing: doing.into(),
+                    });
+                }
+                Ok((got, memory)) => {
+                    self.lines.push(&buffer[..got]);
+                    self.memory = memory.or(self.memory.take());
+                }
+                Err(error) => match Errno::from_io_error(&error) {
+                    Some(Errno::INTR) => {}
+                    Some(error) => return Err(lost_or(error, doing)),
+                    None => return Err(talking_failed(doing, error)),
+                },
+            }
+        }
+    }
+}
+
+fn wire_error(doing: &str) -> impl Fn(WireError) -> RteError {
+    move |reason| RteError::Wire {
+        doing: doing.to_string(),
+        reason,
+    }
+}
+
+/// Returns a reply if it reports success, otherwise an error.
+fn succeeded(reply: Message, doing: &str) -> Result<Message, RteError> {
+    match reply.succeeded() {
+        true => Ok(reply),
+        false => Err(wire_error(doing)(WireError::Refused {
+            request: doing.to_string(),
+            answer: reply.shown().into(),
+        })),
     }
 }
 
@@ -515,10 +590,14 @@ fn lost_or(error: Errno, doing: &str) -> RteError {
         Errno::PIPE | Errno::CONNRESET => RteError::LauncherLost {
             doing: doing.into(),
         },
-        error => RteError::System {
-            doing: format!("speaking to the launcher ({doing})"),
-            error: io::Error::from(error),
-        },
+        error => talking_failed(doing, error.into()),
+    }
+}
+
+fn talking_failed(doing: &str, error: io::Error) -> RteError {
+    RteError::System {
+        doing: format!("speaking to the launcher ({doing})"),
+        error,
     }
 }
 

@@ -10,6 +10,9 @@
 //! The mpirun of this library passes these values in the environment (`PORTCULLIS_*`).
 //! It also passes the descriptor of the node's memory, so startup on one host needs only one request.
 //!
+//! A script may run several programs one after the other as the same rank. Each later program takes over the claim of the ended one
+//! in the inherited memory, and gets new memory with the reply to its `init` ([`wire::PROGRAM`](super::wire::PROGRAM)).
+//!
 //! Values are sent as hexadecimal digits, divided into pieces that every server accepts; see [`client`].
 
 mod client;
@@ -18,10 +21,10 @@ use super::{
     Component, Death, Env, FailedSpawn, Identity, Lost, NodeMembership, Offer, Rte, RteError,
     SpawnRequest, cards, checkpoints, deaths, own_launcher, sys,
 };
-use client::Client;
+use client::{Client, Greeting, Welcome};
 use mpi_base::atomic::{AtomicBool, Ordering};
 use mpi_base::cpu::SHARERS;
-use mpi_base::node::{Claim, Node, NodeError};
+use mpi_base::node::{self, Claim, Node, NodeError};
 use mpi_base::param::{Param, Params};
 use mpi_base::ranges;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -47,6 +50,10 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
         Some(number) => {
             let number = i32::try_from(number).unwrap_or(-1);
             let Some(socket) = sys::inherited(number, sys::is_connected) else {
+                if own_launcher::has_started_this_process(env) {
+                    let (rank, size) = (need(env, "PMI_RANK")?, need(env, "PMI_SIZE")?);
+                    return Err(RteError::Closed { number, rank, size });
+                }
                 let reason = format!("PMI_FD is {number}, which is not a connected socket here");
                 return Ok(Offer::NotHere(reason));
             };
@@ -70,17 +77,31 @@ fn open(env: &Env, params: &Params) -> Result<Offer, RteError> {
     let inherited = Inherited::find(env, rank, size)?;
     let is_served = |name| env.get(name) == Some("1");
     let takes_checkpoints = is_served(checkpoints::SERVED);
-    client.init(is_served(deaths::SERVED), takes_checkpoints)?;
-    let identity = identify(env, &mut client, rank, size)?;
+    let is_ours = env.has("PORTCULLIS_JOB");
+    let welcome = client.init(Greeting {
+        hears_deaths: is_served(deaths::SERVED),
+        hears_checkpoints: takes_checkpoints,
+        program: is_ours.then(std::process::id),
+    })?;
+    let (job, memory) = match welcome {
+        Welcome::Taken { job, memory } => (job, memory),
+        Welcome::NotNext { why } => return Err(RteError::NotNext { rank, size, why }),
+    };
+    let on_node = match inherited {
+        Some(inherited) => inherited.with_memory(memory, rank, size)?,
+        None => None,
+    };
+    let mut identity = identify(env, &mut client, rank, size)?;
+    identity.job = job.unwrap_or(identity.job);
     client.set_kvsname(&identity.job);
     Ok(Offer::Here(Box::new(Pmi1 {
         identity,
         socket: client.socket(),
         client: Mutex::new(client),
-        inherited: Mutex::new(inherited),
+        on_node: Mutex::new(on_node),
         patience,
         finalized: AtomicBool::new(false),
-        is_ours: env.has("PORTCULLIS_JOB"),
+        is_ours,
         takes_checkpoints,
     })))
 }
@@ -117,13 +138,23 @@ fn identify(env: &Env, client: &mut Client, rank: u32, size: u32) -> Result<Iden
     })
 }
 
-/// The part of the node's memory that this process has claimed as its local rank.
-/// The mpirun of this library has passed the memory.
+/// The place of this process on its node, which the mpirun of this library has passed.
 struct Inherited {
-    place: Claim,
+    local_rank: u32,
     local_ranks: Vec<u32>,
     /// The number of local ranks on this process's cores, if mpirun has bound it.
     sharers: Option<usize>,
+    place: Place,
+}
+
+/// The part of the node's memory that belongs to a rank.
+enum Place {
+    /// This process is the first one that has claimed the rank in the inherited memory.
+    Claimed(Claim),
+    /// This process has succeeded process `ended` of the same rank, and needs new memory.
+    Succeeds { ended: u32 },
+    /// The rank has not inherited the memory.
+    Closed,
 }
 
 impl Inherited {
@@ -155,27 +186,82 @@ impl Inherited {
         let fd = sys::inherited(number, |fd| {
             rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size > 0)
         });
-        let Some(fd) = fd else { return Ok(None) };
-        let place = Node::claim(fd, local_rank).map_err(|error| match error {
-            NodeError::Claimed { pid, .. } => RteError::Taken {
+        let place = match fd {
+            Some(fd) => claim(&fd, local_rank, (rank, size))?,
+            None => Place::Closed,
+        };
+        let sharers = env.number(SHARERS)?;
+        Ok(Some(Inherited {
+            local_rank,
+            local_ranks,
+            sharers: sharers.map(|ranks| ranks as usize),
+            place,
+        }))
+    }
+
+    /// Returns the claim on the inherited memory, or on the memory that has arrived with the reply to `init`.
+    fn with_memory(
+        self,
+        memory: Option<OwnedFd>,
+        rank: u32,
+        size: u32,
+    ) -> Result<Option<NodeMembership>, RteError> {
+        let place = match (memory, self.place) {
+            (Some(memory), _) => Node::claim(memory, self.local_rank).map_err(RteError::Node)?,
+            (None, Place::Claimed(claim)) => claim,
+            (None, Place::Succeeds { ended }) => {
+                let why = format!(
+                    "process {ended} was this rank before, and mpirun has passed no new memory of this node"
+                );
+                return Err(RteError::NotNext { rank, size, why });
+            }
+            (None, Place::Closed) => return Ok(None),
+        };
+        Ok(Some(NodeMembership {
+            place,
+            local_ranks: self.local_ranks,
+            sharers: self.sharers,
+        }))
+    }
+}
+
+/// Claims a rank in the inherited memory, or succeeds the ended process that has claimed it.
+fn claim(memory: &OwnedFd, local_rank: u32, (rank, size): (u32, u32)) -> Result<Place, RteError> {
+    let mut claimed = match Node::claim(memory, local_rank) {
+        Ok(claim) => return Ok(Place::Claimed(claim)),
+        Err(error) => error,
+    };
+    loop {
+        let NodeError::Claimed { pid, .. } = claimed else {
+            return Err(RteError::Node(claimed));
+        };
+        // In a PID namespace of its own, each program of a rank may have the same ID.
+        if let Some(program) = program(pid)
+            && pid != std::process::id()
+        {
+            return Err(RteError::Taken {
                 rank,
                 size,
                 pid,
-                program: program(pid),
-            },
-            other => RteError::Node(other),
-        })?;
-        let sharers = env.number(SHARERS)?;
-        Ok(Some(Inherited {
-            place,
-            local_ranks,
-            sharers: sharers.map(|ranks| ranks as usize),
-        }))
+                program,
+            });
+        }
+        match node::succeed(memory, local_rank, pid) {
+            Ok(()) => return Ok(Place::Succeeds { ended: pid }),
+            Err(error) => claimed = error,
+        }
     }
 }
 
 /// Returns the name of the program that a process runs; `None` if the process has ended or is not visible.
 fn program(pid: u32) -> Option<String> {
+    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name is in parentheses and may contain any characters; the state follows it.
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let is_zombie = matches!(stat.get(end + 2), Some(b'Z' | b'X'));
+    if is_zombie {
+        return None;
+    }
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii()).into_owned())
 }
@@ -185,7 +271,7 @@ pub(super) struct Pmi1 {
     /// A duplicate of the client's socket, which is polled while another thread uses the client.
     socket: Option<OwnedFd>,
     client: Mutex<Client>,
-    inherited: Mutex<Option<Inherited>>,
+    on_node: Mutex<Option<NodeMembership>>,
     patience: Duration,
     finalized: AtomicBool,
     /// True if the launcher is the mpirun of this library.
@@ -199,13 +285,13 @@ impl Pmi1 {
     /// connected by `socket` to the launcher that the singleton has started.
     pub(super) fn adopted(socket: OwnedFd, identity: Identity) -> Result<Pmi1, RteError> {
         let mut client = Client::new(socket);
-        client.init(false, false)?;
+        client.init(Greeting::default())?;
         client.set_kvsname(&identity.job);
         Ok(Pmi1 {
             identity,
             socket: client.socket(),
             client: Mutex::new(client),
-            inherited: Mutex::new(None),
+            on_node: Mutex::new(None),
             patience: Duration::ZERO,
             finalized: AtomicBool::new(false),
             is_ours: true,
@@ -255,17 +341,13 @@ impl Rte for Pmi1 {
     }
 
     fn node_segment(&self) -> Result<NodeMembership, RteError> {
-        let inherited = self
-            .inherited
+        let on_node = self
+            .on_node
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .take();
-        match inherited {
-            Some(inherited) => Ok(NodeMembership {
-                place: inherited.place,
-                local_ranks: inherited.local_ranks,
-                sharers: inherited.sharers,
-            }),
+        match on_node {
+            Some(on_node) => Ok(on_node),
             None => cards::meet(self, self.patience),
         }
     }

@@ -73,6 +73,11 @@ impl JobControl<'_> {
                 }
             }
         }
+        // Processes that join the next program would wait for this rank.
+        let refusals = self.server.ended(proc);
+        if self.is_running() {
+            self.apply(refusals);
+        }
         self.give_back(job);
     }
 

@@ -87,6 +87,15 @@ impl JobControl<'_> {
                         self.give_up_on(to, UNREAD.into());
                     }
                 }
+                Effect::Welcome {
+                    proc,
+                    program,
+                    bytes,
+                } => {
+                    if !self.ranks.welcome(proc, program, bytes) {
+                        self.give_up_on(proc, UNREAD.into());
+                    }
+                }
                 Effect::Abort { by, code, message } => {
                     let cause = Cause::Aborted { code, message };
                     // An exit status has 8 bits, and an abort must not become status 0.

@@ -152,6 +152,11 @@ impl Connector {
         self.listeners.watch(epoll)
     }
 
+    /// Gives up the connection attempt to a peer, if there is one, without an event.
+    pub fn abandon(&mut self, proc: ProcId) {
+        self.calls.retain(|call| call.proc != proc);
+    }
+
     /// Returns true if [`progress`](Self::progress) must be called even if no descriptor is ready.
     pub fn is_waiting(&self) -> bool {
         !self.calls.is_empty() || self.guests.iter().any(Accepted::is_in_reserve)

@@ -111,7 +111,11 @@ fn listening() -> (Client, OwnedFd) {
     let (mut client, theirs) = pair();
     let answer = b"cmd=response_to_init rc=0 pmi_version=1 pmi_subversion=1\n";
     send_all(&theirs, answer).unwrap();
-    client.init(true, false).unwrap();
+    let greeting = Greeting {
+        hears_deaths: true,
+        ..Greeting::default()
+    };
+    client.init(greeting).unwrap();
     let mut buffer = [0; 256];
     let got = rustix::io::read(&theirs, &mut buffer).unwrap();
     assert_eq!(
@@ -125,7 +129,7 @@ fn listening() -> (Client, OwnedFd) {
 fn a_server_that_tells_of_no_deaths_is_not_asked_to() {
     let (mut client, theirs) = pair();
     send_all(&theirs, b"cmd=response_to_init rc=0\n").unwrap();
-    client.init(false, false).unwrap();
+    client.init(Greeting::default()).unwrap();
     let mut buffer = [0; 256];
     let got = rustix::io::read(&theirs, &mut buffer).unwrap();
     assert_eq!(&buffer[..got], b"cmd=init pmi_version=1 pmi_subversion=1\n");
@@ -232,4 +236,48 @@ proptest! {
         rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).unwrap();
         let _ = client.get(0, "card");
     }
+}
+
+/// Returns the outcome of a greeting as process 7, with these bytes from the server, and a descriptor with the last ones.
+fn greeted_as_7(lines: &[&str]) -> Result<Welcome, RteError> {
+    let (mut client, theirs) = pair();
+    let file = mpi_base::mem::memfd("test", 1).unwrap();
+    for line in lines {
+        fdpass::send(theirs.as_fd(), line.as_bytes(), file.as_fd()).unwrap();
+    }
+    rustix::net::shutdown(&theirs, rustix::net::Shutdown::Write).unwrap();
+    client.init(Greeting {
+        program: Some(7),
+        ..Greeting::default()
+    })
+}
+
+#[test]
+fn a_reply_to_an_earlier_process_of_the_rank_is_not_taken() {
+    let reply = "cmd=response_to_init rc=0 portcullis_job=b portcullis_program=7\n";
+    let stale = [
+        "cmd=finalize_ack rc=0\n",
+        "cmd=process_died job=a rank=1 left=1\n",
+        "cmd=response_to_init rc=0 portcullis_job=a portcullis_program=6\n",
+    ];
+    for stale in [&stale[..], &[]] {
+        let lines: Vec<&str> = stale.iter().copied().chain([reply]).collect();
+        let Ok(Welcome::Taken { job, memory }) = greeted_as_7(&lines) else {
+            panic!("process 7 is refused")
+        };
+        assert_eq!(job.as_deref(), Some("b"));
+        assert!(memory.is_some());
+    }
+    let only_stale = greeted_as_7(&stale[..]);
+    assert!(matches!(only_stale, Err(RteError::LauncherLost { .. })));
+}
+
+#[test]
+fn a_refused_program_gets_the_reason() {
+    let why = hex(b"rank 1 has ended");
+    let line = format!("cmd=response_to_init rc=-1 portcullis_why={why} portcullis_program=7\n");
+    let Ok(Welcome::NotNext { why }) = greeted_as_7(&[&line]) else {
+        panic!("it is not refused")
+    };
+    assert_eq!(why, "rank 1 has ended");
 }
