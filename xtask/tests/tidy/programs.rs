@@ -101,8 +101,8 @@ fn is_plain(mode: &str) -> bool {
 fn makes_a_program(line: &str) -> bool {
     let code = line.split("//").next().unwrap_or_default();
     let is_folder = code.contains("DirBuilder");
-    let sets = |call: &&str| {
-        let arguments = code.split(*call).skip(1);
+    let sets = |call: &str| {
+        let arguments = code.split(call).skip(1);
         // The call `.mode(0` includes the first digit of its argument.
         let digit = if call.ends_with('0') { "0" } else { "" };
         arguments
@@ -110,7 +110,7 @@ fn makes_a_program(line: &str) -> bool {
             .any(|rest| !is_plain(&rest))
     };
     !is_folder
-        && (MODES.iter().any(|call| sets(&call)) || OTHERS.iter().any(|call| code.contains(call)))
+        && (MODES.iter().any(|call| sets(call)) || OTHERS.iter().any(|call| code.contains(call)))
 }
 
 #[test]
